@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""A small MCP server with nothing but the standard library: a shelf of books.
+
+It speaks the handshake revisions over stdio, and has a bit of everything: tools (one with an output schema), resources
+and a template, a prompt, completion, logging and progress. Try it with `mcp-cli python examples/bookshelf.py …`.
+"""
+
+import json
+import sys
+from typing import Any
+
+Json = dict[str, Any]
+
+VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+BOOKS = [
+    {"title": "Middlemarch", "author": "George Eliot", "year": 1871},
+    {"title": "The Left Hand of Darkness", "author": "Ursula K. Le Guin", "year": 1969},
+    {"title": "A Pattern Language", "author": "Christopher Alexander", "year": 1977},
+]
+TOOLS = [
+    {
+        "name": "find_books",
+        "description": "Books whose title or author contains the text",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"text": {"type": "string"}, "since": {"type": "integer"}},
+            "required": ["text"],
+        },
+        "outputSchema": {
+            "type": "object",
+            "properties": {"books": {"type": "array", "items": {"type": "object"}}},
+            "required": ["books"],
+        },
+        "annotations": {"readOnlyHint": True},
+    },
+    {
+        "name": "count_pages",
+        "description": "The pages of all books together; reports progress on the way",
+        "inputSchema": {"type": "object", "properties": {"per_book": {"type": "number"}}},
+    },
+]
+PROMPTS = [
+    {
+        "name": "recommend",
+        "description": "Ask for a book to read",
+        "arguments": [{"name": "mood", "description": "What you are in the mood for", "required": True}],
+    }
+]
+MOODS = ["calm", "curious", "cheerful"]
+
+
+class RpcError(Exception):
+    """A JSON-RPC error to answer with."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def initialize(params: Json) -> Json:
+    asked = params.get("protocolVersion")
+    return {
+        "protocolVersion": asked if asked in VERSIONS else VERSIONS[-1],
+        "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "completions": {}, "logging": {}},
+        "serverInfo": {"name": "bookshelf", "version": "1.0.0"},
+        "instructions": "Ask for books with find_books.",
+    }
+
+
+def call_tool(params: Json) -> Json:
+    arguments = params.get("arguments") or {}
+    if params.get("name") == "find_books":
+        return find_books(arguments)
+    if params.get("name") == "count_pages":
+        return count_pages(arguments, (params.get("_meta") or {}).get("progressToken"))
+    raise RpcError(-32602, f"unknown tool: {params.get('name')}")
+
+
+def find_books(arguments: Json) -> Json:
+    text = arguments.get("text")
+    if not isinstance(text, str):
+        return {"content": [{"type": "text", "text": "text must be a string"}], "isError": True}
+    since = arguments.get("since", 0)
+    found = [
+        book for book in BOOKS if text.lower() in f"{book['title']} {book['author']}".lower() and book["year"] >= since
+    ]
+    return {
+        "content": [{"type": "text", "text": json.dumps({"books": found})}],
+        "structuredContent": {"books": found},
+    }
+
+
+def count_pages(arguments: Json, token: str | int | None) -> Json:
+    pages = 0.0
+    for number, book in enumerate(BOOKS, 1):
+        pages += arguments.get("per_book", 300)
+        if token is not None:
+            progress = {"progressToken": token, "progress": number, "total": len(BOOKS), "message": book["title"]}
+            send({"method": "notifications/progress", "params": progress})
+    send({"method": "notifications/message", "params": {"level": "info", "logger": "bookshelf", "data": "counted"}})
+    return {"content": [{"type": "text", "text": f"{pages:g} pages"}]}
+
+
+def read_resource(params: Json) -> Json:
+    uri = str(params.get("uri"))
+    number = uri.removeprefix("book://shelf/")
+    if not number.isdigit() or int(number) >= len(BOOKS):
+        raise RpcError(-32002, f"resource not found: {uri}")
+    return {"contents": [{"uri": uri, "mimeType": "application/json", "text": json.dumps(BOOKS[int(number)])}]}
+
+
+def get_prompt(params: Json) -> Json:
+    if params.get("name") != "recommend":
+        raise RpcError(-32602, f"unknown prompt: {params.get('name')}")
+    mood = (params.get("arguments") or {}).get("mood")
+    if mood is None:
+        raise RpcError(-32602, "the argument mood is missing")
+    text = f"Which of these books fits a {mood} mood? {', '.join(str(book['title']) for book in BOOKS)}"
+    return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
+
+
+def complete(params: Json) -> Json:
+    typed = str((params.get("argument") or {}).get("value", ""))
+    values = [mood for mood in MOODS if mood.startswith(typed)]
+    return {"completion": {"values": values, "total": len(values), "hasMore": False}}
+
+
+METHODS = {
+    "initialize": initialize,
+    "ping": lambda _: {},
+    "logging/setLevel": lambda _: {},
+    "tools/list": lambda _: {"tools": TOOLS},
+    "tools/call": call_tool,
+    "resources/list": lambda _: {
+        "resources": [{"uri": f"book://shelf/{number}", "name": book["title"]} for number, book in enumerate(BOOKS)]
+    },
+    "resources/templates/list": lambda _: {
+        "resourceTemplates": [{"uriTemplate": "book://shelf/{number}", "name": "a book by its number"}]
+    },
+    "resources/read": read_resource,
+    "prompts/list": lambda _: {"prompts": PROMPTS},
+    "prompts/get": get_prompt,
+    "completion/complete": complete,
+}
+
+
+def answer(request: Json) -> Json:
+    method = METHODS.get(request["method"])
+    if method is None:
+        return {"error": {"code": -32601, "message": f"method not found: {request['method']}"}}
+    try:
+        return {"result": method(request.get("params") or {})}
+    except RpcError as error:
+        return {"error": {"code": error.code, "message": str(error)}}
+
+
+def send(message: Json) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "id" in request and "method" in request:
+            send({"id": request["id"], **answer(request)})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""Our flags among the server's words.
+
+Flags may stand before or after the server's command. The server's own flags go after `--`; a second `--`, or a first
+`--method`, ends them. An unknown flag is an error that names the nearest known one: nothing reaches the server by
+accident.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from mcp_conductor.errors import UsageError, nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One flag: a switch, or, if it has a METAVAR, a flag with a value."""
+
+    name: str
+    help: str
+    metavar: str = ""
+    many: bool = False
+    short: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What stood on a command line: the server's words, and our flags with their values."""
+
+    words: tuple[str, ...] = ()
+    values: Mapping[str, list[str]] = field(default_factory=dict)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def one(self, name: str) -> str | None:
+        values = self.values.get(name)
+        return values[0] if values else None
+
+    def need(self, name: str) -> str:
+        return self.values[name][0]
+
+    def all(self, name: str) -> list[str]:
+        return self.values.get(name, [])
+
+    def pairs(self, name: str) -> list[tuple[str, str]]:
+        """The KEY=VALUE texts given to a flag."""
+        pairs = []
+        for text in self.all(name):
+            key, equals, value = text.partition("=")
+            if not key or not equals:
+                raise UsageError(f"{name} takes KEY=VALUE, not {text!r}")
+            pairs.append((key, value))
+        return pairs
+
+
+Groups = Mapping[str, tuple[Flag, ...]]
+
+
+def parse(argv: list[str], groups: Groups) -> Given:
+    """Take ARGV apart."""
+    known = {name: flag for flags in groups.values() for flag in flags for name in (flag.name, flag.short) if name}
+    words: list[str] = []
+    values: dict[str, list[str]] = {}
+    servers_turn = False
+    had_servers_turn = False
+    previous_was_word = False
+    tokens = iter(argv)
+    for token in tokens:
+        if servers_turn:
+            servers_turn = token != "--" and token.partition("=")[0] != "--method"
+            if servers_turn:
+                words.append(token)
+                continue
+            if token == "--":
+                continue
+        if token == "--":
+            if had_servers_turn:
+                raise UsageError("a third -- has no meaning", hint="the server's words stand between the first two")
+            servers_turn = had_servers_turn = True
+        elif token.startswith("-") and token != "-":
+            _take(token, tokens, known, values, words)
+            previous_was_word = False
+        elif words and not previous_was_word:
+            last = next(reversed(values), "--")
+            raise UsageError(
+                f"unexpected word {token!r}: the server's words must stand together",
+                hint=f"to give {last} several values, repeat it: {last} … {last} {token}" if values else None,
+            )
+        else:
+            words.append(token)
+            previous_was_word = True
+    return Given(tuple(words), values)
+
+
+def _take(
+    token: str, tokens: Iterator[str], known: Mapping[str, Flag], values: dict[str, list[str]], words: list[str]
+) -> None:
+    name, equals, value = token.partition("=") if token.startswith("--") else (token, "", "")
+    flag = known.get(name)
+    if flag is None:
+        raise UsageError(f"unknown flag {name}", hint=_hint(name, known, words))
+    if flag.name in values and not flag.many:
+        raise UsageError(f"{name} is given twice")
+    if not flag.metavar:
+        if equals:
+            raise UsageError(f"{name} takes no value")
+        values[flag.name] = []
+        return
+    if not equals:
+        following = next(tokens, None)
+        if following is None or following in known or following == "--":
+            raise UsageError(f"{name} needs a value: {name} {flag.metavar}")
+        value = following
+    values.setdefault(flag.name, []).append(value)
+
+
+def _hint(name: str, known: Mapping[str, Flag], words: list[str]) -> str:
+    near = nearest(name, list(known))
+    servers = f"the server's own flags go after --: mcp-cli {' '.join(words) or 'COMMAND'} -- {name} …"
+    return f"did you mean {near}? If it is the server's: {servers}" if near else servers
+
+
+def help_text(groups: Groups) -> str:
+    """The flags of a program, group by group, with their one-line descriptions."""
+    lines = []
+    for title, flags in groups.items():
+        lines.append(f"{title}:")
+        for flag in flags:
+            names = f"{flag.short}, {flag.name}" if flag.short else flag.name
+            usage = f"  {names} {flag.metavar}".rstrip()
+            lines.append(f"{usage:<38}  {flag.help}" if len(usage) <= 38 else f"{usage}\n{'':<40}{flag.help}")
+        lines.append("")
+    return "\n".join(lines)

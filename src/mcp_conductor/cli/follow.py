@@ -1,0 +1,117 @@
+"""`--follow`: stay connected, and print whatever the server says as one JSON object a line.
+
+Every event has the same envelope: {"event": "notification", "method", "params"} for notifications, and {"event",
+"request", "response"} when the server asked us something. What came before the result was printed is printed after it.
+"""
+
+import asyncio
+from typing import Any
+
+from mcp_conductor.cli.terminal import ReaderGone, Terminal
+from mcp_conductor.errors import MethodError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import META
+from mcp_conductor.protocol.message import render
+from mcp_conductor.session import Incoming, Session
+
+_EVENTS = {"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots"}
+# What a server may declare as listChanged, and how a subscription of 2026-07-28 asks for it.
+_LIST_CHANGES = {"tools": "toolsListChanged", "prompts": "promptsListChanged", "resources": "resourcesListChanged"}
+
+
+class Follow:
+    """The events of one connection, printed in the order in which they came."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._events: asyncio.Queue[Incoming] = asyncio.Queue()
+
+    def take(self, incoming: Incoming) -> None:
+        self._events.put_nowait(incoming)
+
+    async def run(self, session: Session, method: str | None, params: Json | None, *, has_result: bool) -> None:
+        """Print events until the server goes away, which is an error, or nobody reads them any longer."""
+        if has_result:
+            self._terminal.write("\n")
+        if not session.dialect.handshake and method != "resources/subscribe":
+            await self._listen(session, method, params or {})
+        uri = (params or {}).get("uri") if method == "resources/subscribe" else None
+        if uri is not None:
+            self._print({"event": "subscribed", "uri": uri})
+        ends: list[asyncio.Future[None]] = [
+            asyncio.ensure_future(session.wait_until_gone()),
+            asyncio.ensure_future(self._reader_gone()),
+        ]
+        try:
+            await self._print_until(ends, session, read_updates=uri is not None)
+        finally:
+            for end in ends:
+                end.cancel()
+            await asyncio.gather(*ends, return_exceptions=True)
+
+    async def _print_until(self, ends: "list[asyncio.Future[None]]", session: Session, *, read_updates: bool) -> None:
+        while True:
+            event = asyncio.ensure_future(self._events.get())
+            some: list[asyncio.Future[Any]] = [event, *ends]
+            await asyncio.wait(some, return_when=asyncio.FIRST_COMPLETED)
+            if not event.done():
+                event.cancel()
+                for end in ends:
+                    if end.done():
+                        end.result()
+                return
+            await self._show(event.result(), session, read_updates=read_updates)
+            while not self._events.empty():
+                await self._show(self._events.get_nowait(), session, read_updates=read_updates)
+
+    async def _show(self, incoming: Incoming, session: Session, *, read_updates: bool) -> None:
+        message = incoming.message
+        if incoming.answer is not None:
+            event = _EVENTS.get(message.method, "request")
+            named = {"event": event} if event != "request" else {"event": event, "method": message.method}
+            members = incoming.answer.members
+            response = members.get("result", members)
+            self._print({**named, "request": message.params, "response": response})
+            return
+        self._print({"event": "notification", "method": message.method, "params": message.raw.get("params", {})})
+        if read_updates and message.method == "notifications/resources/updated":
+            await self._read(session, message.params.get("uri"))
+
+    async def _read(self, session: Session, uri: Any) -> None:
+        try:
+            result = await session.request("resources/read", {"uri": uri})
+        except MethodError as error:
+            self._print({"event": "updated", "uri": uri, "error": error.error})
+            return
+        contents = result.get("contents") if isinstance(result, dict) else result
+        self._print({"event": "updated", "uri": uri, "contents": contents})
+
+    async def _listen(self, session: Session, method: str | None, params: Json) -> None:
+        """In 2026-07-28 changes are told only to those who subscribe: ask for all that the server can tell."""
+        wanted = {
+            member: True
+            for capability, member in _LIST_CHANGES.items()
+            if isinstance(offered := session.capabilities.get(capability), dict) and offered.get("listChanged")
+        }
+        meta = {f"{META}logLevel": params["level"]} if method == "logging/setLevel" else None
+        if wanted or meta:
+            await session.listen(wanted, meta)
+
+    async def _reader_gone(self) -> None:
+        """Wait until the other end of stdout is closed: `| head -1` must not leave us waiting for the next event."""
+        descriptor = self._terminal.pipe_out()
+        loop = asyncio.get_running_loop()
+        closed = asyncio.Event()
+        if descriptor is None:
+            await closed.wait()  # for ever
+            return
+        # The writing end of a pipe becomes readable only by the error that its reader is gone.
+        loop.add_reader(descriptor, closed.set)
+        try:
+            await closed.wait()
+            raise ReaderGone
+        finally:
+            loop.remove_reader(descriptor)
+
+    def _print(self, event: Json) -> None:
+        self._terminal.write(render(event) + "\n")

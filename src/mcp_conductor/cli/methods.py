@@ -1,0 +1,123 @@
+"""Every method that `mcp-cli` can call: one row each, with its flags and how its params are built."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_conductor.cli.flags import Given
+from mcp_conductor.errors import UsageError, nearest
+from mcp_conductor.protocol import Json
+
+LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method: what it needs, what it may take, and its params."""
+
+    help: str
+    needs: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+    params: Callable[[Given], Json | None] = lambda _: None
+
+
+def _named(member: str, flag: str) -> Callable[[Given], Json]:
+    return lambda given: {member: given.need(flag)}
+
+
+def _prompt(given: Given) -> Json:
+    arguments = dict(given.pairs("--prompt-arg"))
+    return {"name": given.need("--prompt-name"), **({"arguments": arguments} if arguments else {})}
+
+
+def _completion(given: Given) -> Json:
+    argument = {"name": given.need("--argument-name"), "value": given.need("--argument-value")}
+    return {"ref": completion_ref(given.need("--completion-ref")), "argument": argument}
+
+
+def completion_ref(text: str) -> Json:
+    """The reference that `ref/prompt/NAME` or `ref/resource/URI` spells."""
+    for kind, member in (("ref/prompt", "name"), ("ref/resource", "uri")):
+        if text.startswith(f"{kind}/"):
+            return {"type": kind, member: text[len(kind) + 1 :]}
+    raise UsageError(f"--completion-ref must start with ref/prompt/ or ref/resource/, not {text!r}")
+
+
+def _level(given: Given) -> Json:
+    level = given.need("--log-level")
+    if level not in LOG_LEVELS:
+        raise UsageError(f"--log-level {level!r} is not a level of MCP", hint=f"the levels are {', '.join(LOG_LEVELS)}")
+    return {"level": level}
+
+
+_PAGE = ("--cursor",)
+_CALL = (
+    "--tool-arg",
+    "--tool-args-json",
+    "--tool-metadata",
+    "--run-as-task",
+    "--poll",
+    "--poll-interval",
+    "--task-ttl",
+    "--output-schema-validate",
+)
+_task = _named("taskId", "--task-id")
+_uri = _named("uri", "--uri")
+
+METHODS = {
+    "tools/list": Method("list the tools (all pages)", takes=_PAGE),
+    "tools/call": Method("call a tool", ("--tool-name",), _CALL, _named("name", "--tool-name")),
+    "resources/list": Method("list the resources (all pages)", takes=_PAGE),
+    "resources/read": Method("read a resource", ("--uri",), (), _uri),
+    "resources/templates/list": Method("list the resource templates (all pages)", takes=_PAGE),
+    "resources/subscribe": Method("subscribe to a resource; --follow shows its updates", ("--uri",), (), _uri),
+    "resources/unsubscribe": Method("end a subscription", ("--uri",), (), _uri),
+    "prompts/list": Method("list the prompts (all pages)", takes=_PAGE),
+    "prompts/get": Method("get a prompt", ("--prompt-name",), ("--prompt-arg",), _prompt),
+    "completion/complete": Method(
+        "complete an argument of a prompt or a resource template",
+        ("--completion-ref", "--argument-name", "--argument-value"),
+        (),
+        _completion,
+    ),
+    "logging/setLevel": Method("set the log level; --follow shows the messages", ("--log-level",), (), _level),
+    "tasks/list": Method("list the tasks (all pages)", takes=_PAGE),
+    "tasks/get": Method("get the state of a task", ("--task-id",), (), _task),
+    "tasks/result": Method("get the result of a task, waiting for it", ("--task-id",), (), _task),
+    "tasks/cancel": Method("cancel a task", ("--task-id",), (), _task),
+    "ping": Method("ask whether the server is alive"),
+    "server/info": Method("show the server's name, version, capabilities and protocol version"),
+    "server/discover": Method("ask a 2026-07-28 server what it supports"),
+    "initialize": Method("show the answer to initialize, as it came"),
+}
+
+_SPECIFIC = {flag for method in METHODS.values() for flag in (*method.needs, *method.takes)}
+
+
+def check(name: str, given: Given) -> Method:
+    """The method called NAME; refuses unknown names, missing flags, and flags that mean nothing to it."""
+    method = METHODS.get(name)
+    if method is None:
+        near = nearest(name, list(METHODS))
+        hint = f"did you mean {near}?" if near else f"the methods are {', '.join(METHODS)}"
+        raise UsageError(f"unknown method {name!r}", hint=f"{hint}; --raw sends any other")
+    for flag in method.needs:
+        if flag not in given:
+            raise UsageError(f"{name} needs {flag}")
+    for flag in given.values:
+        if flag in _SPECIFIC and flag not in method.needs and flag not in method.takes:
+            users = ", ".join(user for user, row in METHODS.items() if flag in (*row.needs, *row.takes))
+            raise UsageError(f"{flag} has no meaning for {name}", hint=f"it is for {users}")
+    for flag, other in (("--poll", "--run-as-task"), ("--poll-interval", "--poll"), ("--task-ttl", "--run-as-task")):
+        if flag in given and other not in given:
+            raise UsageError(f"{flag} has no meaning without {other}")
+    return method
+
+
+def listing() -> str:
+    """The methods with their one-line descriptions, for --help."""
+    return "\n".join(f"  {name:<26}  {method.help}" for name, method in METHODS.items())
+
+
+def is_tool_error(result: Any) -> bool:
+    return isinstance(result, dict) and result.get("isError") is True

@@ -1,0 +1,145 @@
+"""What `mcp-cli` does for each method once it is connected: mostly one request, with the differences of the eras."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_conductor.cli.methods import is_tool_error
+from mcp_conductor.cli.plan import Plan
+from mcp_conductor.protocol import Json
+from mcp_conductor.session import LIST_MEMBERS, Session
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What to print; whether the server says that it failed; and what we have to complain of."""
+
+    result: Any
+    failed: bool = False
+    complaint: str | None = None
+
+
+NoteStatus = Callable[[Json], None]
+
+
+async def perform(session: Session, plan: Plan, note_status: NoteStatus) -> Outcome:
+    """Carry out the plan's method."""
+    method = plan.method or ""
+    if method in _SPECIAL:
+        return await _SPECIAL[method](session, plan)
+    if method == "tools/call":
+        return await _call_tool(session, plan, note_status)
+    _remark_on_revision(session, method)
+    params = _with_meta(plan.params, plan.meta)
+    if method not in LIST_MEMBERS:
+        return Outcome(await session.request(method, params))
+    cursor = plan.given.one("--cursor")
+    if cursor is None:
+        return Outcome(await session.everything(method, params))
+    return Outcome(await session.request(method, {**(params or {}), "cursor": cursor}))
+
+
+def _with_meta(params: Json | None, meta: Json) -> Json | None:
+    return {**(params or {}), "_meta": meta} if meta else params
+
+
+def _remark_on_revision(session: Session, method: str) -> None:
+    if method not in session.dialect.methods:
+        session.note(f"{session.dialect.version} has no {method}; it is sent all the same")
+
+
+async def _show_server(session: Session, plan: Plan) -> Outcome:  # noqa: ARG001
+    facts = {**session.server, "capabilities": session.capabilities, "protocolVersion": session.dialect.version}
+    instructions = session.opened.get("instructions")
+    return Outcome(facts if instructions is None else {**facts, "instructions": instructions})
+
+
+async def _show_opening(session: Session, plan: Plan) -> Outcome:  # noqa: ARG001
+    if not session.dialect.handshake:
+        session.note(f"{session.dialect.version} has no initialize; this is the answer to server/discover")
+    return Outcome(session.opened)
+
+
+async def _ping(session: Session, plan: Plan) -> Outcome:
+    if session.dialect.handshake:
+        return Outcome(await session.request("ping", _with_meta(None, plan.meta)))
+    session.note(f"{session.dialect.version} has no ping; server/discover is sent instead")
+    return Outcome(await session.request("server/discover", _with_meta(None, plan.meta)))
+
+
+async def _subscribe(session: Session, plan: Plan) -> Outcome:
+    if session.dialect.handshake:
+        return Outcome(await session.request("resources/subscribe", _with_meta(plan.params, plan.meta)))
+    uri = (plan.params or {})["uri"]
+    acknowledged = await session.listen({"resourceSubscriptions": [uri]}, plan.meta)
+    honoured = acknowledged.params.get("notifications")
+    if not isinstance(honoured, dict) or uri not in (honoured.get("resourceSubscriptions") or ()):
+        session.note(f"the server did not accept the subscription to {uri}")
+    return Outcome({"notifications": honoured})
+
+
+async def _set_level(session: Session, plan: Plan) -> Outcome:
+    if session.dialect.handshake or not plan.follow:
+        _remark_on_revision(session, "logging/setLevel")
+        return Outcome(await session.request("logging/setLevel", _with_meta(plan.params, plan.meta)))
+    session.note(f"{session.dialect.version} has no logging/setLevel; the level is asked for in _meta")
+    return Outcome({})
+
+
+_SPECIAL: dict[str, Callable[[Session, Plan], Awaitable[Outcome]]] = {
+    "server/info": _show_server,
+    "initialize": _show_opening,
+    "ping": _ping,
+    "resources/subscribe": _subscribe,
+    "logging/setLevel": _set_level,
+}
+
+
+async def _call_tool(session: Session, plan: Plan, note_status: NoteStatus) -> Outcome:
+    given = plan.given
+    texts = given.pairs("--tool-arg")
+    validate = "--output-schema-validate" in given
+    tool = await _find_tool(session, given.need("--tool-name")) if texts or validate else {}
+    arguments = {**plan.arguments, **(_typed(texts, tool) if texts else {})}
+    params = _with_meta({**(plan.params or {}), "arguments": arguments}, plan.meta) or {}
+    if "--run-as-task" in given:
+        from mcp_conductor.cli.tasks import run_as_task
+
+        outcome = await run_as_task(session, params, plan, note_status)
+        result = outcome.result.get("result") if "--poll" in given else None
+    else:
+        result = await session.request("tools/call", params)
+        outcome = Outcome(result, failed=is_tool_error(result))
+    if validate and isinstance(result, dict) and not is_tool_error(result):
+        return Outcome(outcome.result, outcome.failed, _breach(result, tool, session))
+    return outcome
+
+
+def _typed(texts: list[tuple[str, str]], tool: Json) -> Json:
+    from mcp_conductor.protocol.schema import coerce_arguments
+
+    return coerce_arguments(texts, tool.get("inputSchema"))
+
+
+async def _find_tool(session: Session, name: str) -> Json:
+    """The tool called NAME, from as few pages as it takes; one that is not listed can still be called."""
+    async for page in session.pages("tools/list"):
+        tools = page.get("tools") if isinstance(page, dict) else None
+        for tool in tools if isinstance(tools, list) else ():
+            if isinstance(tool, dict) and tool.get("name") == name:
+                return tool
+    session.note(f"the server lists no tool {name!r}; its arguments are sent as text")
+    return {}
+
+
+def _breach(result: Json, tool: Json, session: Session) -> str | None:
+    """How RESULT breaks the tool's own outputSchema."""
+    if "outputSchema" not in tool:
+        session.note(f"the tool {tool.get('name')!r} has no outputSchema to validate against")
+        return None
+    if "structuredContent" not in result:
+        return "the tool has an outputSchema, but its result has no structuredContent"
+    from mcp_conductor.protocol.schema import complaints
+
+    problems = complaints(result["structuredContent"], tool["outputSchema"])
+    return f"the result breaks the tool's outputSchema: {'; '.join(problems)}" if problems else None

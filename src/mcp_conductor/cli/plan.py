@@ -1,0 +1,196 @@
+"""A command line of `mcp-cli`, understood completely before anything is started."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_conductor.cli import methods
+from mcp_conductor.cli.flags import Flag, Given, Groups
+from mcp_conductor.cli.target import TARGET_FLAGS, target
+from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.answers import Answers, elicitation_answers, sampling_answers
+from mcp_conductor.protocol.duration import seconds
+from mcp_conductor.protocol.message import kind_of, read
+from mcp_conductor.protocol.server_spec import ServerSpec
+
+DEFAULT_TIMEOUT = "30s"
+
+FLAGS: Groups = {
+    "Server": TARGET_FLAGS,
+    "Method": (
+        Flag("--method", "what to do; see the list below", "METHOD"),
+        Flag("--tool-name", "tools/call: which tool", "NAME"),
+        Flag("--tool-arg", "tools/call: an argument, typed by the tool's schema (repeatable)", "KEY=VALUE", many=True),
+        Flag("--tool-args-json", "tools/call: all arguments as a JSON object", "JSON|@FILE|-"),
+        Flag("--uri", "resources/read, subscribe, unsubscribe: which resource", "URI"),
+        Flag("--prompt-name", "prompts/get: which prompt", "NAME"),
+        Flag("--prompt-arg", "prompts/get: an argument, always text (repeatable)", "KEY=VALUE", many=True),
+        Flag("--completion-ref", "completion/complete: ref/prompt/NAME or ref/resource/URI", "REF"),
+        Flag("--argument-name", "completion/complete: which argument", "NAME"),
+        Flag("--argument-value", "completion/complete: what has been typed so far", "TEXT"),
+        Flag("--task-id", "tasks/get, result, cancel: which task", "ID"),
+        Flag("--log-level", f"logging/setLevel: {', '.join(methods.LOG_LEVELS)}", "LEVEL"),
+        Flag("--cursor", "list methods: only the page at this cursor", "CURSOR"),
+        Flag("--raw", "send exactly this message, print exactly the answer", "JSON|@FILE|-"),
+    ),
+    "Request": (
+        Flag(
+            "--metadata",
+            "a member of the request's _meta; JSON if it parses, else text (repeatable)",
+            "KEY=VALUE",
+            many=True,
+        ),
+        Flag("--tool-metadata", "the same, for tools/call; wins over --metadata (repeatable)", "KEY=VALUE", many=True),
+        Flag("--progress-token", "ask for progress notifications under this token", "TOKEN"),
+        Flag("--timeout", "for the whole run: 5000 (ms), 500ms, 2s, 1m; default 30s", "TIME"),
+        Flag("--request-timeout", "for each request; progress starts it anew", "TIME"),
+        Flag("--output-schema-validate", "tools/call: check the result against the tool's outputSchema"),
+    ),
+    "Tasks": (
+        Flag("--run-as-task", "tools/call: run the tool as a task and print the task"),
+        Flag("--poll", "with --run-as-task: wait for the task and print its result"),
+        Flag("--poll-interval", "between two looks at the task; default: as the server says, else 1s", "TIME"),
+        Flag("--task-ttl", "how long the server should keep the task", "TIME"),
+    ),
+    "When the server asks": (
+        Flag("--roots", "a root to offer (repeatable)", "URI[=NAME]", many=True),
+        Flag("--handle-sampling", "a result, an array of results, auto or reject", "JSON|auto|reject"),
+        Flag(
+            "--handle-elicitation", "content, an array of contents, auto, reject or cancel", "JSON|auto|reject|cancel"
+        ),
+    ),
+    "Output": (
+        Flag("--follow", "stay connected and print what the server says, one JSON object a line"),
+        Flag("--verbose", "show every message and the server's stderr on stderr", short="-v"),
+        Flag("--record", "write the whole conversation to a file, as JSON lines", "FILE"),
+        Flag("--help", "show this text", short="-h"),
+        Flag("--version", "show the version"),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is to be done."""
+
+    given: Given
+    spec: ServerSpec
+    method: str | None
+    params: Json | None
+    meta: Json
+    arguments: Json  # of a tool, as JSON
+    raw: str | None
+    answers: Answers
+    follow: bool
+    timeout: float
+    request_timeout: float | None
+    poll_interval: float | None
+    task_ttl: float | None
+
+
+def plan(given: Given, terminal: Terminal) -> Plan:
+    """Understand the command line; refuses what cannot be meant."""
+    method, raw, follow = given.one("--method"), given.one("--raw"), "--follow" in given
+    if method is None and raw is None and not follow:
+        raise UsageError("no --method is given", hint=f"the methods are {', '.join(methods.METHODS)}")
+    if method is not None and raw is not None:
+        raise UsageError("--method and --raw exclude each other")
+    params = None if method is None else methods.check(method, given).params(given)
+    return Plan(
+        given=given,
+        spec=target(given, terminal),
+        method=method,
+        params=params,
+        meta=_meta(given),
+        arguments=_arguments(given, terminal),
+        raw=None if raw is None else _one_line(_text_of("--raw", raw, terminal)),
+        answers=Answers(
+            roots=[root(text) for text in given.all("--roots")] or None,
+            sampling=_answer(given, "--handle-sampling", sampling_answers),
+            elicitation=_answer(given, "--handle-elicitation", elicitation_answers),
+        ),
+        follow=follow,
+        timeout=_time(given, "--timeout", DEFAULT_TIMEOUT) or 0.0,
+        request_timeout=_time(given, "--request-timeout", None),
+        poll_interval=_time(given, "--poll-interval", None),
+        task_ttl=_time(given, "--task-ttl", None),
+    )
+
+
+def _meta(given: Given) -> Json:
+    pairs = given.pairs("--metadata") + given.pairs("--tool-metadata")
+    meta = {key: _json_or_text(value) for key, value in pairs}
+    token = given.one("--progress-token")
+    return meta if token is None else {**meta, "progressToken": token}
+
+
+def _arguments(given: Given, terminal: Terminal) -> Json:
+    text = given.one("--tool-args-json")
+    if text is None:
+        return {}
+    arguments = json_of("--tool-args-json", _text_of("--tool-args-json", text, terminal))
+    if not isinstance(arguments, dict):
+        raise UsageError(f"--tool-args-json must be a JSON object, not {kind_of(arguments)}")
+    return arguments
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return read(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _time(given: Given, flag: str, default: str | None) -> float | None:
+    written = given.one(flag) or default
+    if written is None:
+        return None
+    value = seconds(written)
+    if value is None:
+        raise UsageError(f"{flag} takes a time such as 5000 (milliseconds), 500ms, 2s or 1m, not {written!r}")
+    return value
+
+
+def _answer(given: Given, flag: str, check: Callable[[Any], Any]) -> Any:
+    text = given.one(flag)
+    if text is None:
+        return None
+    return check(json_of(flag, text) if text.lstrip().startswith(("{", "[", '"')) else text)
+
+
+def json_of(flag: str, text: str) -> Any:
+    """The JSON value given to a flag."""
+    try:
+        return read(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{flag} is not JSON: {error}") from error
+
+
+def _text_of(flag: str, text: str, terminal: Terminal) -> str:
+    """The text given to a flag: itself, or the content of @FILE, or of stdin for -."""
+    try:
+        if text == "-":
+            return (terminal.stdin.read() if terminal.stdin else b"").decode(errors="surrogateescape")
+        if text.startswith("@"):
+            with open(os.path.join(terminal.directory, text[1:]), "rb") as file:
+                return file.read().decode(errors="surrogateescape")
+    except OSError as error:
+        raise UsageError(f"{flag}: cannot read {text[1:]}: {error.strerror}") from error
+    return text
+
+
+def _one_line(text: str) -> str:
+    """On stdio a message is one line; in JSON, line ends are mere space."""
+    return text.strip("\r\n").replace("\r", " ").replace("\n", " ")
+
+
+def root(text: str) -> Json:
+    """The root that URI or URI=NAME spells; an = inside the URI's authority or path separates."""
+    scheme = text.find("://")
+    if scheme <= 0:
+        raise UsageError(f"--roots takes URI or URI=NAME, not {text!r}", hint="a URI has a scheme: file:///path")
+    uri, equals, name = text[scheme + 3 :].partition("=")
+    return {"uri": text[: scheme + 3] + uri, **({"name": name} if equals else {})}

@@ -1,0 +1,122 @@
+"""Which server the command line means: words or a URL, or an entry of a settings file; flags override the file."""
+
+import os
+from dataclasses import replace
+
+from mcp_conductor.cli.flags import Flag, Given
+from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
+from mcp_conductor.protocol.server_spec import (
+    TRANSPORTS,
+    HttpSpec,
+    ServerSpec,
+    StdioSpec,
+    from_words,
+)
+
+SETTINGS = "conductor.config.json"
+
+TARGET_FLAGS = (
+    Flag("--config", "settings file: conductor.config.json, mcpServers or servers", "FILE"),
+    Flag("--server", "which server of the settings file", "NAME"),
+    Flag("--transport", "stdio, sse or http; a URL or a command tells by itself", "NAME"),
+    Flag("--protocol", f"{', '.join(PROTOCOL_CHOICES[:3])} or a version; default handshake", "CHOICE"),
+    Flag("--header", "HTTP header of a server at a URL (repeatable)", "'NAME: VALUE'", many=True),
+    Flag("--token", "the same as --header 'Authorization: Bearer TOKEN'", "TOKEN"),
+    Flag("--env", "environment variable of the server (repeatable)", "KEY=VALUE", many=True, short="-e"),
+    Flag("--cwd", "directory to start the server in", "DIR"),
+)
+
+
+def target(given: Given, terminal: Terminal) -> ServerSpec:
+    """The server that is meant, with every flag applied."""
+    transport = _choice(given, "--transport", TRANSPORTS)
+    protocol = _choice(given, "--protocol", PROTOCOL_CHOICES)
+    spec = _named(given, terminal, transport)
+    if protocol is not None:
+        spec = replace(spec, protocol=protocol)
+    return _with_command_flags(spec, given, terminal) if isinstance(spec, StdioSpec) else _with_url_flags(spec, given)
+
+
+def _choice(given: Given, flag: str, choices: tuple[str, ...]) -> str | None:
+    chosen = given.one(flag)
+    if chosen is not None and chosen not in choices:
+        raise UsageError(f"{flag} must be one of {', '.join(choices)}, not {chosen!r}")
+    return chosen
+
+
+def _named(given: Given, terminal: Terminal, transport: str | None) -> ServerSpec:
+    file = given.one("--config")
+    if given.words:
+        if file is not None:
+            raise UsageError(f"both a server ({given.words[0]!r}) and --config are given", hint="name the server once")
+        if "--server" in given:
+            raise UsageError("--server names an entry of a settings file", hint="give --config, and no other words")
+        return from_words(given.words, transport=transport)
+    if file is None:
+        file = _nearest_settings(terminal.directory)
+    if file is None:
+        raise UsageError(
+            "which server? Give its command or URL, or a settings file",
+            hint=f"mcp-cli COMMAND … or mcp-cli URL or mcp-cli --config FILE; no {SETTINGS} was found here or above",
+        )
+    spec = _from_file(os.path.join(terminal.directory, os.path.expanduser(file)), file, given.one("--server"), terminal)
+    if transport is not None and (transport == "stdio") != isinstance(spec, StdioSpec):
+        raise UsageError(f"--transport {transport} does not fit the server {spec.name!r} of {file}")
+    return replace(spec, sse=transport == "sse") if transport and isinstance(spec, HttpSpec) else spec
+
+
+def _nearest_settings(directory: str) -> str | None:
+    """The settings file of the nearest directory, from here upwards."""
+    while True:
+        file = os.path.join(directory, SETTINGS)
+        if os.path.isfile(file):
+            return file
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return None
+        directory = parent
+
+
+def _from_file(path: str, shown: str, server: str | None, terminal: Terminal) -> ServerSpec:
+    from mcp_conductor.protocol.settings import Surroundings, from_settings
+    from mcp_conductor.source import load
+
+    document = load(path, shown)
+    around = Surroundings(
+        file=shown,
+        directory=os.path.dirname(os.path.abspath(path)),
+        invocation=terminal.directory,
+        environ=terminal.environ,
+        exists=os.path.exists,
+        locate=document.locate,
+    )
+    return from_settings(document.data, around, server)
+
+
+def _with_command_flags(spec: StdioSpec, given: Given, terminal: Terminal) -> StdioSpec:
+    for flag in ("--header", "--token"):
+        if flag in given:
+            raise UsageError(f"{flag} is for a server at a URL, not for a command")
+    cwd = given.one("--cwd")
+    return replace(
+        spec,
+        env={**spec.env, **dict(given.pairs("--env"))},
+        cwd=spec.cwd if cwd is None else os.path.join(terminal.directory, os.path.expanduser(cwd)),
+    )
+
+
+def _with_url_flags(spec: HttpSpec, given: Given) -> HttpSpec:
+    for flag in ("--env", "--cwd"):
+        if flag in given:
+            raise UsageError(f"{flag} is for a server that is started, not for one at a URL")
+    headers = dict(spec.headers)
+    for text in given.all("--header"):
+        name, colon, value = text.partition(":")
+        if not colon or not name.strip():
+            raise UsageError("--header takes 'NAME: VALUE'")
+        headers[name.strip()] = value.strip()
+    if token := given.one("--token"):
+        headers["Authorization"] = f"Bearer {token}"
+    return replace(spec, headers=headers)

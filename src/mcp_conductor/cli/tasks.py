@@ -1,0 +1,111 @@
+"""`--run-as-task` and `--poll`, in both task models.
+
+In 2025-11-25 the client asks for a task (`params.task`), looks with tasks/get and fetches with tasks/result. In
+2026-07-28 the server decides, and tasks/get brings the result, or questions that are answered with tasks/update.
+"""
+
+import asyncio
+from typing import Any
+
+from mcp_conductor.cli.methods import is_tool_error
+from mcp_conductor.cli.operations import NoteStatus, Outcome
+from mcp_conductor.cli.plan import Plan
+from mcp_conductor.errors import MethodError
+from mcp_conductor.protocol import Json
+from mcp_conductor.session import Session
+
+TERMINAL = ("completed", "failed", "cancelled")
+DEFAULT_INTERVAL = 1.0
+SHORTEST_INTERVAL = 0.01
+
+
+async def run_as_task(session: Session, params: Json, plan: Plan, note_status: NoteStatus) -> Outcome:
+    """Call the tool as a task; with --poll, wait until it has ended."""
+    core = session.dialect.tasks == "core"
+    if session.dialect.tasks is None:
+        session.note(f"{session.dialect.version} has no tasks; the call asks for one all the same")
+    if session.dialect.tasks == "extension":
+        if plan.task_ttl is not None:
+            session.note("the tasks of 2026-07-28 live as long as the server decides; --task-ttl is not sent")
+        answer = await session.request("tools/call", params)
+        task = answer if isinstance(answer, dict) and answer.get("resultType") == "task" else None
+    else:
+        ttl = {} if plan.task_ttl is None else {"ttl": round(plan.task_ttl * 1000)}
+        answer = await session.request("tools/call", {**params, "task": ttl})
+        task = answer.get("task") if isinstance(answer, dict) else None
+    if not isinstance(task, dict) or not isinstance(task.get("taskId"), str):
+        session.note("the server did not make a task of the call")
+        return Outcome(answer, failed=is_tool_error(answer))
+    if "--poll" not in plan.given:
+        return Outcome(task)
+    waiting = _Waiting(session, plan, note_status)
+    return await (waiting.core(task) if core else waiting.extension(task))
+
+
+class _Waiting:
+    """Waiting for one task."""
+
+    def __init__(self, session: Session, plan: Plan, note_status: NoteStatus) -> None:
+        self._session = session
+        self._interval = plan.poll_interval
+        self._note_status = note_status
+
+    async def core(self, task: Json) -> Outcome:
+        """2025-11-25: tasks/result waits for the end, and is where the server asks for input meanwhile."""
+        wanted = {"taskId": task["taskId"]}
+        while task.get("status") not in (*TERMINAL, "input_required"):
+            task = await self._look(task, "pollInterval")
+        if task.get("status") == "cancelled":
+            return _ended(task, failed=True)
+        try:
+            result = await self._session.request("tasks/result", wanted)
+        except MethodError as error:
+            return _ended(await self._final(task), failed=True, error=error.error)
+        task = await self._final(task)
+        failed = task.get("status") != "completed" or is_tool_error(result)
+        return _ended(task, failed=failed, result=result)
+
+    async def _final(self, task: Json) -> Json:
+        if task.get("status") in TERMINAL:
+            return task
+        found = await self._session.request("tasks/get", {"taskId": task["taskId"]})
+        return found if isinstance(found, dict) else task
+
+    async def extension(self, task: Json) -> Outcome:
+        """2026-07-28: everything comes with tasks/get."""
+        answered: set[str] = set()
+        while task.get("status") not in TERMINAL:
+            questions = task.get("inputRequests")
+            fresh = (
+                {key: asked for key, asked in questions.items() if key not in answered}
+                if isinstance(questions, dict)
+                else {}
+            )
+            if fresh:
+                answered |= set(fresh)
+                responses = self._session.input_responses(fresh)
+                await self._session.request("tasks/update", {"taskId": task["taskId"], "inputResponses": responses})
+            task = await self._look(task, "pollIntervalMs")
+        members = {key: task[key] for key in ("result", "error") if key in task}
+        return _ended(task, failed=task["status"] != "completed" or is_tool_error(task.get("result")), **members)
+
+    async def _look(self, task: Json, interval_member: str) -> Json:
+        self._note_status(_brief(task))
+        await asyncio.sleep(self._interval or _hinted(task.get(interval_member)))
+        found = await self._session.request("tasks/get", {"taskId": task["taskId"]})
+        # A task without its id is still the task that we asked for.
+        return {"taskId": task["taskId"], **found} if isinstance(found, dict) else task
+
+
+def _hinted(milliseconds: Any) -> float:
+    if isinstance(milliseconds, bool) or not isinstance(milliseconds, (int, float)):
+        return DEFAULT_INTERVAL
+    return max(SHORTEST_INTERVAL, milliseconds / 1000)
+
+
+def _brief(task: Json) -> Json:
+    return {key: task[key] for key in ("taskId", "status", "statusMessage") if key in task}
+
+
+def _ended(task: Json, *, failed: bool, **members: Any) -> Outcome:
+    return Outcome({**_brief(task), **members}, failed=failed)

@@ -1,0 +1,83 @@
+"""Where a program was started: its streams, its environment and its directory, in one value that tests can make."""
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from mcp_conductor.errors import ConductorError, TransportError
+
+
+class ReaderGone(Exception):  # noqa: N818  # what happened; nobody is at fault
+    """Whoever read our stdout has closed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """The outside world of one run."""
+
+    stdout: BinaryIO | None
+    stderr: BinaryIO | None
+    stdin: BinaryIO | None
+    environ: Mapping[str, str]
+    directory: str
+
+    @classmethod
+    def of_process(cls) -> "Terminal":
+        # A stream that was closed before we started is None.
+        out, err, inp = (getattr(stream, "buffer", None) for stream in (sys.stdout, sys.stderr, sys.stdin))
+        return cls(out, err, inp, os.environ, os.getcwd())
+
+    def write(self, text: str) -> None:
+        """Put TEXT on stdout, now; raises ReaderGone when nobody reads it any more."""
+        try:
+            if self.stdout is None:
+                raise ReaderGone
+            self.stdout.write(text.encode(errors="surrogateescape"))
+            self.stdout.flush()
+        except (BrokenPipeError, ValueError) as error:  # ValueError: closed from our side
+            self._forget_stdout()
+            raise ReaderGone from error
+
+    def say(self, text: str) -> None:
+        """Put one line on stderr; if nobody reads that either, so be it."""
+        with suppress(OSError, ValueError):
+            if self.stderr is not None:
+                self.stderr.write(text.encode(errors="backslashreplace") + b"\n")
+                self.stderr.flush()
+
+    def pipe_out(self) -> int | None:
+        """The file descriptor of stdout, if it is a pipe whose other end may be closed while we wait."""
+        with suppress(OSError, ValueError, AttributeError):
+            descriptor = self.stdout.fileno()  # type: ignore[union-attr]
+            mode = os.fstat(descriptor).st_mode
+            if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+                return descriptor
+        return None
+
+    def _forget_stdout(self) -> None:
+        """Python flushes stdout at exit, and would complain about the closed pipe a second time."""
+        with suppress(OSError, ValueError, AttributeError):
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, self.stdout.fileno())  # type: ignore[union-attr]
+            os.close(null)
+
+
+def diagnostic(error: ConductorError, redact: Callable[[str], str] = str) -> str:
+    """ERROR for the person who must act: what happened, where, the server's last words, what to do."""
+    lines = [f"error: {error.message}"]
+    if error.where is not None:
+        number = str(error.where.line)
+        lines.append(f"  --> {error.where}")
+        if error.where.source:
+            lines.append(f"  {number} | {error.where.source}")
+            lines.append(f"  {' ' * len(number)} | {' ' * (error.where.column - 1)}^")
+    if isinstance(error, TransportError) and error.stderr:
+        lines.append("  the last lines of the server's stderr:")
+        lines += [f"    | {line}" for line in error.stderr]
+    if error.hint:
+        lines.append(f"  hint: {error.hint}")
+    return redact("\n".join(lines))

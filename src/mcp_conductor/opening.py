@@ -1,0 +1,267 @@
+"""How a conversation opens: which era, which revision, and what to do when the server disagrees.
+
+| choice      | what happens                                                                                          |
+|-------------|-------------------------------------------------------------------------------------------------------|
+| `handshake` | initialize; a server that refuses because it is of the modern era only is spoken to in that           |
+| `auto`      | server/discover; no answer soon: initialize right behind it; the first usable answer decides          |
+| `modern`    | the newest modern revision, no handshake                                                              |
+| a version   | exactly that one                                                                                      |
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from mcp_conductor import __version__
+from mcp_conductor.errors import MethodError, ProtocolError, RequestTimeout, TransportError, UsageError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.answers import Answers
+from mcp_conductor.protocol.dialect import (
+    DIALECTS,
+    HANDSHAKE,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    MODERN,
+    MODERN_CODES,
+    NEWEST_HANDSHAKE,
+    NEWEST_MODERN,
+    PROTOCOL_CHOICES,
+    UNSUPPORTED_VERSION,
+    Dialect,
+    newest_common,
+)
+from mcp_conductor.protocol.ledger import Exchange
+from mcp_conductor.protocol.message import Message, render
+from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
+from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.session import DEFAULT_TIMEOUT, Incoming, Session
+from mcp_conductor.transport import open_transport
+
+CLIENT = {"name": "mcp-conductor", "version": __version__}
+# How long `auto` waits for an answer to server/discover before it sends initialize as well: long enough for a server
+# that is up, short enough that nobody notices on one that never answers what it does not know.
+PROBE_SECONDS = 0.3
+NONE = "none"  # no opening at all: for those who send their own `initialize`
+
+
+@asynccontextmanager
+async def connect(
+    spec: ServerSpec,
+    *,
+    protocol: str | None = None,
+    answers: Answers | None = None,
+    timeout: float = DEFAULT_TIMEOUT,  # for each request
+    transcript: Transcript | None = None,
+    extensions: Json | None = None,
+    on_incoming: Callable[[Incoming], None] | None = None,
+) -> AsyncIterator[Session]:
+    """Reach the server, open the conversation, and end both on leaving."""
+    choice = protocol or spec.protocol or "handshake"
+    if choice not in PROTOCOL_CHOICES and choice != NONE:
+        raise UsageError(f"unknown protocol {choice!r}", hint=f"known: {', '.join(PROTOCOL_CHOICES)}")
+    session = Session(
+        client=CLIENT,
+        answers=answers or Answers(),
+        timeout=timeout,
+        transcript=Transcript() if transcript is None else transcript,
+        extensions=extensions or {},
+        on_incoming=on_incoming,
+    )
+    async with AsyncExitStack() as stack:
+        try:
+            await _open(session, spec, choice, stack)
+        except TransportError:
+            if choice != "auto" or not isinstance(spec, StdioSpec) or not session.transcript.frames:
+                raise
+            session.note("the server went away when it was asked for server/discover; it is started again without that")
+            await stack.aclose()
+            session.reset()
+            await _open(session, spec, "handshake", stack)
+        stack.callback(session.close)
+        yield session
+
+
+async def _open(session: Session, spec: ServerSpec, choice: str, stack: AsyncExitStack) -> None:
+    session.attach(await stack.enter_async_context(open_transport(spec, session)))
+    startup = spec.startup_timeout if isinstance(spec, StdioSpec) else None
+    try:
+        await _negotiate(session, choice, startup)
+    except RequestTimeout as error:
+        if startup is None or error.seconds != startup:
+            raise
+        stderr = session.transcript.stderr_tail()
+        raise TransportError(f"{error.message} (startupTimeout)", hint=error.hint, stderr=stderr) from error
+
+
+async def _negotiate(session: Session, choice: str, timeout: float | None) -> None:
+    if choice == NONE:
+        return
+    if choice == "auto":
+        await _auto(session, timeout)
+    elif choice == "modern":
+        await _discover(session, NEWEST_MODERN, timeout)
+    elif choice in DIALECTS and not DIALECTS[choice].handshake:
+        await _discover(session, DIALECTS[choice], timeout)
+    else:
+        await _handshake(session, choice, timeout)
+
+
+async def _handshake(session: Session, choice: str, timeout: float | None) -> None:
+    offered = DIALECTS.get(choice, NEWEST_HANDSHAKE)
+    exchange = await _initialize(session, offered, timeout)
+    error = _error(exchange)
+    if error is not None and choice == "handshake":
+        if error.get("code") in (METHOD_NOT_FOUND, UNSUPPORTED_VERSION):
+            await _discover(session, NEWEST_MODERN, timeout, instead=MethodError("initialize", error))
+            return
+        supported = _data(error).get("supported")
+        other = newest_common(supported, HANDSHAKE) if error.get("code") == INVALID_PARAMS else None
+        if other is not None and other is not offered:
+            session.note(
+                f"the server refused {offered.version} with an error; it should have offered {other.version} instead"
+            )
+            exchange = await _initialize(session, other, timeout)
+    await _initialized(session, exchange, exactly=offered if choice != "handshake" else None)
+
+
+async def _initialize(session: Session, dialect: Dialect, timeout: float | None) -> Exchange:
+    session.dialect = dialect
+    params = {
+        "protocolVersion": dialect.version,
+        "capabilities": session.client_capabilities(dialect),
+        "clientInfo": session.client,
+    }
+    raw = {"jsonrpc": "2.0", "id": session.next_id(), "method": "initialize", "params": params}
+    return await session.exchange(raw, timeout=timeout)
+
+
+async def _initialized(session: Session, exchange: Exchange, exactly: Dialect | None = None) -> None:
+    """Take the server's answer to initialize, and tell it so; or say why we cannot."""
+    result = _result(exchange)
+    version = result.get("protocolVersion")
+    if exactly is not None and version != exactly.version:
+        raise ProtocolError(
+            f"the server offers protocol version {render(version)}, not {exactly.version}, which was asked for"
+        )
+    if not isinstance(version, str) or version not in HANDSHAKE:
+        raise ProtocolError(
+            f"the server offers protocol version {render(version)}, which this client does not speak",
+            hint=f"it speaks {', '.join(HANDSHAKE)} after a handshake",
+        )
+    session.settle(DIALECTS[version], result)
+    for member in ("capabilities", "serverInfo"):
+        if not isinstance(result.get(member), dict):
+            session.note(f"initialize: the result has no object {member!r}")
+    await session.notify("notifications/initialized")
+    if session.answers.roots is not None:
+        await session.notify("notifications/roots/list_changed")
+
+
+async def _discover(
+    session: Session,
+    dialect: Dialect,
+    timeout: float | None,
+    instead: MethodError | None = None,
+) -> None:
+    """Open in the modern era. If the server cannot, that is our error, or INSTEAD the one that brought us here."""
+    exchange = await _probe(session, dialect, timeout)
+    error = _error(exchange)
+    if error is None:
+        _modern(session, exchange, dialect)
+        return
+    if instead is not None:
+        raise instead
+    raise MethodError(
+        "server/discover",
+        error,
+        hint=f"does the server speak {dialect.version}? --protocol handshake is for older ones",
+    )
+
+
+async def _probe(session: Session, dialect: Dialect, timeout: float | None) -> Exchange:
+    params = {"_meta": dialect.context(session.client, session.client_capabilities(dialect))}
+    raw = {"jsonrpc": "2.0", "id": session.next_id(), "method": "server/discover", "params": params}
+    return await session.exchange(raw, timeout=timeout)
+
+
+def _modern(session: Session, exchange: Exchange, dialect: Dialect) -> None:
+    result = _result(exchange)
+    versions = result.get("supportedVersions")
+    if newest_common(versions, (dialect.version,)) is None:
+        raise ProtocolError(f"the server does not list {dialect.version} among its versions: {render(versions)}")
+    session.settle(dialect, result)
+
+
+async def _auto(session: Session, timeout: float | None) -> None:
+    """Ask for server/discover; if no answer comes soon, send initialize too: who answers first decides."""
+    probe = asyncio.ensure_future(_probe(session, NEWEST_MODERN, timeout))
+    hello: asyncio.Future[Exchange] | None = None
+    try:
+        await asyncio.wait({probe}, timeout=PROBE_SECONDS)
+        if not probe.done():
+            hello = asyncio.ensure_future(_initialize(session, NEWEST_HANDSHAKE, timeout))
+            await asyncio.wait({probe, hello}, return_when=asyncio.FIRST_COMPLETED)
+            if not probe.done() and _error_code(hello.result()) in MODERN_CODES:
+                await asyncio.wait({probe})  # a slow server, but a modern one
+        if probe.done() and _speaks_modern(probe.result()):
+            _take_modern(session, probe.result())
+            return
+        hello = hello or asyncio.ensure_future(_initialize(session, NEWEST_HANDSHAKE, timeout))
+        await _initialized(session, await hello)
+    finally:
+        await _drop(probe, hello)
+
+
+async def _drop(*tasks: "asyncio.Future[Exchange] | None") -> None:
+    """The loser of the race is forgotten; its outcome, good or bad, is of no interest."""
+    for task in tasks:
+        if task is not None:
+            task.cancel()
+    await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
+
+
+def _speaks_modern(exchange: Exchange) -> bool:
+    """Any error but the three modern ones, whatever its code, means the handshake era (basic/versioning)."""
+    error = _error(exchange)
+    if error is not None:
+        return error.get("code") in MODERN_CODES
+    return newest_common(_result(exchange).get("supportedVersions"), MODERN) is not None
+
+
+def _take_modern(session: Session, exchange: Exchange) -> None:
+    error = _error(exchange)
+    if error is None:
+        _modern(session, exchange, NEWEST_MODERN)
+    elif error.get("code") == UNSUPPORTED_VERSION:
+        supported = render(_data(error).get("supported"))
+        raise ProtocolError(f"the server speaks none of our modern revisions ({', '.join(MODERN)}), only {supported}")
+    else:
+        session.settle(NEWEST_MODERN, {})
+
+
+def _error(exchange: Exchange) -> Json | None:
+    reply = exchange.reply
+    if reply is None or reply.kind != "error":
+        return None
+    return reply.error if isinstance(reply.error, dict) else {}
+
+
+def _error_code(exchange: Exchange) -> Any:
+    return (_error(exchange) or {}).get("code")
+
+
+def _data(error: Json) -> Json:
+    data = error.get("data")
+    return data if isinstance(data, dict) else {}
+
+
+def _result(exchange: Exchange) -> Json:
+    reply: Message | None = exchange.reply
+    method = exchange.request.method
+    if reply is not None and reply.kind == "error":
+        raise MethodError(method, reply.error)
+    if reply is None or reply.kind != "result" or not isinstance(reply.result, dict):
+        problem = (reply and reply.problem) or "its result is not an object"
+        raise ProtocolError(f"the answer to {method} cannot be used: {problem}", heard=reply)
+    return reply.result

@@ -1,0 +1,177 @@
+"""What we say when the server asks us something: roots, sampling, elicitation, ping.
+
+Answers are declared beforehand: a fixed result, "auto", a refusal, or a list of these, used up in order. What can be
+answered is declared as a capability, and nothing else is: the two come from the same place and cannot disagree.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND, Dialect
+
+REJECTED = -1  # the code that the specification's example of a refused sampling request has
+
+_STUB_MESSAGE = {
+    "model": "stub-model",
+    "stopReason": "endTurn",
+    "role": "assistant",
+    "content": {"type": "text", "text": ""},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Our answer to one question: a result or a JSON-RPC error, and what the user should hear about it."""
+
+    result: Json | None = None
+    error: Json | None = None
+    warning: str | None = None
+
+    @property
+    def members(self) -> Json:
+        """The members of a JSON-RPC reply that carry this answer."""
+        return {"error": self.error} if self.error is not None else {"result": self.result}
+
+
+class Answers:
+    """Everything that we are ready to answer; without arguments, only ping."""
+
+    def __init__(
+        self,
+        *,
+        roots: Sequence[Json] | None = None,
+        sampling: Any = None,
+        elicitation: Any = None,
+    ) -> None:
+        self.roots = None if roots is None else list(roots)
+        self._sampling = _Supply(sampling)
+        self._elicitation = _Supply(elicitation)
+
+    def capabilities(self, dialect: Dialect) -> Json:
+        """The client capabilities that say exactly what we can answer in this revision."""
+        capabilities: Json = {}
+        if self.roots is not None:
+            capabilities["roots"] = {"listChanged": True} if dialect.handshake else {}
+        if self._sampling.given:
+            capabilities["sampling"] = {}
+        if self._elicitation.given and dialect.elicitation is not None:
+            capabilities["elicitation"] = dialect.elicitation
+        return capabilities
+
+    def to(self, method: str, params: Json, dialect: Dialect) -> Answer:
+        """Our answer to METHOD. Raises UsageError when the declared answer does not fit what is asked."""
+        if method == "ping" and method in dialect.asks:
+            return Answer(result={})
+        if method == "roots/list" and self.roots is not None:
+            return Answer(result={"roots": self.roots})
+        if method == "sampling/createMessage":
+            return self._sample()
+        if method == "elicitation/create" and method in dialect.asks:
+            return self._elicit(params)
+        return Answer(
+            error={"code": METHOD_NOT_FOUND, "message": f"this client does not answer {method}"},
+            warning=f"the server asked for {method}, which this client did not offer",
+        )
+
+    def _sample(self) -> Answer:
+        if not self._sampling.given:
+            return Answer(
+                error={"code": METHOD_NOT_FOUND, "message": "this client does not answer sampling requests"},
+                warning="the server asked for sampling, which nobody answers: use --handle-sampling",
+            )
+        match self._sampling.next():
+            case None:
+                return Answer(
+                    error={"code": REJECTED, "message": "no sampling answer is left"},
+                    warning="the server asked for sampling once more than there are answers",
+                )
+            case "auto":
+                return Answer(result=_STUB_MESSAGE)
+            case "reject":
+                return Answer(error={"code": REJECTED, "message": "User rejected sampling request"})
+            case template:
+                return Answer(result=template)
+
+    def _elicit(self, params: Json) -> Answer:
+        if not self._elicitation.given:
+            return Answer(
+                result={"action": "decline"},
+                warning="the server asked for elicitation, which is declined: use --handle-elicitation"
+                f" ({params.get('message', 'no message')})",
+            )
+        chosen = self._elicitation.next()
+        if chosen is None:
+            return Answer(
+                result={"action": "decline"},
+                warning="the server asked for elicitation once more than there are answers",
+            )
+        if chosen in ("reject", "decline"):
+            return Answer(result={"action": "decline"})
+        if chosen == "cancel":
+            return Answer(result={"action": "cancel"})
+        if params.get("mode", "form") == "url":
+            return Answer(
+                result={"action": "accept"}, warning=f"the server wants this page visited: {params.get('url')}"
+            )
+        if params.get("mode", "form") != "form":
+            return Answer(error={"code": INVALID_PARAMS, "message": f"unknown elicitation mode {params['mode']!r}"})
+        return self._accept(chosen, params.get("requestedSchema", {}))
+
+    def _accept(self, chosen: Any, schema: Any) -> Answer:
+        from mcp_conductor.protocol.schema import complaints, filled_in
+
+        properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
+        if chosen == "auto":
+            content = filled_in(schema)
+        elif _is_whole_result(chosen) and "action" not in properties:
+            if chosen["action"] != "accept":
+                return Answer(result=chosen)
+            content = chosen.get("content", {})
+        else:
+            content = chosen
+        if problems := complaints(content, schema):
+            raise UsageError(
+                f"the elicitation answer does not fit the schema that the server asked for: {'; '.join(problems)}"
+            )
+        return Answer(result={"action": "accept", "content": content})
+
+
+def _is_whole_result(chosen: Any) -> bool:
+    """Whether an answer is a complete ElicitResult rather than the content of one."""
+    return chosen.get("action") in ("accept", "decline", "cancel") and set(chosen) <= {"action", "content", "_meta"}
+
+
+class _Supply:
+    """One answer for ever, or a list of answers to be used up in order."""
+
+    def __init__(self, given: Any) -> None:
+        self.given = given is not None
+        self._for_ever = None if isinstance(given, list) else given
+        self._left = list(reversed(given)) if isinstance(given, list) else []
+
+    def next(self) -> Any:
+        return self._left.pop() if self._left else self._for_ever
+
+
+def sampling_answers(given: Any) -> Any:
+    """GIVEN, checked to be something that sampling can be answered with."""
+    for answer in given if isinstance(given, list) else [given]:
+        if answer in ("auto", "reject"):
+            continue
+        if not isinstance(answer, dict):
+            raise UsageError(f"a sampling answer is auto, reject or a JSON object, not {answer!r}")
+        missing = [key for key in ("model", "role", "content") if not answer.get(key)]
+        if missing:
+            raise UsageError(f"a sampling answer must have model, role and content; {' and '.join(missing)} is missing")
+    return given
+
+
+def elicitation_answers(given: Any) -> Any:
+    """GIVEN, checked to be something that elicitation can be answered with."""
+    for answer in given if isinstance(given, list) else [given]:
+        if not isinstance(answer, dict) and answer not in ("auto", "reject", "decline", "cancel"):
+            raise UsageError(f"an elicitation answer is auto, reject, cancel or a JSON object, not {answer!r}")
+    return given

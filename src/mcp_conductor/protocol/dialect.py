@@ -1,0 +1,132 @@
+"""How the revisions of MCP differ: one row of data each, so that no other module compares version numbers.
+
+Two eras: the handshake era opens with `initialize`; in the modern era there is no handshake, and every request carries
+its version and the client's capabilities in `_meta`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_conductor.protocol import Json
+
+META = "io.modelcontextprotocol/"
+TASKS_EXTENSION = META + "tasks"
+
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+HEADER_MISMATCH = -32020
+MISSING_CLIENT_CAPABILITY = -32021
+UNSUPPORTED_VERSION = -32022
+# Only a server of the modern era answers with one of these (basic/versioning).
+MODERN_CODES = frozenset({HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION})
+
+_LISTS_AND_CALLS = frozenset(
+    {
+        "completion/complete",
+        "prompts/get",
+        "prompts/list",
+        "resources/list",
+        "resources/read",
+        "resources/templates/list",
+        "tools/call",
+        "tools/list",
+    }
+)
+_HANDSHAKE_METHODS = _LISTS_AND_CALLS | {
+    "initialize",
+    "logging/setLevel",
+    "ping",
+    "resources/subscribe",
+    "resources/unsubscribe",
+}
+_CORE_TASKS = frozenset({"tasks/cancel", "tasks/get", "tasks/list", "tasks/result"})
+_EXTENSION_TASKS = frozenset({"tasks/cancel", "tasks/get", "tasks/update"})
+_ASKS = frozenset({"ping", "roots/list", "sampling/createMessage"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """One revision of the specification, as far as it differs from the others."""
+
+    version: str
+    handshake: bool  # initialize and initialized; otherwise `_meta` on every request
+    methods: frozenset[str]  # what a client may ask of a server
+    asks: frozenset[str]  # what a server may ask of a client, as requests or (modern) as inputRequests
+    batches: bool = False  # JSON-RPC batches must be understood
+    elicitation: Json | None = None  # the capability that says "we can answer every mode"
+    empty_cursor: bool = False  # "" is a cursor like any other, not the end of the list
+    input_rounds: frozenset[str] = frozenset()  # methods whose result may be input_required
+    tasks: str | None = None  # "core": asked for by params.task; "extension": the server decides
+
+    def stamp(self, params: Json | None, context: Json) -> Json | None:
+        """PARAMS with the `_meta` that this revision wants on every request; the caller's own `_meta` keys win."""
+        if self.handshake:
+            return params
+        params = params or {}
+        return {**params, "_meta": {**context, **params.get("_meta", {})}}
+
+    def context(self, client: Json, capabilities: Json) -> Json:
+        """The `_meta` by which a request of the modern era introduces itself."""
+        return {
+            f"{META}protocolVersion": self.version,
+            f"{META}clientCapabilities": capabilities,
+            f"{META}clientInfo": client,
+        }
+
+
+DIALECTS = {
+    dialect.version: dialect
+    for dialect in (
+        Dialect(
+            version="2024-11-05",
+            handshake=True,
+            methods=_HANDSHAKE_METHODS,
+            asks=_ASKS,
+        ),
+        Dialect(
+            version="2025-03-26",
+            handshake=True,
+            methods=_HANDSHAKE_METHODS,
+            asks=_ASKS,
+            batches=True,
+        ),
+        Dialect(
+            version="2025-06-18",
+            handshake=True,
+            methods=_HANDSHAKE_METHODS,
+            asks=_ASKS | {"elicitation/create"},
+            elicitation={},
+        ),
+        Dialect(
+            version="2025-11-25",
+            handshake=True,
+            methods=_HANDSHAKE_METHODS | _CORE_TASKS,
+            asks=_ASKS | {"elicitation/create"},
+            elicitation={"form": {}, "url": {}},
+            tasks="core",
+        ),
+        Dialect(
+            version="2026-07-28",
+            handshake=False,
+            methods=_LISTS_AND_CALLS | _EXTENSION_TASKS | {"server/discover", "subscriptions/listen"},
+            asks=(_ASKS - {"ping"}) | {"elicitation/create"},
+            elicitation={"form": {}, "url": {}},
+            empty_cursor=True,
+            input_rounds=frozenset({"tools/call", "prompts/get", "resources/read"}),
+            tasks="extension",
+        ),
+    )
+}
+HANDSHAKE = tuple(version for version, dialect in DIALECTS.items() if dialect.handshake)
+MODERN = tuple(version for version, dialect in DIALECTS.items() if not dialect.handshake)
+NEWEST_HANDSHAKE = DIALECTS[HANDSHAKE[-1]]
+NEWEST_MODERN = DIALECTS[MODERN[-1]]
+# What `--protocol` and `protocolVersion` take beside a version.
+PROTOCOL_CHOICES = ("handshake", "auto", "modern", *DIALECTS)
+
+
+def newest_common(versions: Any, known: tuple[str, ...]) -> Dialect | None:
+    """The newest of the KNOWN versions that a peer also lists; None when its list is no list or shares nothing."""
+    if not isinstance(versions, list):
+        return None
+    return next((DIALECTS[version] for version in reversed(known) if version in versions), None)

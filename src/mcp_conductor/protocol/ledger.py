@@ -1,0 +1,101 @@
+"""Which reply belongs to which request: by id, never by order of arrival.
+
+Used live by Session and offline on a recorded Transcript, so that both tell the same story.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp_conductor.protocol import Id
+from mcp_conductor.protocol.message import Message, render
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request and what came of it; `reply` is None when it was lost."""
+
+    request: Message
+    reply: Message | None
+    seconds: float
+    notices: tuple[Message, ...] = ()
+
+
+@dataclass(slots=True)
+class _Open:
+    request: Message
+    at: float
+    token: Id | None
+    notices: list[Message] = field(default_factory=list)
+
+
+class Ledger:
+    """Open requests of one side of a conversation."""
+
+    def __init__(self) -> None:
+        self._open: dict[Id, _Open] = {}
+        self._by_token: dict[Id, _Open] = {}
+        self._answered: set[Id] = set()
+        self._given_up: set[Id] = set()
+
+    def sent(self, message: Message, at: float) -> None:
+        if message.id is None:
+            return
+        token = progress_token(message.raw)
+        entry = self._open[message.id] = _Open(message, at, token)
+        if token is not None:
+            self._by_token[token] = entry
+
+    def heard(self, message: Message, at: float) -> Exchange | None:
+        """The exchange that MESSAGE completes, if it does; progress is remembered with its request."""
+        if message.kind == "notification":
+            if message.method == "notifications/progress":
+                self._note_progress(message)
+            return None
+        if message.kind == "request" or message.id not in self._open:
+            return None
+        return self._close(message.id, message, at)
+
+    def lost(self, request_id: Id, at: float) -> Exchange | None:
+        """The exchange of a request that nobody waits for any longer."""
+        return self._close(request_id, None, at) if request_id in self._open else None
+
+    def request_of(self, progress: Message) -> Message | None:
+        """The open request whose progress this notification reports."""
+        token = progress.params.get("progressToken")
+        entry = self._by_token.get(token) if isinstance(token, (str, int)) else None
+        return entry.request if entry else None
+
+    def open_requests(self) -> list[Message]:
+        return [entry.request for entry in self._open.values()]
+
+    def stray(self, reply: Message) -> str | None:
+        """What is odd about REPLY, which answers no open request; nothing, if we gave its request up."""
+        if reply.id in self._given_up:
+            return None
+        if reply.id in self._answered:
+            return f"a second answer to the request with id {render(reply.id)}"
+        return (
+            "an answer without an id"
+            if reply.id is None
+            else f"an answer with id {render(reply.id)}, which no request has"
+        )
+
+    def _note_progress(self, message: Message) -> None:
+        token = message.params.get("progressToken")
+        if isinstance(token, (str, int)) and token in self._by_token:
+            self._by_token[token].notices.append(message)
+
+    def _close(self, request_id: Id, reply: Message | None, at: float) -> Exchange:
+        entry = self._open.pop(request_id)
+        (self._given_up if reply is None else self._answered).add(request_id)
+        if entry.token is not None and self._by_token.get(entry.token) is entry:
+            del self._by_token[entry.token]
+        return Exchange(entry.request, reply, at - entry.at, tuple(entry.notices))
+
+
+def progress_token(raw: Any) -> str | int | None:
+    """The progress token that a request asks to be told about."""
+    params = raw.get("params") if isinstance(raw, dict) else None
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    token = meta.get("progressToken") if isinstance(meta, dict) else None
+    return token if isinstance(token, (str, int)) else None

@@ -1,0 +1,305 @@
+"""A message is exactly what was on the wire, valid or not, with our verdict on it.
+
+Nothing is dropped or repaired: `text` is verbatim, `kind` is what it can be used as, `problem` is the first rule that
+it breaks. Reading never raises, because a tester must be able to show what a broken peer said.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from json.encoder import encode_basestring
+from typing import Any, Literal, Self
+
+from mcp_conductor.protocol import Id, Json
+
+Kind = Literal["request", "notification", "result", "error", "batch", "invalid"]
+
+SAFE_INTEGER = 2**53 - 1
+
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_ID = rf'"id"\s*:\s*({_STRING}|-?\d+)'
+# The id of a text that cannot be parsed as a whole: among the first scalar members, or the very last member. Both are
+# certain to be members of the outermost object.
+_LEADING_ID = re.compile(rf"\s*\{{(?:\s*{_STRING}\s*:\s*(?:{_STRING}|[-+.\w]+)\s*,)*?\s*{_ID}\s*[,}}]")
+_TRAILING_ID = re.compile(rf",\s*{_ID}\s*\}}\s*$")
+_TAIL = 4096
+
+
+class Digits(float):
+    """A number whose text says more than a float can hold; it is written back as it was read."""
+
+    text: str
+
+    def __new__(cls, text: str) -> Self:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One JSON-RPC message as it was on the wire, and what we think of it."""
+
+    text: str
+    raw: Any
+    kind: Kind
+    id: Id | None = None
+    problem: str | None = None
+
+    @property
+    def method(self) -> str:
+        return str(self.raw["method"])
+
+    @property
+    def params(self) -> Json:
+        params = self.raw.get("params")
+        return params if isinstance(params, dict) else {}
+
+    @property
+    def result(self) -> Any:
+        return self.raw["result"]
+
+    @property
+    def error(self) -> Any:
+        return self.raw["error"]
+
+    def remarks(self) -> list[str]:
+        """What a careful reader notices although the message is usable: repeated keys, integers beyond 2^53 - 1."""
+        return _remarks(self.text)
+
+
+def parse(text: str) -> Message:
+    """Read one message; what cannot be read is an invalid message that says why."""
+    try:
+        raw = read(text)
+    except json.JSONDecodeError as error:
+        return _unreadable(text, f"not JSON: {error.msg} at character {error.pos + 1}")
+    except RecursionError:
+        return _unreadable(text, "nested too deeply to be read")
+    except _NotJsonError as error:
+        return _unreadable(text, f"not JSON: {error}")
+    kind, identity, problem = classify(raw)
+    return Message(text, raw, kind, identity, problem)
+
+
+def read(text: str) -> Any:
+    """The JSON value in TEXT, no digit lost; NaN and Infinity are not JSON. Raises ValueError or RecursionError."""
+    try:
+        return _DECODER.decode(text)
+    except (json.JSONDecodeError, _NotJsonError):
+        raise
+    except ValueError:  # an integer of thousands of digits
+        return _PATIENT_DECODER.decode(text)
+
+
+def decode(line: bytes) -> Message:
+    """Read one message from bytes; broken UTF-8 is kept (as lone surrogates) and complained about."""
+    try:
+        return parse(line.decode())
+    except UnicodeDecodeError as error:
+        message = parse(line.decode(errors="surrogateescape"))
+        problem = message.problem or f"not UTF-8: byte 0x{line[error.start]:02x} at offset {error.start}"
+        return Message(message.text, message.raw, message.kind, message.id, problem)
+
+
+def build(raw: Any) -> Message:
+    """The message that carries RAW, written compactly on one line."""
+    kind, identity, problem = classify(raw)
+    return Message(compact(raw), raw, kind, identity, problem)
+
+
+def classify(raw: Any) -> tuple[Kind, Id | None, str | None]:
+    """What RAW can be used as, its id, and the first rule of JSON-RPC 2.0 that it breaks."""
+    if not isinstance(raw, dict):
+        if isinstance(raw, list):
+            return "batch", None, None if raw else "an empty batch"
+        return "invalid", None, f"a message must be an object, not {kind_of(raw)}"
+    identity = raw.get("id")
+    problem = None if raw.get("jsonrpc") == "2.0" else _jsonrpc_problem(raw)
+    if identity is not None and type(identity) is not int and type(identity) is not str:
+        problem, identity = _odd_id(identity, problem)
+    if "method" in raw:
+        return _classify_call(raw, identity, problem)
+    has_result, has_error = "result" in raw, "error" in raw
+    if has_result and has_error:
+        return "invalid", identity, "has both result and error"
+    if has_result:
+        if identity is None:
+            return "invalid", None, problem or "a result without an id"
+        return "result", identity, problem
+    if has_error:
+        return "error", identity, problem or _error_problem(raw["error"])
+    return "invalid", identity, "has neither method, result nor error"
+
+
+def _odd_id(identity: Any, problem: str | None) -> tuple[str | None, Id | None]:
+    if isinstance(identity, float):
+        return (problem if identity.is_integer() else "an id must not have a fraction"), identity
+    return f"an id must be a string or an integer, not {kind_of(identity)}", None
+
+
+def _classify_call(raw: Json, identity: Id | None, problem: str | None) -> tuple[Kind, Id | None, str | None]:
+    if not isinstance(raw["method"], str):
+        return "invalid", identity, f"method must be a string, not {kind_of(raw['method'])}"
+    if "result" in raw or "error" in raw:
+        problem = problem or "has a method and an answer at once"
+    if "params" in raw and not isinstance(raw["params"], dict):
+        problem = problem or f"params must be an object, not {kind_of(raw['params'])}"
+    if "id" not in raw:
+        return "notification", None, problem
+    if identity is None:
+        return "invalid", None, problem or "a request must not have the id null"
+    return "request", identity, problem
+
+
+def _jsonrpc_problem(raw: Json) -> str:
+    return (
+        f'"jsonrpc" must be "2.0", not {compact(raw["jsonrpc"])}' if "jsonrpc" in raw else '"jsonrpc": "2.0" is missing'
+    )
+
+
+def _error_problem(error: Any) -> str | None:
+    if not isinstance(error, dict):
+        return f"error must be an object, not {kind_of(error)}"
+    code = error.get("code")
+    if isinstance(code, bool) or not isinstance(code, (int, float)) or code != int(code):
+        return "error.code must be an integer"
+    return None if isinstance(error.get("message"), str) else "error.message must be a string"
+
+
+def kind_of(value: Any) -> str:
+    """The JSON word for the kind of VALUE, with its article."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case str():
+            return "a string"
+        case int() | float():
+            return "a number"
+        case list():
+            return "an array"
+        case _:
+            return "an object"
+
+
+def compact(value: Any) -> str:
+    """VALUE as JSON on one line, fast: what we send."""
+    try:
+        return _escape_surrogates(_ENCODER.encode(value))
+    except (ValueError, RecursionError):  # a number too large for a float, or nesting too deep for the C encoder
+        return render(value)
+
+
+def render(value: Any, indent: int | None = None) -> str:
+    """VALUE as JSON, faithfully: what we show. Numbers stay as they were written, however deep the nesting."""
+    out: list[str] = []
+    open_ones: list[tuple[Iterator[Any], str]] = []
+    colon = ":" if indent is None else ": "
+
+    def begin(value: Any) -> None:
+        if isinstance(value, dict) and value:
+            out.append("{")
+            open_ones.append((iter(value.items()), "}"))
+        elif isinstance(value, list) and value:
+            out.append("[")
+            open_ones.append((iter(value), "]"))
+        else:
+            out.append(_scalar(value))
+
+    def line() -> str:
+        return "" if indent is None else "\n" + " " * (indent * len(open_ones))
+
+    begin(value)
+    first = True
+    while open_ones:
+        members, closing = open_ones[-1]
+        member: Any = next(members, _END)
+        if member is _END:
+            open_ones.pop()
+            out.append(line() + closing)
+            first = False
+            continue
+        out.append(line() if first else "," + line())
+        if closing == "}":
+            key, member = member
+            out.append(encode_basestring(key) + colon)
+        depth = len(open_ones)
+        begin(member)
+        first = len(open_ones) > depth
+    return _escape_surrogates("".join(out))
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, str):
+        return encode_basestring(value)
+    if isinstance(value, Digits):
+        return value.text
+    return _ENCODER.encode(value)
+
+
+def _escape_surrogates(text: str) -> str:
+    """Lone surrogates cannot be written as UTF-8; in JSON they can be escaped."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return text
+
+
+def _unreadable(text: str, problem: str) -> Message:
+    """An invalid message; its id, where the text still shows one, tells which request it was meant to answer."""
+    found = _LEADING_ID.match(text) or _TRAILING_ID.search(text[-_TAIL:])
+    identity = json.loads(found[1]) if found and '"method"' not in text[:_TAIL] else None
+    return Message(text, None, "invalid", identity, problem)
+
+
+class _NotJsonError(ValueError):
+    pass
+
+
+def _refuse(constant: str) -> Any:
+    raise _NotJsonError(f"{constant} is not a JSON value")
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    return number if repr(number) == text else Digits(text)
+
+
+def _patient_int(text: str) -> float:
+    # Python refuses to convert more than 4300 digits, for good reason: it takes quadratic time.
+    return int(text) if len(text) < _MOST_DIGITS else Digits(text)
+
+
+def _remarks(text: str) -> list[str]:
+    remarks: list[str] = []
+
+    def pairs(members: list[tuple[str, Any]]) -> Json:
+        known = dict(members)
+        if len(known) < len(members):
+            repeated = [name for name, times in Counter(name for name, _ in members).items() if times > 1]
+            remarks.extend(f"the key {encode_basestring(name)} stands twice in one object" for name in repeated)
+        return known
+
+    def integer(text: str) -> float:
+        number = _patient_int(text)
+        if abs(number) > SAFE_INTEGER:
+            remarks.append(f"{text[:40]} is beyond 2^53 - 1: many peers cannot hold it")
+        return number
+
+    with suppress(ValueError, RecursionError):
+        json.loads(text, object_pairs_hook=pairs, parse_int=integer)
+    return remarks
+
+
+_END = object()
+_MOST_DIGITS = 4300
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_DECODER = json.JSONDecoder(parse_float=_float, parse_constant=_refuse)
+_PATIENT_DECODER = json.JSONDecoder(parse_float=_float, parse_constant=_refuse, parse_int=_patient_int)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=False)

@@ -1,0 +1,61 @@
+"""Which server is meant, and how to reach it: a command to start, or a URL to call; never both, never neither."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mcp_conductor.errors import UsageError
+
+TRANSPORTS = ("stdio", "sse", "http")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StdioSpec:
+    """A server that we start, and talk to over its stdin and stdout."""
+
+    command: tuple[str, ...]
+    name: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)  # in addition to our own environment
+    cwd: str | None = None
+    ready_pattern: str | None = None
+    startup_timeout: float | None = None
+    protocol: str | None = None
+
+    def __str__(self) -> str:
+        return self.name or " ".join(self.command)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpSpec:
+    """A server that somebody else runs, at a URL."""
+
+    url: str
+    name: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    sse: bool = False
+    protocol: str | None = None
+
+    def __str__(self) -> str:
+        return self.name or self.url
+
+
+ServerSpec = StdioSpec | HttpSpec
+
+
+def from_words(words: tuple[str, ...], *, transport: str | None = None) -> ServerSpec:
+    """The server that the words of a command line name: a URL, or a command with its arguments."""
+    first = words[0]
+    is_url = first.startswith(("http://", "https://"))
+    if transport == "stdio" or (transport is None and not is_url):
+        if is_url:
+            raise UsageError(f"{first} is a URL; stdio needs a command")
+        return StdioSpec(command=words)
+    if not is_url:
+        raise UsageError(f"--transport {transport} needs a URL (http:// or https://), not {first!r}")
+    if len(words) > 1:
+        raise UsageError(f"nothing can follow a URL, but {words[1]!r} does")
+    return HttpSpec(url=first, sse=is_sse(first, transport))
+
+
+def is_sse(url: str, transport: str | None) -> bool:
+    """Whether a URL is spoken to by HTTP+SSE: if TRANSPORT says so, or, without that, if it ends in /sse."""
+    return url.partition("?")[0].endswith("/sse") if transport is None else transport == "sse"

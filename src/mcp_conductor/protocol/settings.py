@@ -1,0 +1,267 @@
+"""Servers described in a settings file: `conductor.config.json` (flat), or a table `mcpServers` or `servers` as Claude
+Desktop, Cursor and VS Code write.
+
+Every mistake is an error that names the file, the server and the field. Reading is pure: the environment and the file
+system come in as values (`Surroundings`).
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from os.path import isabs, join, normpath
+from typing import Any, NoReturn
+
+from mcp_conductor.errors import Location, UsageError, nearest
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
+from mcp_conductor.protocol.duration import seconds
+from mcp_conductor.protocol.message import kind_of
+from mcp_conductor.protocol.server_spec import TRANSPORTS, HttpSpec, ServerSpec, StdioSpec, is_sse
+
+# Other clients' words for Streamable HTTP.
+_TRANSPORT_OF_TYPE = {
+    "stdio": "stdio",
+    "sse": "sse",
+    "http": "http",
+    "streamable-http": "http",
+    "streamableHttp": "http",
+    "streamable_http": "http",
+}
+_STDIO_KEYS = ("command", "args", "env", "cwd", "readyPattern", "startupTimeout")
+_HTTP_KEYS = ("url", "headers")
+_KEYS = ("name", "type", "protocolVersion", *_STDIO_KEYS, *_HTTP_KEYS)
+_FLAT_STARTUP_TIMEOUT = 5.0
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_.]*)(?::-([^}]*))?\}")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a settings file is read against; values, so that reading stays pure."""
+
+    file: str
+    directory: str  # of the file
+    invocation: str  # where the program was started
+    environ: Mapping[str, str]
+    exists: Callable[[str], bool]
+    locate: Callable[[Path], Location | None] = lambda _: None
+
+
+def server_names(settings: Any) -> list[str]:
+    """The names of the servers in a settings file; a flat file has one, called by its own name."""
+    table = _table(settings)
+    if table:
+        return list(settings[table])
+    return [str(settings.get("name", ""))] if isinstance(settings, dict) else []
+
+
+def from_settings(settings: Any, around: Surroundings, server: str | None = None) -> ServerSpec:
+    """The server called SERVER in a settings file; a file with one server needs no name."""
+    if not isinstance(settings, dict):
+        raise UsageError(f"{around.file}: must be an object, not {kind_of(settings)}", where=around.locate(()))
+    table = _table(settings)
+    if table is None:
+        return _Entry(settings, (), around, str(settings.get("name", "server"))).flat(server)
+    entries = settings[table]
+    if not isinstance(entries, dict) or not entries:
+        raise UsageError(
+            f"{around.file}: {table!r} must be an object with at least one server", where=around.locate((table,))
+        )
+    if server is None and len(entries) > 1:
+        raise UsageError(
+            f"{around.file} has {len(entries)} servers", hint=f"choose one with --server: {_list(entries)}"
+        )
+    name = server if server is not None else next(iter(entries))
+    if name not in entries:
+        near = nearest(name, list(entries))
+        hint = f"did you mean {near!r}?" if near else f"it has: {_list(entries)}"
+        raise UsageError(f"{around.file} has no server {name!r}", hint=hint)
+    return _Entry(entries[name], (table, name), around, name).spec()
+
+
+def _table(settings: Any) -> str | None:
+    if not isinstance(settings, dict):
+        return None
+    return next((key for key in ("mcpServers", "servers") if key in settings), None)
+
+
+def _list(names: Any) -> str:
+    return ", ".join(map(repr, names))
+
+
+class _Entry:
+    """One server of a settings file, while it is being read."""
+
+    def __init__(self, entry: Any, path: Path, around: Surroundings, name: str) -> None:
+        self.path = path
+        self.around = around
+        self.name = name
+        if not isinstance(entry, dict):
+            self.refuse((), f"must be an object, not {kind_of(entry)}")
+        self.entry: Json = {key: self.filled(value, (key,)) for key, value in entry.items()}
+
+    def refuse(self, at: Path, problem: str, hint: str | None = None) -> NoReturn:
+        field_name = ".".join(map(str, at))
+        where = self.around.locate(self.path + at)
+        what = f"server {self.name!r}" + (f", {field_name}" if field_name else "")
+        raise UsageError(f"{self.around.file}: {what}: {problem}", hint=hint, where=where)
+
+    def filled(self, value: Any, at: Path) -> Any:
+        """VALUE with ${VAR} and ${VAR:-default} filled in from the environment."""
+        if isinstance(value, list):
+            return [self.filled(item, (*at, index)) for index, item in enumerate(value)]
+        if isinstance(value, dict):
+            return {key: self.filled(item, (*at, key)) for key, item in value.items()}
+        if not isinstance(value, str):
+            return value
+
+        def fill(found: re.Match[str]) -> str:
+            known = self.around.environ.get(found[1])
+            if known is None and found[2] is None:
+                hint = f"set it, or write ${{{found[1]}:-default}}"
+                self.refuse(at, f"the environment variable {found[1]} is not set", hint)
+            return known or found[2] or ""
+
+        return _VARIABLE.sub(fill, value)
+
+    def flat(self, server: str | None) -> ServerSpec:
+        """A whole file that describes one server: our own format, so every key must be known."""
+        if server is not None and server != self.name:
+            raise UsageError(
+                f"{self.around.file} has no server {server!r}", hint=f"it describes one server, {self.name!r}"
+            )
+        for key in self.entry:
+            if key not in _KEYS:
+                near = nearest(key, _KEYS)
+                self.refuse(
+                    (key,), f"unknown key {key!r}", f"did you mean {near!r}?" if near else f"known: {_list(_KEYS)}"
+                )
+        spec = self.spec()
+        if isinstance(spec, StdioSpec) and spec.startup_timeout is None:
+            spec = replace(spec, startup_timeout=_FLAT_STARTUP_TIMEOUT)
+        return spec
+
+    def spec(self) -> ServerSpec:
+        has_command, has_url = "command" in self.entry, "url" in self.entry
+        if has_command and has_url:
+            self.refuse(
+                ("url",),
+                "has both 'command' and 'url'",
+                "a server is started by its command or reached at its url: keep one",
+            )
+        if not has_command and not has_url:
+            near = next((key for key in self.entry if nearest(key, ("command", "url")) is not None), None)
+            self.refuse((), "has neither 'command' nor 'url'", f"is {near!r} a typing error?" if near else None)
+        return self.stdio() if has_command else self.http()
+
+    def stdio(self) -> StdioSpec:
+        self.refuse_keys(_HTTP_KEYS, "command")
+        if self.transport() not in (None, "stdio"):
+            self.refuse(("type",), f"{self.entry['type']!r} needs a url, not a command")
+        pattern = self.text("readyPattern")
+        if pattern is not None:
+            self.check_pattern(pattern)
+        cwd = self.directory()
+        command = self.text("command") or self.refuse(("command",), "must not be empty")
+        words = (command, *(self.word(index, word) for index, word in enumerate(self.list("args"))))
+        return StdioSpec(
+            name=self.name,
+            command=tuple(self.found(word, cwd, program=index == 0) for index, word in enumerate(words)),
+            env=self.texts("env"),
+            cwd=cwd,
+            ready_pattern=pattern,
+            startup_timeout=self.time("startupTimeout"),
+            protocol=self.protocol(),
+        )
+
+    def http(self) -> HttpSpec:
+        self.refuse_keys(_STDIO_KEYS[1:], "url")
+        transport = self.transport()
+        if transport == "stdio":
+            self.refuse(("type",), "'stdio' needs a command, not a url")
+        url = self.text("url") or ""
+        if not url.startswith(("http://", "https://")):
+            self.refuse(("url",), f"must begin with http:// or https://, not {url!r}")
+        return HttpSpec(
+            name=self.name,
+            url=url,
+            headers=self.texts("headers"),
+            sse=is_sse(url, transport),
+            protocol=self.protocol(),
+        )
+
+    def transport(self) -> str | None:
+        if "type" not in self.entry:
+            return None
+        known = self.entry["type"]
+        if not isinstance(known, str) or known not in _TRANSPORT_OF_TYPE:
+            self.refuse(("type",), f"must be one of {_list(TRANSPORTS)}, not {known!r}")
+        return _TRANSPORT_OF_TYPE[known]
+
+    def protocol(self) -> str | None:
+        version = self.text("protocolVersion")
+        if version is not None and version not in PROTOCOL_CHOICES:
+            self.refuse(("protocolVersion",), f"must be one of {', '.join(PROTOCOL_CHOICES)}, not {version!r}")
+        return version
+
+    def refuse_keys(self, keys: tuple[str, ...], beside: str) -> None:
+        for key in keys:
+            if key in self.entry:
+                self.refuse((key,), f"{key!r} has no meaning beside {beside!r}")
+
+    def check_pattern(self, pattern: str) -> None:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            self.refuse(("readyPattern",), f"is not a regular expression: {error}")
+
+    def directory(self) -> str:
+        """Where the server runs: its `cwd`, also looked for where we are, or else the file's directory."""
+        cwd = self.text("cwd")
+        if cwd is None:
+            return self.around.directory
+        beside = normpath(join(self.around.directory, cwd))
+        here = normpath(join(self.around.invocation, cwd))
+        return here if not self.around.exists(beside) and self.around.exists(here) else beside
+
+    def found(self, word: str, cwd: str, *, program: bool) -> str:
+        """A relative path that exists only below the directory we were started in is meant from there."""
+        looks_like_path = "/" in word or (not program and "." in word.strip("."))
+        if not looks_like_path or isabs(word) or word.startswith("-") or _SCHEME.match(word):
+            return word
+        here = normpath(join(self.around.invocation, word))
+        return here if not self.around.exists(join(cwd, word)) and self.around.exists(here) else word
+
+    def word(self, index: int, word: Any) -> str:
+        if not isinstance(word, str):
+            self.refuse(("args", index), f"must be a string, not {kind_of(word)}")
+        return word
+
+    def text(self, key: str) -> str | None:
+        value = self.entry.get(key)
+        if value is not None and not isinstance(value, str):
+            self.refuse((key,), f"must be a string, not {kind_of(value)}")
+        return value
+
+    def list(self, key: str) -> list[Any]:
+        value = self.entry.get(key, [])
+        if not isinstance(value, list):
+            self.refuse((key,), f"must be an array, not {kind_of(value)}")
+        return value
+
+    def texts(self, key: str) -> dict[str, str]:
+        value = self.entry.get(key, {})
+        if not isinstance(value, dict):
+            self.refuse((key,), f"must be an object, not {kind_of(value)}")
+        for name, text in value.items():
+            if not isinstance(text, str):
+                self.refuse((key, name), f"must be a string, not {kind_of(text)}")
+        return value
+
+    def time(self, key: str) -> float | None:
+        value = self.entry.get(key)
+        if value is None:
+            return None
+        return seconds(value) or self.refuse((key,), f"must be a time such as 5000, 500ms or 5s, not {value!r}")

@@ -1,0 +1,141 @@
+"""Everything that crossed the wire, verbatim and in order, with what we noticed in between.
+
+Verbose output, recordings, the last lines of stderr in an error and later checks are all views of it. Secrets are kept
+out at the edge: `redact` stands between a transcript and everything that leaves the program.
+"""
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from json import dumps
+from typing import Literal, get_args
+
+from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol.ledger import Exchange, Ledger
+from mcp_conductor.protocol.message import Message, compact, parse, read
+
+# "note" is ours: what we noticed at this place in the conversation.
+Source = Literal["client", "server", "stderr", "note"]
+
+REDACTED = "[redacted]"
+# Anything shorter cannot be told from ordinary text.
+_SHORTEST_SECRET = 4
+_LONG_VALUE = 8
+_SOUNDS_SECRET = re.compile("key|token|secret|pass|auth|cred|session|private", re.IGNORECASE)
+_STDERR_TAIL = 10
+_LONGEST_TAIL_LINE = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One thing that happened: a line from either side, a line of stderr, or a note of ours."""
+
+    at: float
+    source: Source
+    text: str
+    message: Message | None = None
+
+
+class Transcript:
+    """The append-only record of one conversation."""
+
+    def __init__(
+        self,
+        secrets: Iterable[str] = (),
+        listener: Callable[[Frame], None] | None = None,
+        keep: int | None = None,
+    ) -> None:
+        # With KEEP, only so many frames are remembered: the listener sees all of them.
+        self.frames: list[Frame] | deque[Frame] = [] if keep is None else deque(maxlen=keep)
+        self.listener = listener
+        self._secrets = _spellings(secrets)
+
+    def add(self, at: float, source: Source, text: str, message: Message | None = None) -> None:
+        frame = Frame(at, source, text, message)
+        self.frames.append(frame)
+        if self.listener is not None:
+            self.listener(frame)
+
+    def redact(self, text: str) -> str:
+        """TEXT with every secret of this conversation blotted out."""
+        for secret in self._secrets:
+            text = text.replace(secret, REDACTED)
+        return text
+
+    def messages(self, source: Source) -> Iterator[Message]:
+        return (frame.message for frame in self.frames if frame.source == source and frame.message is not None)
+
+    def notes(self) -> list[str]:
+        return [frame.text for frame in self.frames if frame.source == "note"]
+
+    def stderr_tail(self) -> tuple[str, ...]:
+        """The last lines that the server wrote to stderr, fit to be shown."""
+        tail: list[str] = []
+        for frame in reversed(self.frames):
+            if frame.source == "stderr" and frame.text.strip():
+                tail.append(self.redact(frame.text)[:_LONGEST_TAIL_LINE])
+                if len(tail) == _STDERR_TAIL:
+                    break
+        return tuple(reversed(tail))
+
+    def exchanges(self) -> list[Exchange]:
+        """Requests of the client with their replies, in the order in which they ended; unanswered ones come last."""
+        ledger = Ledger()
+        ended = []
+        for frame in self.frames:
+            if frame.message is None:
+                continue
+            if frame.source == "client" and frame.message.kind == "request":
+                ledger.sent(frame.message, frame.at)
+            elif frame.source == "server" and (exchange := ledger.heard(frame.message, frame.at)):
+                ended.append(exchange)
+        end = self.frames[-1].at if self.frames else 0.0
+        lost = (ledger.lost(request.id, end) for request in ledger.open_requests() if request.id is not None)
+        return ended + [exchange for exchange in lost if exchange]
+
+    def line(self, frame: Frame) -> str:
+        """FRAME as one line of JSON, for a recording; secrets blotted out."""
+        return compact({"at": round(frame.at, 6), "source": frame.source, "text": self.redact(frame.text)})
+
+    def to_jsonl(self) -> Iterator[str]:
+        return (self.line(frame) for frame in self.frames)
+
+    @classmethod
+    def from_jsonl(cls, lines: Iterable[str]) -> "Transcript":
+        """Read a recording back."""
+        transcript = cls()
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                transcript.add(*_frame_fields(line, number))
+        return transcript
+
+
+def _frame_fields(line: str, number: int) -> tuple[float, Source, str, Message | None]:
+    try:
+        fields = read(line)
+        at, source, text = float(fields["at"]), fields["source"], fields["text"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        source = None
+    if source not in get_args(Source) or not isinstance(text, str):
+        raise UsageError(f"line {number} of the recording is not a frame: {line.strip()[:80]}")
+    return at, source, text, parse(text) if source in ("client", "server") else None
+
+
+def secret_values(environment: Mapping[str, str], headers: Mapping[str, str]) -> list[str]:
+    """The values of a server's configuration that must never be shown: of `env`, and of every header.
+
+    A short value is taken for a secret only if its name says so; hiding the "debug" of LOG_LEVEL=debug everywhere
+    would make a recording unreadable and protect nobody.
+    """
+    values = [value for name, value in environment.items() if len(value) >= _LONG_VALUE or _SOUNDS_SECRET.search(name)]
+    # "Bearer abc" may be quoted back to us as "abc".
+    return [*values, *headers.values(), *(value.partition(" ")[2] for value in headers.values())]
+
+
+def _spellings(secrets: Iterable[str]) -> tuple[str, ...]:
+    """Each secret as it is and as JSON escapes it, longest first, so that no part of one survives another."""
+    spellings = {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}
+    for secret in list(spellings):
+        spellings |= {compact(secret)[1:-1], dumps(secret)[1:-1]}
+    return tuple(sorted(spellings, key=len, reverse=True))

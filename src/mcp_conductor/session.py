@@ -1,0 +1,390 @@
+"""One conversation with one server: requests and their replies, notifications, and the questions the server asks us.
+
+Replies are matched by id. Whatever the server says is kept in the transcript; what breaks the rules becomes a note
+there and never shifts a later reply. Every wait ends: by the reply, by the time-out, or because the server is gone.
+"""
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from mcp_conductor.errors import MethodError, ProtocolError, RequestTimeout, TransportError, UsageError
+from mcp_conductor.protocol import Id, Json
+from mcp_conductor.protocol.answers import Answer, Answers
+from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE, Dialect
+from mcp_conductor.protocol.input_rounds import is_final, next_round
+from mcp_conductor.protocol.ledger import Exchange, Ledger
+from mcp_conductor.protocol.message import Message, build, kind_of, parse, render
+from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.transport import Transport
+from mcp_conductor.waiting import Waiting
+
+DEFAULT_TIMEOUT = 30.0
+MOST_ROUNDS = 10  # of input_required, before we stop believing that the server will ever be content
+MOST_PAGES = 10_000
+_ROUND_PAUSES = (0.05, 0.1, 0.25)  # between retries when the server asks for nothing but time
+_EXCERPT = 120
+
+# Where the items stand in the result of each list method.
+LIST_MEMBERS = {
+    "tools/list": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+    "prompts/list": "prompts",
+    "tasks/list": "tasks",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """Something the server said unasked: a notification, or a request together with our answer to it."""
+
+    message: Message
+    answer: Answer | None = None
+
+
+class Session:
+    """A conversation that has been opened: by `connect()`, which also ends it."""
+
+    def __init__(
+        self,
+        *,
+        client: Json,
+        answers: Answers,
+        timeout: float,
+        transcript: Transcript,
+        extensions: Json,
+        on_incoming: Callable[[Incoming], None] | None,
+    ) -> None:
+        self.dialect: Dialect = NEWEST_HANDSHAKE
+        self.server: Json = {}  # who the server says it is
+        self.capabilities: Json = {}  # what it says it can do
+        self.opened: Json = {}  # the result of initialize or server/discover, as it was sent
+        self.client = client
+        self.answers = answers
+        self.timeout = timeout
+        self.transcript = transcript
+        self._extensions = extensions
+        self._on_incoming = on_incoming
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self._ids = count(1)
+        self.reset()
+
+    def attach(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def reset(self) -> None:
+        """Forget what was open on an earlier transport; the transcript goes on."""
+        self._ledger = Ledger()
+        self._waiting = Waiting()
+        self._acknowledgements: dict[Id, asyncio.Future[Message]] = {}
+        self._stray: asyncio.Future[Message] | None = None
+        self._end: asyncio.Future[str] = self._loop.create_future()
+
+    def settle(self, dialect: Dialect, opened: Json) -> None:
+        """From here on the conversation is held in DIALECT."""
+        self.dialect = dialect
+        self.opened = opened
+        meta = _object(opened.get("_meta"))
+        self.server = _object(opened.get("serverInfo") or meta.get(f"{META}serverInfo"))
+        self.capabilities = _object(opened.get("capabilities"))
+
+    def client_capabilities(self, dialect: Dialect) -> Json:
+        capabilities = self.answers.capabilities(dialect)
+        if self._extensions and not dialect.handshake:
+            capabilities["extensions"] = self._extensions
+        return capabilities
+
+    # What we say.
+
+    async def request(self, method: str, params: Json | None = None, *, timeout: float | None = None) -> Any:
+        """The result of METHOD; questions that come back in place of a result are answered. Raises MethodError."""
+        asked = params or {}
+        for round_number in range(MOST_ROUNDS):
+            result = await self._ask(method, asked if asked or params is not None else None, timeout)
+            if self.dialect.handshake or not isinstance(result, dict) or is_final(method, result, self.dialect):
+                return result
+            if not result.get("inputRequests"):
+                await asyncio.sleep(_ROUND_PAUSES[min(round_number, len(_ROUND_PAUSES) - 1)])
+            asked = next_round(params or {}, result, self.input_responses(result.get("inputRequests")))
+        raise ProtocolError(
+            f"{method} wanted more input after {MOST_ROUNDS} rounds", hint="does the server take the answers?"
+        )
+
+    async def exchange(self, raw: Json, *, timeout: float | None = None) -> Exchange:
+        """Send exactly this request and wait for its reply; an error reply is a reply."""
+        return await self._exchange(build(raw), timeout)
+
+    async def say(self, text: str, *, timeout: float | None = None) -> Message | None:
+        """Send exactly this text, valid or not, and return what answers it; nothing answers a notification."""
+        message = parse(text)
+        if message.kind == "request":
+            return (await self._exchange(message, timeout)).reply
+        if message.kind in ("notification", "result", "error"):
+            self._send(message)
+            return None
+        # A batch, or something that is no message: whatever answer comes next is the answer to it.
+        self._stray = self._loop.create_future()
+        self._send(message)
+        seconds = self.timeout if timeout is None else timeout
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._stray
+        except TimeoutError:
+            raise RequestTimeout("the raw message", seconds) from None
+        finally:
+            self._stray = None
+
+    async def notify(self, method: str, params: Json | None = None) -> None:
+        self._send(build({"jsonrpc": "2.0", "method": method, **({} if params is None else {"params": params})}))
+
+    async def listen(self, notifications: Json, meta: Json | None = None) -> Message:
+        """Open a subscription (2026-07-28) and return its acknowledgement; it lasts as long as the session."""
+        params = {"notifications": notifications, **({"_meta": meta} if meta else {})}
+        message = self._build("subscriptions/listen", params)
+        identity = self._expect(message)
+        acknowledged: asyncio.Future[Message] = self._loop.create_future()
+        self._acknowledgements[identity] = acknowledged
+        ended = self._waiting.add(identity, message.method, math.inf)
+        self._send(message)
+        both: set[asyncio.Future[Any]] = {acknowledged, ended}
+        await asyncio.wait(both, timeout=self.timeout, return_when=asyncio.FIRST_COMPLETED)
+        if acknowledged.done():
+            return acknowledged.result()
+        if ended.done():
+            self._result_of(ended.result())
+            raise ProtocolError("the server ended the subscription without acknowledging it")
+        self._give_up(message, "no acknowledgement in time")
+        raise RequestTimeout(message.method, self.timeout)
+
+    async def pages(self, method: str, params: Json | None = None) -> AsyncIterator[Json]:
+        """The results of a list method, page by page; a cursor that comes back is noted and ends the list."""
+        seen: set[str] = set()
+        cursor: Any = None
+        for _ in range(MOST_PAGES):
+            page = await self.request(method, params if cursor is None else {**(params or {}), "cursor": cursor})
+            yield page
+            cursor = page.get("nextCursor") if isinstance(page, dict) else None
+            if cursor is None or (cursor == "" and not self.dialect.empty_cursor):
+                return
+            if not isinstance(cursor, str):
+                self.note(f"{method}: nextCursor must be a string, not {kind_of(cursor)}: {render(cursor)}")
+                return
+            if cursor in seen:
+                self.note(f"{method}: the server repeats the cursor {cursor!r}; the list would never end")
+                return
+            seen.add(cursor)
+        self.note(f"{method}: stopped after {MOST_PAGES} pages")
+
+    async def everything(self, method: str, params: Json | None = None) -> Any:
+        """The first page of a list method with the items of all pages in it."""
+        member = LIST_MEMBERS[method]
+        whole: Any = None
+        async for page in self.pages(method, params):
+            items = page.get(member) if isinstance(page, dict) else None
+            if not isinstance(items, list):
+                self.note(f"{method}: the result has no array {member!r}")
+                return page if whole is None else whole
+            if whole is None:
+                whole = {**page, member: list(items)}
+            else:
+                whole[member] += items
+        whole.pop("nextCursor", None)
+        return whole
+
+    async def wait_until_gone(self) -> None:
+        """Wait for the server to go away of its own accord, which is an error."""
+        raise self._loss(await asyncio.shield(self._end))
+
+    def note(self, text: str) -> None:
+        """Remark, at this place in the transcript, on something that should not be so."""
+        self.transcript.add(self._now(), "note", text)
+
+    def close(self) -> None:
+        """Give up what is still open: subscriptions, and requests that nobody waited for."""
+        self._waiting.stop()
+        for request in self._ledger.open_requests():
+            self._give_up(request, "the client is closing")
+
+    # What we hear; called by the transport.
+
+    def heard(self, message: Message) -> None:
+        now = self._now()
+        self.transcript.add(now, "server", message.text, message)
+        if message.problem is not None:
+            self._note_problem(message)
+        exchange = self._ledger.heard(message, now)
+        if exchange is not None:
+            self._waiting.settle(exchange)
+        elif message.kind == "notification":
+            self._notified(message)
+        elif message.kind == "request":
+            self._asked(message)
+        elif message.kind == "batch" and self._stray is None:
+            self._unpack(message)
+        else:
+            self._unmatched(message)
+
+    def muttered(self, line: str) -> None:
+        self.transcript.add(self._now(), "stderr", line)
+
+    def gone(self, why: str) -> None:
+        self._end.set_result(why)
+        self._waiting.fail_all(lambda method: self._loss(f"{why} before it answered {method}"))
+        if self._stray is not None and not self._stray.done():
+            self._stray.set_exception(self._loss(f"{why} before it answered the raw message"))
+
+    def _notified(self, message: Message) -> None:
+        if message.method == "notifications/progress":
+            request = self._ledger.request_of(message)
+            if request is not None:
+                self._waiting.extend(request)
+        elif message.method == "notifications/subscriptions/acknowledged":
+            subscription = _object(message.params.get("_meta")).get(f"{META}subscriptionId")
+            acknowledged = self._acknowledgements.pop(subscription, None) if isinstance(subscription, int) else None
+            if acknowledged is not None and not acknowledged.done():
+                acknowledged.set_result(message)
+        self._tell(Incoming(message))
+
+    def _asked(self, message: Message) -> None:
+        if not self.dialect.handshake:
+            self.note(
+                f"the server sent the request {message.method}; {self.dialect.version} has no requests from servers"
+            )
+            return
+        answer = self._answer(message.method, message.params)
+        self._send(build({"jsonrpc": "2.0", "id": message.id, **answer.members}))
+        self._tell(Incoming(message, answer))
+
+    def _answer(self, method: str, params: Json) -> Answer:
+        try:
+            answer = self.answers.to(method, params, self.dialect)
+        except UsageError as error:
+            # The user's answer is wrong, so nothing that waits for it can go on.
+            wrong: Exception = error
+            self._waiting.fail_all(lambda _: wrong)
+            return Answer(error={"code": -32603, "message": "this client has no answer that fits"})
+        if answer.warning is not None:
+            self.note(answer.warning)
+        return answer
+
+    def _unpack(self, batch: Message) -> None:
+        if not self.dialect.batches:
+            self.note(f"the server sent a JSON-RPC batch, which {self.dialect.version} does not have")
+        for raw in batch.raw:
+            self.heard(build(raw))
+
+    def _unmatched(self, message: Message) -> None:
+        if self._stray is not None and not self._stray.done():
+            self._stray.set_result(message)
+        elif message.kind in ("result", "error") and (oddity := self._ledger.stray(message)):
+            self.note(f"the server sent {oddity}: {_excerpt(message)}")
+
+    def _note_problem(self, message: Message) -> None:
+        if message.kind == "invalid" and message.raw is None:
+            self.note(f"the server wrote a line that is not a message: {_excerpt(message)} ({message.problem})")
+        else:
+            self.note(f"the server broke a rule of JSON-RPC: {message.problem}: {_excerpt(message)}")
+
+    def _tell(self, incoming: Incoming) -> None:
+        if self._on_incoming is not None:
+            self._on_incoming(incoming)
+
+    # How a request is carried out.
+
+    async def _ask(self, method: str, params: Json | None, timeout: float | None) -> Any:
+        return self._result_of(await self._exchange(self._build(method, params), timeout))
+
+    def _build(self, method: str, params: Json | None) -> Message:
+        context = (
+            {} if self.dialect.handshake else self.dialect.context(self.client, self.client_capabilities(self.dialect))
+        )
+        stamped = self.dialect.stamp(params, context)
+        members = {} if stamped is None else {"params": stamped}
+        return build({"jsonrpc": "2.0", "id": next(self._ids), "method": method, **members})
+
+    def next_id(self) -> int:
+        return next(self._ids)
+
+    async def _exchange(self, message: Message, timeout: float | None) -> Exchange:
+        identity = self._expect(message)
+        reply = self._waiting.add(identity, message.method, self.timeout if timeout is None else timeout)
+        self._send(message)
+        try:
+            return await reply
+        except RequestTimeout as error:
+            if unsent := self._transport.unsent():
+                error.hint = f"the server does not read its stdin: {unsent} bytes wait to be read"
+            self._give_up(message, "timed out")
+            raise
+        except asyncio.CancelledError:
+            self._give_up(message, "the client is stopping")
+            raise
+
+    def _expect(self, message: Message) -> Id:
+        if self._end.done():
+            raise self._loss(self._end.result())
+        if message.id is None:
+            raise UsageError(f"a request needs an id: {_excerpt(message)}")
+        self._ledger.sent(message, self._now())
+        return message.id
+
+    def _send(self, message: Message) -> None:
+        self.transcript.add(self._now(), "client", message.text, message)
+        self._transport.send(message)
+
+    def _give_up(self, request: Message, reason: str) -> None:
+        if request.id is None or self._ledger.lost(request.id, self._now()) is None:
+            return
+        self._waiting.forget(request.id)
+        self._transport.abandon(request.id)
+        # basic/utilities/cancellation: initialize is never cancelled; server/discover may have met an old server.
+        if request.method not in ("initialize", "server/discover"):
+            params = {"requestId": request.id, "reason": reason}
+            self._send(build({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
+
+    def _result_of(self, exchange: Exchange) -> Any:
+        reply, method = exchange.reply, exchange.request.method
+        assert reply is not None
+        if reply.kind == "error":
+            raise MethodError(method, reply.error)
+        if reply.kind != "result":
+            raise ProtocolError(
+                f"the answer to {method} cannot be used: {reply.problem}: {_excerpt(reply)}", heard=reply
+            )
+        if not isinstance(reply.result, dict):
+            self.note(f"{method}: a result must be an object, not {kind_of(reply.result)}")
+        return reply.result
+
+    def input_responses(self, questions: Any) -> Json:
+        """Our answers to the inputRequests of a result or a task."""
+        responses: Json = {}
+        for key, question in _object(questions).items():
+            method, params = str(_object(question).get("method")), _object(_object(question).get("params"))
+            answer = self.answers.to(method, params, self.dialect)
+            if answer.warning is not None:
+                self.note(answer.warning)
+            if answer.result is None:
+                raise ProtocolError(f"the server needs {method} to go on, and it was refused", hint=answer.warning)
+            responses[key] = answer.result
+            self._tell(Incoming(build({"jsonrpc": "2.0", "id": key, "method": method, "params": params}), answer))
+        return responses
+
+    def _loss(self, why: str) -> TransportError:
+        return TransportError(why, stderr=self.transcript.stderr_tail())
+
+    def _now(self) -> float:
+        return self._loop.time() - self._began
+
+
+def _object(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def _excerpt(message: Message) -> str:
+    text = message.text if len(message.text) <= _EXCERPT else message.text[:_EXCERPT] + "…"
+    return render(text) if message.raw is None else text
