@@ -83,7 +83,11 @@ async def connect(
 
 
 async def _open(session: Session, spec: ServerSpec, choice: str, stack: AsyncExitStack) -> None:
-    session.attach(await stack.enter_async_context(open_transport(spec, session)))
+    try:
+        session.attach(await stack.enter_async_context(open_transport(spec, session)))
+    except TransportError as error:
+        error.stderr = session.transcript.stderr_tail()
+        raise
     startup = spec.startup_timeout if isinstance(spec, StdioSpec) else None
     try:
         await _negotiate(session, choice, startup)
@@ -223,10 +227,10 @@ async def _drop(*tasks: "asyncio.Future[Exchange] | None") -> None:
 
 def _speaks_modern(exchange: Exchange) -> bool:
     """Any error but the three modern ones, whatever its code, means the handshake era (basic/versioning)."""
-    error = _error(exchange)
-    if error is not None:
-        return error.get("code") in MODERN_CODES
-    return newest_common(_result(exchange).get("supportedVersions"), MODERN) is not None
+    reply = exchange.reply
+    if reply is None or reply.kind != "result" or not isinstance(reply.result, dict):
+        return _error_code(exchange) in MODERN_CODES
+    return newest_common(reply.result.get("supportedVersions"), MODERN) is not None
 
 
 def _take_modern(session: Session, exchange: Exchange) -> None:

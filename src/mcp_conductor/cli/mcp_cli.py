@@ -222,13 +222,20 @@ class _Run:
     def hear_frame(self, frame: Frame) -> None:
         """Show and record each frame as it comes."""
         if self.recording is not None:
-            self.recording.write(self.transcript.line(frame) + "\n")
-            self.recording.flush()
+            self.record(self.recording, frame)
         if frame.source == "note":
             self.warn(frame.text)
         elif self.verbose:
             arrow = {"client": "-->", "server": "<--", "stderr": "stderr:"}[frame.source]
             self.terminal.say(self.transcript.redact(f"{frame.at:8.3f} {arrow} {frame.text}"))
+
+    def record(self, recording: TextIO, frame: Frame) -> None:
+        try:
+            recording.write(self.transcript.line(frame) + "\n")
+            recording.flush()
+        except OSError as error:
+            self.recording = None
+            self.warn(f"the recording ends here: {error.strerror}")
 
     def warn(self, text: str) -> None:
         self.warnings += 1

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from mcp_conductor.errors import ConductorError, TransportError
+from mcp_conductor.errors import ConductorError, TransportError, UsageError
 
 
 class ReaderGone(Exception):  # noqa: N818  # what happened; nobody is at fault
@@ -41,6 +41,9 @@ class Terminal:
         except (BrokenPipeError, ValueError) as error:  # ValueError: closed from our side
             self._forget_stdout()
             raise ReaderGone from error
+        except OSError as error:
+            self._forget_stdout()
+            raise UsageError(f"cannot write to stdout: {error.strerror}") from error
 
     def say(self, text: str) -> None:
         """Put one line on stderr; if nobody reads that either, so be it."""

@@ -1,0 +1,56 @@
+"""Rules about the code itself: what start-up may import, what the package offers, how long a file may be."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import mcp_conductor
+
+ROOT = Path(__file__).parent.parent
+# Each of these costs every call of mcp-cli time, or is not ours to import at all.
+BANNED = {
+    "anyio", "argparse", "click", "difflib", "h11", "httpcore2", "httpx", "importlib.metadata", "jsonschema_rs", "mcp",
+    "mcp_conductor.protocol.schema", "mcp_conductor.protocol.settings", "mcp_conductor.source", "pathlib", "pydantic", "rich",
+    "shutil", "tempfile", "urllib.request", "uvicorn", "xml", "yaml",
+}  # fmt: skip
+
+
+def loaded_after(code: str) -> set[str]:
+    # -S: a .pth file of site-packages may import anything, before we do.
+    script = f"import sys; sys.path.insert(0, {str(ROOT / 'src')!r}); {code}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-S", "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    return set(done.stdout.split())
+
+
+def test_mcp_cli_starts_without_any_of_the_slow_modules():
+    assert loaded_after("import mcp_conductor.cli.mcp_cli") & BANNED == set()
+
+
+def test_importing_the_package_loads_none_of_its_parts():
+    loaded = loaded_after("import mcp_conductor")
+    assert {name for name in loaded if name.startswith("mcp_conductor")} == {"mcp_conductor"}
+
+
+def test_the_public_names_are_these():
+    assert sorted(mcp_conductor.__all__) == [
+        "Answers",
+        "ConductorError",
+        "HttpSpec",
+        "MethodError",
+        "ProtocolError",
+        "RequestTimeout",
+        "Session",
+        "StdioSpec",
+        "Transcript",
+        "TransportError",
+        "UsageError",
+        "__version__",
+        "connect",
+    ]
+    assert all(getattr(mcp_conductor, name) for name in mcp_conductor.__all__)
+
+
+def test_no_file_is_longer_than_four_hundred_lines():
+    files = [file for folder in ("src", "tests", "examples", "benchmarks") for file in (ROOT / folder).rglob("*.py")]
+    lengths = {file.name: len(file.read_text().splitlines()) for file in files if "node_modules" not in file.parts}
+    assert {name: length for name, length in lengths.items() if length > 400} == {}
