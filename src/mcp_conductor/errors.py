@@ -2,7 +2,7 @@
 
     ConductorError
     ├── UsageError          bad flag, config, suite or preset
-    ├── TransportError      cannot start, cannot connect, went away; has the last lines of the server's stderr
+    ├── TransportError      cannot start, cannot connect, went away
     ├── ProtocolError       the peer said something we cannot continue from; has the Message
     ├── MethodError         the peer answered with a JSON-RPC error: code, message, data
     └── RequestTimeout      no answer in time: method, seconds
@@ -35,6 +35,7 @@ class ConductorError(Exception):
         self.message = message
         self.hint = hint
         self.where = where
+        self.stderr: tuple[str, ...] = ()  # the server's last lines, where they may explain what happened
 
 
 class UsageError(ConductorError):
@@ -43,10 +44,6 @@ class UsageError(ConductorError):
 
 class TransportError(ConductorError):
     """The server cannot be started or reached, or it went away."""
-
-    def __init__(self, message: str, *, hint: str | None = None, stderr: tuple[str, ...] = ()) -> None:
-        super().__init__(message, hint=hint)
-        self.stderr = stderr
 
 
 class ProtocolError(ConductorError):

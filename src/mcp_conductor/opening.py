@@ -94,8 +94,9 @@ async def _open(session: Session, spec: ServerSpec, choice: str, stack: AsyncExi
     except RequestTimeout as error:
         if startup is None or error.seconds != startup:
             raise
-        stderr = session.transcript.stderr_tail()
-        raise TransportError(f"{error.message} (startupTimeout)", hint=error.hint, stderr=stderr) from error
+        late = TransportError(f"{error.message} (startupTimeout)", hint=error.hint)
+        late.stderr = error.stderr
+        raise late from error
 
 
 async def _negotiate(session: Session, choice: str, timeout: float | None) -> None:

@@ -154,6 +154,7 @@ class Session:
         both: set[asyncio.Future[Any]] = {acknowledged, ended}
         await asyncio.wait(both, timeout=self.timeout, return_when=asyncio.FIRST_COMPLETED)
         if acknowledged.done():
+            ended.add_done_callback(self._subscription_ended)
             return acknowledged.result()
         if ended.done():
             self._result_of(ended.result())
@@ -250,6 +251,10 @@ class Session:
                 acknowledged.set_result(message)
         self._tell(Incoming(message))
 
+    def _subscription_ended(self, ended: "asyncio.Future[Exchange]") -> None:
+        if not ended.cancelled() and ended.exception() is None:
+            self.note("the server has ended the subscription")
+
     def _asked(self, message: Message) -> None:
         if not self.dialect.handshake:
             self.note(
@@ -319,6 +324,7 @@ class Session:
         except RequestTimeout as error:
             if unsent := self._transport.unsent():
                 error.hint = f"the server does not read its stdin: {unsent} bytes wait to be read"
+            error.stderr = self.transcript.stderr_tail()
             self._give_up(message, "timed out")
             raise
         except asyncio.CancelledError:
@@ -375,7 +381,9 @@ class Session:
         return responses
 
     def _loss(self, why: str) -> TransportError:
-        return TransportError(why, stderr=self.transcript.stderr_tail())
+        error = TransportError(why)
+        error.stderr = self.transcript.stderr_tail()
+        return error
 
     def _now(self) -> float:
         return self._loop.time() - self._began

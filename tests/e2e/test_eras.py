@@ -236,6 +236,24 @@ def test_following_a_resource_of_the_modern_era_is_a_subscription(cli, serve):
     assert [event["event"] for event in kinds] == ["subscribed", "notification", "notification", "updated"]
 
 
+def test_a_subscription_that_the_server_ends_is_noted(cli, serve):
+    server = serve(
+        DISCOVER
+        + """
+    result(hear(), DISCOVER)
+    listen = hear()
+    meta = {META + "subscriptionId": listen["id"]}
+    notify("notifications/subscriptions/acknowledged", _meta=meta, notifications=listen["params"]["notifications"])
+    result(listen, {"resultType": "complete", "_meta": meta})
+    hear()
+    """
+    )
+    subscribe = ("--method", "resources/subscribe", "--uri", "file:///a", "--follow", "--timeout", "500ms")
+    run = cli(*server, "--protocol", "modern", *subscribe)
+    assert run.code == 0
+    assert "the server has ended the subscription" in run.err
+
+
 def test_the_log_level_of_the_modern_era_is_asked_for_in_meta(cli, serve):
     server = serve(
         DISCOVER

@@ -7,6 +7,7 @@ Every event has the same envelope: {"event": "notification", "method", "params"}
 import asyncio
 from typing import Any
 
+from mcp_conductor.cli.plan import Plan
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
 from mcp_conductor.errors import MethodError
 from mcp_conductor.protocol import Json
@@ -29,13 +30,14 @@ class Follow:
     def take(self, incoming: Incoming) -> None:
         self._events.put_nowait(incoming)
 
-    async def run(self, session: Session, method: str | None, params: Json | None, *, has_result: bool) -> None:
+    async def run(self, session: Session, plan: Plan) -> None:
         """Print events until the server goes away, which is an error, or nobody reads them any longer."""
-        if has_result:
-            self._terminal.write("\n")
+        method, params = plan.method, plan.params or {}
+        if method is not None or plan.raw is not None:
+            self._terminal.write("\n")  # between the result and the events
         if not session.dialect.handshake and method != "resources/subscribe":
-            await self._listen(session, method, params or {})
-        uri = (params or {}).get("uri") if method == "resources/subscribe" else None
+            await self._listen(session, method, params)
+        uri = params.get("uri") if method == "resources/subscribe" else None
         if uri is not None:
             self._print({"event": "subscribed", "uri": uri})
         ends: list[asyncio.Future[None]] = [

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from mcp_conductor.errors import ConductorError, TransportError, UsageError
+from mcp_conductor.errors import ConductorError, UsageError
 
 
 class ReaderGone(Exception):  # noqa: N818  # what happened; nobody is at fault
@@ -78,7 +78,7 @@ def diagnostic(error: ConductorError, redact: Callable[[str], str] = str) -> str
         if error.where.source:
             lines.append(f"  {number} | {error.where.source}")
             lines.append(f"  {' ' * len(number)} | {' ' * (error.where.column - 1)}^")
-    if isinstance(error, TransportError) and error.stderr:
+    if error.stderr:
         lines.append("  the last lines of the server's stderr:")
         lines += [f"    | {line}" for line in error.stderr]
     if error.hint:

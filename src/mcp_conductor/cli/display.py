@@ -1,0 +1,79 @@
+"""What a person sees of a run besides the result: warnings, `--verbose`, progress; and what `--record` keeps.
+
+All of it is a view of the transcript, frame by frame as they come, with the secrets blotted out.
+"""
+
+import os
+from typing import TextIO
+
+from mcp_conductor.cli.plan import Plan
+from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol.message import render
+from mcp_conductor.protocol.server_spec import StdioSpec
+from mcp_conductor.protocol.transcript import Frame, Transcript, secret_values
+from mcp_conductor.session import Incoming
+
+# A one-shot call needs the end of the conversation for its messages, not all of it; a recording is written as we go.
+FRAMES_KEPT = 10_000
+MOST_WARNINGS = 20
+
+_ARROWS = {"client": "-->", "server": "<--", "stderr": "stderr:"}
+
+
+class Display:
+    """The side of a run that is on stderr, and the recording."""
+
+    def __init__(self, plan: Plan, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._verbose = "--verbose" in plan.given
+        self._progress = "--progress-token" in plan.given
+        self._warnings = 0
+        self._recording = _opened(plan.given.one("--record"), terminal.directory)
+        spec = plan.spec
+        secrets = secret_values(spec.env, {}) if isinstance(spec, StdioSpec) else secret_values({}, spec.headers)
+        self.transcript = Transcript(secrets, self._show, keep=FRAMES_KEPT)
+
+    def close(self) -> None:
+        if self._recording is not None:
+            self._recording.close()
+
+    def show_progress(self, incoming: Incoming) -> None:
+        """Progress that was asked for is shown while we wait."""
+        if self._progress and incoming.message.method == "notifications/progress":
+            self._say(f"progress: {render(incoming.message.params)}")
+
+    def _show(self, frame: Frame) -> None:
+        if self._recording is not None:
+            self._record(self._recording, frame)
+        if frame.source == "note":
+            self._warn(frame.text)
+        elif self._verbose:
+            self._say(f"{frame.at:8.3f} {_ARROWS[frame.source]} {frame.text}")
+
+    def _record(self, recording: TextIO, frame: Frame) -> None:
+        try:
+            recording.write(self.transcript.line(frame) + "\n")
+            recording.flush()
+        except OSError as error:
+            self._recording = None
+            self._warn(f"the recording ends here: {error.strerror}")
+
+    def _warn(self, text: str) -> None:
+        self._warnings += 1
+        if self._warnings <= MOST_WARNINGS or self._verbose:
+            self._say(f"warning: {text}")
+        elif self._warnings == MOST_WARNINGS + 1:
+            self._say("warning: there is more like this; --verbose shows all of it")
+
+    def _say(self, text: str) -> None:
+        self._terminal.say(self.transcript.redact(text))
+
+
+def _opened(file: str | None, directory: str) -> TextIO | None:
+    if file is None:
+        return None
+    try:
+        return open(os.path.join(directory, file), "w", encoding="utf-8")  # closed by Display.close
+    except OSError as error:
+        raise UsageError(f"cannot write {file}: {error.strerror}") from error
