@@ -78,4 +78,4 @@ def nearest(word: str, known: "list[str] | tuple[str, ...]") -> str | None:
     """The known word that WORD was most likely meant to be."""
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(word, known, n=1, cutoff=0.6)), None)
+    return next(iter(get_close_matches(word, known, n=1, cutoff=0.7)), None)

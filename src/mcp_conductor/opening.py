@@ -147,12 +147,13 @@ async def _initialized(session: Session, exchange: Exchange, exactly: Dialect | 
     version = result.get("protocolVersion")
     if exactly is not None and version != exactly.version:
         raise ProtocolError(
-            f"the server offers protocol version {render(version)}, not {exactly.version}, which was asked for"
+            f"the server offers protocol version {render(version)}, not {exactly.version}, which was asked for",
+            hint="--protocol handshake takes what the server offers",
         )
     if not isinstance(version, str) or version not in HANDSHAKE:
         raise ProtocolError(
             f"the server offers protocol version {render(version)}, which this client does not speak",
-            hint=f"it speaks {', '.join(HANDSHAKE)} after a handshake",
+            hint=f"this client speaks {', '.join(HANDSHAKE)} after a handshake, and {', '.join(MODERN)} without",
         )
     session.settle(DIALECTS[version], result)
     for member in ("capabilities", "serverInfo"):

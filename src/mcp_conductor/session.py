@@ -182,7 +182,7 @@ class Session:
         self.note(f"{method}: stopped after {MOST_PAGES} pages")
 
     async def everything(self, method: str, params: Json | None = None) -> Any:
-        """The first page of a list method with the items of all pages in it."""
+        """The first page of a list method with the items of all pages in it; a cursor is left if it led nowhere."""
         member = LIST_MEMBERS[method]
         whole: Any = None
         async for page in self.pages(method, params):
@@ -194,7 +194,9 @@ class Session:
                 whole = {**page, member: list(items)}
             else:
                 whole[member] += items
-        whole.pop("nextCursor", None)
+            whole.pop("nextCursor", None)
+            if page.get("nextCursor"):
+                whole["nextCursor"] = page["nextCursor"]
         return whole
 
     async def wait_until_gone(self) -> None:
@@ -322,8 +324,8 @@ class Session:
         try:
             return await reply
         except RequestTimeout as error:
-            if unsent := self._transport.unsent():
-                error.hint = f"the server does not read its stdin: {unsent} bytes wait to be read"
+            unsent = self._transport.unsent()
+            error.hint = f"the server does not read its stdin: {unsent} bytes wait to be read" if unsent else None
             error.stderr = self.transcript.stderr_tail()
             self._give_up(message, "timed out")
             raise

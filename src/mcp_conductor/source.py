@@ -161,7 +161,7 @@ _UNFINISHED = object()
 
 
 def _scalar(node: Any) -> Any:
-    if node.style is not None or node.tag == "!":  # quoted, or a block of text
+    if node.style in ("'", '"', "|", ">") or node.tag == "!":
         return node.value
     return next((convert(node.value) for form, convert in _CORE if form.fullmatch(node.value)), node.value)
 

@@ -53,6 +53,8 @@ class Given:
         return pairs
 
 
+_COLUMN = 34  # where the descriptions of --help begin
+
 Groups = Mapping[str, tuple[Flag, ...]]
 
 
@@ -81,10 +83,9 @@ def parse(argv: list[str], groups: Groups) -> Given:
             _take(token, tokens, known, values, words)
             previous_was_word = False
         elif words and not previous_was_word:
-            last = next(reversed(values), "--")
             raise UsageError(
                 f"unexpected word {token!r}: the server's words must stand together",
-                hint=f"to give {last} several values, repeat it: {last} … {last} {token}" if values else None,
+                hint=_repeat(token, known[next(reversed(values))]) if values else None,
             )
         else:
             words.append(token)
@@ -114,10 +115,15 @@ def _take(
     values.setdefault(flag.name, []).append(value)
 
 
+def _repeat(word: str, flag: Flag) -> str | None:
+    return f"to give {flag.name} several values, repeat it: {flag.name} {word!r}" if flag.many else None
+
+
 def _hint(name: str, known: Mapping[str, Flag], words: list[str]) -> str:
-    near = nearest(name, list(known))
+    # Without the dashes, which all flags have in common.
+    near = nearest(name.lstrip("-"), [flag.name.lstrip("-") for flag in known.values()])
     servers = f"the server's own flags go after --: mcp-cli {' '.join(words) or 'COMMAND'} -- {name} …"
-    return f"did you mean {near}? If it is the server's: {servers}" if near else servers
+    return f"did you mean --{near}? (T{servers[1:]})" if near else servers
 
 
 def help_text(groups: Groups) -> str:
@@ -128,6 +134,8 @@ def help_text(groups: Groups) -> str:
         for flag in flags:
             names = f"{flag.short}, {flag.name}" if flag.short else flag.name
             usage = f"  {names} {flag.metavar}".rstrip()
-            lines.append(f"{usage:<38}  {flag.help}" if len(usage) <= 38 else f"{usage}\n{'':<40}{flag.help}")
+            lines.append(
+                f"{usage:<{_COLUMN}}{flag.help}" if len(usage) < _COLUMN else f"{usage}\n{'':<{_COLUMN}}{flag.help}"
+            )
         lines.append("")
     return "\n".join(lines)

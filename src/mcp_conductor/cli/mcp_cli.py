@@ -47,6 +47,12 @@ usage: mcp-cli COMMAND [ARGS …] --method METHOD [FLAGS]
 
 Call one method of an MCP server and print the result as JSON.
 """
+EXAMPLES = """\
+Examples:
+  mcp-cli python server.py --method tools/list
+  mcp-cli python server.py --method tools/call --tool-name add --tool-arg a=1 --tool-arg b=2
+  mcp-cli npx -- -y some-server --method server/info
+"""
 EXIT_CODES = """\
 Exit codes: 0 success, 1 bad arguments or no connection, 2 the server answered with an error (or isError),
 124 --timeout exceeded, 130 and 143 interrupted."""
@@ -57,7 +63,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     try:
         given = parse(argv, FLAGS)
         if "--help" in given:
-            terminal.write(f"{USAGE}\n{help_text(FLAGS)}\nMethods:\n{methods.listing()}\n\n{EXIT_CODES}\n")
+            terminal.write(f"{USAGE}\n{help_text(FLAGS)}\nMethods:\n{methods.listing()}\n\n{EXAMPLES}\n{EXIT_CODES}\n")
             return Exit.OK
         if "--version" in given:
             terminal.write(f"mcp-cli {__version__}\n")

@@ -99,11 +99,10 @@ def check(name: str, given: Given) -> Method:
     method = METHODS.get(name)
     if method is None:
         near = nearest(name, list(METHODS))
-        hint = f"did you mean {near}?" if near else f"the methods are {', '.join(METHODS)}"
-        raise UsageError(f"unknown method {name!r}", hint=f"{hint}; --raw sends any other")
-    for flag in method.needs:
-        if flag not in given:
-            raise UsageError(f"{name} needs {flag}")
+        hint = f"did you mean {near}? " if near else "mcp-cli --help lists the methods; "
+        raise UsageError(f"unknown method {name!r}", hint=f"{hint}--raw sends any other")
+    if missing := [flag for flag in method.needs if flag not in given]:
+        raise UsageError(f"{name} needs {' and '.join(missing)}")
     for flag in given.values:
         if flag in _SPECIFIC and flag not in method.needs and flag not in method.takes:
             users = ", ".join(user for user, row in METHODS.items() if flag in (*row.needs, *row.takes))
@@ -112,6 +111,13 @@ def check(name: str, given: Given) -> Method:
         if flag in given and other not in given:
             raise UsageError(f"{flag} has no meaning without {other}")
     return method
+
+
+def check_none(given: Given) -> None:
+    """Refuse the flags of methods where no method is called."""
+    for flag in given.values:
+        if flag in _SPECIFIC:
+            raise UsageError(f"{flag} has no meaning without a --method")
 
 
 def listing() -> str:

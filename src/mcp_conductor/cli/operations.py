@@ -6,6 +6,7 @@ from typing import Any
 
 from mcp_conductor.cli.methods import is_tool_error
 from mcp_conductor.cli.plan import Plan
+from mcp_conductor.errors import nearest
 from mcp_conductor.protocol import Json
 from mcp_conductor.session import LIST_MEMBERS, Session
 
@@ -97,7 +98,7 @@ _SPECIAL: dict[str, Callable[[Session, Plan], Awaitable[Outcome]]] = {
 
 async def _call_tool(session: Session, plan: Plan, note_status: NoteStatus) -> Outcome:
     given = plan.given
-    texts = given.pairs("--tool-arg")
+    texts = plan.typed_arguments
     validate = "--output-schema-validate" in given
     tool = await _find_tool(session, given.need("--tool-name")) if texts or validate else {}
     arguments = {**plan.arguments, **(_typed(texts, tool) if texts else {})}
@@ -123,12 +124,17 @@ def _typed(texts: list[tuple[str, str]], tool: Json) -> Json:
 
 async def _find_tool(session: Session, name: str) -> Json:
     """The tool called NAME, from as few pages as it takes; one that is not listed can still be called."""
+    names = []
     async for page in session.pages("tools/list"):
         tools = page.get("tools") if isinstance(page, dict) else None
         for tool in tools if isinstance(tools, list) else ():
             if isinstance(tool, dict) and tool.get("name") == name:
                 return tool
-    session.note(f"the server lists no tool {name!r}; its arguments are sent as text")
+            names.append(str(tool.get("name")) if isinstance(tool, dict) else "")
+    near = nearest(name, names)
+    session.note(
+        f"the server lists no tool {name!r}{f' (but {near!r})' if near else ''}; its arguments are sent as text"
+    )
     return {}
 
 

@@ -13,7 +13,7 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers, elicitation_answers, sampling_answers
 from mcp_conductor.protocol.duration import seconds
-from mcp_conductor.protocol.message import kind_of, read
+from mcp_conductor.protocol.message import kind_of, read, why_not_json
 from mcp_conductor.protocol.server_spec import ServerSpec
 
 DEFAULT_TIMEOUT = "30s"
@@ -32,14 +32,14 @@ FLAGS: Groups = {
         Flag("--argument-name", "completion/complete: which argument", "NAME"),
         Flag("--argument-value", "completion/complete: what has been typed so far", "TEXT"),
         Flag("--task-id", "tasks/get, result, cancel: which task", "ID"),
-        Flag("--log-level", f"logging/setLevel: {', '.join(methods.LOG_LEVELS)}", "LEVEL"),
+        Flag("--log-level", "logging/setLevel: debug, info, notice, warning, error, … emergency", "LEVEL"),
         Flag("--cursor", "list methods: only the page at this cursor", "CURSOR"),
         Flag("--raw", "send exactly this message, print exactly the answer", "JSON|@FILE|-"),
     ),
     "Request": (
         Flag(
             "--metadata",
-            "a member of the request's _meta; JSON if it parses, else text (repeatable)",
+            "a member of the request's _meta, as JSON or text (repeatable)",
             "KEY=VALUE",
             many=True,
         ),
@@ -81,7 +81,8 @@ class Plan:
     method: str | None
     params: Json | None
     meta: Json
-    arguments: Json  # of a tool, as JSON
+    arguments: Json  # of a tool, given as JSON
+    typed_arguments: list[tuple[str, str]]  # of a tool, given as text
     raw: str | None
     answers: Answers
     follow: bool
@@ -95,9 +96,13 @@ def plan(given: Given, terminal: Terminal) -> Plan:
     """Understand the command line; refuses what cannot be meant."""
     method, raw, follow = given.one("--method"), given.one("--raw"), "--follow" in given
     if method is None and raw is None and not follow:
-        raise UsageError("no --method is given", hint=f"the methods are {', '.join(methods.METHODS)}")
+        raise UsageError(
+            "no --method is given", hint="--method tools/list, for instance; mcp-cli --help lists all of them"
+        )
     if method is not None and raw is not None:
         raise UsageError("--method and --raw exclude each other")
+    if method is None:
+        methods.check_none(given)
     params = None if method is None else methods.check(method, given).params(given)
     return Plan(
         given=given,
@@ -106,6 +111,7 @@ def plan(given: Given, terminal: Terminal) -> Plan:
         params=params,
         meta=_meta(given),
         arguments=_arguments(given, terminal),
+        typed_arguments=given.pairs("--tool-arg"),
         raw=None if raw is None else _one_line(_text_of("--raw", raw, terminal)),
         answers=Answers(
             roots=[root(text) for text in given.all("--roots")] or None,
@@ -150,7 +156,7 @@ def _time(given: Given, flag: str, default: str | None) -> float | None:
         return None
     value = seconds(written)
     if value is None:
-        raise UsageError(f"{flag} takes a time such as 5000 (milliseconds), 500ms, 2s or 1m, not {written!r}")
+        raise UsageError(f"{flag} takes a time above 0, such as 5000 (milliseconds), 500ms, 2s or 1m, not {written!r}")
     return value
 
 
@@ -158,7 +164,11 @@ def _answer(given: Given, flag: str, check: Callable[[Any], Any]) -> Any:
     text = given.one(flag)
     if text is None:
         return None
-    return check(json_of(flag, text) if text.lstrip().startswith(("{", "[", '"')) else text)
+    try:
+        return check(json_of(flag, text) if text.lstrip().startswith(("{", "[", '"')) else text)
+    except UsageError as error:
+        message = error.message if error.message.startswith(flag) else f"{flag}: {error.message}"
+        raise UsageError(message) from error
 
 
 def json_of(flag: str, text: str) -> Any:
@@ -166,7 +176,7 @@ def json_of(flag: str, text: str) -> Any:
     try:
         return read(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{flag} is not JSON: {error}") from error
+        raise UsageError(f"{flag} is not JSON: {why_not_json(error)}") from error
 
 
 def _text_of(flag: str, text: str, terminal: Terminal) -> str:

@@ -55,7 +55,8 @@ def _named(given: Given, terminal: Terminal, transport: str | None) -> ServerSpe
             raise UsageError("--server names an entry of a settings file", hint="give --config, and no other words")
         return from_words(given.words, transport=transport)
     if file is None:
-        file = _nearest_settings(terminal.directory)
+        found = _nearest_settings(terminal.directory)
+        file = found and os.path.relpath(found, terminal.directory)
     if file is None:
         raise UsageError(
             "which server? Give its command or URL, or a settings file",

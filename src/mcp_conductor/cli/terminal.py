@@ -77,7 +77,11 @@ def diagnostic(error: ConductorError, redact: Callable[[str], str] = str) -> str
         lines.append(f"  --> {error.where}")
         if error.where.source:
             lines.append(f"  {number} | {error.where.source}")
-            lines.append(f"  {' ' * len(number)} | {' ' * (error.where.column - 1)}^")
+            # A tab stays a tab, so that the caret stands where the editor shows the character.
+            before = "".join(
+                character if character == "\t" else " " for character in error.where.source[: error.where.column - 1]
+            )
+            lines.append(f"  {' ' * len(number)} | {before}^")
     if error.stderr:
         lines.append("  the last lines of the server's stderr:")
         lines += [f"    | {line}" for line in error.stderr]

@@ -11,6 +11,7 @@ from typing import Any
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND, Dialect
+from mcp_conductor.protocol.message import render
 
 REJECTED = -1  # the code that the specification's example of a refused sampling request has
 
@@ -68,19 +69,20 @@ class Answers:
         if method == "roots/list" and self.roots is not None:
             return Answer(result={"roots": self.roots})
         if method == "sampling/createMessage":
-            return self._sample()
+            return self._sample(params)
         if method == "elicitation/create" and method in dialect.asks:
             return self._elicit(params)
         return Answer(
             error={"code": METHOD_NOT_FOUND, "message": f"this client does not answer {method}"},
-            warning=f"the server asked for {method}, which this client did not offer",
+            warning=f"the server asked for {method}, which this client did not offer"
+            + (" (--roots does)" if method == "roots/list" else ""),
         )
 
-    def _sample(self) -> Answer:
+    def _sample(self, params: Json) -> Answer:
         if not self._sampling.given:
             return Answer(
                 error={"code": METHOD_NOT_FOUND, "message": "this client does not answer sampling requests"},
-                warning="the server asked for sampling, which nobody answers: use --handle-sampling",
+                warning=f"sampling was asked for and refused (--handle-sampling answers it): {render(params)}",
             )
         match self._sampling.next():
             case None:
@@ -99,8 +101,7 @@ class Answers:
         if not self._elicitation.given:
             return Answer(
                 result={"action": "decline"},
-                warning="the server asked for elicitation, which is declined: use --handle-elicitation"
-                f" ({params.get('message', 'no message')})",
+                warning=f"elicitation was asked for and declined (--handle-elicitation answers it): {render(params)}",
             )
         chosen = self._elicitation.next()
         if chosen is None:
@@ -162,10 +163,11 @@ def sampling_answers(given: Any) -> Any:
         if answer in ("auto", "reject"):
             continue
         if not isinstance(answer, dict):
-            raise UsageError(f"a sampling answer is auto, reject or a JSON object, not {answer!r}")
+            raise UsageError(f"an answer is auto, reject, a JSON object, or an array of these; not {answer!r}")
         missing = [key for key in ("model", "role", "content") if not answer.get(key)]
         if missing:
-            raise UsageError(f"a sampling answer must have model, role and content; {' and '.join(missing)} is missing")
+            verb = "is" if len(missing) == 1 else "are"
+            raise UsageError(f"a sampling answer has model, role and content; {' and '.join(missing)} {verb} missing")
     return given
 
 
@@ -173,5 +175,5 @@ def elicitation_answers(given: Any) -> Any:
     """GIVEN, checked to be something that elicitation can be answered with."""
     for answer in given if isinstance(given, list) else [given]:
         if not isinstance(answer, dict) and answer not in ("auto", "reject", "decline", "cancel"):
-            raise UsageError(f"an elicitation answer is auto, reject, cancel or a JSON object, not {answer!r}")
+            raise UsageError(f"an answer is auto, reject, cancel, a JSON object, or an array of these; not {answer!r}")
     return given

@@ -75,12 +75,10 @@ def parse(text: str) -> Message:
     """Read one message; what cannot be read is an invalid message that says why."""
     try:
         raw = read(text)
-    except json.JSONDecodeError as error:
-        return _unreadable(text, f"not JSON: {error.msg} at character {error.pos + 1}")
     except RecursionError:
         return _unreadable(text, "nested too deeply to be read")
-    except _NotJsonError as error:
-        return _unreadable(text, f"not JSON: {error}")
+    except ValueError as error:
+        return _unreadable(text, f"not JSON: {why_not_json(error)}")
     kind, identity, problem = classify(raw)
     return Message(text, raw, kind, identity, problem)
 
@@ -93,6 +91,15 @@ def read(text: str) -> Any:
         raise
     except ValueError:  # an integer of thousands of digits
         return _PATIENT_DECODER.decode(text)
+
+
+def why_not_json(error: Exception) -> str:
+    """What `read` found wrong, and where."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg[:1].lower()}{error.msg[1:]} at character {error.pos + 1}"
+    return str(error)
 
 
 def decode(line: bytes) -> Message:

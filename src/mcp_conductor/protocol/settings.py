@@ -15,7 +15,7 @@ from mcp_conductor.errors import Location, UsageError, nearest
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
 from mcp_conductor.protocol.duration import seconds
-from mcp_conductor.protocol.message import kind_of
+from mcp_conductor.protocol.message import kind_of, render
 from mcp_conductor.protocol.server_spec import TRANSPORTS, HttpSpec, ServerSpec, StdioSpec, is_sse
 
 # Other clients' words for Streamable HTTP.
@@ -30,6 +30,7 @@ _TRANSPORT_OF_TYPE = {
 _STDIO_KEYS = ("command", "args", "env", "cwd", "readyPattern", "startupTimeout")
 _HTTP_KEYS = ("url", "headers")
 _KEYS = ("name", "type", "protocolVersion", *_STDIO_KEYS, *_HTTP_KEYS)
+_TABLES = ("mcpServers", "servers")
 _FLAT_STARTUP_TIMEOUT = 5.0
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_.]*)(?::-([^}]*))?\}")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -63,7 +64,7 @@ def from_settings(settings: Any, around: Surroundings, server: str | None = None
         raise UsageError(f"{around.file}: must be an object, not {kind_of(settings)}", where=around.locate(()))
     table = _table(settings)
     if table is None:
-        return _Entry(settings, (), around, str(settings.get("name", "server"))).flat(server)
+        return _Entry(settings, (), around, str(settings.get("name", ""))).flat(server)
     entries = settings[table]
     if not isinstance(entries, dict) or not entries:
         raise UsageError(
@@ -84,7 +85,11 @@ def from_settings(settings: Any, around: Surroundings, server: str | None = None
 def _table(settings: Any) -> str | None:
     if not isinstance(settings, dict):
         return None
-    return next((key for key in ("mcpServers", "servers") if key in settings), None)
+    return next((key for key in _TABLES if key in settings), None)
+
+
+def _spelled(path: Path) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
 def _list(names: Any) -> str:
@@ -103,10 +108,14 @@ class _Entry:
         self.entry: Json = {key: self.filled(value, (key,)) for key, value in entry.items()}
 
     def refuse(self, at: Path, problem: str, hint: str | None = None) -> NoReturn:
-        field_name = ".".join(map(str, at))
+        """A mistake in the value at AT."""
+        self.blame(at, f"{_spelled(at)} {problem}" if at else problem, hint)
+
+    def blame(self, at: Path, problem: str, hint: str | None = None) -> NoReturn:
+        """A mistake of the whole server, best seen at AT."""
+        who = f"server {self.name!r}: " if self.name else ""
         where = self.around.locate(self.path + at)
-        what = f"server {self.name!r}" + (f", {field_name}" if field_name else "")
-        raise UsageError(f"{self.around.file}: {what}: {problem}", hint=hint, where=where)
+        raise UsageError(f"{self.around.file}: {who}{problem}", hint=hint, where=where)
 
     def filled(self, value: Any, at: Path) -> Any:
         """VALUE with ${VAR} and ${VAR:-default} filled in from the environment."""
@@ -121,7 +130,7 @@ class _Entry:
             known = self.around.environ.get(found[1])
             if known is None and found[2] is None:
                 hint = f"set it, or write ${{{found[1]}:-default}}"
-                self.refuse(at, f"the environment variable {found[1]} is not set", hint)
+                self.refuse(at, f"needs the environment variable {found[1]}, which is not set", hint)
             return known or found[2] or ""
 
         return _VARIABLE.sub(fill, value)
@@ -134,8 +143,8 @@ class _Entry:
             )
         for key in self.entry:
             if key not in _KEYS:
-                near = nearest(key, _KEYS)
-                self.refuse(
+                near = nearest(key, (*_KEYS, *_TABLES))
+                self.blame(
                     (key,), f"unknown key {key!r}", f"did you mean {near!r}?" if near else f"known: {_list(_KEYS)}"
                 )
         spec = self.spec()
@@ -146,14 +155,12 @@ class _Entry:
     def spec(self) -> ServerSpec:
         has_command, has_url = "command" in self.entry, "url" in self.entry
         if has_command and has_url:
-            self.refuse(
-                ("url",),
-                "has both 'command' and 'url'",
-                "a server is started by its command or reached at its url: keep one",
-            )
+            hint = "a server is started by its command or reached at its url: keep one"
+            self.blame(("url",), "has both 'command' and 'url'", hint)
         if not has_command and not has_url:
             near = next((key for key in self.entry if nearest(key, ("command", "url")) is not None), None)
-            self.refuse((), "has neither 'command' nor 'url'", f"is {near!r} a typing error?" if near else None)
+            hint = f"is {near!r} a typing error?" if near else "give it one of them"
+            self.blame((near,) if near else (), "has neither 'command' nor 'url'", hint)
         return self.stdio() if has_command else self.http()
 
     def stdio(self) -> StdioSpec:
@@ -255,10 +262,15 @@ class _Entry:
         value = self.entry.get(key, {})
         if not isinstance(value, dict):
             self.refuse((key,), f"must be an object, not {kind_of(value)}")
-        for name, text in value.items():
-            if not isinstance(text, str):
-                self.refuse((key, name), f"must be a string, not {kind_of(text)}")
-        return value
+        return {name: self.plain(member, (key, name)) for name, member in value.items()}
+
+    def plain(self, value: Any, at: Path) -> str:
+        """A text; a number, as in `PORT: 3000`, is taken for the text that it is written as."""
+        if isinstance(value, str):
+            return value
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            self.refuse(at, f"must be a string, not {kind_of(value)}")
+        return render(value)
 
     def time(self, key: str) -> float | None:
         value = self.entry.get(key)

@@ -1,0 +1,4 @@
+from raw import hello, serve
+
+hello(resources={})
+serve({"resources/list": {"items": []}})

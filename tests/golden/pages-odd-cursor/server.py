@@ -1,0 +1,4 @@
+from raw import hello, serve
+
+hello(prompts={})
+serve({"prompts/list": {"prompts": [], "nextCursor": 2}})

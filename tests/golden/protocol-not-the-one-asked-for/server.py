@@ -1,0 +1,4 @@
+from raw import hear, hello
+
+hello("2024-11-05")
+hear()

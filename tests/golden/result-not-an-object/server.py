@@ -1,0 +1,4 @@
+from raw import hello, serve
+
+hello(tools={})
+serve({"tools/call": [1, 2]})

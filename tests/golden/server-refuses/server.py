@@ -1,0 +1,4 @@
+from raw import error, hear
+
+error(hear(), -32000, "no licence", data={"contact": "sales"})
+hear()
