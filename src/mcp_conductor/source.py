@@ -5,29 +5,34 @@ have comments and trailing commas, as editors write them. Places are worked out 
 file costs no YAML parser.
 """
 
+import math
 import os
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from json import JSONDecodeError, JSONDecoder
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from mcp_conductor.errors import Location, UsageError
 
 Path = tuple[str | int, ...]
 
 _COMMENTS = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
-# The core schema of YAML 1.2, section 10.3.2.
-_CORE = (
-    (re.compile(r"~|null|Null|NULL|"), lambda _: None),
-    (re.compile(r"true|True|TRUE"), lambda _: True),
-    (re.compile(r"false|False|FALSE"), lambda _: False),
-    (re.compile(r"[-+]?[0-9]{1,4000}"), int),
-    (re.compile(r"0o[0-7]+"), lambda text: int(text, 0)),
-    (re.compile(r"0x[0-9a-fA-F]+"), lambda text: int(text, 0)),
-    (re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"), float),
-)
+# The core schema of YAML 1.2, section 10.3.2: what plain text may be besides text.
+_CORE: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "null": (r"~|null|Null|NULL|", lambda _: None),
+    "bool": (r"true|True|TRUE|false|False|FALSE", lambda text: text.lower() == "true"),
+    "int": (
+        r"[-+]?[0-9]{1,4000}|0o[0-7]+|0x[0-9a-fA-F]+",
+        lambda text: int(text, 0 if text[:2] in ("0o", "0x") else 10),
+    ),
+    "float": (r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", float),
+}
+_TAG = "tag:yaml.org,2002:"
+_DEEPEST = 500
 
 
 @dataclass(frozen=True)
@@ -40,18 +45,28 @@ class Document:
 
     def locate(self, path: Path) -> Location | None:
         """Where the value at PATH stands, or the innermost part of PATH that exists."""
+        offset = _place_in_json(self.text, path) if _is_json(self.file) else self._place_in_yaml(path)
+        if offset is None:
+            return None
+        before = self.text[:offset]
+        line = before.count("\n") + 1
+        return Location(self.file, line, offset - before.rfind("\n"), _source_line(self.text, line))
+
+    def _place_in_yaml(self, path: Path) -> int | None:
         node = self._root
-        mark = node.start_mark if node else None
+        if node is None:
+            return None
+        mark = node.start_mark
         for step in path:
             child = _child(node, step)
             if child is None:
                 break
             node, mark = child
-        return _location(self.file, self.text, mark) if mark else None
+        return int(mark.index)
 
     @cached_property
     def _root(self) -> Any:
-        return _compose(self.file, _plain_json(self.text) if _is_json(self.file) else self.text)
+        return _compose(self.file, self.text)
 
 
 def load(path: str, shown: str | None = None) -> Document:
@@ -88,31 +103,80 @@ def _parse_json(text: str, file: str) -> Any:
         return known
 
     try:
-        data = JSONDecoder(object_pairs_hook=members).decode(_plain_json(text))
+        data = JSONDecoder(object_pairs_hook=members, parse_constant=_refuse_constant).decode(_plain_json(text))
     except JSONDecodeError as error:
         where = Location(file, error.lineno, error.colno, _source_line(text, error.lineno))
         raise UsageError(f"{file} is not JSON: {error.msg}", where=where) from error
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{file} is not JSON that can be read: {error}") from error
     if repeats:
-        _construct(_compose(file, _plain_json(text)), file, text)  # knows the place
+        raise _repeated_key(file, text)
     return data
 
 
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a JSON value")
+
+
 def _plain_json(text: str) -> str:
-    """TEXT without comments, trailing commas and tabs; every other character keeps its place."""
+    """TEXT without comments and trailing commas; every other character keeps its place."""
 
     def blank(found: re.Match[str]) -> str:
         return found[1] or re.sub(r"[^\n]", " ", found[0])
 
-    return _TRAILING_COMMA.sub(blank, _COMMENTS.sub(blank, text)).replace("\t", " ")
+    return _TRAILING_COMMA.sub(blank, _COMMENTS.sub(blank, text))
+
+
+def _tokens(text: str) -> Iterator[tuple[str, int, Path, bool]]:
+    """The words of a JSON text that keys and values begin with: the word, its offset, its path, whether it is a key."""
+    steps: list[str | int] = []
+    key_next = False
+    for found in _TOKEN.finditer(_plain_json(text)):
+        word, at = found[0], found.start()
+        if word == ",":
+            key_next = isinstance(steps[-1], str)
+            if not key_next:
+                steps[-1] = int(steps[-1]) + 1
+        elif word in ("}", "]"):
+            steps.pop()
+        elif word != ":":
+            if key_next:
+                steps[-1] = str(JSONDecoder().decode(word))
+            yield word, at, tuple(steps), key_next
+            key_next = word == "{"
+            if word in ("{", "["):
+                steps.append("" if word == "{" else 0)
+
+
+def _place_in_json(text: str, path: Path) -> int:
+    """The offset of the key or element at PATH in a valid JSON text, or of the innermost part of PATH that exists."""
+    place, depth = 0, -1
+    for _, at, steps, _ in _tokens(text):
+        # A key comes before its value, and is the better place to point at.
+        if len(steps) > depth and steps == path[: len(steps)]:
+            place, depth = at, len(steps)
+    return place
+
+
+def _repeated_key(file: str, text: str) -> UsageError:
+    seen: set[Path] = set()
+    for word, at, steps, key in _tokens(text):
+        if key and steps in seen:
+            before = text[:at]
+            line = before.count("\n") + 1
+            where = Location(file, line, at - before.rfind("\n"), _source_line(text, line))
+            return UsageError(f"{file}: the key {word} stands twice in one object", where=where)
+        if key:
+            seen.add(steps)
+    return UsageError(f"{file}: a key stands twice in one object")
 
 
 def _compose(file: str, text: str) -> Any:
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader = _core_loader()
     try:
+        _refuse_depth(file, text, loader)
         return yaml.compose(text, Loader=loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -120,6 +184,32 @@ def _compose(file: str, text: str) -> Any:
         raise UsageError(f"{file} is not YAML: {error.problem}", where=where) from error
     except (yaml.YAMLError, RecursionError) as error:
         raise UsageError(f"{file} is not YAML: {' '.join(str(error).split())}") from error
+
+
+@cache
+def _core_loader() -> Any:
+    """The quickest loader there is, with the rules of YAML 1.2 for what a plain scalar means."""
+    import yaml
+
+    class CoreLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+
+    for name, (form, _) in _CORE.items():
+        CoreLoader.add_implicit_resolver(_TAG + name, re.compile(rf"(?:{form})\Z"), None)
+    return CoreLoader
+
+
+def _refuse_depth(file: str, text: str, loader: Any) -> None:
+    """libyaml composes by recursion in C, and dies of what is nested too deeply; its events do not."""
+    import yaml
+
+    if sum(map(text.count, ("[", "{", "\n", "- ", "? "))) < _DEEPEST:
+        return
+    depth = 0
+    for event in yaml.parse(text, Loader=loader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise UsageError(f"{file} is nested too deeply", where=_location(file, text, event.start_mark))
 
 
 def _construct(root: Any, file: str, text: str) -> Any:
@@ -141,7 +231,10 @@ def _construct(root: Any, file: str, text: str) -> Any:
 
     def fresh(node: Any) -> Any:
         if isinstance(node, ScalarNode):
-            return _scalar(node)
+            try:
+                return _scalar(node)
+            except ValueError as error:
+                refuse(node, str(error))
         if isinstance(node, SequenceNode):
             return [make(item) for item in node.value]
         assert isinstance(node, MappingNode)
@@ -161,9 +254,15 @@ _UNFINISHED = object()
 
 
 def _scalar(node: Any) -> Any:
-    if node.style in ("'", '"', "|", ">") or node.tag == "!":
+    kind = node.tag.removeprefix(_TAG)
+    if kind in ("str", "!"):
         return node.value
-    return next((convert(node.value) for form, convert in _CORE if form.fullmatch(node.value)), node.value)
+    if kind not in _CORE or not re.fullmatch(_CORE[kind][0], node.value):
+        raise ValueError(f"{node.value!r} cannot be read as {node.tag}")
+    value = _CORE[kind][1](node.value)
+    if value in (math.inf, -math.inf):
+        raise ValueError(f"{node.value[:20]}… is too large a number")
+    return value
 
 
 def _child(node: Any, step: str | int) -> tuple[Any, Any] | None:
@@ -184,5 +283,5 @@ def _location(file: str, text: str, mark: Any) -> Location:
 
 
 def _source_line(text: str, line: int) -> str:
-    lines = text.splitlines()
+    lines = text.split("\n")
     return lines[line - 1] if 0 < line <= len(lines) else ""

@@ -330,7 +330,7 @@ def test_a_cursor_that_repeats_ends_the_list_with_a_warning(cli, serve):
     server = serve("hello(); serve({'tools/list': {'tools': [{'name': 'a'}], 'nextCursor': 'again'}})")
     run = cli(*server, *LIST)
     assert run.code == 0
-    assert json.loads(run.out) == {"tools": [{"name": "a"}, {"name": "a"}]}
+    assert json.loads(run.out) == {"tools": [{"name": "a"}, {"name": "a"}], "nextCursor": "again"}
     assert "the server repeats the cursor 'again'" in run.err
 
 

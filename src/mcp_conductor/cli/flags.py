@@ -48,7 +48,8 @@ class Given:
         for text in self.all(name):
             key, equals, value = text.partition("=")
             if not key or not equals:
-                raise UsageError(f"{name} takes KEY=VALUE, not {text!r}")
+                # A variable of the environment is often a secret.
+                raise UsageError(f"{name} takes KEY=VALUE" + (f", not {text!r}" if name != "--env" else ""))
             pairs.append((key, value))
         return pairs
 
@@ -79,6 +80,7 @@ def parse(argv: list[str], groups: Groups) -> Given:
             if had_servers_turn:
                 raise UsageError("a third -- has no meaning", hint="the server's words stand between the first two")
             servers_turn = had_servers_turn = True
+            previous_was_word = False
         elif token.startswith("-") and token != "-":
             _take(token, tokens, known, values, words)
             previous_was_word = False

@@ -26,7 +26,11 @@ def _named(member: str, flag: str) -> Callable[[Given], Json]:
 
 
 def _prompt(given: Given) -> Json:
-    arguments = dict(given.pairs("--prompt-arg"))
+    arguments: Json = {}
+    for name, value in given.pairs("--prompt-arg"):
+        if name in arguments:
+            raise UsageError(f"argument {name!r} is given twice")
+        arguments[name] = value
     return {"name": given.need("--prompt-name"), **({"arguments": arguments} if arguments else {})}
 
 

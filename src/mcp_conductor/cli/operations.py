@@ -117,7 +117,7 @@ async def _call_tool(session: Session, plan: Plan, note_status: NoteStatus) -> O
 
 
 def _typed(texts: list[tuple[str, str]], tool: Json) -> Json:
-    from mcp_conductor.protocol.schema import coerce_arguments
+    from mcp_conductor.protocol.coercion import coerce_arguments
 
     return coerce_arguments(texts, tool.get("inputSchema"))
 

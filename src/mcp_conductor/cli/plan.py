@@ -151,7 +151,7 @@ def _json_or_text(text: str) -> Any:
 
 
 def _time(given: Given, flag: str, default: str | None) -> float | None:
-    written = given.one(flag) or default
+    written = given.one(flag) if flag in given else default
     if written is None:
         return None
     value = seconds(written)

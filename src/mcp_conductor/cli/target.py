@@ -117,7 +117,15 @@ def _with_url_flags(spec: HttpSpec, given: Given) -> HttpSpec:
         name, colon, value = text.partition(":")
         if not colon or not name.strip():
             raise UsageError("--header takes 'NAME: VALUE'")
-        headers[name.strip()] = value.strip()
-    if token := given.one("--token"):
-        headers["Authorization"] = f"Bearer {token}"
-    return replace(spec, headers=headers)
+        headers = _with_header(headers, name.strip(), value.strip())
+    token = given.one("--token")
+    if token == "":
+        raise UsageError("--token is empty")
+    return replace(
+        spec, headers=headers if token is None else _with_header(headers, "Authorization", f"Bearer {token}")
+    )
+
+
+def _with_header(headers: dict[str, str], name: str, value: str) -> dict[str, str]:
+    """The later word counts, whatever the case of the name."""
+    return {**{key: known for key, known in headers.items() if key.lower() != name.lower()}, name: value}

@@ -33,10 +33,11 @@ class Terminal:
 
     def write(self, text: str) -> None:
         """Put TEXT on stdout, now; raises ReaderGone when nobody reads it any more."""
+        if self.stdout is None:
+            raise ReaderGone
+        data = _encoded(text)
         try:
-            if self.stdout is None:
-                raise ReaderGone
-            self.stdout.write(text.encode(errors="surrogateescape"))
+            self.stdout.write(data)
             self.stdout.flush()
         except (BrokenPipeError, ValueError) as error:  # ValueError: closed from our side
             self._forget_stdout()
@@ -63,10 +64,16 @@ class Terminal:
 
     def _forget_stdout(self) -> None:
         """Python flushes stdout at exit, and would complain about the closed pipe a second time."""
-        with suppress(OSError, ValueError, AttributeError):
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, self.stdout.fileno())  # type: ignore[union-attr]
-            os.close(null)
+        with suppress(OSError, ValueError, AttributeError), open(os.devnull, "wb") as null:
+            os.dup2(null.fileno(), self.stdout.fileno())  # type: ignore[union-attr]
+
+
+def _encoded(text: str) -> bytes:
+    """UTF-8; bytes that were not UTF-8 when they came go out as they came."""
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode(errors="backslashreplace")
 
 
 def diagnostic(error: ConductorError, redact: Callable[[str], str] = str) -> str:

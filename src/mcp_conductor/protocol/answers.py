@@ -124,10 +124,10 @@ class Answers:
     def _accept(self, chosen: Any, schema: Any) -> Answer:
         from mcp_conductor.protocol.schema import complaints, filled_in
 
-        properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
+        properties = schema.get("properties") if isinstance(schema, dict) else None
         if chosen == "auto":
             content = filled_in(schema)
-        elif _is_whole_result(chosen) and "action" not in properties:
+        elif _is_whole_result(chosen) and not (isinstance(properties, dict) and "action" in properties):
             if chosen["action"] != "accept":
                 return Answer(result=chosen)
             content = chosen.get("content", {})

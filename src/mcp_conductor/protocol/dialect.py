@@ -63,7 +63,7 @@ class Dialect:
         if self.handshake:
             return params
         params = params or {}
-        return {**params, "_meta": {**context, **params.get("_meta", {})}}
+        return {**params, "_meta": {**context, **(params.get("_meta") or {})}}
 
     def context(self, client: Json, capabilities: Json) -> Json:
         """The `_meta` by which a request of the modern era introduces itself."""

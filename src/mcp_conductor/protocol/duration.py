@@ -12,7 +12,7 @@ _LONGEST = 24 * 3600.0
 
 def seconds(written: Any) -> float | None:
     """WRITTEN as seconds; None when it is not a time that we could wait for."""
-    if isinstance(written, bool):
+    if isinstance(written, bool) or (isinstance(written, int) and written > _LONGEST * 1000):
         return None
     found = _WRITTEN.fullmatch(written.strip() if isinstance(written, str) else str(written))
     value = float(found[1]) * _UNITS[found[2]] if found else math.nan

@@ -61,8 +61,7 @@ class Ledger:
 
     def request_of(self, progress: Message) -> Message | None:
         """The open request whose progress this notification reports."""
-        token = progress.params.get("progressToken")
-        entry = self._by_token.get(token) if isinstance(token, (str, int)) else None
+        entry = self._entry(progress)
         return entry.request if entry else None
 
     def open_requests(self) -> list[Message]:
@@ -81,9 +80,13 @@ class Ledger:
         )
 
     def _note_progress(self, message: Message) -> None:
-        token = message.params.get("progressToken")
-        if isinstance(token, (str, int)) and token in self._by_token:
-            self._by_token[token].notices.append(message)
+        entry = self._entry(message)
+        if entry is not None:
+            entry.notices.append(message)
+
+    def _entry(self, progress: Message) -> _Open | None:
+        token = _token(progress.params.get("progressToken"))
+        return None if token is None else self._by_token.get(token)
 
     def _close(self, request_id: Id, reply: Message | None, at: float) -> Exchange:
         entry = self._open.pop(request_id)
@@ -97,5 +100,9 @@ def progress_token(raw: Any) -> str | int | None:
     """The progress token that a request asks to be told about."""
     params = raw.get("params") if isinstance(raw, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
-    token = meta.get("progressToken") if isinstance(meta, dict) else None
-    return token if isinstance(token, (str, int)) else None
+    return _token(meta.get("progressToken")) if isinstance(meta, dict) else None
+
+
+def _token(value: Any) -> str | int | None:
+    # To Python, true is 1.
+    return value if isinstance(value, (str, int)) and not isinstance(value, bool) else None

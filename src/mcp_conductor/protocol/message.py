@@ -5,6 +5,7 @@ it breaks. Reading never raises, because a tester must be able to show what a br
 """
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ Kind = Literal["request", "notification", "result", "error", "batch", "invalid"]
 SAFE_INTEGER = 2**53 - 1
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
-_ID = rf'"id"\s*:\s*({_STRING}|-?\d+)'
+_ID = rf'"id"\s*:\s*({_STRING}|-?[0-9]+)'
 # The id of a text that cannot be parsed as a whole: among the first scalar members, or the very last member. Both are
 # certain to be members of the outermost object.
 _LEADING_ID = re.compile(rf"\s*\{{(?:\s*{_STRING}\s*:\s*(?:{_STRING}|[-+.\w]+)\s*,)*?\s*{_ID}\s*[,}}]")
@@ -85,6 +86,8 @@ def parse(text: str) -> Message:
 
 def read(text: str) -> Any:
     """The JSON value in TEXT, no digit lost; NaN and Infinity are not JSON. Raises ValueError or RecursionError."""
+    if "-0" in text and _NEGATIVE_ZERO.search(text):
+        return _PATIENT_DECODER.decode(text)
     try:
         return _DECODER.decode(text)
     except (json.JSONDecodeError, _NotJsonError):
@@ -143,6 +146,8 @@ def classify(raw: Any) -> tuple[Kind, Id | None, str | None]:
 
 
 def _odd_id(identity: Any, problem: str | None) -> tuple[str | None, Id | None]:
+    if isinstance(identity, Digits) and _INTEGER.fullmatch(identity.text):
+        return problem, identity
     if isinstance(identity, float):
         return (problem if identity.is_integer() else "an id must not have a fraction"), identity
     return f"an id must be a string or an integer, not {kind_of(identity)}", None
@@ -150,7 +155,7 @@ def _odd_id(identity: Any, problem: str | None) -> tuple[str | None, Id | None]:
 
 def _classify_call(raw: Json, identity: Id | None, problem: str | None) -> tuple[Kind, Id | None, str | None]:
     if not isinstance(raw["method"], str):
-        return "invalid", identity, f"method must be a string, not {kind_of(raw['method'])}"
+        return "invalid", None, f"method must be a string, not {kind_of(raw['method'])}"
     if "result" in raw or "error" in raw:
         problem = problem or "has a method and an answer at once"
     if "params" in raw and not isinstance(raw["params"], dict):
@@ -172,7 +177,7 @@ def _error_problem(error: Any) -> str | None:
     if not isinstance(error, dict):
         return f"error must be an object, not {kind_of(error)}"
     code = error.get("code")
-    if isinstance(code, bool) or not isinstance(code, (int, float)) or code != int(code):
+    if isinstance(code, bool) or not isinstance(code, (int, float)) or not math.isfinite(code) or code != int(code):
         return "error.code must be an integer"
     return None if isinstance(error.get("message"), str) else "error.message must be a string"
 
@@ -197,9 +202,19 @@ def kind_of(value: Any) -> str:
 def compact(value: Any) -> str:
     """VALUE as JSON on one line, fast: what we send."""
     try:
-        return _escape_surrogates(_ENCODER.encode(value))
-    except (ValueError, RecursionError):  # a number too large for a float, or nesting too deep for the C encoder
-        return render(value)
+        if not _holds_digits(value):
+            return _escape_surrogates(_ENCODER.encode(value))
+    except (ValueError, RecursionError):  # infinity, or nesting too deep for the C encoder
+        pass
+    return render(value)
+
+
+def _holds_digits(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_holds_digits(member) for member in value.values())
+    if isinstance(value, list):
+        return any(map(_holds_digits, value))
+    return isinstance(value, Digits)
 
 
 def render(value: Any, indent: int | None = None) -> str:
@@ -260,9 +275,23 @@ def _escape_surrogates(text: str) -> str:
 
 def _unreadable(text: str, problem: str) -> Message:
     """An invalid message; its id, where the text still shows one, tells which request it was meant to answer."""
-    found = _LEADING_ID.match(text) or _TRAILING_ID.search(text[-_TAIL:])
-    identity = json.loads(found[1]) if found and '"method"' not in text[:_TAIL] else None
-    return Message(text, None, "invalid", identity, problem)
+    return Message(text, None, "invalid", _salvaged_id(text), problem)
+
+
+def _salvaged_id(text: str) -> Id | None:
+    if '"method"' in text[:_TAIL]:
+        return None
+    found = _LEADING_ID.match(text) or (_TRAILING_ID.search(text[-_TAIL:]) if _closes(text) else None)
+    try:
+        return read(found[1]) if found else None
+    except ValueError:
+        return None
+
+
+def _closes(text: str) -> bool:
+    """Whether every brace outside of strings is closed: in a text that was cut off, the last may be an inner id."""
+    outside = re.sub(_STRING, "", text)
+    return outside.count("{") == outside.count("}")
 
 
 class _NotJsonError(ValueError):
@@ -280,7 +309,7 @@ def _float(text: str) -> float:
 
 def _patient_int(text: str) -> float:
     # Python refuses to convert more than 4300 digits, for good reason: it takes quadratic time.
-    return int(text) if len(text) < _MOST_DIGITS else Digits(text)
+    return int(text) if len(text) < _MOST_DIGITS and text != "-0" else Digits(text)
 
 
 def _remarks(text: str) -> list[str]:
@@ -306,6 +335,8 @@ def _remarks(text: str) -> list[str]:
 
 _END = object()
 _MOST_DIGITS = 4300
+_INTEGER = re.compile(r"-?[0-9]+")
+_NEGATIVE_ZERO = re.compile(r"(?:^|[\[:,\s])-0\s*(?:[,}\]]|$)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _DECODER = json.JSONDecoder(parse_float=_float, parse_constant=_refuse)
 _PATIENT_DECODER = json.JSONDecoder(parse_float=_float, parse_constant=_refuse, parse_int=_patient_int)

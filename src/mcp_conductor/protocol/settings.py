@@ -15,7 +15,7 @@ from mcp_conductor.errors import Location, UsageError, nearest
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
 from mcp_conductor.protocol.duration import seconds
-from mcp_conductor.protocol.message import kind_of, render
+from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.protocol.server_spec import TRANSPORTS, HttpSpec, ServerSpec, StdioSpec, is_sse
 
 # Other clients' words for Streamable HTTP.
@@ -48,14 +48,6 @@ class Surroundings:
     environ: Mapping[str, str]
     exists: Callable[[str], bool]
     locate: Callable[[Path], Location | None] = lambda _: None
-
-
-def server_names(settings: Any) -> list[str]:
-    """The names of the servers in a settings file; a flat file has one, called by its own name."""
-    table = _table(settings)
-    if table:
-        return list(settings[table])
-    return [str(settings.get("name", ""))] if isinstance(settings, dict) else []
 
 
 def from_settings(settings: Any, around: Surroundings, server: str | None = None) -> ServerSpec:
@@ -125,6 +117,11 @@ class _Entry:
             return {key: self.filled(item, (*at, key)) for key, item in value.items()}
         if not isinstance(value, str):
             return value
+
+        if "${input:" in value:
+            self.refuse(
+                at, "asks an editor's user for input, which is not possible here", "use an environment variable"
+            )
 
         def fill(found: re.Match[str]) -> str:
             known = self.around.environ.get(found[1])
@@ -265,12 +262,12 @@ class _Entry:
         return {name: self.plain(member, (key, name)) for name, member in value.items()}
 
     def plain(self, value: Any, at: Path) -> str:
-        """A text; a number, as in `PORT: 3000`, is taken for the text that it is written as."""
-        if isinstance(value, str):
-            return value
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
+        """A text, or an integer, as in `PORT: 3000`; any other number would not keep its spelling."""
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if not isinstance(value, str):
             self.refuse(at, f"must be a string, not {kind_of(value)}")
-        return render(value)
+        return value
 
     def time(self, key: str) -> float | None:
         value = self.entry.get(key)

@@ -4,6 +4,7 @@ Verbose output, recordings, the last lines of stderr in an error and later check
 out at the edge: `redact` stands between a transcript and everything that leaves the program.
 """
 
+import math
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -58,10 +59,14 @@ class Transcript:
             self.listener(frame)
 
     def redact(self, text: str) -> str:
-        """TEXT with every secret of this conversation blotted out."""
-        for secret in self._secrets:
-            text = text.replace(secret, REDACTED)
-        return text
+        """TEXT with every secret of this conversation blotted out, also where one overlaps another."""
+        spans = sorted(span for secret in self._secrets for span in _places(secret, text))
+        clean, end = [], 0
+        for start, stop in spans:
+            if start >= end:
+                clean += [text[end:start], REDACTED]
+            end = max(end, stop)
+        return "".join([*clean, text[end:]]) if spans else text
 
     def messages(self, source: Source) -> Iterator[Message]:
         return (frame.message for frame in self.frames if frame.source == source and frame.message is not None)
@@ -115,9 +120,10 @@ def _frame_fields(line: str, number: int) -> tuple[float, Source, str, Message |
     try:
         fields = read(line)
         at, source, text = float(fields["at"]), fields["source"], fields["text"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        source = None
-    if source not in get_args(Source) or not isinstance(text, str):
+        fits = math.isfinite(at) and fields["at"] is not True and source in get_args(Source) and isinstance(text, str)
+    except (ValueError, OverflowError, KeyError, TypeError, RecursionError):
+        fits = False
+    if not fits:
         raise UsageError(f"line {number} of the recording is not a frame: {line.strip()[:80]}")
     return at, source, text, parse(text) if source in ("client", "server") else None
 
@@ -133,9 +139,20 @@ def secret_values(environment: Mapping[str, str], headers: Mapping[str, str]) ->
     return [*values, *headers.values(), *(value.partition(" ")[2] for value in headers.values())]
 
 
-def _spellings(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Each secret as it is and as JSON escapes it, longest first, so that no part of one survives another."""
-    spellings = {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}
-    for secret in list(spellings):
-        spellings |= {compact(secret)[1:-1], dumps(secret)[1:-1]}
-    return tuple(sorted(spellings, key=len, reverse=True))
+def _places(secret: str, text: str) -> Iterator[tuple[int, int]]:
+    start = text.find(secret)
+    while start >= 0:
+        yield start, start + len(secret)
+        start = text.find(secret, start + 1)
+
+
+def _spellings(secrets: Iterable[str]) -> frozenset[str]:
+    """Each secret as it is, line by line as stderr would show it, and as the JSON writers of this world escape it."""
+    plain = {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}
+    lines = {line for secret in plain for line in secret.splitlines() if len(line) >= _LONG_VALUE}
+    spellings = plain | lines
+    for secret in plain | lines:
+        for written in (compact(secret)[1:-1], dumps(secret)[1:-1]):
+            html_safe = written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+            spellings |= {written, written.replace("/", "\\/"), html_safe}
+    return frozenset(spellings)

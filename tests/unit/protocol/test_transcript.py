@@ -1,0 +1,196 @@
+"""A transcript keeps everything, tells who answered whom, and lets no secret out."""
+
+import pytest
+
+from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol.message import decode, parse
+from mcp_conductor.protocol.transcript import REDACTED, Frame, Transcript, secret_values
+
+REQUEST = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+RESULT = '{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}'
+
+
+def spoken(*lines: tuple[str, str]) -> Transcript:
+    transcript = Transcript()
+    for at, (source, text) in enumerate(lines):
+        transcript.add(float(at), source, text, parse(text) if source in ("client", "server") else None)
+    return transcript
+
+
+def test_everything_is_kept_in_order_and_shown_to_the_listener():
+    heard = []
+    transcript = Transcript(listener=heard.append)
+    transcript.add(0.0, "client", REQUEST, parse(REQUEST))
+    transcript.add(1.0, "note", "odd")
+    assert transcript.frames == heard == [Frame(0.0, "client", REQUEST, parse(REQUEST)), Frame(1.0, "note", "odd")]
+
+
+def test_with_a_limit_only_the_last_frames_are_remembered_but_the_listener_hears_all():
+    heard = []
+    transcript = Transcript(listener=heard.append, keep=2)
+    for number in range(5):
+        transcript.add(0.0, "note", str(number))
+    assert transcript.notes() == ["3", "4"]
+    assert len(heard) == 5
+
+
+def test_messages_and_notes_are_views_of_one_side():
+    transcript = spoken(("client", REQUEST), ("stderr", "starting"), ("server", RESULT), ("note", "odd"))
+    assert [message.text for message in transcript.messages("client")] == [REQUEST]
+    assert [message.text for message in transcript.messages("server")] == [RESULT]
+    assert transcript.notes() == ["odd"]
+
+
+def test_the_tail_of_stderr_is_its_last_ten_lines_that_say_something():
+    transcript = spoken(*(("stderr", f"line {number}") for number in range(20)), ("stderr", "  "), ("note", "x"))
+    assert transcript.stderr_tail() == tuple(f"line {number}" for number in range(10, 20))
+
+
+def test_a_long_line_of_stderr_is_cut_after_its_secrets_are_blotted_out():
+    transcript = Transcript(["secret-value"])
+    transcript.add(0.0, "stderr", "x" * 395 + "secret-value" + "y" * 1000)
+    assert transcript.stderr_tail() == ("x" * 395 + REDACTED[:5],)
+
+
+def test_exchanges_come_in_the_order_in_which_they_ended_and_unanswered_ones_last():
+    transcript = spoken(
+        ("client", '{"jsonrpc":"2.0","id":1,"method":"a"}'),
+        ("client", '{"jsonrpc":"2.0","id":2,"method":"b"}'),
+        ("client", '{"jsonrpc":"2.0","id":3,"method":"c"}'),
+        ("server", '{"jsonrpc":"2.0","id":3,"method":"ping"}'),
+        ("client", '{"jsonrpc":"2.0","id":3,"result":{}}'),
+        ("server", '{"jsonrpc":"2.0","id":3,"result":{}}'),
+        ("server", '{"jsonrpc":"2.0","id":1,"result":{}}'),
+        ("note", "the end"),
+    )
+    exchanges = transcript.exchanges()
+    assert [exchange.request.method for exchange in exchanges] == ["c", "a", "b"]
+    assert [exchange.seconds for exchange in exchanges] == [3.0, 6.0, 6.0]
+    assert exchanges[2].reply is None
+
+
+def test_an_empty_transcript_has_no_exchanges():
+    assert Transcript().exchanges() == []
+
+
+@pytest.mark.parametrize(
+    ("secrets", "text", "shown"),
+    [
+        (["hunter22"], "pass=hunter22&again=hunter22", f"pass={REDACTED}&again={REDACTED}"),
+        (["abcd"], "abcd", REDACTED),
+        (["abc", "a", ""], "abc a", "abc a"),
+        (["abcdef", "abcdefghi"], "xabcdefghiy", f"x{REDACTED}y"),
+        (["abcdefghi", "abcdef"], "xabcdefghiy abcdef", f"x{REDACTED}y {REDACTED}"),
+        (['say "hi"'], r'{"key":"say \"hi\""}', f'{{"key":"{REDACTED}"}}'),
+        ([r"C:\secret"], r'{"key":"C:\\secret"}', f'{{"key":"{REDACTED}"}}'),
+        (["line-one\nline-two"], r'{"key":"line-one\nline-two"}', f'{{"key":"{REDACTED}"}}'),
+        (["pässwort"], '{"key":"pässwort"}', f'{{"key":"{REDACTED}"}}'),
+        (["pässwort"], r'{"key":"p\u00e4sswort"}', f'{{"key":"{REDACTED}"}}'),
+        (["pass\U0001f600"], r'{"key":"pass\ud83d\ude00"}', f'{{"key":"{REDACTED}"}}'),
+        (["pass\udcff"], "pass\udcff", REDACTED),
+        ([], "nothing to hide", "nothing to hide"),
+    ],
+)
+def test_secrets_are_blotted_out_as_they_are_and_as_json_escapes_them(secrets, text, shown):
+    assert Transcript(secrets).redact(text) == shown
+
+
+def test_of_overlapping_secrets_no_part_survives():
+    assert Transcript(["abcdef", "defghi"]).redact("xabcdefghiy").strip("xy") == REDACTED
+
+
+def test_a_secret_with_an_escaped_slash_is_blotted_out():
+    assert "ab" not in Transcript(["ab/cd+ef=="]).redact(r'"ab\/cd+ef=="')
+
+
+def test_every_line_of_a_secret_of_several_lines_is_blotted_out():
+    transcript = Transcript(["-----BEGIN KEY-----\nMIIEvQIBADANBg\n-----END KEY-----"])
+    transcript.add(0.0, "stderr", "loaded MIIEvQIBADANBg")
+    assert transcript.stderr_tail() == (f"loaded {REDACTED}",)
+
+
+@pytest.mark.parametrize(
+    ("environment", "headers", "values"),
+    [
+        ({"LOG_LEVEL": "debug", "PORT": "3000"}, {}, []),
+        ({"DATABASE": "postgres://x"}, {}, ["postgres://x"]),
+        ({"API_KEY": "abcd", "gitHubToken": "t", "DB_PASSWORD": "p"}, {}, ["abcd", "t", "p"]),
+        ({}, {"X-Tenant": "me"}, ["me", ""]),
+        ({}, {"Authorization": "Bearer abcdef"}, ["Bearer abcdef", "abcdef"]),
+    ],
+)
+def test_header_values_long_values_and_values_that_sound_secret_are_secrets(environment, headers, values):
+    assert secret_values(environment, headers) == values
+
+
+def test_a_token_is_hidden_with_and_without_its_scheme():
+    transcript = Transcript(secret_values({}, {"Authorization": "Bearer abcdef"}))
+    assert transcript.redact("Bearer abcdef, abcdef") == f"{REDACTED}, {REDACTED}"
+
+
+def test_a_recording_can_be_read_back():
+    transcript = spoken(
+        ("client", REQUEST), ("server", RESULT), ("stderr", "é \x1b \u2028"), ("note", 'a "quoted" note')
+    )
+    transcript.add(4.1234567, "server", "not \x00 JSON", parse("not \x00 JSON"))
+    again = Transcript.from_jsonl(transcript.to_jsonl())
+    assert [(frame.source, frame.text) for frame in again.frames] == [
+        (frame.source, frame.text) for frame in transcript.frames
+    ]
+    assert [frame.message for frame in again.frames] == [frame.message for frame in transcript.frames]
+    assert again.frames[-1].at == 4.123457
+    assert len(again.exchanges()) == 1
+
+
+def test_broken_utf8_survives_a_recording():
+    message = decode(b'{"jsonrpc":"2.0","id":1,"result":"\xff\xfe"}')
+    transcript = Transcript()
+    transcript.add(0.0, "server", message.text, message)
+    (line,) = transcript.to_jsonl()
+    assert line.encode()
+    assert Transcript.from_jsonl([line]).frames[0].text == message.text
+
+
+def test_a_recording_has_one_line_for_each_frame_and_no_secret():
+    transcript = Transcript(["secret-value", 'with "quotes"'])
+    transcript.add(0.0, "stderr", "line\r\nsecret-value\n")
+    transcript.add(0.0, "server", r'{"a":"with \"quotes\""}')
+    lines = list(transcript.to_jsonl())
+    assert len(lines) == 2
+    assert not any("\n" in line or "secret-value" in line or "quotes" in line for line in lines)
+
+
+def test_blank_lines_of_a_recording_mean_nothing():
+    assert Transcript.from_jsonl(["", " \n", '{"at":1,"source":"note","text":"x"}\n']).notes() == ["x"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "oops",
+        "5",
+        "null",
+        "[]",
+        '"text"',
+        "{}",
+        '{"at":1,"source":"note"}',
+        '{"at":1,"text":"x"}',
+        '{"source":"note","text":"x"}',
+        '{"at":"soon","source":"note","text":"x"}',
+        '{"at":null,"source":"note","text":"x"}',
+        '{"at":NaN,"source":"note","text":"x"}',
+        '{"at":1,"source":"nobody","text":"x"}',
+        '{"at":1,"source":[],"text":"x"}',
+        '{"at":1,"source":"note","text":5}',
+        "[" * 100_000,
+        pytest.param(
+            '{"at":' + "9" * 400 + ',"source":"note","text":"x"}',
+        ),
+    ],
+    ids=lambda line: line[:40],
+)
+def test_a_line_that_is_no_frame_is_refused_with_its_number(line):
+    with pytest.raises(UsageError) as caught:
+        Transcript.from_jsonl(['{"at":1,"source":"note","text":"x"}', line])
+    assert caught.value.message.startswith("line 2 of the recording")
+    assert len(caught.value.message) < 200
