@@ -9,6 +9,7 @@ import math
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from itertools import count
+from time import monotonic
 from typing import Any
 
 from mcp_conductor.errors import MethodError, ProtocolError, RequestTimeout, TransportError, UsageError
@@ -17,7 +18,7 @@ from mcp_conductor.protocol.answers import Answer, Answers
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE, Dialect
 from mcp_conductor.protocol.input_rounds import is_final, next_round
 from mcp_conductor.protocol.ledger import Exchange, Ledger
-from mcp_conductor.protocol.message import Message, build, kind_of, parse, render
+from mcp_conductor.protocol.message import Message, build, compact, kind_of, parse, render
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.transport import Transport
 from mcp_conductor.waiting import Waiting
@@ -70,7 +71,7 @@ class Session:
         self._extensions = extensions
         self._on_incoming = on_incoming
         self._loop = asyncio.get_running_loop()
-        self._began = self._loop.time()
+        self._began = monotonic()
         self._ids = count(1)
         self.reset()
 
@@ -105,7 +106,8 @@ class Session:
         """The result of METHOD; questions that come back in place of a result are answered. Raises MethodError."""
         asked = params or {}
         for round_number in range(MOST_ROUNDS):
-            result = await self._ask(method, asked if asked or params is not None else None, timeout)
+            message = self._build(method, asked if asked or params is not None else None)
+            result = self._result_of(await self._exchange(message, timeout))
             if self.dialect.handshake or not isinstance(result, dict) or is_final(method, result, self.dialect):
                 return result
             if not result.get("inputRequests"):
@@ -146,11 +148,9 @@ class Session:
         """Open a subscription (2026-07-28) and return its acknowledgement; it lasts as long as the session."""
         params = {"notifications": notifications, **({"_meta": meta} if meta else {})}
         message = self._build("subscriptions/listen", params)
-        identity = self._expect(message)
+        ended = self._ask(message, math.inf)
         acknowledged: asyncio.Future[Message] = self._loop.create_future()
-        self._acknowledgements[identity] = acknowledged
-        ended = self._waiting.add(identity, message.method, math.inf)
-        self._send(message)
+        self._acknowledgements[message.id or 0] = acknowledged
         both: set[asyncio.Future[Any]] = {acknowledged, ended}
         await asyncio.wait(both, timeout=self.timeout, return_when=asyncio.FIRST_COMPLETED)
         if acknowledged.done():
@@ -217,7 +217,7 @@ class Session:
 
     def heard(self, message: Message) -> None:
         now = self._now()
-        self.transcript.add(now, "server", message.text, message)
+        self.transcript.add(now, "server", message.text)
         if message.problem is not None:
             self._note_problem(message)
         exchange = self._ledger.heard(message, now)
@@ -303,24 +303,21 @@ class Session:
 
     # How a request is carried out.
 
-    async def _ask(self, method: str, params: Json | None, timeout: float | None) -> Any:
-        return self._result_of(await self._exchange(self._build(method, params), timeout))
-
     def _build(self, method: str, params: Json | None) -> Message:
-        context = (
-            {} if self.dialect.handshake else self.dialect.context(self.client, self.client_capabilities(self.dialect))
-        )
-        stamped = self.dialect.stamp(params, context)
-        members = {} if stamped is None else {"params": stamped}
-        return build({"jsonrpc": "2.0", "id": next(self._ids), "method": method, **members})
+        identity = next(self._ids)
+        raw: Json = {"jsonrpc": "2.0", "id": identity, "method": method}
+        if not self.dialect.handshake:
+            context = self.dialect.context(self.client, self.client_capabilities(self.dialect))
+            params = self.dialect.stamp(params, context)
+        if params is not None:
+            raw["params"] = params
+        return Message(compact(raw), raw, "request", identity)
 
     def next_id(self) -> int:
         return next(self._ids)
 
     async def _exchange(self, message: Message, timeout: float | None) -> Exchange:
-        identity = self._expect(message)
-        reply = self._waiting.add(identity, message.method, self.timeout if timeout is None else timeout)
-        self._send(message)
+        reply = self._ask(message, self.timeout if timeout is None else timeout)
         try:
             return await reply
         except RequestTimeout as error:
@@ -333,17 +330,20 @@ class Session:
             self._give_up(message, "the client is stopping")
             raise
 
-    def _expect(self, message: Message) -> Id:
+    def _ask(self, message: Message, seconds: float) -> "asyncio.Future[Exchange]":
+        """Send a request; the future is its reply."""
         if self._end.done():
             raise self._loss(self._end.result())
         if message.id is None:
             raise UsageError(f"a request needs an id: {_excerpt(message)}")
+        self._send(message)
         self._ledger.sent(message, self._now())
-        return message.id
+        return self._waiting.add(message.id, message.method, seconds)
 
     def _send(self, message: Message) -> None:
-        self.transcript.add(self._now(), "client", message.text, message)
+        # First the server gets its work, then we do our book-keeping; no reply is heard before we return to the loop.
         self._transport.send(message)
+        self.transcript.add(self._now(), "client", message.text)
 
     def _give_up(self, request: Message, reason: str) -> None:
         if request.id is None or self._ledger.lost(request.id, self._now()) is None:
@@ -388,7 +388,7 @@ class Session:
         return error
 
     def _now(self) -> float:
-        return self._loop.time() - self._began
+        return monotonic() - self._began
 
 
 def _object(value: Any) -> Json:

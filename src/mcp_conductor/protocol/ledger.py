@@ -3,15 +3,13 @@
 Used live by Session and offline on a recorded Transcript, so that both tell the same story.
 """
 
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.message import Message, render
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(NamedTuple):
     """A request and what came of it; `reply` is None when it was lost."""
 
     request: Message
@@ -20,12 +18,14 @@ class Exchange:
     notices: tuple[Message, ...] = ()
 
 
-@dataclass(slots=True)
 class _Open:
-    request: Message
-    at: float
-    token: Id | None
-    notices: list[Message] = field(default_factory=list)
+    __slots__ = ("at", "notices", "request", "token")
+
+    def __init__(self, request: Message, at: float, token: Id | None) -> None:
+        self.request = request
+        self.at = at
+        self.token = token
+        self.notices: tuple[Message, ...] = ()
 
 
 class Ledger:
@@ -47,13 +47,12 @@ class Ledger:
 
     def heard(self, message: Message, at: float) -> Exchange | None:
         """The exchange that MESSAGE completes, if it does; progress is remembered with its request."""
-        if message.kind == "notification":
-            if message.method == "notifications/progress":
-                self._note_progress(message)
-            return None
-        if message.kind == "request" or message.id not in self._open:
-            return None
-        return self._close(message.id, message, at)
+        kind = message.kind
+        if message.id in self._open and kind != "request":
+            return self._close(message.id, message, at)
+        if kind == "notification" and message.method == "notifications/progress":
+            self._note_progress(message)
+        return None
 
     def lost(self, request_id: Id, at: float) -> Exchange | None:
         """The exchange of a request that nobody waits for any longer."""
@@ -82,7 +81,7 @@ class Ledger:
     def _note_progress(self, message: Message) -> None:
         entry = self._entry(message)
         if entry is not None:
-            entry.notices.append(message)
+            entry.notices += (message,)
 
     def _entry(self, progress: Message) -> _Open | None:
         token = _token(progress.params.get("progressToken"))
@@ -93,7 +92,7 @@ class Ledger:
         (self._given_up if reply is None else self._answered).add(request_id)
         if entry.token is not None and self._by_token.get(entry.token) is entry:
             del self._by_token[entry.token]
-        return Exchange(entry.request, reply, at - entry.at, tuple(entry.notices))
+        return Exchange(entry.request, reply, at - entry.at, entry.notices)
 
 
 def progress_token(raw: Any) -> str | int | None:

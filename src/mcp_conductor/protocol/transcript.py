@@ -8,13 +8,12 @@ import math
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from json import dumps
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.ledger import Exchange, Ledger
-from mcp_conductor.protocol.message import Message, compact, parse, read
+from mcp_conductor.protocol.message import Message, compact, decode, read
 
 # "note" is ours: what we noticed at this place in the conversation.
 Source = Literal["client", "server", "stderr", "note"]
@@ -28,14 +27,22 @@ _STDERR_TAIL = 10
 _LONGEST_TAIL_LINE = 400
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """One thing that happened: a line from either side, a line of stderr, or a note of ours."""
+class Frame(NamedTuple):
+    """One thing that happened: a line from either side, a line of stderr, or a note of ours.
+
+    Only the text is kept: it is the truth, and tuples of plain values cost the garbage collector nothing, however long
+    the conversation. The message is read from it anew when somebody asks.
+    """
 
     at: float
     source: Source
     text: str
-    message: Message | None = None
+
+    @property
+    def message(self) -> Message | None:
+        if self.source not in ("client", "server"):
+            return None
+        return decode(self.text.encode(errors="surrogateescape"))
 
 
 class Transcript:
@@ -52,8 +59,8 @@ class Transcript:
         self.listener = listener
         self._secrets = _spellings(secrets)
 
-    def add(self, at: float, source: Source, text: str, message: Message | None = None) -> None:
-        frame = Frame(at, source, text, message)
+    def add(self, at: float, source: Source, text: str) -> None:
+        frame = Frame(at, source, text)
         self.frames.append(frame)
         if self.listener is not None:
             self.listener(frame)
@@ -69,7 +76,8 @@ class Transcript:
         return "".join([*clean, text[end:]]) if spans else text
 
     def messages(self, source: Source) -> Iterator[Message]:
-        return (frame.message for frame in self.frames if frame.source == source and frame.message is not None)
+        found = (frame.message for frame in self.frames if frame.source == source)
+        return (message for message in found if message is not None)
 
     def notes(self) -> list[str]:
         return [frame.text for frame in self.frames if frame.source == "note"]
@@ -89,11 +97,12 @@ class Transcript:
         ledger = Ledger()
         ended = []
         for frame in self.frames:
-            if frame.message is None:
+            message = frame.message
+            if message is None:
                 continue
-            if frame.source == "client" and frame.message.kind == "request":
-                ledger.sent(frame.message, frame.at)
-            elif frame.source == "server" and (exchange := ledger.heard(frame.message, frame.at)):
+            if frame.source == "client" and message.kind == "request":
+                ledger.sent(message, frame.at)
+            elif frame.source == "server" and (exchange := ledger.heard(message, frame.at)):
                 ended.append(exchange)
         end = self.frames[-1].at if self.frames else 0.0
         lost = (ledger.lost(request.id, end) for request in ledger.open_requests() if request.id is not None)
@@ -116,7 +125,7 @@ class Transcript:
         return transcript
 
 
-def _frame_fields(line: str, number: int) -> tuple[float, Source, str, Message | None]:
+def _frame_fields(line: str, number: int) -> tuple[float, Source, str]:
     try:
         fields = read(line)
         at, source, text = float(fields["at"]), fields["source"], fields["text"]
@@ -125,7 +134,7 @@ def _frame_fields(line: str, number: int) -> tuple[float, Source, str, Message |
         fits = False
     if not fits:
         raise UsageError(f"line {number} of the recording is not a frame: {line.strip()[:80]}")
-    return at, source, text, parse(text) if source in ("client", "server") else None
+    return at, source, text
 
 
 def secret_values(environment: Mapping[str, str], headers: Mapping[str, str]) -> list[str]:

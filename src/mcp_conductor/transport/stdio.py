@@ -37,12 +37,12 @@ _running: set[int] = set()
 @asynccontextmanager
 async def open_stdio(spec: StdioSpec, listener: Listener) -> AsyncIterator["StdioTransport"]:
     """Start the server; on leaving, end it and everything it started."""
-    child = _Child(listener)
+    child = StdioTransport(listener)
     await _spawn(spec, child)
     try:
         if spec.ready_pattern:
             await child.ready(spec.ready_pattern, spec.startup_timeout or READY_SECONDS)
-        yield StdioTransport(child)
+        yield child
     finally:
         await finish(child.end())
 
@@ -53,22 +53,6 @@ def kill_all() -> None:
         _signal_session(leader, signal.SIGKILL if _HAS_GROUPS else signal.SIGTERM)
 
 
-class StdioTransport:
-    """Messages to and from one child process."""
-
-    def __init__(self, child: "_Child") -> None:
-        self._child = child
-
-    def send(self, message: Message) -> None:
-        self._child.write(message.text.encode(errors="surrogateescape") + b"\n")
-
-    def abandon(self, request_id: Id) -> None:
-        """All replies share one pipe; there is nothing to close."""
-
-    def unsent(self) -> int:
-        return self._child.unsent()
-
-
 class Lines:
     """Lines out of chunks of any size, in linear time."""
 
@@ -76,7 +60,7 @@ class Lines:
         self._rest = bytearray()
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The lines that DATA completes, without their line ends."""
+        """The lines that DATA completes, without their newlines."""
         lines = data.split(b"\n")
         if len(lines) == 1:
             self._rest += data
@@ -85,7 +69,7 @@ class Lines:
             lines[0] = bytes(self._rest) + lines[0]
             self._rest.clear()
         self._rest += lines.pop()
-        return [line[:-1] if line.endswith(b"\r") else line for line in lines]
+        return lines
 
     def waiting(self) -> int:
         return len(self._rest)
@@ -97,14 +81,16 @@ class Lines:
         return rest
 
 
-class _Child(asyncio.SubprocessProtocol):
-    """The child process as the event loop tells us about it."""
+class StdioTransport(asyncio.SubprocessProtocol):
+    """One child process: messages to and from it, as the event loop tells us of them, and its end."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._stdout = Lines()
         self._stderr = Lines()
         self._open_pipes = {1, 2}
+        self._outbox: list[bytes] = []
+        self._server_spoke = True
         self._exited = asyncio.Event()
         self._closing = False
         self._gone = False
@@ -121,6 +107,7 @@ class _Child(asyncio.SubprocessProtocol):
         if fd == 2:
             self._hear_stderr(data)
             return
+        self._server_spoke = True
         for line in self._stdout.feed(data):
             self._hear(line)
         if self._stdout.waiting() > LONGEST_LINE:
@@ -128,8 +115,8 @@ class _Child(asyncio.SubprocessProtocol):
             self._tell_gone(f"the server sent a line longer than {LONGEST_LINE >> 20} MiB")
 
     def _hear(self, line: bytes) -> None:
-        if line.strip() and not self._gone:
-            self._listener.heard(decode(line))
+        if line and not line.isspace() and not self._gone:
+            self._listener.heard(decode(line.removesuffix(b"\r")))
 
     def _hear_stderr(self, data: bytes) -> None:
         lines = self._stderr.feed(data)
@@ -139,7 +126,7 @@ class _Child(asyncio.SubprocessProtocol):
             self._mutter(line)
 
     def _mutter(self, line: bytes) -> None:
-        text = line.decode(errors="replace")
+        text = line.removesuffix(b"\r").decode(errors="replace")
         self._listener.muttered(text)
         if self._ready is not None and self._ready[0].search(text) and not self._ready[1].done():
             self._ready[1].set_result(None)
@@ -182,9 +169,24 @@ class _Child(asyncio.SubprocessProtocol):
             return f"the server exited with code {code}"
         return f"the server was killed by {_signal_name(-code)}"
 
-    def write(self, data: bytes) -> None:
-        if not self._stdin.is_closing():
+    def send(self, message: Message) -> None:
+        """Write at once if the server has spoken since the last time, else together with what else is written now."""
+        data = message.text.encode(errors="surrogateescape") + b"\n"
+        if self._server_spoke and not self._stdin.is_closing():
+            self._server_spoke = False
             self._stdin.write(data)
+        else:
+            if not self._outbox:
+                asyncio.get_running_loop().call_soon(self._flush)
+            self._outbox.append(data)
+
+    def _flush(self) -> None:
+        if self._outbox and not self._stdin.is_closing():
+            self._stdin.write(b"".join(self._outbox))
+        self._outbox.clear()
+
+    def abandon(self, request_id: Id) -> None:
+        """All replies share one pipe; there is nothing to close."""
 
     def unsent(self) -> int:
         return self._stdin.get_write_buffer_size()
@@ -207,6 +209,7 @@ class _Child(asyncio.SubprocessProtocol):
         """Close stdin, wait, SIGTERM, wait, SIGKILL; then the same for whatever the child left behind."""
         self._closing = True
         leader = self._transport.get_pid()
+        self._flush()
         self._stdin.close()
         if not await self._exits():
             _signal_session(leader, signal.SIGTERM)
@@ -229,12 +232,12 @@ class _Child(asyncio.SubprocessProtocol):
 class _Pipe(asyncio.Protocol):
     """Data straight from a pipe: asyncio's own way takes one more turn of the event loop for each chunk."""
 
-    def __init__(self, fd: int, child: _Child) -> None:
+    def __init__(self, fd: int, child: StdioTransport) -> None:
         self._fd = fd
         self._child = child
 
     @classmethod
-    def take_over(cls, pipe: asyncio.BaseTransport | None, fd: int, child: _Child) -> None:
+    def take_over(cls, pipe: asyncio.BaseTransport | None, fd: int, child: StdioTransport) -> None:
         assert pipe is not None
         pipe.set_protocol(cls(fd, child))
         if hasattr(pipe, "max_size"):
@@ -248,7 +251,7 @@ class _Pipe(asyncio.Protocol):
         self._child.pipe_connection_lost(self._fd, exc)
 
 
-async def _spawn(spec: StdioSpec, child: _Child) -> None:
+async def _spawn(spec: StdioSpec, child: StdioTransport) -> None:
     if sys.platform in _NO_PROCESSES:
         raise TransportError(
             f"cannot start {spec.command[0]!r}: {sys.platform} has no processes, so stdio servers do not work there",
