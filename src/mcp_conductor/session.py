@@ -18,25 +18,16 @@ from mcp_conductor.protocol.answers import Answer, Answers
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE, Dialect
 from mcp_conductor.protocol.input_rounds import is_final, next_round
 from mcp_conductor.protocol.ledger import Exchange, Ledger
-from mcp_conductor.protocol.message import Message, build, compact, kind_of, parse, render
+from mcp_conductor.protocol.message import Message, build, compact, kind_of, members, parse, render
+from mcp_conductor.protocol.paging import LIST_MEMBERS, Cursors, joined
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.transport import Transport
 from mcp_conductor.waiting import Waiting
 
 DEFAULT_TIMEOUT = 30.0
 MOST_ROUNDS = 10  # of input_required, before we stop believing that the server will ever be content
-MOST_PAGES = 10_000
 _ROUND_PAUSES = (0.05, 0.1, 0.25)  # between retries when the server asks for nothing but time
 _EXCERPT = 120
-
-# Where the items stand in the result of each list method.
-LIST_MEMBERS = {
-    "tools/list": "tools",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-    "prompts/list": "prompts",
-    "tasks/list": "tasks",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +95,9 @@ class Session:
 
     async def request(self, method: str, params: Json | None = None, *, timeout: float | None = None) -> Any:
         """The result of METHOD; questions that come back in place of a result are answered. Raises MethodError."""
-        asked = params or {}
+        asked = params
         for round_number in range(MOST_ROUNDS):
-            message = self._build(method, asked if asked or params is not None else None)
-            result = self._result_of(await self._exchange(message, timeout))
+            result = self._result_of(await self._exchange(self._build(method, asked), timeout))
             if self.dialect.handshake or not isinstance(result, dict) or is_final(method, result, self.dialect):
                 return result
             if not result.get("inputRequests"):
@@ -162,41 +152,28 @@ class Session:
         self._give_up(message, "no acknowledgement in time")
         raise RequestTimeout(message.method, self.timeout)
 
-    async def pages(self, method: str, params: Json | None = None) -> AsyncIterator[Json]:
+    async def pages(self, method: str, params: Json | None = None) -> AsyncIterator[Any]:
         """The results of a list method, page by page; a cursor that comes back is noted and ends the list."""
-        seen: set[str] = set()
-        cursor: Any = None
-        for _ in range(MOST_PAGES):
+        cursors = Cursors(self.dialect)
+        cursor: str | None = None
+        while True:
             page = await self.request(method, params if cursor is None else {**(params or {}), "cursor": cursor})
             yield page
-            cursor = page.get("nextCursor") if isinstance(page, dict) else None
-            if cursor is None or (cursor == "" and not self.dialect.empty_cursor):
+            cursor, oddity = cursors.after(page)
+            if oddity is not None:
+                self.note(f"{method}: {oddity}")
+            if cursor is None:
                 return
-            if not isinstance(cursor, str):
-                self.note(f"{method}: nextCursor must be a string, not {kind_of(cursor)}: {render(cursor)}")
-                return
-            if cursor in seen:
-                self.note(f"{method}: the server repeats the cursor {cursor!r}; the list would never end")
-                return
-            seen.add(cursor)
-        self.note(f"{method}: stopped after {MOST_PAGES} pages")
 
     async def everything(self, method: str, params: Json | None = None) -> Any:
         """The first page of a list method with the items of all pages in it; a cursor is left if it led nowhere."""
         member = LIST_MEMBERS[method]
-        whole: Any = None
+        whole: Json | None = None
         async for page in self.pages(method, params):
-            items = page.get(member) if isinstance(page, dict) else None
-            if not isinstance(items, list):
+            if not isinstance(page, dict) or not isinstance(page.get(member), list):
                 self.note(f"{method}: the result has no array {member!r}")
                 return page if whole is None else whole
-            if whole is None:
-                whole = {**page, member: list(items)}
-            else:
-                whole[member] += items
-            whole.pop("nextCursor", None)
-            if page.get("nextCursor"):
-                whole["nextCursor"] = page["nextCursor"]
+            whole = joined(whole, page, member)
         return whole
 
     async def wait_until_gone(self) -> None:
@@ -218,6 +195,9 @@ class Session:
     def heard(self, message: Message) -> None:
         now = self._now()
         self.transcript.add(now, "server", message.text)
+        self._take(message, now)
+
+    def _take(self, message: Message, now: float) -> None:
         if message.problem is not None:
             self._note_problem(message)
         exchange = self._ledger.heard(message, now)
@@ -228,7 +208,7 @@ class Session:
         elif message.kind == "request":
             self._asked(message)
         elif message.kind == "batch" and self._stray is None:
-            self._unpack(message)
+            self._unpack(message, now)
         else:
             self._unmatched(message)
 
@@ -279,11 +259,11 @@ class Session:
             self.note(answer.warning)
         return answer
 
-    def _unpack(self, batch: Message) -> None:
+    def _unpack(self, batch: Message, now: float) -> None:
         if not self.dialect.batches:
             self.note(f"the server sent a JSON-RPC batch, which {self.dialect.version} does not have")
-        for raw in batch.raw:
-            self.heard(build(raw))
+        for message in members(batch):
+            self._take(message, now)
 
     def _unmatched(self, message: Message) -> None:
         if self._stray is not None and not self._stray.done():

@@ -121,14 +121,20 @@ class _Run:
         """Run, but stop cleanly on a signal; on a second one, at once."""
         main_task = asyncio.current_task()
         assert main_task is not None
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(self.confess)
         for number in STOP_SIGNALS:
-            asyncio.get_running_loop().add_signal_handler(number, self.stop, number, main_task)
+            loop.add_signal_handler(number, self.stop, number, main_task)
         try:
             return await self.within_time()
         except asyncio.CancelledError:
             if not self.stopped_by:
                 raise
             return Exit.SIGNAL + self.stopped_by[0]
+
+    def confess(self, _: asyncio.AbstractEventLoop, context: Json) -> None:
+        """A bug of ours in a callback; without this asyncio would print a traceback."""
+        self.terminal.say(f"internal error: {context.get('message')}: {context.get('exception')!r}")
 
     def stop(self, number: int, main_task: "asyncio.Task[Any]") -> None:
         self.stopped_by.append(number)

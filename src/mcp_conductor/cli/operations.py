@@ -8,7 +8,8 @@ from mcp_conductor.cli.methods import is_tool_error
 from mcp_conductor.cli.plan import Plan
 from mcp_conductor.errors import nearest
 from mcp_conductor.protocol import Json
-from mcp_conductor.session import LIST_MEMBERS, Session
+from mcp_conductor.protocol.paging import LIST_MEMBERS
+from mcp_conductor.session import Session
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,15 @@ def build(raw: Any) -> Message:
     return Message(compact(raw), raw, kind, identity, problem)
 
 
+def members(batch: Message) -> list[Message]:
+    """The messages in a batch; a batch in a batch is no message."""
+    found = [build(raw) for raw in batch.raw]
+    return [
+        message._replace(kind="invalid", problem="a batch within a batch") if message.kind == "batch" else message
+        for message in found
+    ]
+
+
 def classify(raw: Any) -> tuple[Kind, Id | None, str | None]:
     """What RAW can be used as, its id, and the first rule of JSON-RPC 2.0 that it breaks."""
     if not isinstance(raw, dict):

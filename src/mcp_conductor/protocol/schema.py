@@ -16,6 +16,7 @@ _SAMPLES = {
 }
 # Nobody fills in more than this by hand either.
 _LONGEST_SAMPLE = 1000
+_DEEPEST_SAMPLE = 8
 
 
 def parts(schema: Any, root: Any) -> list[Json]:
@@ -134,8 +135,8 @@ def filled_in(schema: Any) -> Json:
     return content
 
 
-def _sample(schema: Any, root: Any) -> Any:
-    some = parts(schema, root)
+def _sample(schema: Any, root: Any, depth: int = 0) -> Any:
+    some = parts(schema, root) if depth < _DEEPEST_SAMPLE else []
     if choices := choices_of(some):
         return choices[0]
     types = types_of(some)
@@ -145,7 +146,7 @@ def _sample(schema: Any, root: Any) -> Any:
         lowest = _bound(some, "minimum", min(0, _bound(some, "maximum", 0)))
         return lowest if "number" in types else math.ceil(lowest)
     if "array" in types:
-        return [_sample(items_of(some), root)] * _length(some, "minItems")
+        return [_sample(items_of(some), root, depth + 1)] * _length(some, "minItems")
     formats = (_SAMPLES.get(str(part.get("format"))) for part in some)
     return next((sample for sample in formats if sample), "").ljust(_length(some, "minLength"), "x")
 

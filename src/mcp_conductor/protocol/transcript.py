@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, get_args
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.ledger import Exchange, Ledger
-from mcp_conductor.protocol.message import Message, compact, decode, read
+from mcp_conductor.protocol.message import Message, compact, decode, members, read
 
 # "note" is ours: what we noticed at this place in the conversation.
 Source = Literal["client", "server", "stderr", "note"]
@@ -43,6 +43,13 @@ class Frame(NamedTuple):
         if self.source not in ("client", "server"):
             return None
         return decode(self.text.encode(errors="surrogateescape"))
+
+    def messages(self) -> list[Message]:
+        """The messages of this frame: one, or those of a batch, or none."""
+        message = self.message
+        if message is None:
+            return []
+        return members(message) if message.kind == "batch" else [message]
 
 
 class Transcript:
@@ -76,8 +83,7 @@ class Transcript:
         return "".join([*clean, text[end:]]) if spans else text
 
     def messages(self, source: Source) -> Iterator[Message]:
-        found = (frame.message for frame in self.frames if frame.source == source)
-        return (message for message in found if message is not None)
+        return (message for frame in self.frames if frame.source == source for message in frame.messages())
 
     def notes(self) -> list[str]:
         return [frame.text for frame in self.frames if frame.source == "note"]
@@ -97,13 +103,11 @@ class Transcript:
         ledger = Ledger()
         ended = []
         for frame in self.frames:
-            message = frame.message
-            if message is None:
-                continue
-            if frame.source == "client" and message.kind == "request":
-                ledger.sent(message, frame.at)
-            elif frame.source == "server" and (exchange := ledger.heard(message, frame.at)):
-                ended.append(exchange)
+            for message in frame.messages():
+                if frame.source == "client" and message.kind == "request":
+                    ledger.sent(message, frame.at)
+                elif frame.source == "server" and (exchange := ledger.heard(message, frame.at)):
+                    ended.append(exchange)
         end = self.frames[-1].at if self.frames else 0.0
         lost = (ledger.lost(request.id, end) for request in ledger.open_requests() if request.id is not None)
         return ended + [exchange for exchange in lost if exchange]

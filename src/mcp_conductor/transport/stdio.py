@@ -66,8 +66,8 @@ class Lines:
             self._rest += data
             return []
         if self._rest:
-            lines[0] = bytes(self._rest) + lines[0]
-            self._rest.clear()
+            self._rest += lines[0]
+            lines[0] = self.rest()
         self._rest += lines.pop()
         return lines
 
@@ -135,7 +135,8 @@ class StdioTransport(asyncio.SubprocessProtocol):
         if fd == 2 and (rest := self._stderr.rest()):
             self._mutter(rest)
         self._open_pipes.discard(fd)
-        self._consider_gone()
+        if fd != 0:  # a server that does not listen any longer may still answer
+            self._consider_gone()
 
     def process_exited(self) -> None:
         self._exited.set()
@@ -172,7 +173,9 @@ class StdioTransport(asyncio.SubprocessProtocol):
     def send(self, message: Message) -> None:
         """Write at once if the server has spoken since the last time, else together with what else is written now."""
         data = message.text.encode(errors="surrogateescape") + b"\n"
-        if self._server_spoke and not self._stdin.is_closing():
+        if self._stdin.is_closing():
+            self._consider_gone()
+        elif self._server_spoke:
             self._server_spoke = False
             self._stdin.write(data)
         else:
