@@ -7,18 +7,7 @@ import json
 import sys
 
 import pytest
-
-LIST = ("--method", "tools/list")
-TOOLS = {"tools": []}
-ANSWERS = "serve({'tools/list': {'tools': []}})"
-
-
-def assert_listed(run, *warnings):
-    assert (run.code, json.loads(run.out)) == (0, TOOLS), run
-    for warning in warnings:
-        assert warning in run.err
-    if not warnings:
-        assert run.err == ""
+from tests.e2e.listing import LIST, assert_listed
 
 
 def test_a_server_that_answers_twice_is_noted(cli, serve):

@@ -6,17 +6,7 @@ The fixture `cli` asserts after each run that no process is left and that no tra
 import json
 import os
 
-LIST = ("--method", "tools/list")
-TOOLS = {"tools": []}
-ANSWERS = "serve({'tools/list': {'tools': []}})"
-
-
-def assert_listed(run, *warnings):
-    assert (run.code, json.loads(run.out)) == (0, TOOLS), run
-    for warning in warnings:
-        assert warning in run.err
-    if not warnings:
-        assert run.err == ""
+from tests.e2e.listing import ANSWERS, LIST, assert_listed
 
 
 def test_a_good_server_is_a_good_server(cli, serve):
