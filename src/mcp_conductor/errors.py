@@ -3,6 +3,7 @@
     ConductorError
     ├── UsageError          bad flag, config, suite or preset
     ├── TransportError      cannot start, cannot connect, went away
+    │   └── HttpStatusError     the server answered with a status, and with nothing that we could use
     ├── ProtocolError       the peer said something we cannot continue from; has the Message
     ├── MethodError         the peer answered with a JSON-RPC error: code, message, data
     └── RequestTimeout      no answer in time: method, seconds
@@ -44,6 +45,28 @@ class UsageError(ConductorError):
 
 class TransportError(ConductorError):
     """The server cannot be started or reached, or it went away."""
+
+
+class HttpStatusError(TransportError):
+    """The server answered over HTTP with a status that is no success, and without a JSON-RPC error."""
+
+    def __init__(
+        self, method: str, status: int, headers: "list[tuple[str, str]]", body: str, *, session: bool = False
+    ) -> None:
+        hints = {401: "the server wants authorization: --token, or --oauth", 404: "is the path right?"}
+        if status == 404 and session:
+            hints[404] = "the server has ended the session"
+        if status == 429:
+            wait = next((value for name, value in headers if name.lower() == "retry-after"), "a while")
+            hints[429] = f"the server asks to wait: {wait}"
+        super().__init__(
+            f"{method} was answered with status {status}" + (f": {body!r}" if body else ""), hint=hints.get(status)
+        )
+        self.method = method
+        self.status = status
+        self.session = session  # whether the request was part of an HTTP session
+        self.headers = headers
+        self.body = body
 
 
 class ProtocolError(ConductorError):

@@ -11,10 +11,19 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from mcp_conductor import __version__
-from mcp_conductor.errors import MethodError, ProtocolError, RequestTimeout, TransportError, UsageError
+from mcp_conductor.errors import (
+    HttpStatusError,
+    MethodError,
+    ProtocolError,
+    RequestTimeout,
+    TransportError,
+    UsageError,
+)
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import (
@@ -33,15 +42,17 @@ from mcp_conductor.protocol.dialect import (
 )
 from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message, render
-from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
+from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, StdioSpec
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.session import DEFAULT_TIMEOUT, Incoming, Session
-from mcp_conductor.transport import open_transport
+from mcp_conductor.transport import Authorize, open_transport
 
 CLIENT = {"name": "mcp-conductor", "version": __version__}
 # How long `auto` waits for an answer to server/discover before it sends initialize as well: long enough for a server
 # that is up, short enough that nobody notices on one that never answers what it does not know.
 PROBE_SECONDS = 0.3
+# What a server of HTTP+SSE answers to the POST of a newer client (basic/transports#backwards-compatibility).
+_OLD_STATUSES = (400, 404, 405)
 NONE = "none"  # no opening at all: for those who send their own `initialize`
 
 
@@ -55,6 +66,7 @@ async def connect(
     transcript: Transcript | None = None,
     extensions: Json | None = None,
     on_incoming: Callable[[Incoming], None] | None = None,
+    authorize: Authorize | None = None,
 ) -> AsyncIterator[Session]:
     """Reach the server, open the conversation, and end both on leaving."""
     choice = protocol or spec.protocol or "handshake"
@@ -70,27 +82,51 @@ async def connect(
     )
     async with AsyncExitStack() as stack:
         try:
-            await _open(session, spec, choice, stack)
+            await _open(session, spec, choice, stack, authorize)
+        except HttpStatusError as error:
+            if not isinstance(spec, HttpSpec) or spec.sse or not spec.fall_back or error.status not in _OLD_STATUSES:
+                raise
+            await stack.aclose()
+            session.reset()
+            await _open_old(session, spec, choice, stack, authorize, error)
         except TransportError:
             if choice != "auto" or not isinstance(spec, StdioSpec) or not session.transcript.frames:
                 raise
             session.note("the server went away when it was asked for server/discover; it is started again without that")
             await stack.aclose()
             session.reset()
-            await _open(session, spec, "handshake", stack)
+            await _open(session, spec, "handshake", stack, authorize)
         stack.callback(session.close)
         yield session
 
 
-async def _open(session: Session, spec: ServerSpec, choice: str, stack: AsyncExitStack) -> None:
+async def _open_old(
+    session: Session,
+    spec: HttpSpec,
+    choice: str,
+    stack: AsyncExitStack,
+    authorize: Authorize | None,
+    refusal: HttpStatusError,
+) -> None:
+    """Try HTTP+SSE where Streamable HTTP was refused; if that is not it either, the refusal stands."""
     try:
-        session.attach(await stack.enter_async_context(open_transport(spec, session)))
+        await _open(session, replace(spec, sse=True), "handshake" if choice == "auto" else choice, stack, authorize)
+    except TransportError:
+        raise refusal from None
+
+
+async def _open(
+    session: Session, spec: ServerSpec, choice: str, stack: AsyncExitStack, authorize: Authorize | None
+) -> None:
+    try:
+        session.attach(await stack.enter_async_context(open_transport(spec, session, authorize)))
     except TransportError as error:
         error.stderr = session.transcript.stderr_tail()
         raise
     startup = spec.startup_timeout if isinstance(spec, StdioSpec) else None
+    session.reopen = partial(_negotiate, session, choice, startup)
     try:
-        await _negotiate(session, choice, startup)
+        await session.reopen()
     except RequestTimeout as error:
         if startup is None or error.seconds != startup:
             raise
@@ -117,7 +153,7 @@ async def _handshake(session: Session, choice: str, timeout: float | None) -> No
     exchange = await _initialize(session, offered, timeout)
     error = _error(exchange)
     if error is not None and choice == "handshake":
-        if error.get("code") in (METHOD_NOT_FOUND, UNSUPPORTED_VERSION):
+        if error.get("code") in (METHOD_NOT_FOUND, *MODERN_CODES):
             await _discover(session, NEWEST_MODERN, timeout, instead=MethodError("initialize", error))
             return
         supported = _data(error).get("supported")
@@ -186,6 +222,15 @@ async def _discover(
 
 
 async def _probe(session: Session, dialect: Dialect, timeout: float | None) -> Exchange:
+    """Ask for server/discover; a server that refuses the version, but lists one that we speak, is asked once more."""
+    exchange = await _ask_discover(session, dialect, timeout)
+    common = newest_common(_data(_error(exchange) or {}).get("supported"), MODERN)
+    if _error_code(exchange) != UNSUPPORTED_VERSION or common is None:
+        return exchange
+    return await _ask_discover(session, common, timeout)
+
+
+async def _ask_discover(session: Session, dialect: Dialect, timeout: float | None) -> Exchange:
     params = {"_meta": dialect.context(session.client, session.client_capabilities(dialect))}
     raw = {"jsonrpc": "2.0", "id": session.next_id(), "method": "server/discover", "params": params}
     return await session.exchange(raw, timeout=timeout)
@@ -210,13 +255,22 @@ async def _auto(session: Session, timeout: float | None) -> None:
             await asyncio.wait({probe, hello}, return_when=asyncio.FIRST_COMPLETED)
             if not probe.done() and _error_code(hello.result()) in MODERN_CODES:
                 await asyncio.wait({probe})  # a slow server, but a modern one
-        if probe.done() and _speaks_modern(probe.result()):
-            _take_modern(session, probe.result())
+        answer = _probed(probe)
+        if answer is not None and _speaks_modern(answer):
+            _take_modern(session, answer)
             return
         hello = hello or asyncio.ensure_future(_initialize(session, NEWEST_HANDSHAKE, timeout))
         await _initialized(session, await hello)
     finally:
         await _drop(probe, hello)
+
+
+def _probed(probe: "asyncio.Future[Exchange]") -> Exchange | None:
+    """The answer to server/discover, if there is one; a mere HTTP status is the answer of an older server."""
+    try:
+        return probe.result() if probe.done() else None
+    except HttpStatusError:
+        return None
 
 
 async def _drop(*tasks: "asyncio.Future[Exchange] | None") -> None:

@@ -6,19 +6,28 @@ there and never shifts a later reply. Every wait ends: by the reply, by the time
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from itertools import count
 from time import monotonic
 from typing import Any
 
-from mcp_conductor.errors import MethodError, ProtocolError, RequestTimeout, TransportError, UsageError
+from mcp_conductor.errors import (
+    ConductorError,
+    HttpStatusError,
+    MethodError,
+    ProtocolError,
+    RequestTimeout,
+    TransportError,
+    UsageError,
+)
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.answers import Answer, Answers
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE, Dialect
 from mcp_conductor.protocol.input_rounds import is_final, next_round
 from mcp_conductor.protocol.ledger import Exchange, Ledger
-from mcp_conductor.protocol.message import Message, build, compact, kind_of, members, parse, render
+from mcp_conductor.protocol.message import Message, build, compact, kind_of, members, parse
+from mcp_conductor.protocol.oddities import complaint, excerpt
 from mcp_conductor.protocol.paging import LIST_MEMBERS, Cursors, joined
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.transport import Transport
@@ -27,7 +36,6 @@ from mcp_conductor.waiting import Waiting
 DEFAULT_TIMEOUT = 30.0
 MOST_ROUNDS = 10  # of input_required, before we stop believing that the server will ever be content
 _ROUND_PAUSES = (0.05, 0.1, 0.25)  # between retries when the server asks for nothing but time
-_EXCERPT = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,7 @@ class Session:
         self.answers = answers
         self.timeout = timeout
         self.transcript = transcript
+        self.reopen: Callable[[], Awaitable[None]] | None = None  # begins a new session on the same transport
         self._extensions = extensions
         self._on_incoming = on_incoming
         self._loop = asyncio.get_running_loop()
@@ -81,6 +90,7 @@ class Session:
         """From here on the conversation is held in DIALECT."""
         self.dialect = dialect
         self.opened = opened
+        self._transport.speak(dialect)
         meta = _object(opened.get("_meta"))
         self.server = _object(opened.get("serverInfo") or meta.get(f"{META}serverInfo"))
         self.capabilities = _object(opened.get("capabilities"))
@@ -97,7 +107,7 @@ class Session:
         """The result of METHOD; questions that come back in place of a result are answered. Raises MethodError."""
         asked = params
         for round_number in range(MOST_ROUNDS):
-            result = self._result_of(await self._exchange(self._build(method, asked), timeout))
+            result = self._result_of(await self._exchange_anew(method, asked, timeout))
             if self.dialect.handshake or not isinstance(result, dict) or is_final(method, result, self.dialect):
                 return result
             if not result.get("inputRequests"):
@@ -192,14 +202,21 @@ class Session:
 
     # What we hear; called by the transport.
 
-    def heard(self, message: Message) -> None:
+    def heard(self, message: Message, answers: Id | None = None) -> None:
         now = self._now()
         self.transcript.add(now, "server", message.text)
-        self._take(message, now)
+        self._take(message if answers is None else message._replace(id=answers), now)
+
+    def trace(self, text: str) -> None:
+        self.transcript.add(self._now(), "http", text)
+
+    def failed(self, request_id: Id, error: ConductorError) -> None:
+        if self._ledger.lost(request_id, self._now()) is not None:
+            self._waiting.fail(request_id, error)
 
     def _take(self, message: Message, now: float) -> None:
         if message.problem is not None:
-            self._note_problem(message)
+            self.note(complaint(message))
         exchange = self._ledger.heard(message, now)
         if exchange is not None:
             self._waiting.settle(exchange)
@@ -269,13 +286,7 @@ class Session:
         if self._stray is not None and not self._stray.done():
             self._stray.set_result(message)
         elif message.kind in ("result", "error") and (oddity := self._ledger.stray(message)):
-            self.note(f"the server sent {oddity}: {_excerpt(message)}")
-
-    def _note_problem(self, message: Message) -> None:
-        if message.kind == "invalid" and message.raw is None:
-            self.note(f"the server wrote a line that is not a message: {_excerpt(message)} ({message.problem})")
-        else:
-            self.note(f"the server broke a rule of JSON-RPC: {message.problem}: {_excerpt(message)}")
+            self.note(f"the server sent {oddity}: {excerpt(message)}")
 
     def _tell(self, incoming: Incoming) -> None:
         if self._on_incoming is not None:
@@ -296,6 +307,17 @@ class Session:
     def next_id(self) -> int:
         return next(self._ids)
 
+    async def _exchange_anew(self, method: str, params: Json | None, timeout: float | None) -> Exchange:
+        """Exchange; if the server has ended the session, which it says before it does anything, begin another one."""
+        try:
+            return await self._exchange(self._build(method, params), timeout)
+        except HttpStatusError as error:
+            if error.status != 404 or not error.session or self.reopen is None:
+                raise
+            self.note("the server has ended the session; a new one is begun")
+            await self.reopen()
+            return await self._exchange(self._build(method, params), timeout)
+
     async def _exchange(self, message: Message, timeout: float | None) -> Exchange:
         reply = self._ask(message, self.timeout if timeout is None else timeout)
         try:
@@ -315,7 +337,7 @@ class Session:
         if self._end.done():
             raise self._loss(self._end.result())
         if message.id is None:
-            raise UsageError(f"a request needs an id: {_excerpt(message)}")
+            raise UsageError(f"a request needs an id: {excerpt(message)}")
         self._send(message)
         self._ledger.sent(message, self._now())
         return self._waiting.add(message.id, message.method, seconds)
@@ -331,7 +353,8 @@ class Session:
         self._waiting.forget(request.id)
         self._transport.abandon(request.id)
         # basic/utilities/cancellation: initialize is never cancelled; server/discover may have met an old server.
-        if request.method not in ("initialize", "server/discover"):
+        by_closing = self._transport.cancels_by_closing and not self.dialect.handshake
+        if request.method not in ("initialize", "server/discover") and not by_closing:
             params = {"requestId": request.id, "reason": reason}
             self._send(build({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
 
@@ -342,7 +365,7 @@ class Session:
             raise MethodError(method, reply.error)
         if reply.kind != "result":
             raise ProtocolError(
-                f"the answer to {method} cannot be used: {reply.problem}: {_excerpt(reply)}", heard=reply
+                f"the answer to {method} cannot be used: {reply.problem}: {excerpt(reply)}", heard=reply
             )
         if not isinstance(reply.result, dict):
             self.note(f"{method}: a result must be an object, not {kind_of(reply.result)}")
@@ -373,8 +396,3 @@ class Session:
 
 def _object(value: Any) -> Json:
     return value if isinstance(value, dict) else {}
-
-
-def _excerpt(message: Message) -> str:
-    text = message.text if len(message.text) <= _EXCERPT else message.text[:_EXCERPT] + "…"
-    return render(text) if message.raw is None else text

@@ -54,6 +54,11 @@ class Waiting:
     def forget(self, identity: Id) -> None:
         self._waiters.pop(identity, None)
 
+    def fail(self, identity: Id, error: Exception) -> None:
+        waiter = self._waiters.pop(identity, None)
+        if waiter is not None:
+            waiter.fail(error)
+
     def fail_all(self, error: Callable[[str], Exception]) -> None:
         """Nobody will be answered; ERROR makes the reason, given the method."""
         for waiter in self._waiters.values():

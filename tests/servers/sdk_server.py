@@ -1,5 +1,7 @@
 """A server on the official Python SDK: an independent opinion on what the protocol is, in both eras."""
 
+import sys
+
 from mcp.server import MCPServer
 
 server = MCPServer("sdk")
@@ -29,5 +31,16 @@ def greet(name: str) -> str:
     return f"Say hello to {name}"
 
 
+def main(transport: str = "stdio", port: str = "0") -> None:
+    """Serve on stdio, or over HTTP: `http` (answers as events), `json` (answers as JSON) or `sse` (the old transport)."""
+    match transport:
+        case "stdio":
+            server.run("stdio")
+        case "sse":
+            server.run("sse", port=int(port))
+        case _:
+            server.run("streamable-http", port=int(port), json_response=transport == "json")
+
+
 if __name__ == "__main__":
-    server.run("stdio")
+    main(*sys.argv[1:])

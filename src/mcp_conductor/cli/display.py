@@ -18,7 +18,7 @@ from mcp_conductor.session import Incoming
 FRAMES_KEPT = 10_000
 MOST_WARNINGS = 20
 
-_ARROWS = {"client": "-->", "server": "<--", "stderr": "stderr:"}
+_ARROWS = {"client": "-->", "server": "<--", "stderr": "stderr:", "http": "http:"}
 
 
 class Display:

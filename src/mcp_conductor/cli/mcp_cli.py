@@ -43,6 +43,7 @@ class Exit(IntEnum):
 USAGE = """\
 usage: mcp-cli COMMAND [ARGS …] --method METHOD [FLAGS]
        mcp-cli COMMAND [ARGS …] -- [SERVER'S FLAGS …] --method METHOD [FLAGS]
+       mcp-cli URL --method METHOD [FLAGS]
        mcp-cli --config FILE [--server NAME] --method METHOD [FLAGS]
 
 Call one method of an MCP server and print the result as JSON.

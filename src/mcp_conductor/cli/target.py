@@ -24,6 +24,8 @@ TARGET_FLAGS = (
     Flag("--protocol", f"{', '.join(PROTOCOL_CHOICES[:3])} or a version; default handshake", "CHOICE"),
     Flag("--header", "HTTP header of a server at a URL (repeatable)", "'NAME: VALUE'", many=True),
     Flag("--token", "the same as --header 'Authorization: Bearer TOKEN'", "TOKEN"),
+    Flag("--cacert", "authorities to trust for TLS, instead of the system's", "FILE"),
+    Flag("--insecure", "trust any certificate"),
     Flag("--env", "environment variable of the server (repeatable)", "KEY=VALUE", many=True, short="-e"),
     Flag("--cwd", "directory to start the server in", "DIR"),
 )
@@ -65,7 +67,9 @@ def _named(given: Given, terminal: Terminal, transport: str | None) -> ServerSpe
     spec = _from_file(os.path.join(terminal.directory, os.path.expanduser(file)), file, given.one("--server"), terminal)
     if transport is not None and (transport == "stdio") != isinstance(spec, StdioSpec):
         raise UsageError(f"--transport {transport} does not fit the server {spec.name!r} of {file}")
-    return replace(spec, sse=transport == "sse") if transport and isinstance(spec, HttpSpec) else spec
+    if transport is None or not isinstance(spec, HttpSpec):
+        return spec
+    return replace(spec, sse=transport == "sse", fall_back=False)
 
 
 def _nearest_settings(directory: str) -> str | None:
@@ -97,7 +101,7 @@ def _from_file(path: str, shown: str, server: str | None, terminal: Terminal) ->
 
 
 def _with_command_flags(spec: StdioSpec, given: Given, terminal: Terminal) -> StdioSpec:
-    for flag in ("--header", "--token"):
+    for flag in ("--header", "--token", "--cacert", "--insecure"):
         if flag in given:
             raise UsageError(f"{flag} is for a server at a URL, not for a command")
     cwd = given.one("--cwd")
@@ -115,14 +119,17 @@ def _with_url_flags(spec: HttpSpec, given: Given) -> HttpSpec:
     headers = dict(spec.headers)
     for text in given.all("--header"):
         name, colon, value = text.partition(":")
-        if not colon or not name.strip():
-            raise UsageError("--header takes 'NAME: VALUE'")
+        if not colon or not name.strip() or "\n" in text or "\r" in text:
+            raise UsageError("--header takes 'NAME: VALUE', on one line")
         headers = _with_header(headers, name.strip(), value.strip())
     token = given.one("--token")
     if token == "":
         raise UsageError("--token is empty")
     return replace(
-        spec, headers=headers if token is None else _with_header(headers, "Authorization", f"Bearer {token}")
+        spec,
+        headers=headers if token is None else _with_header(headers, "Authorization", f"Bearer {token}"),
+        cafile=given.one("--cacert"),
+        insecure="--insecure" in given,
     )
 
 

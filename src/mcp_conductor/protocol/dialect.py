@@ -55,6 +55,8 @@ class Dialect:
     batches: bool = False  # JSON-RPC batches must be understood
     elicitation: Json | None = None  # the capability that says "we can answer every mode"
     empty_cursor: bool = False  # "" is a cursor like any other, not the end of the list
+    http_session: bool = False  # over HTTP: a session id, a GET stream, resumption, DELETE
+    version_header: bool = False  # over HTTP: MCP-Protocol-Version on all requests after initialize
     input_rounds: frozenset[str] = frozenset()  # methods whose result may be input_required
     tasks: str | None = None  # "core": asked for by params.task; "extension": the server decides
 
@@ -89,6 +91,7 @@ DIALECTS = {
             methods=_HANDSHAKE_METHODS,
             asks=_ASKS,
             batches=True,
+            http_session=True,
         ),
         Dialect(
             version="2025-06-18",
@@ -96,6 +99,8 @@ DIALECTS = {
             methods=_HANDSHAKE_METHODS,
             asks=_ASKS | {"elicitation/create"},
             elicitation={},
+            http_session=True,
+            version_header=True,
         ),
         Dialect(
             version="2025-11-25",
@@ -103,6 +108,8 @@ DIALECTS = {
             methods=_HANDSHAKE_METHODS | _CORE_TASKS,
             asks=_ASKS | {"elicitation/create"},
             elicitation={"form": {}, "url": {}},
+            http_session=True,
+            version_header=True,
             tasks="core",
         ),
         Dialect(

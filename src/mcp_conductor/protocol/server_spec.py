@@ -31,7 +31,10 @@ class HttpSpec:
     url: str
     name: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
-    sse: bool = False
+    sse: bool = False  # HTTP+SSE, the transport of 2024-11-05
+    fall_back: bool = True  # to HTTP+SSE, where the URL turns out to be one
+    cafile: str | None = None  # the authorities to trust for TLS, instead of the system's
+    insecure: bool = False  # trust anybody
     protocol: str | None = None
 
     def __str__(self) -> str:
@@ -53,7 +56,7 @@ def from_words(words: tuple[str, ...], *, transport: str | None = None) -> Serve
         raise UsageError(f"--transport {transport} needs a URL (http:// or https://), not {first!r}")
     if len(words) > 1:
         raise UsageError(f"nothing can follow a URL, but {words[1]!r} does")
-    return HttpSpec(url=first, sse=is_sse(first, transport))
+    return HttpSpec(url=first, sse=is_sse(first, transport), fall_back=transport is None)
 
 
 def is_sse(url: str, transport: str | None) -> bool:

@@ -193,6 +193,7 @@ class _Entry:
             url=url,
             headers=self.texts("headers"),
             sse=is_sse(url, transport),
+            fall_back=transport is None,
             protocol=self.protocol(),
         )
 

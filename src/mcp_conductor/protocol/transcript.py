@@ -16,7 +16,7 @@ from mcp_conductor.protocol.ledger import Exchange, Ledger
 from mcp_conductor.protocol.message import Message, compact, decode, members, read
 
 # "note" is ours: what we noticed at this place in the conversation.
-Source = Literal["client", "server", "stderr", "note"]
+Source = Literal["client", "server", "stderr", "http", "note"]
 
 REDACTED = "[redacted]"
 # Anything shorter cannot be told from ordinary text.

@@ -5,23 +5,37 @@ and says once why the server is gone.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from mcp_conductor.errors import TransportError
+from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Id
+from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
+
+if TYPE_CHECKING:
+    from mcp_conductor.transport.http_client import HttpClient
 
 
 class Listener(Protocol):
     """Who is told what a transport hears. Called from the event loop, in the order of arrival; never blocks."""
 
-    def heard(self, message: Message) -> None: ...
+    def heard(self, message: Message, answers: Id | None = None) -> None:
+        """A message; one that has no id of its own may by the way it came be the answer to a request of ours."""
 
     def muttered(self, line: str) -> None:
         """A line on the server's stderr."""
+
+    def trace(self, text: str) -> None:
+        """The head of an HTTP request or answer."""
+
+    def note(self, text: str) -> None:
+        """Something that should not be so."""
+
+    def failed(self, request_id: Id, error: ConductorError) -> None:
+        """There will be no answer to this request."""
 
     def gone(self, why: str) -> None:
         """The server can say nothing more; told at most once, and not when we closed the connection ourselves."""
@@ -29,6 +43,11 @@ class Listener(Protocol):
 
 class Transport(Protocol):
     """A way to one server."""
+
+    cancels_by_closing: bool  # in the modern era, closing the stream of a request is its cancellation
+
+    def speak(self, dialect: Dialect) -> None:
+        """From here on the conversation is held in DIALECT."""
 
     def send(self, message: Message) -> None:
         """Hand MESSAGE over; never waits. If it cannot be delivered, the listener hears that the server is gone."""
@@ -40,16 +59,35 @@ class Transport(Protocol):
         """How many bytes the server has not taken yet."""
 
 
-def open_transport(spec: ServerSpec, listener: Listener) -> AbstractAsyncContextManager[Transport]:
+class Authorization(Protocol):
+    """What answers a 401 or a 403: finds out where to get a token, gets one, and puts it into the headers."""
+
+    version: str  # the revision whose rules hold
+
+    async def headers(self) -> list[tuple[str, str]]: ...
+
+    async def challenged(self, status: int, www_authenticate: str | None) -> bool:
+        """Whether to try again, now that there is a token, or a better one."""
+
+
+Authorize = Callable[["HttpClient"], Authorization]
+
+
+def open_transport(
+    spec: ServerSpec, listener: Listener, authorize: Authorize | None = None
+) -> AbstractAsyncContextManager[Transport]:
     """Start or reach the server; leaving the context ends the connection, and the process if there is one."""
     if isinstance(spec, StdioSpec):
         from mcp_conductor.transport.stdio import open_stdio
 
         return open_stdio(spec, listener)
-    raise TransportError(
-        f"cannot reach {spec.url}: servers at a URL are not supported yet",
-        hint="this version speaks stdio; give the server's command instead",
-    )
+    if spec.sse:
+        from mcp_conductor.transport.http_sse import open_http_sse
+
+        return open_http_sse(spec, listener, authorize)
+    from mcp_conductor.transport.streamable_http import open_streamable_http
+
+    return open_streamable_http(spec, listener, authorize)
 
 
 async def finish(cleanup: Coroutine[object, object, None]) -> None:

@@ -16,6 +16,7 @@ from typing import cast
 
 from mcp_conductor.errors import TransportError
 from mcp_conductor.protocol import Id
+from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message, decode
 from mcp_conductor.protocol.server_spec import StdioSpec
 from mcp_conductor.transport import Listener, finish
@@ -83,6 +84,8 @@ class Lines:
 
 class StdioTransport(asyncio.SubprocessProtocol):
     """One child process: messages to and from it, as the event loop tells us of them, and its end."""
+
+    cancels_by_closing = False
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
@@ -187,6 +190,9 @@ class StdioTransport(asyncio.SubprocessProtocol):
         if self._outbox and not self._stdin.is_closing():
             self._stdin.write(b"".join(self._outbox))
         self._outbox.clear()
+
+    def speak(self, dialect: Dialect) -> None:
+        """Nothing on a pipe depends on the revision."""
 
     def abandon(self, request_id: Id) -> None:
         """All replies share one pipe; there is nothing to close."""

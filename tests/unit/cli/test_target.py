@@ -42,8 +42,8 @@ def directory(tmp_path):
         (("node", "--", "--port", "3"), StdioSpec(command=("node", "--port", "3"))),
         ((URL,), HttpSpec(url=URL)),
         (("https://example.com/sse",), HttpSpec(url="https://example.com/sse", sse=True)),
-        (("https://example.com/sse", "--transport", "http"), HttpSpec(url="https://example.com/sse")),
-        ((URL, "--transport", "sse"), HttpSpec(url=URL, sse=True)),
+        (("https://example.com/sse", "--transport", "http"), HttpSpec(url="https://example.com/sse", fall_back=False)),
+        ((URL, "--transport", "sse"), HttpSpec(url=URL, sse=True, fall_back=False)),
         (("node", "--transport", "stdio"), StdioSpec(command=("node",))),
         (("node", "--protocol", "auto"), StdioSpec(command=("node",), protocol="auto")),
         ((URL, "--protocol", "2025-06-18"), HttpSpec(url=URL, protocol="2025-06-18")),
@@ -87,7 +87,7 @@ def test_what_does_not_fit_together_is_refused(words, says):
 @pytest.mark.parametrize("header", ["no colon s3cret", ": s3cret", " : s3cret", ""])
 def test_a_header_that_is_none_is_refused_without_showing_what_may_be_secret(header):
     error = refusal(URL, "--header", header)
-    assert error.message == "--header takes 'NAME: VALUE'"
+    assert error.message == "--header takes 'NAME: VALUE', on one line"
 
 
 def test_a_flag_replaces_a_header_however_its_name_is_written():

@@ -30,7 +30,7 @@ def test_anything_but_a_url_is_a_command(words):
     ],
 )
 def test_a_url_tells_its_transport_unless_it_is_given(url, transport, sse):
-    assert from_words((url,), transport=transport) == HttpSpec(url=url, sse=sse)
+    assert from_words((url,), transport=transport) == HttpSpec(url=url, sse=sse, fall_back=transport is None)
     assert is_sse(url, transport) is sse
 
 

@@ -44,7 +44,7 @@ def test_a_command_has_words_environment_and_directory():
 def test_a_url_has_headers_and_a_transport():
     entry = {"type": "http", "url": "https://example.com/sse", "headers": {"Authorization": "Bearer t"}}
     assert one(entry) == HttpSpec(
-        name="s", url="https://example.com/sse", headers={"Authorization": "Bearer t"}, sse=False
+        name="s", url="https://example.com/sse", headers={"Authorization": "Bearer t"}, sse=False, fall_back=False
     )
 
 

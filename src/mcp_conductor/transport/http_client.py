@@ -1,0 +1,283 @@
+"""HTTP for MCP: a pool of connections, TLS, proxies, streamed bodies and raw headers, on httpcore2.
+
+Every failure says at which step it happened: name resolution, connecting, TLS, sending, headers, body. Redirects are
+followed only where they cannot lead credentials astray: 307 and 308, on the same origin.
+"""
+
+import asyncio
+import os
+import socket
+import ssl
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import httpcore2
+
+from mcp_conductor.errors import TransportError, UsageError
+
+CONNECT_SECONDS = 15.0
+MOST_REDIRECTS = 3
+LARGEST_BODY = 256 * 2**20
+_READ_BYTES = 2**16
+# One for each request in flight, and one for the stream that the server pushes on.
+_MOST_CONNECTIONS = 256
+
+
+def origin(url: str) -> tuple[str, str, int]:
+    """Scheme, host and port of URL: what must be equal for credentials to be sent along."""
+    parts = urlsplit(url)
+    return parts.scheme, (parts.hostname or "").lower(), parts.port or (443 if parts.scheme == "https" else 80)
+
+
+class Response:
+    """A reply whose body has not been read yet."""
+
+    def __init__(self, url: str, reply: httpcore2.Response) -> None:
+        self.url = url
+        self.status: int = reply.status
+        self.headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in reply.headers]
+        self._reply = reply
+
+    def header(self, name: str) -> str | None:
+        """The value of a header; several of one name are joined, as the standard says."""
+        values = [value for known, value in self.headers if known.lower() == name.lower()]
+        return ", ".join(values) if values else None
+
+    @property
+    def media_type(self) -> str:
+        return (self.header("content-type") or "").partition(";")[0].strip().lower()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it comes, unpacked if it is packed."""
+        unpack = _unpacker(self.header("content-encoding"), self.url)
+        try:
+            async for chunk in self._reply.aiter_stream():
+                yield unpack(chunk)
+        except httpcore2.RemoteProtocolError as error:
+            raise TransportError(f"{self.url}: the body of the answer broke off: {_lower(error)}") from error
+        except (httpcore2.NetworkError, httpcore2.TimeoutException) as error:
+            raise TransportError(f"{self.url}: the connection was lost within the body of the answer") from error
+        except zlib.error as error:
+            raise TransportError(f"{self.url}: the body of the answer cannot be unpacked: {error}") from error
+
+    async def read(self, limit: int = LARGEST_BODY) -> bytes:
+        """The whole body."""
+        body = bytearray()
+        async for chunk in self.chunks():
+            body += chunk
+            if len(body) > limit:
+                raise TransportError(f"{self.url}: the body of the answer is longer than {limit >> 20} MiB")
+        return bytes(body)
+
+
+class HttpClient:
+    """Requests to any number of origins; connections are kept alive until `aclose`."""
+
+    def __init__(
+        self,
+        *,
+        cafile: str | None = None,
+        verify: bool = True,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self._cafile = cafile
+        self._verify = verify
+        self._environ = os.environ if environ is None else environ
+        self._pools: dict[str | None, httpcore2.AsyncConnectionPool] = {}
+
+    async def aclose(self) -> None:
+        for pool in self._pools.values():
+            await pool.aclose()
+        self._pools.clear()
+
+    @asynccontextmanager
+    async def open(
+        self, method: str, url: str, headers: Iterable[tuple[str, str]] = (), body: bytes | None = None
+    ) -> AsyncIterator[Response]:
+        """Send a request and give its reply; leaving the context closes the reply, read or not."""
+        headers = list(headers)
+        for _ in range(MOST_REDIRECTS + 1):
+            reply = await self._send(method, url, headers, body)
+            try:
+                response = Response(url, reply)
+                target = self._redirect(response)
+                if target is None:
+                    yield response
+                    return
+            finally:
+                await reply.aclose()
+            url = target
+        raise TransportError(f"{url}: more than {MOST_REDIRECTS} redirects")
+
+    async def fetch(
+        self, method: str, url: str, headers: Iterable[tuple[str, str]] = (), body: bytes | None = None
+    ) -> tuple[Response, bytes]:
+        """Send a request and read the whole reply."""
+        async with self.open(method, url, headers, body) as response:
+            return response, await response.read()
+
+    def _redirect(self, response: Response) -> str | None:
+        """Where to go instead, if that is harmless."""
+        location = response.header("location")
+        if response.status not in (301, 302, 303, 307, 308) or location is None:
+            return None
+        target = urljoin(response.url, location)
+        if response.status in (307, 308) and origin(target) == origin(response.url):
+            return target
+        raise TransportError(
+            f"{response.url}: the server redirects to {target} (status {response.status}), which is not followed",
+            hint="give that URL, if you trust it",
+        )
+
+    async def _send(
+        self, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None
+    ) -> httpcore2.Response:
+        request = httpcore2.Request(
+            method,
+            url,
+            headers=[*_basic_headers(url, body), *headers],
+            content=body or b"",
+            extensions={"timeout": {"connect": CONNECT_SECONDS}},
+        )
+        try:
+            return await self._pool(url).handle_async_request(request)
+        except httpcore2.ProxyError as error:
+            raise TransportError(f"{url}: the proxy refused: {error}") from error
+        except httpcore2.LocalProtocolError as error:
+            raise UsageError(f"{url}: the request cannot be sent: {_lower(error)}") from error
+        except httpcore2.RemoteProtocolError as error:
+            raise TransportError(f"{url}: the headers of the answer cannot be read: {_lower(error)}") from error
+        except (httpcore2.NetworkError, httpcore2.TimeoutException) as error:
+            raise TransportError(f"{url}: the connection was lost before an answer came") from error
+        except httpcore2.UnsupportedProtocol as error:
+            raise UsageError(f"{url}: {error}") from error
+
+    def _pool(self, url: str) -> httpcore2.AsyncConnectionPool:
+        proxy = _proxy_for(url, self._environ)
+        if proxy not in self._pools:
+            self._pools[proxy] = httpcore2.AsyncConnectionPool(
+                ssl_context=self._tls() if url.startswith("https:") else None,
+                proxy=httpcore2.Proxy(proxy) if proxy else None,
+                max_connections=_MOST_CONNECTIONS,
+                network_backend=_Network(),
+            )
+        return self._pools[proxy]
+
+    def _tls(self) -> ssl.SSLContext:
+        try:
+            context = (
+                ssl.create_default_context(cafile=self._cafile) if self._cafile else httpcore2.default_ssl_context()
+            )
+        except (OSError, ssl.SSLError) as error:
+            raise UsageError(f"cannot use the certificates in {self._cafile}: {error}") from error
+        if not self._verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+
+def _basic_headers(url: str, body: bytes | None) -> list[tuple[str, str]]:
+    length = [("Content-Length", str(len(body)))] if body is not None else []
+    return [("Host", urlsplit(url).netloc.rpartition("@")[2]), ("Accept-Encoding", "identity"), *length]
+
+
+def _unpacker(encoding: str | None, url: str) -> Callable[[bytes], bytes]:
+    match (encoding or "identity").strip().lower():
+        case "identity":
+            return lambda chunk: chunk
+        case "gzip" | "x-gzip" | "deflate":
+            return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress
+        case other:
+            raise TransportError(f"{url}: the answer is packed as {other!r}, which was not asked for")
+
+
+def _proxy_for(url: str, environ: Mapping[str, str]) -> str | None:
+    """The proxy that the environment names for URL, in the usual variables."""
+    scheme, host, _ = origin(url)
+    exceptions = [word.strip().lstrip(".") for word in _variable(environ, "no_proxy").split(",") if word.strip()]
+    if host in ("localhost", "127.0.0.1", "::1") or any(
+        word in ("*", host) or host.endswith(f".{word}") for word in exceptions
+    ):
+        return None
+    return _variable(environ, f"{scheme}_proxy") or _variable(environ, "all_proxy") or None
+
+
+def _variable(environ: Mapping[str, str], name: str) -> str:
+    return environ.get(name) or environ.get(name.upper()) or ""
+
+
+def _lower(error: Exception) -> str:
+    text = str(error) or type(error).__name__
+    return text[:1].lower() + text[1:]
+
+
+class _Network(httpcore2.AsyncNetworkBackend):
+    """asyncio's own sockets; the backend that httpcore2 brings needs anyio, which takes 30 ms to start."""
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,  # noqa: ARG002
+        socket_options: Any = None,  # noqa: ARG002
+    ) -> httpcore2.AsyncNetworkStream:
+        try:
+            async with asyncio.timeout(timeout):
+                return _Stream(*await asyncio.open_connection(host, port), host)
+        except TimeoutError:
+            raise TransportError(f"cannot connect to {host}:{port} within {timeout:g} s") from None
+        except socket.gaierror as error:
+            raise TransportError(f"cannot resolve the name {host!r}: {error.strerror}") from error
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise TransportError(f"cannot connect to {host}:{port}: {reason}", hint="is the server running?") from error
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class _Stream(httpcore2.AsyncNetworkStream):
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._host = host
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002  # requests have deadlines
+        try:
+            return await self._reader.read(max_bytes)
+        except (OSError, ssl.SSLError) as error:
+            raise httpcore2.ReadError(str(error)) from error
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
+        try:
+            self._writer.write(buffer)
+            await self._writer.drain()
+        except (OSError, ssl.SSLError) as error:
+            raise httpcore2.WriteError(str(error)) from error
+
+    async def aclose(self) -> None:
+        self._writer.close()
+
+    async def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> "_Stream":
+        try:
+            async with asyncio.timeout(timeout):
+                await self._writer.start_tls(ssl_context, server_hostname=server_hostname)
+        except ssl.SSLCertVerificationError as error:
+            hint = "--cacert FILE trusts another authority, --insecure trusts anybody"
+            raise TransportError(f"TLS with {self._host}: {error.verify_message}", hint=hint) from error
+        except TimeoutError:
+            raise TransportError(f"TLS with {self._host} was not agreed on within {timeout:g} s") from None
+        except (OSError, ssl.SSLError) as error:
+            raise TransportError(f"TLS with {self._host} failed: {_lower(error)}") from error
+        return self
+
+    def get_extra_info(self, info: str) -> Any:
+        if info == "is_readable":  # an idle connection is readable when the other side has closed it
+            return self._reader.at_eof()
+        return self._writer.get_extra_info({"client_addr": "sockname", "server_addr": "peername"}.get(info, info))

@@ -1,0 +1,303 @@
+"""Streamable HTTP: each message is a POST; the answer is JSON, or a stream of events that ends with the answer.
+
+In the handshake era the server may give us a session, push messages on a GET stream, and let us resume a stream that
+broke off; we end the session with DELETE. In the modern era there is none of that, and closing a stream cancels its
+request.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from mcp_conductor.errors import ConductorError, HttpStatusError, TransportError
+from mcp_conductor.protocol import Id
+from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, Dialect
+from mcp_conductor.protocol.event_stream import EventStream
+from mcp_conductor.protocol.http_headers import Annotations, annotations_of, routing_headers
+from mcp_conductor.protocol.message import Message, decode
+from mcp_conductor.protocol.server_spec import HttpSpec
+from mcp_conductor.protocol.transcript import REDACTED
+from mcp_conductor.transport import Authorization, Authorize, Listener, finish
+from mcp_conductor.transport.http_client import LARGEST_BODY, HttpClient, Response
+
+GOODBYE_SECONDS = 2.0  # for what must still be said when we leave
+DEFAULT_RETRY_SECONDS = 1.0
+MOST_RESUMPTIONS = 5  # without anything new in between
+_EXCERPT = 200
+_CREDENTIALS = ("authorization", "cookie", "set-cookie")
+_ACCEPT = ("Accept", "application/json, text/event-stream")
+
+
+@asynccontextmanager
+async def open_streamable_http(
+    spec: HttpSpec, listener: Listener, authorize: Authorize | None = None
+) -> AsyncIterator["StreamableHttp"]:
+    """Talk to the server at a URL; on leaving, end its session and close all streams."""
+    http = HttpClient(cafile=spec.cafile, verify=not spec.insecure)
+    transport = StreamableHttp(spec, listener, http, authorize(http) if authorize else None)
+    try:
+        yield transport
+    finally:
+        await finish(transport.end())
+
+
+class StreamableHttp:
+    """Messages to and from one URL."""
+
+    cancels_by_closing = True
+
+    def __init__(
+        self, spec: HttpSpec, listener: Listener, http: HttpClient, authorization: Authorization | None
+    ) -> None:
+        self._url = spec.url
+        self._fixed_headers = list(spec.headers.items())
+        self._listener = listener
+        self._http = http
+        self._authorization = authorization
+        self._dialect: Dialect = NEWEST_HANDSHAKE
+        self._settled = False
+        self._session: str | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._by_id: dict[Id, asyncio.Task[None]] = {}
+        self._gate: asyncio.Task[None] | None = None  # the last message that others must not overtake
+        self._tools: dict[str, Annotations] = {}
+
+    def speak(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._settled = True
+        if self._authorization is not None:
+            self._authorization.version = dialect.version
+
+    def send(self, message: Message) -> None:
+        task = asyncio.ensure_future(self._deliver(message, self._gate))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        if message.kind == "request" and message.id is not None:
+            self._by_id[message.id] = task
+        else:
+            self._gate = task
+
+    def abandon(self, request_id: Id) -> None:
+        """Close the stream of this request."""
+        task = self._by_id.pop(request_id, None)
+        if task is not None:
+            task.cancel()
+
+    def unsent(self) -> int:
+        return 0
+
+    async def end(self) -> None:
+        """Let what we said last go out, close all streams, end the session."""
+        last = [task for task in self._tasks if task not in self._by_id.values() and task.get_name() != "GET"]
+        if last:
+            await asyncio.wait(last, timeout=GOODBYE_SECONDS)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._session is not None:
+            with suppress(ConductorError, TimeoutError):
+                async with asyncio.timeout(GOODBYE_SECONDS):
+                    await self._http.fetch("DELETE", self._url, await self._headers())
+        await self._http.aclose()
+
+    async def _deliver(self, message: Message, gate: "asyncio.Task[None] | None") -> None:
+        if gate is not None and not gate.done():
+            await asyncio.wait({gate})
+        try:
+            await self._post(message)
+        except ConductorError as error:
+            self._fail(message, error)
+        finally:
+            if message.id is not None:
+                self._by_id.pop(message.id, None)
+
+    def _fail(self, message: Message, error: ConductorError) -> None:
+        if message.kind == "request" and message.id is not None:
+            self._listener.failed(message.id, error)
+        else:
+            what = message.method if message.kind == "notification" else "our answer"
+            self._listener.note(f"{what} was not delivered: {error.message}")
+
+    async def _post(self, message: Message) -> None:
+        body = message.text.encode(errors="surrogateescape")
+        while True:
+            headers = [_ACCEPT, ("Content-Type", "application/json"), *await self._headers(message)]
+            self._listener.trace(_head(f"POST {self._url}", headers))
+            async with self._http.open("POST", self._url, headers, body) as response:
+                self._listener.trace(_head(f"HTTP {response.status}", response.headers))
+                if response.status in (401, 403) and self._authorization is not None:
+                    await response.read()
+                    if await self._authorization.challenged(response.status, response.header("www-authenticate")):
+                        continue
+                if self._dialect.http_session and message.kind == "request" and message.method == "initialize":
+                    self._session = response.header("mcp-session-id")
+                await self._take(message, response)
+                return
+
+    async def _headers(self, message: Message | None = None) -> list[tuple[str, str]]:
+        headers = list(self._fixed_headers)
+        if self._authorization is not None:
+            headers += await self._authorization.headers()
+        routing = [] if message is None else routing_headers(message.raw, self._annotations(message))
+        if routing:
+            return headers + routing
+        if message is not None and message.kind == "request" and message.method == "initialize":
+            return headers  # it begins a session, whatever was before
+        if self._session is not None:
+            headers.append(("Mcp-Session-Id", self._session))
+        if self._settled and self._dialect.version_header:
+            headers.append(("MCP-Protocol-Version", self._dialect.version))
+        return headers
+
+    def _annotations(self, message: Message) -> Annotations:
+        if message.kind != "request" or message.method != "tools/call":
+            return {}
+        return self._tools.get(str(message.params.get("name")), {})
+
+    async def _take(self, message: Message, response: Response) -> None:
+        request_id = message.id if message.kind == "request" else None
+        if not 200 <= response.status < 300:
+            await self._take_refusal(message, response)
+        elif response.media_type == "text/event-stream":
+            await self._follow(response, message)
+        elif response.media_type == "application/json":
+            self._hear(await response.read(), request_id, message)
+        elif request_id is not None:
+            body = (await response.read(_EXCERPT * 1000)).decode(errors="replace")
+            kind = response.media_type or "no content type"
+            raise TransportError(f"{message.method} was answered with {kind}: {' '.join(body.split())[:_EXCERPT]!r}")
+        else:
+            self._said(message)
+
+    async def _take_refusal(self, message: Message, response: Response) -> None:
+        """A status of 400 and more; a body that is a JSON-RPC error is that error."""
+        body = await response.read()
+        refusal = decode(body)
+        if refusal.kind == "error" and message.kind == "request":
+            self._listener.heard(refusal, message.id if refusal.id is None else None)
+            return
+        what = message.method if message.kind in ("request", "notification") else "our answer"
+        text = " ".join(body.decode(errors="replace").split())[:_EXCERPT]
+        raise HttpStatusError(what, response.status, response.headers, text, session=self._session is not None)
+
+    def _said(self, message: Message) -> None:
+        """The server has taken a message that has no answer."""
+        opens = message.kind == "notification" and message.method == "notifications/initialized"
+        if opens and self._dialect.http_session:
+            task = asyncio.create_task(self._listen(), name="GET")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _hear(self, data: bytes, request_id: Id | None, message: Message) -> bool:
+        """Tell what came; whether it was the answer to our request."""
+        if not data.strip():
+            if request_id is not None:
+                raise TransportError(f"{message.method} was answered with an empty body")
+            self._said(message)
+            return False
+        heard = decode(data)
+        self._learn(heard, message)
+        answers = heard.kind in ("result", "error", "invalid", "batch") and heard.id == request_id
+        self._listener.heard(heard)
+        return answers and request_id is not None
+
+    def _learn(self, heard: Message, message: Message) -> None:
+        """Remember which arguments the server's tools want in headers."""
+        if heard.kind != "result" or message.kind != "request" or message.method != "tools/list":
+            return
+        tools = heard.result.get("tools") if isinstance(heard.result, dict) else None
+        for tool in tools if isinstance(tools, list) else ():
+            if isinstance(tool, dict):
+                self._tools[str(tool.get("name"))] = annotations_of(tool.get("inputSchema")) or {}
+
+    async def _follow(self, response: Response, message: Message) -> None:
+        """Hear a stream of events until it brings the answer; take it up again where it broke off, if it can be."""
+        stream = _Resumable()
+        request_id = message.id if message.kind == "request" else None
+        failure: TransportError | None = None
+        try:
+            if await self._events(response, stream, request_id, message):
+                return
+        except TransportError as error:
+            failure = error
+        while request_id is not None:
+            if stream.last_id is None or not self._dialect.http_session or stream.fruitless >= MOST_RESUMPTIONS:
+                raise failure or TransportError(f"the stream ended before {message.method} was answered")
+            failure = None
+            await asyncio.sleep(stream.retry)
+            try:
+                async with self._get(stream.last_id) as resumed:
+                    _insist_on_stream(resumed, message)
+                    if await self._events(resumed, stream, request_id, message):
+                        return
+            except TransportError as error:
+                failure = error
+                stream.fruitless += 1
+
+    async def _events(
+        self, response: Response, stream: "_Resumable", request_id: Id | None, message: Message | None
+    ) -> bool:
+        """Hear the events of one connection; whether the answer was among them."""
+        decoder = EventStream()
+        stream.fruitless += 1
+        async for chunk in response.chunks():
+            for event in decoder.feed(chunk):
+                stream.note(event.id, event.retry)
+                if event.data and event.kind == "message":
+                    heard = decode(event.data.encode(errors="surrogateescape"))
+                    if message is not None:
+                        self._learn(heard, message)
+                    answers = heard.kind in ("result", "error", "invalid") and heard.id == request_id
+                    self._listener.heard(heard)
+                    if answers and request_id is not None:
+                        return True
+            if decoder.waiting() > LARGEST_BODY:
+                raise TransportError(f"{response.url}: an event is longer than {LARGEST_BODY >> 20} MiB")
+        return False
+
+    @asynccontextmanager
+    async def _get(self, last_id: str | None) -> AsyncIterator[Response]:
+        resume = [] if last_id is None else [("Last-Event-ID", last_id)]
+        headers = [("Accept", "text/event-stream"), *resume, *await self._headers()]
+        self._listener.trace(_head(f"GET {self._url}", headers))
+        async with self._http.open("GET", self._url, headers) as response:
+            self._listener.trace(_head(f"HTTP {response.status}", response.headers))
+            yield response
+
+    async def _listen(self) -> None:
+        """Hear what the server says unasked; most servers have no such stream, and that is fine."""
+        stream = _Resumable()
+        with suppress(ConductorError):
+            while stream.fruitless < MOST_RESUMPTIONS:
+                async with self._get(stream.last_id) as response:
+                    if response.status != 200 or response.media_type != "text/event-stream":
+                        return
+                    await self._events(response, stream, None, None)
+                await asyncio.sleep(stream.retry)
+
+
+class _Resumable:
+    """Where a stream of events can be taken up again, and when."""
+
+    def __init__(self) -> None:
+        self.last_id: str | None = None
+        self.retry = DEFAULT_RETRY_SECONDS
+        self.fruitless = 0
+
+    def note(self, event_id: str | None, retry: int | None) -> None:
+        self.fruitless = 0
+        if event_id is not None:
+            self.last_id = event_id or None
+        if retry is not None:
+            self.retry = retry / 1000
+
+
+def _insist_on_stream(response: Response, message: Message) -> None:
+    if response.status != 200 or response.media_type != "text/event-stream":
+        raise TransportError(f"the stream of {message.method} cannot be resumed: status {response.status}")
+
+
+def _head(first: str, headers: list[tuple[str, str]]) -> str:
+    """The head of a request or an answer, for the transcript; credentials are not even kept there."""
+    shown = ((name, REDACTED if name.lower() in _CREDENTIALS else value) for name, value in headers)
+    return "\n".join([first, *(f"{name}: {value}" for name, value in shown)])
