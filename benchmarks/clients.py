@@ -8,8 +8,8 @@ import sys
 import time
 from itertools import count
 
-from one_shot import SERVER
-from throughput import IN_FLIGHT
+from one_shot import SERVER, http_server
+from throughput import HTTP_CLIENTS, IN_FLIGHT
 
 WARM_UP = 200
 VERSION = "2025-11-25"
@@ -31,12 +31,20 @@ class Stopwatch:
 def main(kind: str, cores: str, *numbers: str) -> None:
     """Measure in this process, and print the results as a JSON array."""
     command = SERVER
+    server_core = None
     if pinned := json.loads(cores):
         os.sched_setaffinity(0, pinned[:1])
-        command = (*SERVER, "1", "100", str(pinned[1]))
-    measure = {"bare": bare, "session": session, "sdk": sdk, "line": line}[kind]
-    outcome = measure(command, *map(int, numbers))
-    print(json.dumps(asyncio.run(outcome) if asyncio.iscoroutine(outcome) else outcome))
+        server_core = pinned[1]
+        command = (*SERVER, "1", "100", str(server_core))
+    if kind in HTTP_CLIENTS:
+        measure = {"http_session": http_session, "http_sdk": http_sdk}[kind]
+        with http_server(server_core) as url:
+            outcome = asyncio.run(measure(url, *map(int, numbers)))
+    else:
+        measure = {"bare": bare, "session": session, "sdk": sdk, "line": line}[kind]
+        outcome = measure(command, *map(int, numbers))
+        outcome = asyncio.run(outcome) if asyncio.iscoroutine(outcome) else outcome
+    print(json.dumps(outcome))
 
 
 def bare(command: tuple[str, ...], calls: int, waves: int) -> list[float]:
@@ -88,10 +96,35 @@ async def sdk(command: tuple[str, ...], calls: int, waves: int) -> list[float]:
     logging.disable(logging.CRITICAL)
     parameters = StdioServerParameters(command=command[0], args=list(command[1:]))
     async with stdio_client(parameters) as (read, write), ClientSession(read, write) as opened:
-        await opened.initialize()
-        # It checks results against the tools that it knows; if it knows none, it would list them in the first call.
-        await opened.list_tools()
-        return await _rates(lambda: opened.call_tool(CALL["name"], CALL["arguments"]), calls, waves)
+        return await _sdk_rates(opened, calls, waves)
+
+
+async def http_session(url: str, calls: int, waves: int) -> list[float]:
+    """Session.request of mcp_conductor over Streamable HTTP."""
+    from mcp_conductor.opening import connect
+    from mcp_conductor.protocol.server_spec import HttpSpec
+
+    async with connect(HttpSpec(url=url), protocol=VERSION) as opened:
+        return await _rates(lambda: opened.request("tools/call", CALL), calls, waves)
+
+
+async def http_sdk(url: str, calls: int, waves: int) -> list[float]:
+    """ClientSession.call_tool of the official SDK over Streamable HTTP, with the HTTP client that it makes itself."""
+    import logging
+
+    from mcp import ClientSession
+    from mcp.client.streamable_http import streamable_http_client
+
+    logging.disable(logging.CRITICAL)
+    async with streamable_http_client(url) as (read, write), ClientSession(read, write) as opened:
+        return await _sdk_rates(opened, calls, waves)
+
+
+async def _sdk_rates(opened, calls: int, waves: int) -> list[float]:
+    await opened.initialize()
+    # It checks results against the tools that it knows; if it knows none, it would list them in the first call.
+    await opened.list_tools()
+    return await _rates(lambda: opened.call_tool(CALL["name"], CALL["arguments"]), calls, waves)
 
 
 async def _rates(call, calls: int, waves: int) -> list[float]:

@@ -19,6 +19,7 @@ SMALL, LARGE = 8, 64  # megabytes in a line
 FEW, MANY, PAGE = 1_000, 10_000, 100  # tools
 WAYS = ("one by one", f"{throughput.IN_FLIGHT} in flight")
 TARGETS = ({"bare loop": 0.6, "SDK": 2.5}, {"SDK": 10})  # of calls per second, for each of these ways
+HTTP_TARGETS = ({"SDK": 1.8}, {})
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,14 @@ class Rounds:
     throughput: int
     calls: int
     waves: int
+    http_calls: int
+    http_waves: int
     lines: int
     lists: int
 
 
-THOROUGH = Rounds(one_shot=25, throughput=9, calls=3_000, waves=100, lines=7, lists=9)
-QUICK = Rounds(one_shot=7, throughput=3, calls=1_000, waves=40, lines=3, lists=3)
+THOROUGH = Rounds(one_shot=25, throughput=9, calls=3_000, waves=100, http_calls=1_000, http_waves=20, lines=7, lists=9)
+QUICK = Rounds(one_shot=7, throughput=3, calls=1_000, waves=40, http_calls=500, http_waves=10, lines=3, lists=3)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,27 +85,60 @@ def one_shots(rounds: Rounds) -> Iterator[Row]:
     yield Row(what="one-shot peak memory: mcp-cli / python -c …", other=max(python.megabytes), **memory)
 
 
+def http_one_shots(rounds: Rounds) -> Iterator[Row]:
+    with one_shot.http_server() as url:
+        ours, inspector = one_shot.mcp_cli_at(url), one_shot.inspector_at(url)
+        if inspector is None:
+            return
+        one_shot.interleave([ours, inspector], rounds.one_shot)
+    for name, pick in (("median", median), ("best", min)):
+        own, other = pick(ours.seconds) * 1000, pick(inspector.seconds) * 1000
+        what = f"HTTP one-shot tools/list, {name}: mcp-cli / Inspector"
+        yield Row(what=what, unit="ms", ours=own, other=other, at_most=0.50)
+
+
 def calls(rounds: Rounds) -> Iterator[Row]:
+    seen = _in_turns(throughput.CLIENTS, rounds.throughput, rounds.calls, rounds.waves)
+    yield from _compared("", seen, ("bare loop", "SDK"), TARGETS)
+
+
+def http_calls(rounds: Rounds) -> Iterator[Row]:
+    seen = _in_turns(throughput.HTTP_CLIENTS, rounds.throughput, rounds.http_calls, rounds.http_waves)
+    yield from _compared("HTTP ", seen, ("SDK",), HTTP_TARGETS)
+
+
+Seen = dict[str, dict[str, list[list[float]]]]  # what the rounds gave: by place, by client
+
+
+def _in_turns(clients: tuple[str, ...], rounds: int, calls: int, waves: int) -> Seen:
     places = throughput.placements()
-    seen = {(place, client): [] for place in places for client in throughput.CLIENTS}
-    for number in range(rounds.throughput):
-        pairs = list(seen)
+    pairs = [(place, client) for place in places for client in clients]
+    seen: Seen = {place: {client: [] for client in clients} for place in places}
+    for number in range(rounds):
         turn = number % len(pairs)
         for place, client in pairs[turn:] + pairs[:turn]:
-            seen[place, client].append(throughput.rates(client, places[place], rounds.calls, rounds.waves))
-    for way, how in enumerate(WAYS):
-        for place in places:
-            yield from _compared(f"tools/call {how}, {place}", "/s", seen, place, 2 * way, TARGETS[way])
-    place = list(places)[-1]
-    for way, how in enumerate(WAYS):
-        yield from _compared(f"the client's CPU for each, {how}", "us", seen, place, 2 * way + 1, {})
+            seen[place][client].append(throughput.rates(client, places[place], calls, waves))
+    return seen
 
 
-def _compared(what: str, unit: str, seen: dict, place: str, figure: int, targets: dict[str, float]) -> Iterator[Row]:
-    """Our client beside the two others, at one place and in one of the figures that were measured there."""
-    ours, bare, sdk = (median([figures[figure] for figures in seen[place, client]]) for client in throughput.CLIENTS)
-    for name, other in (("bare loop", bare), ("SDK", sdk)):
-        yield Row(what=f"{what}: Session / {name}", unit=unit, ours=ours, other=other, at_least=targets.get(name))
+def _compared(over: str, seen: Seen, names: tuple[str, ...], targets: tuple[dict[str, float], ...]) -> Iterator[Row]:
+    """Our client, which is the first, beside the others: calls per second everywhere, CPU at the last place."""
+    last = list(seen)[-1]
+    for way, how in enumerate(WAYS):
+        for place in seen:
+            what = f"{over}tools/call {how}, {place}: Session / "
+            ours, *others = _medians(seen[place], 2 * way)
+            for name, other in zip(names, others, strict=True):
+                yield Row(what=what + name, unit="/s", ours=ours, other=other, at_least=targets[way].get(name))
+    for way, how in enumerate(WAYS):
+        what = f"{over}the client's CPU for each, {how}: Session / "
+        ours, *others = _medians(seen[last], 2 * way + 1)
+        for name, other in zip(names, others, strict=True):
+            yield Row(what=what + name, unit="us", ours=ours, other=other)
+
+
+def _medians(clients: dict[str, list[list[float]]], figure: int) -> list[float]:
+    return [median([figures[figure] for figures in rounds]) for rounds in clients.values()]
 
 
 def long_lines(rounds: Rounds) -> Iterator[Row]:
@@ -160,7 +196,7 @@ def main() -> None:
     print(f"\n{'what: ours / other':<66}{'ours':>11} {'other':>11} {'ratio':>7}  {'target':<9}  met")
     rows = []
     # One-shots first: their memory can only be told while this process is small.
-    for measure in (one_shots, calls, long_lines, long_lists):
+    for measure in (one_shots, http_one_shots, calls, http_calls, long_lines, long_lists):
         for row in measure(rounds):
             print_row(row)
             rows.append({**asdict(row), "ratio": row.ratio, "met": row.met})

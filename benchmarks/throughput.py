@@ -1,4 +1,4 @@
-"""Calls per second of three clients on the same server, and how long a very long line takes.
+"""Calls per second of several clients on the same server, and how long a very long line takes.
 
 Each measurement is a process of its own (clients.py), so that no client carries the memory of another, and this one
 stays small. Client and server are put on fixed cores: a call one by one takes twice as long when it has to wake a
@@ -13,6 +13,7 @@ import sys
 from one_shot import HERE, RUN_SECONDS
 
 CLIENTS = ("session", "bare", "sdk")
+HTTP_CLIENTS = ("http_session", "http_sdk")
 IN_FLIGHT = 50
 
 
@@ -37,4 +38,7 @@ def line_seconds(megabytes: int) -> float:
 
 def _apart(kind: str, cores: tuple[int, int] | None, numbers: tuple[int, ...]) -> list[float]:
     command = [sys.executable, os.path.join(HERE, "clients.py"), kind, json.dumps(cores), *map(str, numbers)]
-    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, timeout=RUN_SECONDS, check=True).stdout)
+    # Not through a proxy that the environment may name.
+    environ = {**os.environ, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+    done = subprocess.run(command, stdout=subprocess.PIPE, timeout=RUN_SECONDS, check=True, env=environ)
+    return json.loads(done.stdout)

@@ -67,6 +67,7 @@ class Session:
         self.answers = answers
         self.timeout = timeout
         self.transcript = transcript
+        self.hide = transcript.hide
         self.reopen: Callable[[], Awaitable[None]] | None = None  # begins a new session on the same transport
         self._extensions = extensions
         self._on_incoming = on_incoming

@@ -12,19 +12,22 @@ from typing import TYPE_CHECKING, Any
 from mcp_conductor import __version__
 from mcp_conductor.cli import methods
 from mcp_conductor.cli.display import Display
-from mcp_conductor.cli.flags import help_text, parse
+from mcp_conductor.cli.flags import Given, help_text, parse
 from mcp_conductor.cli.operations import perform
-from mcp_conductor.cli.plan import FLAGS, Plan, plan
+from mcp_conductor.cli.plan import FLAGS, Plan, plan, run_time
 from mcp_conductor.cli.terminal import ReaderGone, Terminal, diagnostic
-from mcp_conductor.errors import ConductorError, MethodError, RequestTimeout
+from mcp_conductor.errors import ConductorError, MethodError, RequestTimeout, UsageError
 from mcp_conductor.opening import NONE, connect
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import TASKS_EXTENSION
+from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, TASKS_EXTENSION
 from mcp_conductor.protocol.message import Message, parse as parse_message, render
+from mcp_conductor.protocol.server_spec import HttpSpec
 from mcp_conductor.session import Session
 
 if TYPE_CHECKING:
     from mcp_conductor.cli.follow import Follow
+    from mcp_conductor.transport.authorization import Authorization
+    from mcp_conductor.transport.http_client import HttpClient
 
 # The event loops of Windows know no signals.
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else ()
@@ -69,6 +72,8 @@ def main(argv: list[str], terminal: Terminal) -> int:
         if "--version" in given:
             terminal.write(f"mcp-cli {__version__}\n")
             return Exit.OK
+        if (given.one("--method") or "").startswith("oauth/"):
+            return _run_oauth(given, terminal)
         return _Run(plan(given, terminal), terminal).run()
     except ConductorError as error:
         terminal.say(diagnostic(error))
@@ -84,6 +89,35 @@ def main(argv: list[str], terminal: Terminal) -> int:
             f"internal error: {type(error).__name__}: {error}\n  hint: this is a bug in mcp-cli; --verbose shows where"
         )
         return Exit.FAILED
+
+
+def _run_oauth(given: Given, terminal: Terminal) -> int:
+    """One step of OAuth, by plain HTTP: no MCP server is spoken to."""
+    method = given.need("--method")
+    methods.check(method, given)
+    if given.words:
+        raise UsageError(f"{method} takes no server but --server-url", hint=f"--server-url {given.words[0]}")
+
+    async def talk() -> Any:
+        from mcp_conductor.cli.oauth import run_oauth
+        from mcp_conductor.transport.http_client import HttpClient
+
+        http = HttpClient(cafile=given.one("--cacert"), verify="--insecure" not in given)
+        try:
+            async with asyncio.timeout(run_time(given)):
+                return await run_oauth(method, given, http, show=terminal.say)
+        finally:
+            await http.aclose()
+
+    try:
+        terminal.write(render(asyncio.run(talk()), 2) + "\n")
+    except MethodError as error:
+        terminal.write(render({"error": error.error}, 2) + "\n")
+        return Exit.METHOD
+    except TimeoutError:
+        terminal.say(f"error: no result within {run_time(given):g} s\n  hint: --timeout TIME allows more")
+        return Exit.TIMEOUT
+    return Exit.OK
 
 
 class _Run:
@@ -171,6 +205,20 @@ class _Run:
             transcript=self.transcript,
             extensions={TASKS_EXTENSION: {}} if with_tasks else {},
             on_incoming=follow.take if follow else self.display.show_progress,
+            authorize=self.authorize if "--oauth" in plan.given else None,
+        )
+
+    def authorize(self, http: "HttpClient") -> "Authorization":
+        from mcp_conductor.cli.oauth import settings_of
+        from mcp_conductor.transport.authorization import Authorization
+
+        assert isinstance(self.plan.spec, HttpSpec)
+        return Authorization(
+            server_url=self.plan.spec.url,
+            http=http,
+            version=self.plan.spec.protocol or NEWEST_HANDSHAKE.version,
+            settings=settings_of(self.plan.given, self.terminal.directory),
+            show=self.terminal.say,
         )
 
     def timed_out(self) -> int:

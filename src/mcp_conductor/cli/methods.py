@@ -65,6 +65,10 @@ _CALL = (
     "--task-ttl",
     "--output-schema-validate",
 )
+_SECRET = "--oauth-client-secret"
+_CLIENT = ("--server-url", "--oauth-client-id")
+# With --oauth these say who we are, whatever the method.
+_IDENTITY = ("--oauth-client-id", _SECRET, "--oauth-scope")
 _task = _named("taskId", "--task-id")
 _uri = _named("uri", "--uri")
 
@@ -93,6 +97,19 @@ METHODS = {
     "server/info": Method("show the server's name, version, capabilities and protocol version"),
     "server/discover": Method("ask a 2026-07-28 server what it supports"),
     "initialize": Method("show the answer to initialize, as it came"),
+    "oauth/discover": Method("show the metadata of a server's authorization server", ("--server-url",)),
+    "oauth/register": Method(
+        "register a client there", ("--server-url", "--client-name", "--redirect-uri"), ("--oauth-scope",)
+    ),
+    "oauth/token": Method(
+        "exchange an authorization code for a token",
+        (*_CLIENT, "--oauth-code", "--oauth-code-verifier"),
+        (_SECRET, "--redirect-uri"),
+    ),
+    "oauth/refresh": Method(
+        "exchange a refresh token for a token", (*_CLIENT, "--oauth-refresh-token"), (_SECRET, "--oauth-scope")
+    ),
+    "oauth/client-credentials": Method("get a token for the client itself", (*_CLIENT, _SECRET), ("--oauth-scope",)),
 }
 
 _SPECIFIC = {flag for method in METHODS.values() for flag in (*method.needs, *method.takes)}
@@ -108,6 +125,8 @@ def check(name: str, given: Given) -> Method:
     if missing := [flag for flag in method.needs if flag not in given]:
         raise UsageError(f"{name} needs {' and '.join(missing)}")
     for flag in given.values:
+        if "--oauth" in given and flag in _IDENTITY:
+            continue
         if flag in _SPECIFIC and flag not in method.needs and flag not in method.takes:
             users = ", ".join(user for user, row in METHODS.items() if flag in (*row.needs, *row.takes))
             raise UsageError(f"{flag} has no meaning for {name}", hint=f"it is for {users}")
@@ -120,7 +139,7 @@ def check(name: str, given: Given) -> Method:
 def check_none(given: Given) -> None:
     """Refuse the flags of methods where no method is called."""
     for flag in given.values:
-        if flag in _SPECIFIC:
+        if flag in _SPECIFIC and not ("--oauth" in given and flag in _IDENTITY):
             raise UsageError(f"{flag} has no meaning without a --method")
 
 

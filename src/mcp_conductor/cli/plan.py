@@ -17,6 +17,7 @@ from mcp_conductor.protocol.message import kind_of, read, why_not_json
 from mcp_conductor.protocol.server_spec import ServerSpec
 
 DEFAULT_TIMEOUT = "30s"
+CONSENT_TIMEOUT = "6m"  # with --oauth: somebody may have to find a password first
 
 FLAGS: Groups = {
     "Server": TARGET_FLAGS,
@@ -45,7 +46,7 @@ FLAGS: Groups = {
         ),
         Flag("--tool-metadata", "the same, for tools/call; wins over --metadata (repeatable)", "KEY=VALUE", many=True),
         Flag("--progress-token", "ask for progress notifications under this token", "TOKEN"),
-        Flag("--timeout", "for the whole run: 5000 (ms), 500ms, 2s, 1m; default 30s", "TIME"),
+        Flag("--timeout", "for the whole run: 5000 (ms), 500ms, 2s, 1m; default 30s, with --oauth 6m", "TIME"),
         Flag("--request-timeout", "for each request; progress starts it anew", "TIME"),
         Flag("--output-schema-validate", "tools/call: check the result against the tool's outputSchema"),
     ),
@@ -61,6 +62,24 @@ FLAGS: Groups = {
         Flag(
             "--handle-elicitation", "content, an array of contents, auto, reject or cancel", "JSON|auto|reject|cancel"
         ),
+    ),
+    "Authorization, of servers at a URL": (
+        Flag("--oauth", "when the server wants a token, get one: the URL to visit is shown on stderr"),
+        Flag("--open-browser", "with --oauth: open that URL"),
+        Flag("--token-store", "with --oauth: keep tokens in this file", "FILE"),
+        Flag("--oauth-client-id", "the client, as it is registered", "ID"),
+        Flag("--oauth-client-secret", "its secret, if it has one", "SECRET"),
+        Flag("--oauth-client-metadata-url", "with --oauth: a document that describes the client", "URL"),
+        Flag("--oauth-scope", "scopes to ask for, separated by spaces (repeatable)", "SCOPES", many=True),
+        Flag("--oauth-redirect-port", "with --oauth: where the browser is sent back to", "PORT"),
+        Flag("--oauth-grant", "with --oauth: authorization_code (default) or client_credentials", "GRANT"),
+        Flag("--oauth-private-key", "with --oauth: authenticate the client with this key", "PEM FILE"),
+        Flag("--server-url", "oauth/…: the MCP server, or its authorization server", "URL"),
+        Flag("--oauth-code", "oauth/token: the code that the redirect brought", "CODE"),
+        Flag("--oauth-code-verifier", "oauth/token: the PKCE verifier", "VERIFIER"),
+        Flag("--oauth-refresh-token", "oauth/refresh: the refresh token", "TOKEN"),
+        Flag("--client-name", "oauth/register: what users see", "NAME"),
+        Flag("--redirect-uri", "oauth/register, token: where the browser is sent back to", "URI"),
     ),
     "Output": (
         Flag("--follow", "stay connected and print what the server says, one JSON object a line"),
@@ -92,8 +111,21 @@ class Plan:
     task_ttl: float | None
 
 
+_WITH_OAUTH = (
+    "--open-browser",
+    "--token-store",
+    "--oauth-client-metadata-url",
+    "--oauth-redirect-port",
+    "--oauth-grant",
+    "--oauth-private-key",
+)
+
+
 def plan(given: Given, terminal: Terminal) -> Plan:
     """Understand the command line; refuses what cannot be meant."""
+    for flag in _WITH_OAUTH:
+        if flag in given and "--oauth" not in given:
+            raise UsageError(f"{flag} has no meaning without --oauth")
     method, raw, follow = given.one("--method"), given.one("--raw"), "--follow" in given
     if method is None and raw is None and not follow:
         raise UsageError(
@@ -119,11 +151,16 @@ def plan(given: Given, terminal: Terminal) -> Plan:
             elicitation=_answer(given, "--handle-elicitation", elicitation_answers),
         ),
         follow=follow,
-        timeout=_time(given, "--timeout", DEFAULT_TIMEOUT) or 0.0,
+        timeout=run_time(given),
         request_timeout=_time(given, "--request-timeout", None),
         poll_interval=_time(given, "--poll-interval", None),
         task_ttl=_time(given, "--task-ttl", None),
     )
+
+
+def run_time(given: Given) -> float:
+    """How long the whole run may take, in seconds."""
+    return _time(given, "--timeout", CONSENT_TIMEOUT if "--oauth" in given else DEFAULT_TIMEOUT) or 0.0
 
 
 def _meta(given: Given) -> Json:

@@ -101,7 +101,7 @@ def _from_file(path: str, shown: str, server: str | None, terminal: Terminal) ->
 
 
 def _with_command_flags(spec: StdioSpec, given: Given, terminal: Terminal) -> StdioSpec:
-    for flag in ("--header", "--token", "--cacert", "--insecure"):
+    for flag in ("--header", "--token", "--cacert", "--insecure", "--oauth"):
         if flag in given:
             raise UsageError(f"{flag} is for a server at a URL, not for a command")
     cwd = given.one("--cwd")

@@ -72,6 +72,10 @@ class Transcript:
         if self.listener is not None:
             self.listener(frame)
 
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Blot these out too, from now on."""
+        self._secrets |= _spellings(secrets)
+
     def redact(self, text: str) -> str:
         """TEXT with every secret of this conversation blotted out, also where one overlaps another."""
         spans = sorted(span for secret in self._secrets for span in _places(secret, text))

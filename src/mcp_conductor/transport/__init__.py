@@ -5,7 +5,7 @@ and says once why the server is gone.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
 
@@ -33,6 +33,9 @@ class Listener(Protocol):
 
     def note(self, text: str) -> None:
         """Something that should not be so."""
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """These must not be shown, wherever they turn up."""
 
     def failed(self, request_id: Id, error: ConductorError) -> None:
         """There will be no answer to this request."""
@@ -63,6 +66,13 @@ class Authorization(Protocol):
     """What answers a 401 or a 403: finds out where to get a token, gets one, and puts it into the headers."""
 
     version: str  # the revision whose rules hold
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """What must not be shown, so far."""
+
+    def accepted(self) -> None:
+        """The server took the token."""
 
     async def headers(self) -> list[tuple[str, str]]: ...
 

@@ -92,27 +92,39 @@ class HttpSse:
         if before is not None and not before.done():
             await asyncio.wait({before})
         try:
-            headers = [("Content-Type", "application/json"), *await self._headers()]
-            body = message.text.encode(errors="surrogateescape")
-            response, said = await self._http.fetch("POST", self._endpoint.result(), headers, body)
-            if not 200 <= response.status < 300:
-                what = message.method if message.kind in ("request", "notification") else "our answer"
-                raise HttpStatusError(what, response.status, response.headers, said.decode(errors="replace")[:200])
+            await self._post(message)
         except ConductorError as error:
             if message.kind == "request" and message.id is not None:
                 self._listener.failed(message.id, error)
             else:
                 self._listener.note(f"a message was not delivered: {error.message}")
 
+    async def _post(self, message: Message) -> None:
+        body = message.text.encode(errors="surrogateescape")
+        while True:
+            headers = [("Content-Type", "application/json"), *await self._headers()]
+            response, said = await self._http.fetch("POST", self._endpoint.result(), headers, body)
+            if 200 <= response.status < 300:
+                return
+            if not await self._authorized(response):
+                what = message.method if message.kind in ("request", "notification") else "our answer"
+                raise HttpStatusError(what, response.status, response.headers, said.decode(errors="replace")[:200])
+
+    async def _authorized(self, response: Response) -> bool:
+        """Whether a refusal was for want of a token, and there is one now."""
+        if self._authorization is None or response.status not in (401, 403):
+            return False
+        retry = await self._authorization.challenged(response.status, response.header("www-authenticate"))
+        self._listener.hide(self._authorization.secrets)
+        return retry
+
     async def _listen(self) -> None:
         try:
             while True:
                 headers = [("Accept", "text/event-stream"), *await self._headers()]
                 async with self._http.open("GET", self._url, headers) as response:
-                    if response.status in (401, 403) and self._authorization is not None:
-                        await response.read()
-                        if await self._authorization.challenged(response.status, response.header("www-authenticate")):
-                            continue
+                    if await self._authorized(response):
+                        continue
                     await self._hear(response)
                 break
             self._ended(TransportError("the server closed the event stream"))

@@ -127,8 +127,12 @@ class StreamableHttp:
                 self._listener.trace(_head(f"HTTP {response.status}", response.headers))
                 if response.status in (401, 403) and self._authorization is not None:
                     await response.read()
-                    if await self._authorization.challenged(response.status, response.header("www-authenticate")):
+                    retry = await self._authorization.challenged(response.status, response.header("www-authenticate"))
+                    self._listener.hide(self._authorization.secrets)
+                    if retry:
                         continue
+                if self._authorization is not None and response.status < 400:
+                    self._authorization.accepted()
                 if self._dialect.http_session and message.kind == "request" and message.method == "initialize":
                     self._session = response.header("mcp-session-id")
                 await self._take(message, response)

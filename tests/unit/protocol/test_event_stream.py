@@ -151,7 +151,7 @@ def seconds_for(size: int, chunk: int) -> float:
 
 
 def assert_linear(small: int, factor: int, chunk: int) -> None:
-    """FACTOR times the work takes less than four times FACTOR as long; quadratic time would take FACTOR squared."""
+    """FACTOR times the work takes less than twelve times FACTOR as long; quadratic time would take FACTOR squared."""
     once = min(seconds_for(small, chunk) for _ in range(3))
     assert seconds_for(small * factor, chunk) < max(once, 0.001) * factor * 12
 

@@ -1,0 +1,132 @@
+"""The steps of OAuth that need no browser, one by one: `oauth/discover`, `register`, `token`, `refresh` and so on.
+
+They speak to the authorization server, not to the MCP server. An error of the authorization server is a MethodError,
+so that it is printed as {"error": {"code": …, "message": …, "data": its answer}}, and ends the program with code 2.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from mcp_conductor.cli.flags import Given
+from mcp_conductor.errors import MethodError, TransportError, UsageError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_HANDSHAKE
+
+if TYPE_CHECKING:
+    from mcp_conductor.transport.authorization import OAuthSettings
+    from mcp_conductor.transport.http_client import HttpClient
+    from mcp_conductor.transport.oauth_endpoints import Discovered
+
+_SECRET = "--oauth-client-secret"
+
+
+async def run_oauth(
+    method: str, given: Given, http: "HttpClient", *, show: Callable[[str], None] = lambda _: None
+) -> Any:
+    """Carry out one of the methods oauth/…: the authorization server's answer, as JSON; SHOW is told what is odd."""
+    from mcp_conductor.transport.oauth_endpoints import Refused
+
+    try:
+        return await _run(method, given, http, show)
+    except Refused as refused:
+        error: Json = {"code": refused.refusal.error or None, "message": refused.message}
+        raise MethodError(method, {**error, "data": refused.body} if refused.body else error) from refused
+
+
+async def _run(method: str, given: Given, http: "HttpClient", show: Callable[[str], None]) -> Any:
+    from mcp_conductor.protocol.oauth_requests import registration_request
+    from mcp_conductor.transport.oauth_endpoints import register
+
+    found = await _find(given, http, show)
+    if method == "oauth/discover":
+        if found.guessed:
+            raise TransportError(f"{given.need('--server-url')} has no metadata of an authorization server")
+        return found.metadata
+    if method == "oauth/register":
+        request = registration_request(
+            found.metadata,
+            client_name=given.need("--client-name"),
+            redirect_uris=[given.need("--redirect-uri")],
+            scopes=_scopes(given),
+        )
+        return (await register(http, request, found.metadata))[1]
+    return await _token(method, given, http, found)
+
+
+async def _token(method: str, given: Given, http: "HttpClient", found: "Discovered") -> Json:
+    from mcp_conductor.protocol.oauth_requests import (
+        client_credentials_grant,
+        code_grant,
+        known_client,
+        refresh_grant,
+        token_request,
+    )
+    from mcp_conductor.transport.oauth_endpoints import ask_for_token
+
+    match method:
+        case "oauth/token":
+            form = code_grant(
+                given.need("--oauth-code"),
+                verifier=given.need("--oauth-code-verifier"),
+                redirect_uri=given.one("--redirect-uri"),
+                resource=found.resource,
+            )
+        case "oauth/refresh":
+            token, scopes = given.need("--oauth-refresh-token"), _scopes(given)
+            form = refresh_grant(token, resource=found.resource, scopes=scopes)
+        case _:
+            form = client_credentials_grant(scopes=_scopes(given), resource=found.resource)
+    client = known_client(found.metadata, given.need("--oauth-client-id"), given.one(_SECRET))
+    flags = (_SECRET, "--oauth-code", "--oauth-code-verifier", "--oauth-refresh-token")
+    hiding = [secret for flag in flags if (secret := given.one(flag))]
+    return await ask_for_token(http, token_request(found.metadata, client, form), hiding=hiding)
+
+
+async def _find(given: Given, http: "HttpClient", show: Callable[[str], None]) -> "Discovered":
+    from mcp_conductor.protocol.oauth import is_web
+    from mcp_conductor.transport.oauth_endpoints import challenge_of, discover
+
+    url = given.need("--server-url")
+    if not is_web(url):
+        raise UsageError(f"--server-url takes a URL that starts with http:// or https://, not {url!r}")
+    version = given.one("--protocol")
+    found = await discover(
+        http,
+        url,
+        version=version if version in DIALECTS else NEWEST_HANDSHAKE.version,
+        challenge=await challenge_of(http, url),
+        show=show,
+        nearby=True,
+    )
+    # Without such metadata the URL may be the authorization server's own, for which no token is wanted.
+    return found if found.resource_metadata else replace(found, resource=None)
+
+
+def settings_of(given: Given, directory: str) -> "OAuthSettings":
+    """What the flags say about the automatic flow."""
+    from mcp_conductor.transport.authorization import OAuthSettings
+
+    grant = given.one("--oauth-grant") or "authorization_code"
+    if grant not in ("authorization_code", "client_credentials"):
+        raise UsageError(f"--oauth-grant is authorization_code or client_credentials, not {grant!r}")
+    port = given.one("--oauth-redirect-port")
+    if port is not None and not (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 65536):
+        raise UsageError(f"--oauth-redirect-port takes a port from 1 to 65535, not {port!r}")
+    key, store = given.one("--oauth-private-key"), given.one("--token-store")
+    return OAuthSettings(
+        client_id=given.one("--oauth-client-id"),
+        client_secret=given.one(_SECRET),
+        client_metadata_url=given.one("--oauth-client-metadata-url"),
+        redirect_port=int(port) if port else None,
+        scopes=tuple(_scopes(given)),
+        grant="client_credentials" if grant == "client_credentials" else "authorization_code",
+        private_key=os.path.join(directory, key) if key else None,
+        token_store=os.path.join(directory, os.path.expanduser(store)) if store else None,
+        open_browser="--open-browser" in given,
+    )
+
+
+def _scopes(given: Given) -> list[str]:
+    return " ".join(given.all("--oauth-scope")).split()

@@ -1,0 +1,331 @@
+"""A 401 becomes a token: discovery, registration, the user's consent in a browser, the token, and its renewal.
+
+The HTTP transports ask for the headers of each request, and hand every 401 and 403 over. Tokens are held here, and in a
+file if the user names one; no message and no exception holds a token, a code or a secret.
+"""
+
+import asyncio
+import secrets
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Literal
+from urllib.parse import urlsplit
+
+from mcp_conductor.errors import TransportError, UsageError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.oauth import (
+    Challenge,
+    Refusal,
+    Rules,
+    bearer,
+    check_pkce,
+    choose_scopes,
+    code_of,
+    endpoint,
+    redirect_answer,
+    response_issuer_mismatch,
+    rules_of,
+    with_offline_access,
+)
+from mcp_conductor.protocol.oauth_requests import (
+    Client,
+    SigningAlgorithm,
+    authorization_url,
+    client_credentials_grant,
+    code_grant,
+    known_client,
+    refresh_grant,
+    registration_request,
+    token_request,
+)
+from mcp_conductor.transport.http_client import HttpClient
+from mcp_conductor.transport.loopback import open_loopback, redirect_uri
+from mcp_conductor.transport.oauth_endpoints import Discovered, Refused, ask_for_token, discover, quotable, register
+from mcp_conductor.transport.signing import client_assertion
+from mcp_conductor.transport.token_store import Grant, TokenStore
+
+CLIENT_NAME = "MCP Conductor"
+MOST_TRIES = 3
+_MOST_STEP_UPS = 2  # to the same scopes: with the first authorization that makes three
+_MOST_STEPS = 12  # to whatever scopes
+CONSENT_SECONDS = 300.0
+_SETTLED_SECONDS = 60.0  # a token that was good for so long was good
+_PORT = 33418  # of the redirect URI where somebody else receives the redirect
+_SHORTEST_SECRET = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OAuthSettings:
+    """What the user decides about authorization; everything else the servers say."""
+
+    client_id: str | None = None  # of a client that was registered beforehand
+    client_secret: str | None = field(default=None, repr=False)
+    client_metadata_url: str | None = None  # a Client ID Metadata Document that describes us
+    client_name: str = CLIENT_NAME  # for dynamic registration
+    redirect_port: int | None = None
+    scopes: tuple[str, ...] = ()
+    grant: Literal["authorization_code", "client_credentials"] = "authorization_code"
+    private_key: str | None = None  # a PEM file, to authenticate by private_key_jwt
+    signing_alg: SigningAlgorithm | None = None  # None: what fits the key
+    token_store: str | None = None  # a file; None: in memory
+    open_browser: bool = False
+    consent_seconds: float = CONSENT_SECONDS  # how long the user may take
+
+
+Consent = Callable[[str], Awaitable[str]]
+
+
+class Authorization:
+    """The tokens for one server."""
+
+    def __init__(
+        self,
+        *,
+        server_url: str,
+        http: HttpClient,
+        version: str,
+        settings: OAuthSettings,
+        show: Callable[[str], None],
+        authorize: Consent | None = None,
+    ) -> None:
+        self.version = version  # the revision of MCP that is spoken; its rules hold
+        self._server_url = server_url
+        self._http = http
+        self._settings = settings
+        self._show = show
+        self._authorize = authorize
+        self._store = TokenStore(server_url, settings.token_store)
+        self._grant = self._store.last()
+        self._secrets: set[str] = set()
+        self._lock = asyncio.Lock()
+        self._tokens = 0  # how many we got
+        self._token_at = 0.0
+        self._refreshed = False  # whether the last one came by a refresh token
+        self._refusals = 0  # answers 401 since a token was taken
+        self._step_ups: Counter[frozenset[str]] = Counter()  # answers 403, by the scopes that they want
+        self._hide(settings.client_secret)
+        if self._grant is not None:
+            self._hide_grant(self._grant)
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """What must not be shown: tokens, codes, verifiers and client secrets, so far."""
+        return frozenset(self._secrets)
+
+    async def headers(self) -> list[tuple[str, str]]:
+        """The header that carries the token, if there is one."""
+        token = self._grant.access_token if self._grant else None
+        return [("Authorization", f"Bearer {token}")] if token else []
+
+    async def challenged(self, status: int, www_authenticate: str | None) -> bool:
+        """Get the token that a 401, or a 403 for want of scope, asks for; True: try the request again."""
+        challenge = bearer(www_authenticate)
+        if status != 401 and not (status == 403 and challenge.error == "insufficient_scope"):
+            return False
+        before = self._tokens
+        async with self._lock:
+            if self._tokens == before:  # nobody else got one while we waited
+                self._count(status, challenge)
+                self._keep(await self._obtain(status, challenge))
+        return True
+
+    def accepted(self) -> None:
+        """The server took the token: a later 401 means that it has expired, not that it was never good."""
+        self._refusals = 0
+
+    def _count(self, status: int, challenge: Challenge) -> None:
+        """Count the challenge; raises if there were enough of its kind."""
+        if asyncio.get_running_loop().time() - self._token_at > _SETTLED_SECONDS:
+            self._refusals = 0
+            self._step_ups.clear()
+        if status == 401:
+            self._refusals += 1
+            enough = self._refusals > MOST_TRIES
+        else:
+            scopes = frozenset(challenge.scopes)
+            self._step_ups[scopes] += 1
+            enough = self._step_ups[scopes] > _MOST_STEP_UPS or self._step_ups.total() > _MOST_STEPS
+        if enough:
+            said = quotable(challenge.params.get("error_description") or challenge.error or "", self._secrets)
+            raise TransportError(
+                f"the server answers {status} however often we authorize" + (f": {said}" if said else ""),
+                hint="the authorization server issues tokens, but the server does not take them",
+            )
+
+    async def _obtain(self, status: int, challenge: Challenge) -> Grant:
+        found = await discover(self._http, self._server_url, version=self.version, challenge=challenge, show=self._show)
+        grant = self._store.of(found.issuer)
+        # A token that was refused although it is fresh will not get better by another refreshing.
+        if status == 401 and grant.refresh_token is not None and not (self._refreshed and self._refusals > 1):
+            grant = await self._refresh(found, grant, grant.refresh_token)
+            self._refreshed = grant.access_token is not None
+            if self._refreshed:
+                return grant
+        self._refreshed = False
+        scopes = choose_scopes(
+            challenge=challenge,
+            resource_metadata=found.resource_metadata,
+            configured=self._settings.scopes,
+            earlier=self._grant.scopes if self._grant and status == 403 else (),
+        )
+        if self._settings.grant == "client_credentials":
+            return await self._as_ourselves(found, grant, scopes)
+        return await self._with_consent(found, grant, with_offline_access(scopes, found.metadata, self._rules()))
+
+    async def _refresh(self, found: Discovered, grant: Grant, refresh_token: str) -> Grant:
+        """GRANT with a new access token; or with none at all, if the refresh token is no longer good."""
+        client = self._client_at_hand(found, grant)
+        gone = replace(grant, access_token=None, refresh_token=None)
+        if client is None:
+            return gone
+        try:
+            answer = await self._token(found, client, refresh_grant(refresh_token, resource=found.resource))
+        except Refused as refused:
+            if not refused.refusal.error:  # a server in trouble: the token may still be good
+                raise
+            self._show(f"{refused.message}; a new authorization is needed")
+            forgotten = grant.registered and refused.refusal.error == "invalid_client"
+            return replace(gone, client=None, registered=False) if forgotten else gone
+        return _granted(grant, answer, grant.scopes)
+
+    async def _as_ourselves(self, found: Discovered, grant: Grant, scopes: tuple[str, ...]) -> Grant:
+        client = self._client_at_hand(found, grant)
+        if client is None or client.auth_method == "none":
+            raise UsageError(
+                "client_credentials needs a client that can show who it is",
+                hint="give a client id, and a client secret or a private key",
+            )
+        form = client_credentials_grant(scopes=scopes, resource=found.resource)
+        return _granted(grant, await self._token(found, client, form), scopes)
+
+    async def _with_consent(self, found: Discovered, grant: Grant, scopes: tuple[str, ...]) -> Grant:
+        """Send the user to the authorization server, and exchange the code that the redirect brings."""
+        if not found.guessed:
+            check_pkce(found.metadata, self._rules())
+        verifier, state = secrets.token_urlsafe(48), secrets.token_urlsafe(24)
+        self._hide(verifier)
+        async with self._redirects(grant) as (redirect, authorize):
+            grant, client = await self._client(found, grant, redirect, scopes)
+            url = authorization_url(
+                found.metadata,
+                client,
+                redirect_uri=redirect,
+                verifier=verifier,
+                state=state,
+                scopes=scopes,
+                resource=found.resource,
+            )
+            answer = redirect_answer(await self._consent(authorize, url, redirect), state=state)
+        code = self._code(found, answer)
+        form = code_grant(code, verifier=verifier, redirect_uri=redirect, resource=found.resource)
+        return _granted(grant, await self._token(found, client, form), scopes)
+
+    @asynccontextmanager
+    async def _redirects(self, grant: Grant) -> AsyncIterator[tuple[str, Consent]]:
+        """The redirect URI, and the one who gets the redirect."""
+        port = self._settings.redirect_port
+        if self._authorize is not None:
+            yield redirect_uri(port or _PORT), self._authorize
+            return
+        earlier = urlsplit(grant.redirect_uri).port if grant.redirect_uri else None
+        async with open_loopback(
+            port=port, prefer=earlier, show=self._show, open_browser=self._settings.open_browser
+        ) as loopback:
+            yield loopback.redirect_uri, loopback.authorize
+
+    async def _consent(self, authorize: Consent, url: str, redirect: str) -> str:
+        seconds = self._settings.consent_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                return await authorize(url)
+        except TimeoutError:
+            raise TransportError(
+                f"the authorization did not come to an end within {seconds:g} s",
+                hint=f"the browser should have been sent to {redirect}",
+            ) from None
+
+    def _code(self, found: Discovered, answer: dict[str, str]) -> str:
+        # RFC 9207: before anything else in the redirect is believed, an error included.
+        if mismatch := response_issuer_mismatch(answer, found.issuer, found.metadata):
+            if self._rules().response_issuer:
+                raise TransportError(mismatch, hint="its code is not used: another server may have sent it")
+            self._show(quotable(mismatch, self._secrets))
+        code = code_of(answer)
+        if isinstance(code, Refusal):
+            asked = endpoint(found.metadata, "authorization_endpoint")
+            raise Refused(f"{asked} refused the authorization", code, hiding=self._secrets)
+        self._hide(code)
+        return code
+
+    async def _client(
+        self, found: Discovered, grant: Grant, redirect: str, scopes: tuple[str, ...]
+    ) -> tuple[Grant, Client]:
+        """Who we are to this authorization server: as we were told, as our document says, or newly registered."""
+        client = self._client_at_hand(found, grant)
+        if client is not None and (client is not grant.client or grant.redirect_uri == redirect):
+            return grant, client
+        if "registration_endpoint" not in found.metadata:
+            raise UsageError(
+                f"the authorization server {found.issuer} registers no clients by itself",
+                hint="register one there, and give its client id",
+            )
+        request = registration_request(
+            found.metadata, client_name=self._settings.client_name, redirect_uris=[redirect], scopes=scopes
+        )
+        client, _ = await register(self._http, request, found.metadata)
+        self._hide(client.client_secret)
+        grant = Grant(found.issuer, client, redirect, registered=True)
+        self._store.keep(grant)
+        return grant, client
+
+    def _client_at_hand(self, found: Discovered, grant: Grant) -> Client | None:
+        settings, metadata = self._settings, found.metadata
+        if settings.client_id is not None:
+            has_key = settings.private_key is not None
+            return known_client(metadata, settings.client_id, settings.client_secret, has_key=has_key)
+        document = settings.client_metadata_url
+        if document is not None and metadata.get("client_id_metadata_document_supported") is True:
+            if urlsplit(document).scheme != "https" or urlsplit(document).path in ("", "/"):
+                raise UsageError(f"a client metadata document must be an https URL with a path, not {document!r}")
+            return Client(document)
+        return grant.client if grant.registered else None
+
+    async def _token(self, found: Discovered, client: Client, form: dict[str, str]) -> Json:
+        signed = None
+        if client.auth_method == "private_key_jwt":
+            key, algorithm = self._settings.private_key or "", self._settings.signing_alg
+            signed = client_assertion(client.client_id, found.issuer, key_file=key, algorithm=algorithm)
+            self._hide(signed)
+        request = token_request(found.metadata, client, form, assertion=signed)
+        return await ask_for_token(self._http, request, hiding=self._secrets)
+
+    def _keep(self, grant: Grant) -> None:
+        self._hide_grant(grant)
+        self._store.keep(grant)
+        self._grant = grant
+        self._tokens += 1
+        self._token_at = asyncio.get_running_loop().time()
+
+    def _rules(self) -> Rules:
+        return rules_of(self.version)
+
+    def _hide_grant(self, grant: Grant) -> None:
+        for secret in (grant.access_token, grant.refresh_token, grant.client.client_secret if grant.client else None):
+            self._hide(secret)
+
+    def _hide(self, secret: str | None) -> None:
+        if secret is not None and len(secret) >= _SHORTEST_SECRET:
+            self._secrets.add(secret)
+
+
+def _granted(grant: Grant, answer: Json, scopes: tuple[str, ...]) -> Grant:
+    """GRANT with the tokens of ANSWER; a refresh token stays good until another one comes."""
+    refresh = answer.get("refresh_token")
+    return replace(
+        grant,
+        scopes=scopes,
+        access_token=answer["access_token"],
+        refresh_token=refresh if isinstance(refresh, str) else grant.refresh_token,
+    )

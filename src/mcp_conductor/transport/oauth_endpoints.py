@@ -1,0 +1,189 @@
+"""The HTTP of OAuth: metadata that is looked for in several places, and requests that an authorization server answers.
+
+Nothing that is said here, in messages or in exceptions, holds a token, a code or a secret: `Refused` takes care that a
+server which repeats them is not quoted in full.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from mcp_conductor.errors import TransportError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.oauth import (
+    Challenge,
+    Refusal,
+    authorization_server,
+    base,
+    bearer,
+    canonical,
+    check_resource,
+    default_metadata,
+    issuer_mismatch,
+    nearby_metadata_urls,
+    resource_metadata_urls,
+    rules_of,
+    server_metadata_urls,
+)
+from mcp_conductor.protocol.oauth_requests import Client, Post, registered_client, resource_of
+from mcp_conductor.transport.http_client import HttpClient
+
+REPLY_SECONDS = 30.0
+LARGEST_REPLY = 2**20
+_LONGEST_QUOTE = 300
+_HEADER_TEXT = re.compile(r"[\x21-\x7e]+")
+
+Show = Callable[[str], None]
+
+
+class Refused(TransportError):  # noqa: N818  # what happened, not what kind of class it is
+    """The authorization server answered with an error; its `body`, as it came, may hold secrets."""
+
+    def __init__(self, what: str, refusal: Refusal, *, body: Json | None = None, hiding: Iterable[str] = ()) -> None:
+        super().__init__(f"{what}: {quotable(str(refusal), hiding)}", hint=_HINTS.get(refusal.error))
+        self.refusal = refusal
+        self.body = body or {}
+
+
+def quotable(text: str, hiding: Iterable[str] = ()) -> str:
+    """What a server said, fit for a message: without our secrets, without control characters, and not too long."""
+    for secret in hiding:
+        text = text.replace(secret, "[redacted]").replace(quote(secret, safe=""), "[redacted]")
+    text = "".join(character if character.isprintable() else " " for character in text)
+    return text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…"
+
+
+_HINTS = {
+    "invalid_client": "check the client id and secret",
+    "unauthorized_client": "this client may not use this kind of grant",
+    "invalid_scope": "the authorization server does not know one of the scopes that were asked for",
+    "invalid_target": "the authorization server issues no tokens for this server",
+    "access_denied": "the user, or the authorization server, said no",
+    "invalid_redirect_uri": "the redirect URI must be registered exactly as it is used",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovered:
+    """An authorization server, found: who it is, its metadata, and what the tokens are for."""
+
+    issuer: str
+    metadata: Json
+    resource: str | None  # None: the revision knows no resource parameter
+    resource_metadata: Json
+    guessed: bool = False  # there was no metadata at all; these are the default endpoints
+
+
+async def challenge_of(http: HttpClient, server_url: str) -> Challenge:
+    """What the server answers to somebody without a token; an empty challenge if it does not say."""
+    try:
+        headers = [("Accept", "application/json, text/event-stream")]
+        async with asyncio.timeout(REPLY_SECONDS), http.open("GET", server_url, headers) as response:
+            return bearer(response.header("www-authenticate"))
+    except (TransportError, TimeoutError):
+        return Challenge()
+
+
+async def discover(
+    http: HttpClient,
+    server_url: str,
+    *,
+    version: str,
+    challenge: Challenge,
+    show: Show,
+    nearby: bool = False,
+) -> Discovered:
+    """Find the authorization server of SERVER_URL: the one that its metadata names, else its own host.
+
+    NEARBY: the URL may be that of the authorization server itself, so its path counts too.
+    """
+    rules = rules_of(version)
+    described, _ = await _first(http, resource_metadata_urls(server_url, challenge), version)
+    resource = canonical(server_url) if described is None else check_resource(server_url, described)
+    named = authorization_server(described) if described is not None else None
+    expected = named or base(server_url)
+    urls = nearby_metadata_urls(server_url) if nearby and named is None else server_metadata_urls(expected)
+    metadata, tried = await _first(http, urls, version)
+    if metadata is None and named is not None:
+        raise TransportError(f"the authorization server {named} has no metadata: {'; '.join(tried)}")
+    if metadata is not None and (mismatch := issuer_mismatch(expected, metadata)):
+        if rules.exact_issuer and named is not None:
+            raise TransportError(mismatch, hint="the two must be equal, letter by letter")
+        show(mismatch)
+    return Discovered(
+        issuer=named or str((metadata or {}).get("issuer") or expected),
+        metadata=default_metadata(server_url) if metadata is None else metadata,
+        resource=resource_of(rules, resource, described=described is not None),
+        resource_metadata=described or {},
+        guessed=metadata is None,
+    )
+
+
+async def _first(http: HttpClient, urls: list[str], version: str) -> tuple[Json | None, list[str]]:
+    """The first metadata that one of the URLs has, or what was wrong with each."""
+    tried = []
+    for url in urls:
+        try:
+            status, body = await _fetch(http, "GET", url, [("MCP-Protocol-Version", version)])
+        except TransportError as error:
+            tried.append(error.message)
+            continue
+        if status == 200 and body is not None:
+            return body, tried
+        tried.append(f"{url}: " + ("not a JSON object" if status == 200 else f"status {status}"))
+    return None, tried
+
+
+async def _fetch(
+    http: HttpClient, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None = None
+) -> tuple[int, Json | None]:
+    """Status and JSON object of an answer; None for anything that is no JSON object."""
+    accept = [] if any(name == "Accept" for name, _ in headers) else [("Accept", "application/json")]
+    try:
+        async with asyncio.timeout(REPLY_SECONDS), http.open(method, url, [*accept, *headers], body) as response:
+            text = await response.read(LARGEST_REPLY)
+    except TimeoutError:
+        raise TransportError(f"{url}: no answer within {REPLY_SECONDS:g} s") from None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return response.status, None
+    return response.status, value if isinstance(value, dict) else None
+
+
+async def ask_for_token(http: HttpClient, request: Post, *, hiding: Iterable[str] = ()) -> Json:
+    """The token response to REQUEST; an error response raises Refused."""
+    answer = await _post(http, request, hiding)
+    token = answer.get("access_token")
+    if not isinstance(token, str) or not _HEADER_TEXT.fullmatch(token):
+        problem = "has no access_token" if token is None else "has an access_token that fits into no header"
+        raise TransportError(f"{request.url}: the token response {problem}")
+    kind = answer.get("token_type", "Bearer")
+    if not isinstance(kind, str) or kind.lower() != "bearer":
+        raise TransportError(f"{request.url}: the token is of the type {kind!r}, not Bearer")
+    return answer
+
+
+async def register(http: HttpClient, request: Post, metadata: Json) -> tuple[Client, Json]:
+    """The client that dynamic registration brings, and the answer as it came."""
+    answer = await _post(http, request, ())
+    client = registered_client(metadata, answer)
+    if client is None:
+        raise TransportError(f"{request.url}: the answer to the registration has no client_id")
+    return client, answer
+
+
+async def _post(http: HttpClient, request: Post, hiding: Iterable[str]) -> Json:
+    status, body = await _fetch(http, "POST", request.url, request.headers, request.body)
+    # Some authorization servers send errors with status 200.
+    if status in (200, 201) and body is not None and "error" not in body:
+        return body
+    error, description = (body or {}).get("error"), (body or {}).get("error_description")
+    refusal = Refusal(
+        error if isinstance(error, str) else "",
+        description if isinstance(description, str) else "",
+    )
+    raise Refused(f"{request.url} refused with status {status}", refusal, body=body, hiding=hiding)

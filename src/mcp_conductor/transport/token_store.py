@@ -1,0 +1,126 @@
+"""Tokens that outlive a run: one JSON file that only its owner can read, written whole or not at all.
+
+    {"servers": {SERVER URL: {"issuer": the last one used, "issuers": {ISSUER: the grant}}}}
+
+A grant belongs to one server and one issuer, and is never used with another.
+"""
+
+import json
+import os
+import secrets
+from dataclasses import asdict, dataclass, field
+from typing import Any, get_args
+
+from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.oauth import words
+from mcp_conductor.protocol.oauth_requests import AuthMethod, Client
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What one authorization server gave us for one server; tokens are not shown by repr."""
+
+    issuer: str
+    client: Client | None = None
+    redirect_uri: str | None = None  # with which the client was registered
+    registered: bool = False  # by us, with this authorization server
+    scopes: tuple[str, ...] = ()
+    access_token: str | None = field(default=None, repr=False)
+    refresh_token: str | None = field(default=None, repr=False)
+
+
+class TokenStore:
+    """The grants of one server, by issuer: in memory, and in a file if there is one."""
+
+    def __init__(self, server_url: str, path: str | None = None) -> None:
+        self._server_url = server_url
+        self._path = os.path.expanduser(path) if path else None
+        kept = _object(_object(self._read().get("servers")).get(server_url))
+        known = _object(kept.get("issuers"))
+        self._grants = {issuer: _grant(issuer, _object(facts)) for issuer, facts in known.items()}
+        self._last = kept.get("issuer")
+
+    def last(self) -> Grant | None:
+        """The grant that was used last."""
+        return self._grants.get(self._last) if isinstance(self._last, str) else None
+
+    def of(self, issuer: str) -> Grant:
+        return self._grants.get(issuer) or Grant(issuer)
+
+    def keep(self, grant: Grant) -> None:
+        """Remember GRANT, as the one that was used last."""
+        self._grants[grant.issuer] = grant
+        self._last = grant.issuer
+        if self._path is not None:
+            # Read anew: other servers may have got their tokens meanwhile.
+            content = self._read()
+            servers = _object(content.get("servers"))
+            issuers = {issuer: _facts(grant) for issuer, grant in self._grants.items()}
+            mine = {"issuer": self._last, "issuers": issuers}
+            _write(self._path, {**content, "servers": {**servers, self._server_url: mine}})
+
+    def _read(self) -> Json:
+        if self._path is None:
+            return {}
+        try:
+            with open(self._path, encoding="utf-8") as file:
+                content = json.load(file)
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise UsageError(f"cannot read the tokens in {self._path}: {error.strerror}") from error
+        except (ValueError, RecursionError):
+            content = None
+        if not isinstance(content, dict):
+            # What is in the file may be secret, so it is not quoted, nor is the reader that did.
+            raise UsageError(f"{self._path} does not hold tokens", hint="move it away, or name another file") from None
+        return content
+
+
+def _write(path: str, content: Json) -> None:
+    draft = f"{path}.{secrets.token_hex(4)}"
+    try:
+        os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with open(descriptor, "w", encoding="utf-8") as file:
+                json.dump(content, file, indent=2)
+            os.replace(draft, path)
+        except OSError:
+            os.unlink(draft)
+            raise
+    except OSError as error:
+        raise UsageError(f"cannot write the tokens to {path}: {error.strerror}") from error
+
+
+def _facts(grant: Grant) -> Json:
+    return {name: value for name, value in asdict(grant).items() if value not in (None, (), False) and name != "issuer"}
+
+
+def _grant(issuer: str, facts: Json) -> Grant:
+    return Grant(
+        issuer,
+        _client(_object(facts.get("client"))),
+        _text(facts.get("redirect_uri")),
+        facts.get("registered") is True,
+        tuple(words(facts.get("scopes"))),
+        _text(facts.get("access_token")),
+        _text(facts.get("refresh_token")),
+    )
+
+
+def _client(facts: Json) -> Client | None:
+    methods: tuple[AuthMethod, ...] = get_args(AuthMethod)
+    client_id, method = _text(facts.get("client_id")), facts.get("auth_method")
+    if client_id is None or method not in methods:
+        return None
+    return Client(client_id, _text(facts.get("client_secret")), methods[methods.index(method)])
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _object(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}

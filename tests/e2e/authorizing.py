@@ -1,0 +1,63 @@
+"""A client under authorization, and the user at the browser, for the tests of OAuth."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+import pytest
+
+from mcp_conductor.errors import TransportError
+from mcp_conductor.transport.authorization import Authorization, OAuthSettings
+from mcp_conductor.transport.http_client import HttpClient
+
+MODERN = "2026-07-28"
+HANDSHAKE = "2025-11-25"
+
+
+async def browse(url: str) -> str:
+    """The user's browser, and a user who says yes: where it is sent at the end."""
+    parts = urlsplit(url)
+    reader, writer = await asyncio.wait_for(asyncio.open_connection(parts.hostname, parts.port), 5)
+    try:
+        head = f"GET {parts.path}?{parts.query} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n\r\n"
+        writer.write(head.encode())
+        answer = (await asyncio.wait_for(reader.read(), 5)).decode()
+    finally:
+        writer.close()
+    return next((line[10:] for line in answer.split("\r\n") if line.startswith("Location: ")), answer)
+
+
+@asynccontextmanager
+async def authorizing(server, *, version=MODERN, settings=None, authorize=browse, shown=None):
+    """An Authorization, and a way to request the resource with it as a transport does."""
+    http = HttpClient()
+    authorization = Authorization(
+        server_url=server.url,
+        http=http,
+        version=version,
+        settings=settings or OAuthSettings(),
+        show=(shown if shown is not None else []).append,
+        authorize=authorize,
+    )
+
+    async def request() -> int:
+        while True:
+            response, _ = await http.fetch("GET", server.url, await authorization.headers())
+            if response.status not in (401, 403):
+                return response.status
+            if not await authorization.challenged(response.status, response.header("www-authenticate")):
+                return response.status
+
+    try:
+        async with asyncio.timeout(20):
+            yield authorization, request
+    finally:
+        await http.aclose()
+
+
+async def refused(server, kind=TransportError, **how):
+    """The error that keeps us from getting a token."""
+    async with authorizing(server, **how) as (_, request):
+        with pytest.raises(kind) as caught:
+            await request()
+    return caught.value

@@ -1,0 +1,129 @@
+"""mcp-cli and servers that want a token: as a program, with a browser played by the test."""
+
+import asyncio
+import json
+import os
+import re
+import stat
+import subprocess
+from urllib.request import urlopen
+
+import pytest
+from tests.conftest import MCP_CLI
+from tests.e2e.authorizing import browse
+from tests.servers.oauth_server import oauth_server
+
+LIST = ("--method", "tools/list")
+
+
+@pytest.fixture
+def consenting(environment, tmp_path):
+    """Run mcp-cli with --oauth, and consent in the browser as soon as it shows where."""
+
+    def run(*words):
+        process = subprocess.Popen(
+            [*MCP_CLI, *words, "--oauth", "--timeout", "20s"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+            env=environment,
+            text=True,
+        )
+        shown = []
+        try:
+            for line in process.stderr:
+                shown.append(line)
+                if found := re.search(r"http://127\.0\.0\.1:\d+/authorize\S+", line):
+                    redirect = asyncio.run(browse(found[0]))
+                    with urlopen(redirect, timeout=5) as page:
+                        assert page.status == 200
+                    break
+            out, err = process.communicate(timeout=20)
+        finally:
+            process.kill()
+        return process.returncode, out, "".join(shown) + err
+
+    return run
+
+
+def test_a_token_is_got_where_the_server_wants_one(consenting):
+    with oauth_server() as server:
+        code, out, err = consenting(server.url, *LIST)
+    assert code == 0, err
+    assert json.loads(out)["tools"][0]["name"] == "secret"
+
+
+def test_tokens_never_appear_in_what_is_shown_or_recorded(consenting, tmp_path):
+    with oauth_server() as server:
+        code, _, err = consenting(server.url, *LIST, "--verbose", "--record", "record.jsonl")
+        assert code == 0, err
+        assert server.tokens
+    recorded = (tmp_path / "record.jsonl").read_text()
+    for token in server.tokens:
+        assert token not in err
+        assert token not in recorded
+
+
+def test_a_kept_token_is_used_again_without_asking(consenting, cli, tmp_path):
+    with oauth_server() as server:
+        assert consenting(server.url, *LIST, "--token-store", "tokens.json")[0] == 0
+        run = cli(server.url, *LIST, "--oauth", "--token-store", "tokens.json")
+    assert run.code == 0, run.err
+    assert "authorize" not in run.err
+    assert stat.S_IMODE(os.stat(tmp_path / "tokens.json").st_mode) == 0o600
+
+
+def test_without_oauth_the_status_is_told_and_what_could_be_done(cli):
+    with oauth_server() as server:
+        run = cli(server.url, *LIST)
+    assert run.code == 1
+    assert "initialize was answered with status 401" in run.err
+    assert "--token, or --oauth" in run.err
+
+
+def test_a_token_from_elsewhere_is_enough(cli):
+    with oauth_server() as server:
+        server.tokens["from-elsewhere"] = ""
+        run = cli(server.url, *LIST, "--token", "from-elsewhere", "--verbose")
+    assert run.code == 0, run.err
+    assert "from-elsewhere" not in run.err
+
+
+def test_the_client_itself_can_be_authorized(cli):
+    with oauth_server(clients={"me": "my-own-secret"}) as server:
+        who = ("--oauth-client-id", "me", "--oauth-client-secret", "my-own-secret")
+        run = cli(server.url, *LIST, "--oauth", "--oauth-grant", "client_credentials", *who)
+    assert run.code == 0, run.err
+
+
+def test_discover_is_a_command(cli):
+    with oauth_server() as server:
+        run = cli("--method", "oauth/discover", "--server-url", server.url)
+        assert (run.code, json.loads(run.out)) == (0, server.described())
+
+
+def test_a_refused_token_is_an_error_of_the_server(cli):
+    with oauth_server(clients={"me": "my-own-secret"}) as server:
+        who = ("--oauth-client-id", "me", "--oauth-client-secret", "my-own-secret")
+        grant = (*who, "--oauth-refresh-token", "wrong-refresh-token")
+        run = cli("--method", "oauth/refresh", "--server-url", server.url, *grant)
+    assert run.code == 2
+    assert json.loads(run.out)["error"]["code"] == "invalid_grant"
+    assert "wrong-refresh-token" not in run.out + run.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--method", "oauth/discover"), "oauth/discover needs --server-url"),
+        (("node", "--method", "oauth/discover", "--server-url", "http://x"), "takes no server but --server-url"),
+        (("--method", "oauth/discover", "--server-url", "nowhere"), "--server-url takes a URL"),
+        (("http://127.0.0.1:1/mcp", *LIST, "--open-browser"), "--open-browser has no meaning without --oauth"),
+        (("node", *LIST, "--oauth"), "--oauth is for a server at a URL"),
+        (("http://127.0.0.1:1/mcp", *LIST, "--oauth-scope", "a"), "--oauth-scope has no meaning for tools/list"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(cli, words, message):
+    run = cli(*words)
+    assert run.code == 1
+    assert message in run.err
