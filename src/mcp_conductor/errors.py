@@ -59,14 +59,16 @@ class HttpStatusError(TransportError):
         if status == 429:
             wait = next((value for name, value in headers if name.lower() == "retry-after"), "a while")
             hints[429] = f"the server asks to wait: {wait}"
+        shown = " ".join(body.split())[:200]
         super().__init__(
-            f"{method} was answered with status {status}" + (f": {body!r}" if body else ""), hint=hints.get(status)
+            f"{method} was answered with status {status}" + (f": {shown!r}" if shown else ""), hint=hints.get(status)
         )
         self.method = method
         self.status = status
         self.session = session  # whether the request was part of an HTTP session
         self.headers = headers
         self.body = body
+        self.error: Any = None  # the JSON-RPC error in the body, if there is one
 
 
 class ProtocolError(ConductorError):

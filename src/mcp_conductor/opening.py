@@ -53,6 +53,7 @@ CLIENT = {"name": "mcp-conductor", "version": __version__}
 PROBE_SECONDS = 0.3
 # What a server of HTTP+SSE answers to the POST of a newer client (basic/transports#backwards-compatibility).
 _OLD_STATUSES = (400, 404, 405)
+OLD_SECONDS = 3.0  # for the first event, where HTTP+SSE is only a guess
 NONE = "none"  # no opening at all: for those who send their own `initialize`
 
 
@@ -110,7 +111,8 @@ async def _open_old(
 ) -> None:
     """Try HTTP+SSE where Streamable HTTP was refused; if that is not it either, the refusal stands."""
     try:
-        await _open(session, replace(spec, sse=True), "handshake" if choice == "auto" else choice, stack, authorize)
+        old = replace(spec, sse=True, endpoint_timeout=OLD_SECONDS)
+        await _open(session, old, "handshake" if choice == "auto" else choice, stack, authorize)
     except TransportError:
         raise refusal from None
 

@@ -68,12 +68,13 @@ class Session:
         self.timeout = timeout
         self.transcript = transcript
         self.hide = transcript.hide
+        self.redact = transcript.redact
         self.reopen: Callable[[], Awaitable[None]] | None = None  # begins a new session on the same transport
         self._extensions = extensions
         self._on_incoming = on_incoming
         self._loop = asyncio.get_running_loop()
         self._began = monotonic()
-        self._ids = count(1)
+        self.next_id = count(1).__next__
         self.reset()
 
     def attach(self, transport: Transport) -> None:
@@ -217,7 +218,7 @@ class Session:
 
     def _take(self, message: Message, now: float) -> None:
         if message.problem is not None:
-            self.note(complaint(message))
+            self.note(complaint(message, self.redact))
         exchange = self._ledger.heard(message, now)
         if exchange is not None:
             self._waiting.settle(exchange)
@@ -287,7 +288,7 @@ class Session:
         if self._stray is not None and not self._stray.done():
             self._stray.set_result(message)
         elif message.kind in ("result", "error") and (oddity := self._ledger.stray(message)):
-            self.note(f"the server sent {oddity}: {excerpt(message)}")
+            self.note(f"the server sent {oddity}: {excerpt(message, self.redact)}")
 
     def _tell(self, incoming: Incoming) -> None:
         if self._on_incoming is not None:
@@ -296,7 +297,7 @@ class Session:
     # How a request is carried out.
 
     def _build(self, method: str, params: Json | None) -> Message:
-        identity = next(self._ids)
+        identity = self.next_id()
         raw: Json = {"jsonrpc": "2.0", "id": identity, "method": method}
         if not self.dialect.handshake:
             context = self.dialect.context(self.client, self.client_capabilities(self.dialect))
@@ -304,9 +305,6 @@ class Session:
         if params is not None:
             raw["params"] = params
         return Message(compact(raw), raw, "request", identity)
-
-    def next_id(self) -> int:
-        return next(self._ids)
 
     async def _exchange_anew(self, method: str, params: Json | None, timeout: float | None) -> Exchange:
         """Exchange; if the server has ended the session, which it says before it does anything, begin another one."""
@@ -317,7 +315,10 @@ class Session:
                 raise
             self.note("the server has ended the session; a new one is begun")
             await self.reopen()
-            return await self._exchange(self._build(method, params), timeout)
+            try:
+                return await self._exchange(self._build(method, params), timeout)
+            except HttpStatusError as again:
+                raise (MethodError(method, again.error) if again.error else again) from None
 
     async def _exchange(self, message: Message, timeout: float | None) -> Exchange:
         reply = self._ask(message, self.timeout if timeout is None else timeout)
@@ -338,7 +339,7 @@ class Session:
         if self._end.done():
             raise self._loss(self._end.result())
         if message.id is None:
-            raise UsageError(f"a request needs an id: {excerpt(message)}")
+            raise UsageError(f"a request needs an id: {excerpt(message, self.redact)}")
         self._send(message)
         self._ledger.sent(message, self._now())
         return self._waiting.add(message.id, message.method, seconds)
@@ -366,7 +367,7 @@ class Session:
             raise MethodError(method, reply.error)
         if reply.kind != "result":
             raise ProtocolError(
-                f"the answer to {method} cannot be used: {reply.problem}: {excerpt(reply)}", heard=reply
+                f"the answer to {method} cannot be used: {reply.problem}: {excerpt(reply, self.redact)}", heard=reply
             )
         if not isinstance(reply.result, dict):
             self.note(f"{method}: a result must be an object, not {kind_of(reply.result)}")

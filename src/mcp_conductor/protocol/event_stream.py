@@ -8,6 +8,8 @@ prime a stream that can be resumed.
 import codecs
 from dataclasses import dataclass
 
+_LONGEST_RETRY = 24 * 3600 * 1000  # milliseconds; nobody means more
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -76,7 +78,7 @@ class EventStream:
         elif name == "id" and "\0" not in value:
             self._id = value
         elif name == "retry" and value.isascii() and value.isdigit():
-            self._retry = int(value[:9])
+            self._retry = min(int(value[-18:]), _LONGEST_RETRY) if len(value.lstrip("0")) < 18 else _LONGEST_RETRY
         return None
 
     def _dispatch(self) -> Event | None:

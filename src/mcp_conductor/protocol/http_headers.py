@@ -14,7 +14,6 @@ from mcp_conductor.protocol.dialect import META
 _NAME_MEMBERS = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _TASK_METHODS = "tasks/"
 _PLAIN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
-_SENTINEL = re.compile(r"=\?base64\?.*\?=", re.DOTALL)
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _HEADER_TYPES = ("string", "integer", "boolean")
 
@@ -26,7 +25,7 @@ Annotations = dict[tuple[str, ...], str]  # which member of the arguments goes i
 def encoded(value: Any) -> str:
     """A value as it stands in a header: plain if it can, else as base64 behind a sentinel."""
     text = ("true" if value else "false") if isinstance(value, bool) else str(value)
-    if _PLAIN.fullmatch(text) and not _SENTINEL.fullmatch(text):
+    if _PLAIN.fullmatch(text) and not (text.startswith("=?base64?") and text.endswith("?=")):
         return text
     return f"=?base64?{base64.b64encode(text.encode(errors='surrogatepass')).decode()}?="
 

@@ -1,18 +1,25 @@
 """How we speak of messages that are not as they should be."""
 
+from collections.abc import Callable
+
 from mcp_conductor.protocol.message import Message, render
 
 _LONGEST = 120
+_MOST = 20_000  # who needs to look for secrets in more, when so little is shown?
 
 
-def complaint(message: Message) -> str:
+Redact = Callable[[str], str]
+
+
+def complaint(message: Message, redact: Redact) -> str:
     """What is wrong with a message of the server's."""
     if message.kind == "invalid" and message.raw is None:
-        return f"the server wrote a line that is not a message: {excerpt(message)} ({message.problem})"
-    return f"the server broke a rule of JSON-RPC: {message.problem}: {excerpt(message)}"
+        return f"the server wrote a line that is not a message: {excerpt(message, redact)} ({message.problem})"
+    return f"the server broke a rule of JSON-RPC: {message.problem}: {excerpt(message, redact)}"
 
 
-def excerpt(message: Message) -> str:
-    """Enough of a message to recognise it by."""
-    text = message.text if len(message.text) <= _LONGEST else message.text[:_LONGEST] + "…"
+def excerpt(message: Message, redact: Redact) -> str:
+    """Enough of a message to recognise it by; secrets go before the rest is cut, so that no half of one is left."""
+    text = redact(message.text[:_MOST])
+    text = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
     return render(text) if message.raw is None else text

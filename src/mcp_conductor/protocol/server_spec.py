@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from mcp_conductor.errors import UsageError
 
@@ -33,6 +34,7 @@ class HttpSpec:
     headers: Mapping[str, str] = field(default_factory=dict)
     sse: bool = False  # HTTP+SSE, the transport of 2024-11-05
     fall_back: bool = True  # to HTTP+SSE, where the URL turns out to be one
+    endpoint_timeout: float = 30.0  # for the first event of HTTP+SSE
     cafile: str | None = None  # the authorities to trust for TLS, instead of the system's
     insecure: bool = False  # trust anybody
     protocol: str | None = None
@@ -56,7 +58,21 @@ def from_words(words: tuple[str, ...], *, transport: str | None = None) -> Serve
         raise UsageError(f"--transport {transport} needs a URL (http:// or https://), not {first!r}")
     if len(words) > 1:
         raise UsageError(f"nothing can follow a URL, but {words[1]!r} does")
+    if problem := url_problem(first):
+        raise UsageError(f"{first} is not the URL of a server: {problem}")
     return HttpSpec(url=first, sse=is_sse(first, transport), fall_back=transport is None)
+
+
+def url_problem(url: str) -> str | None:
+    """Why URL cannot be the address of a server."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        return str(error)
+    if parts.scheme not in ("http", "https"):
+        return "it must begin with http:// or https://"
+    return None if parts.hostname and port != 0 else "it names no host"
 
 
 def is_sse(url: str, transport: str | None) -> bool:

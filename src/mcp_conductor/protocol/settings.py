@@ -16,7 +16,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.message import kind_of
-from mcp_conductor.protocol.server_spec import TRANSPORTS, HttpSpec, ServerSpec, StdioSpec, is_sse
+from mcp_conductor.protocol.server_spec import TRANSPORTS, HttpSpec, ServerSpec, StdioSpec, is_sse, url_problem
 
 # Other clients' words for Streamable HTTP.
 _TRANSPORT_OF_TYPE = {
@@ -186,8 +186,8 @@ class _Entry:
         if transport == "stdio":
             self.refuse(("type",), "'stdio' needs a command, not a url")
         url = self.text("url") or ""
-        if not url.startswith(("http://", "https://")):
-            self.refuse(("url",), f"must begin with http:// or https://, not {url!r}")
+        if problem := url_problem(url):
+            self.refuse(("url",), f"is {url!r}, which is not the URL of a server: {problem}")
         return HttpSpec(
             name=self.name,
             url=url,

@@ -37,6 +37,9 @@ class Listener(Protocol):
     def hide(self, secrets: Iterable[str]) -> None:
         """These must not be shown, wherever they turn up."""
 
+    def redact(self, text: str) -> str:
+        """TEXT without what must not be shown; before it is cut, so that no half of a secret is left."""
+
     def failed(self, request_id: Id, error: ConductorError) -> None:
         """There will be no answer to this request."""
 

@@ -17,11 +17,12 @@ from urllib.parse import urljoin, urlsplit
 import httpcore2
 
 from mcp_conductor.errors import TransportError, UsageError
+from mcp_conductor.protocol.transcript import REDACTED
 
 CONNECT_SECONDS = 15.0
 MOST_REDIRECTS = 3
 LARGEST_BODY = 256 * 2**20
-_READ_BYTES = 2**16
+_CREDENTIALS = ("authorization", "cookie", "set-cookie")
 # One for each request in flight, and one for the stream that the server pushes on.
 _MOST_CONNECTIONS = 256
 
@@ -32,13 +33,22 @@ def origin(url: str) -> tuple[str, str, int]:
     return parts.scheme, (parts.hostname or "").lower(), parts.port or (443 if parts.scheme == "https" else 80)
 
 
+def head(first: str, headers: Iterable[tuple[str, str]]) -> str:
+    """The head of a request or an answer, for the transcript; credentials are not even kept there."""
+    shown = ((name, REDACTED if name.lower() in _CREDENTIALS else value) for name, value in headers)
+    return "\n".join([first, *(f"{name}: {value}" for name, value in shown)])
+
+
 class Response:
     """A reply whose body has not been read yet."""
 
     def __init__(self, url: str, reply: httpcore2.Response) -> None:
         self.url = url
         self.status: int = reply.status
-        self.headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in reply.headers]
+        # Surrogates keep what is not UTF-8, so that it can be sent back as it came.
+        self.headers = [
+            (name.decode("ascii", "replace"), value.decode("utf-8", "surrogateescape")) for name, value in reply.headers
+        ]
         self._reply = reply
 
     def header(self, name: str) -> str | None:
@@ -124,9 +134,12 @@ class HttpClient:
         location = response.header("location")
         if response.status not in (301, 302, 303, 307, 308) or location is None:
             return None
-        target = urljoin(response.url, location)
-        if response.status in (307, 308) and origin(target) == origin(response.url):
-            return target
+        try:
+            target = urljoin(response.url, location)
+            if response.status in (307, 308) and origin(target) == origin(response.url):
+                return target
+        except ValueError:
+            target = f"{location!r}, which is not a URL"
         raise TransportError(
             f"{response.url}: the server redirects to {target} (status {response.status}), which is not followed",
             hint="give that URL, if you trust it",
@@ -138,7 +151,7 @@ class HttpClient:
         request = httpcore2.Request(
             method,
             url,
-            headers=[*_basic_headers(url, body), *headers],
+            headers=[_written(name, value) for name, value in (*_basic_headers(url, body), *headers)],
             content=body or b"",
             extensions={"timeout": {"connect": CONNECT_SECONDS}},
         )
@@ -182,6 +195,12 @@ class HttpClient:
 def _basic_headers(url: str, body: bytes | None) -> list[tuple[str, str]]:
     length = [("Content-Length", str(len(body)))] if body is not None else []
     return [("Host", urlsplit(url).netloc.rpartition("@")[2]), ("Accept-Encoding", "identity"), *length]
+
+
+def _written(name: str, value: str) -> tuple[bytes, bytes]:
+    if not name.isascii():
+        raise UsageError(f"{name!r} cannot be the name of a header")
+    return name.encode(), value.encode("utf-8", "surrogateescape")
 
 
 def _unpacker(encoding: str | None, url: str) -> Callable[[bytes], bytes]:

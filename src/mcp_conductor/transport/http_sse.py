@@ -12,9 +12,8 @@ from mcp_conductor.protocol.event_stream import EventStream
 from mcp_conductor.protocol.message import Message, decode
 from mcp_conductor.protocol.server_spec import HttpSpec
 from mcp_conductor.transport import Authorization, Authorize, Listener, finish
-from mcp_conductor.transport.http_client import LARGEST_BODY, HttpClient, Response, origin
+from mcp_conductor.transport.http_client import LARGEST_BODY, HttpClient, Response, head, origin
 
-ENDPOINT_SECONDS = 30.0
 GOODBYE_SECONDS = 2.0
 
 
@@ -41,6 +40,7 @@ class HttpSse:
         self, spec: HttpSpec, listener: Listener, http: HttpClient, authorization: Authorization | None
     ) -> None:
         self._url = spec.url
+        self._endpoint_timeout = spec.endpoint_timeout
         self._fixed_headers = list(spec.headers.items())
         self._listener = listener
         self._http = http
@@ -56,16 +56,18 @@ class HttpSse:
     async def begin(self) -> None:
         """Open the stream, and wait for its first event."""
         self._stream = asyncio.create_task(self._listen())
+        self._stream.add_done_callback(self._confess)
         try:
-            async with asyncio.timeout(ENDPOINT_SECONDS):
+            async with asyncio.timeout(self._endpoint_timeout):
                 await asyncio.shield(self._endpoint)
         except TimeoutError:
-            raise TransportError(f"{self._url}: no endpoint event within {ENDPOINT_SECONDS:g} s") from None
+            raise TransportError(f"{self._url}: no endpoint event within {self._endpoint_timeout:g} s") from None
 
     def send(self, message: Message) -> None:
         task = self._last = asyncio.create_task(self._deliver(message, self._last))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._confess)
 
     def abandon(self, request_id: Id) -> None:
         """All replies share one stream; there is nothing to close."""
@@ -103,12 +105,15 @@ class HttpSse:
         body = message.text.encode(errors="surrogateescape")
         while True:
             headers = [("Content-Type", "application/json"), *await self._headers()]
+            self._listener.trace(head(f"POST {self._endpoint.result()}", headers))
             response, said = await self._http.fetch("POST", self._endpoint.result(), headers, body)
+            self._listener.trace(head(f"HTTP {response.status}", response.headers))
             if 200 <= response.status < 300:
                 return
             if not await self._authorized(response):
                 what = message.method if message.kind in ("request", "notification") else "our answer"
-                raise HttpStatusError(what, response.status, response.headers, said.decode(errors="replace")[:200])
+                text = self._listener.redact(said.decode(errors="replace"))
+                raise HttpStatusError(what, response.status, response.headers, text)
 
     async def _authorized(self, response: Response) -> bool:
         """Whether a refusal was for want of a token, and there is one now."""
@@ -122,7 +127,9 @@ class HttpSse:
         try:
             while True:
                 headers = [("Accept", "text/event-stream"), *await self._headers()]
+                self._listener.trace(head(f"GET {self._url}", headers))
                 async with self._http.open("GET", self._url, headers) as response:
+                    self._listener.trace(head(f"HTTP {response.status}", response.headers))
                     if await self._authorized(response):
                         continue
                     await self._hear(response)
@@ -133,8 +140,8 @@ class HttpSse:
 
     async def _hear(self, response: Response) -> None:
         if response.status != 200:
-            body = (await response.read()).decode(errors="replace")
-            raise HttpStatusError("GET", response.status, response.headers, " ".join(body.split())[:200])
+            body = self._listener.redact((await response.read()).decode(errors="replace"))
+            raise HttpStatusError("GET", response.status, response.headers, body)
         if response.media_type != "text/event-stream":
             raise TransportError(
                 f"{self._url} answers with {response.media_type or 'no content type'}, not with events"
@@ -151,11 +158,20 @@ class HttpSse:
 
     def _take_endpoint(self, data: str) -> None:
         """The place to post to; on another origin it would carry our credentials astray."""
-        endpoint = urljoin(self._url, data.strip())
-        if origin(endpoint) != origin(self._url):
+        try:
+            endpoint = urljoin(self._url, data.strip())
+            elsewhere = origin(endpoint) != origin(self._url)
+        except ValueError:
+            raise TransportError(f"the server wants messages posted to {data!r}, which is not a URL") from None
+        if elsewhere:
             raise TransportError(f"the server wants messages posted to another origin, {endpoint}, which is refused")
         if not self._endpoint.done():
             self._endpoint.set_result(endpoint)
+
+    def _confess(self, task: "asyncio.Task[None]") -> None:
+        """A bug of ours must not leave anybody waiting."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._ended(TransportError(f"internal error: {error!r}"))
 
     def _ended(self, error: ConductorError) -> None:
         if not self._endpoint.done():

@@ -8,23 +8,22 @@ request.
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 from mcp_conductor.errors import ConductorError, HttpStatusError, TransportError
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, Dialect
 from mcp_conductor.protocol.event_stream import EventStream
 from mcp_conductor.protocol.http_headers import Annotations, annotations_of, routing_headers
-from mcp_conductor.protocol.message import Message, decode
+from mcp_conductor.protocol.message import Message, decode, members
 from mcp_conductor.protocol.server_spec import HttpSpec
-from mcp_conductor.protocol.transcript import REDACTED
 from mcp_conductor.transport import Authorization, Authorize, Listener, finish
-from mcp_conductor.transport.http_client import LARGEST_BODY, HttpClient, Response
+from mcp_conductor.transport.http_client import LARGEST_BODY, HttpClient, Response, head
 
 GOODBYE_SECONDS = 2.0  # for what must still be said when we leave
 DEFAULT_RETRY_SECONDS = 1.0
 MOST_RESUMPTIONS = 5  # without anything new in between
 _EXCERPT = 200
-_CREDENTIALS = ("authorization", "cookie", "set-cookie")
 _ACCEPT = ("Accept", "application/json, text/event-stream")
 
 
@@ -72,10 +71,16 @@ class StreamableHttp:
         task = asyncio.ensure_future(self._deliver(message, self._gate))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(partial(self._confess, message))
         if message.kind == "request" and message.id is not None:
             self._by_id[message.id] = task
         else:
             self._gate = task
+
+    def _confess(self, message: Message, task: "asyncio.Task[None]") -> None:
+        """A bug of ours must not leave anybody waiting."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(message, TransportError(f"internal error: {error!r}"))
 
     def abandon(self, request_id: Id) -> None:
         """Close the stream of this request."""
@@ -122,9 +127,9 @@ class StreamableHttp:
         body = message.text.encode(errors="surrogateescape")
         while True:
             headers = [_ACCEPT, ("Content-Type", "application/json"), *await self._headers(message)]
-            self._listener.trace(_head(f"POST {self._url}", headers))
+            self._listener.trace(head(f"POST {self._url}", headers))
             async with self._http.open("POST", self._url, headers, body) as response:
-                self._listener.trace(_head(f"HTTP {response.status}", response.headers))
+                self._listener.trace(head(f"HTTP {response.status}", response.headers))
                 if response.status in (401, 403) and self._authorization is not None:
                     await response.read()
                     retry = await self._authorization.challenged(response.status, response.header("www-authenticate"))
@@ -165,11 +170,14 @@ class StreamableHttp:
         elif response.media_type == "text/event-stream":
             await self._follow(response, message)
         elif response.media_type == "application/json":
-            self._hear(await response.read(), request_id, message)
+            body = await response.read()
+            if not self._hear(body, request_id, message) and request_id is not None:
+                raise TransportError(
+                    f"{message.method} was answered with what is not its answer: {self._excerpt(body)!r}"
+                )
         elif request_id is not None:
-            body = (await response.read(_EXCERPT * 1000)).decode(errors="replace")
             kind = response.media_type or "no content type"
-            raise TransportError(f"{message.method} was answered with {kind}: {' '.join(body.split())[:_EXCERPT]!r}")
+            raise TransportError(f"{message.method} was answered with {kind}: {self._excerpt(await response.read())!r}")
         else:
             self._said(message)
 
@@ -177,12 +185,18 @@ class StreamableHttp:
         """A status of 400 and more; a body that is a JSON-RPC error is that error."""
         body = await response.read()
         refusal = decode(body)
-        if refusal.kind == "error" and message.kind == "request":
-            self._listener.heard(refusal, message.id if refusal.id is None else None)
+        in_session = self._session is not None and message.kind == "request" and message.method != "initialize"
+        # 404 in a session means that the session is over, whatever else the body says.
+        if refusal.kind == "error" and message.kind == "request" and not (in_session and response.status == 404):
+            self._listener.heard(refusal, message.id)
             return
         what = message.method if message.kind in ("request", "notification") else "our answer"
-        text = " ".join(body.decode(errors="replace").split())[:_EXCERPT]
-        raise HttpStatusError(what, response.status, response.headers, text, session=self._session is not None)
+        refused = HttpStatusError(what, response.status, response.headers, self._excerpt(body), session=in_session)
+        refused.error = refusal.error if refusal.kind == "error" else None
+        raise refused
+
+    def _excerpt(self, body: bytes) -> str:
+        return " ".join(self._listener.redact(body.decode(errors="replace")).split())[:_EXCERPT]
 
     def _said(self, message: Message) -> None:
         """The server has taken a message that has no answer."""
@@ -201,9 +215,9 @@ class StreamableHttp:
             return False
         heard = decode(data)
         self._learn(heard, message)
-        answers = heard.kind in ("result", "error", "invalid", "batch") and heard.id == request_id
         self._listener.heard(heard)
-        return answers and request_id is not None
+        replies = members(heard) if heard.kind == "batch" else [heard]
+        return any(reply.kind in ("result", "error", "invalid") and reply.id == request_id for reply in replies)
 
     def _learn(self, heard: Message, message: Message) -> None:
         """Remember which arguments the server's tools want in headers."""
@@ -212,7 +226,10 @@ class StreamableHttp:
         tools = heard.result.get("tools") if isinstance(heard.result, dict) else None
         for tool in tools if isinstance(tools, list) else ():
             if isinstance(tool, dict):
-                self._tools[str(tool.get("name"))] = annotations_of(tool.get("inputSchema")) or {}
+                annotations = annotations_of(tool.get("inputSchema"))
+                if annotations is None and not self._dialect.handshake:
+                    self._listener.note(f"the tool {tool.get('name')!r} has an x-mcp-header that is not allowed")
+                self._tools[str(tool.get("name"))] = annotations or {}
 
     async def _follow(self, response: Response, message: Message) -> None:
         """Hear a stream of events until it brings the answer; take it up again where it broke off, if it can be."""
@@ -263,9 +280,9 @@ class StreamableHttp:
     async def _get(self, last_id: str | None) -> AsyncIterator[Response]:
         resume = [] if last_id is None else [("Last-Event-ID", last_id)]
         headers = [("Accept", "text/event-stream"), *resume, *await self._headers()]
-        self._listener.trace(_head(f"GET {self._url}", headers))
+        self._listener.trace(head(f"GET {self._url}", headers))
         async with self._http.open("GET", self._url, headers) as response:
-            self._listener.trace(_head(f"HTTP {response.status}", response.headers))
+            self._listener.trace(head(f"HTTP {response.status}", response.headers))
             yield response
 
     async def _listen(self) -> None:
@@ -299,9 +316,3 @@ class _Resumable:
 def _insist_on_stream(response: Response, message: Message) -> None:
     if response.status != 200 or response.media_type != "text/event-stream":
         raise TransportError(f"the stream of {message.method} cannot be resumed: status {response.status}")
-
-
-def _head(first: str, headers: list[tuple[str, str]]) -> str:
-    """The head of a request or an answer, for the transcript; credentials are not even kept there."""
-    shown = ((name, REDACTED if name.lower() in _CREDENTIALS else value) for name, value in headers)
-    return "\n".join([first, *(f"{name}: {value}" for name, value in shown)])
