@@ -109,15 +109,18 @@ class Session:
         """The result of METHOD; questions that come back in place of a result are answered. Raises MethodError."""
         asked = params
         for round_number in range(MOST_ROUNDS):
-            result = self._result_of(await self._exchange_anew(method, asked, timeout))
+            try:
+                exchange = await self._exchange(self._build(method, asked), timeout)
+            except HttpStatusError as error:
+                exchange = await self._anew(error, method, asked, timeout)
+            result = self._result_of(exchange)
             if self.dialect.handshake or not isinstance(result, dict) or is_final(method, result, self.dialect):
                 return result
             if not result.get("inputRequests"):
                 await asyncio.sleep(_ROUND_PAUSES[min(round_number, len(_ROUND_PAUSES) - 1)])
             asked = next_round(params or {}, result, self.input_responses(result.get("inputRequests")))
-        raise ProtocolError(
-            f"{method} wanted more input after {MOST_ROUNDS} rounds", hint="does the server take the answers?"
-        )
+        hint = "does the server take the answers?"
+        raise ProtocolError(f"{method} wanted more input after {MOST_ROUNDS} rounds", hint=hint)
 
     async def exchange(self, raw: Json, *, timeout: float | None = None) -> Exchange:
         """Send exactly this request and wait for its reply; an error reply is a reply."""
@@ -153,7 +156,7 @@ class Session:
         ended = self._ask(message, math.inf)
         acknowledged: asyncio.Future[Message] = self._loop.create_future()
         self._acknowledgements[message.id or 0] = acknowledged
-        both: set[asyncio.Future[Any]] = {acknowledged, ended}
+        both: list[asyncio.Future[Any]] = [acknowledged, ended]
         await asyncio.wait(both, timeout=self.timeout, return_when=asyncio.FIRST_COMPLETED)
         if acknowledged.done():
             ended.add_done_callback(self._subscription_ended)
@@ -306,19 +309,16 @@ class Session:
             raw["params"] = params
         return Message(compact(raw), raw, "request", identity)
 
-    async def _exchange_anew(self, method: str, params: Json | None, timeout: float | None) -> Exchange:
-        """Exchange; if the server has ended the session, which it says before it does anything, begin another one."""
+    async def _anew(self, over: HttpStatusError, method: str, params: Json | None, timeout: float | None) -> Exchange:
+        """Exchange once more in a new session, if the old one is OVER: then nothing was done in it."""
+        if over.status != 404 or not over.session or self.reopen is None:
+            raise over
+        self.note("the server has ended the session; a new one is begun")
+        await self.reopen()
         try:
             return await self._exchange(self._build(method, params), timeout)
-        except HttpStatusError as error:
-            if error.status != 404 or not error.session or self.reopen is None:
-                raise
-            self.note("the server has ended the session; a new one is begun")
-            await self.reopen()
-            try:
-                return await self._exchange(self._build(method, params), timeout)
-            except HttpStatusError as again:
-                raise (MethodError(method, again.error) if again.error else again) from None
+        except HttpStatusError as again:
+            raise (MethodError(method, again.error) if again.error else again) from None
 
     async def _exchange(self, message: Message, timeout: float | None) -> Exchange:
         reply = self._ask(message, self.timeout if timeout is None else timeout)
