@@ -92,6 +92,13 @@ def test_the_sdk_server_says_the_same_on_each_transport(cli, sdk, command, era):
 
 
 @pytest.mark.parametrize("transport", ["http", "json"])
+def test_what_is_no_message_can_be_sent_over_http_too(cli, sdk, transport):
+    run = cli(*sdk[transport], "--raw", "{not json")
+    assert run.code == 2, run.err
+    assert json.loads(run.out)["error"]["code"] == -32700
+
+
+@pytest.mark.parametrize("transport", ["http", "json"])
 def test_the_best_era_is_found_over_http(cli, sdk, transport):
     run = cli(*sdk[transport], "--protocol", "auto", "--method", "server/info")
     assert json.loads(run.out)["protocolVersion"] == "2026-07-28"

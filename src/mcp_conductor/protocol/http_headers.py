@@ -30,9 +30,10 @@ def encoded(value: Any) -> str:
     return f"=?base64?{base64.b64encode(text.encode(errors='surrogatepass')).decode()}?="
 
 
-def routing_headers(raw: Json, annotations: Annotations) -> list[tuple[str, str]]:
+def routing_headers(raw: Any, annotations: Annotations) -> list[tuple[str, str]]:
     """The headers for a message of the modern era; ANNOTATIONS are those of the tool that it calls."""
-    method, params = raw.get("method"), raw.get("params")
+    message: Json = raw if isinstance(raw, dict) else {}
+    method, params = message.get("method"), message.get("params")
     if not isinstance(method, str) or not isinstance(params, dict):
         return []
     meta = params.get("_meta")

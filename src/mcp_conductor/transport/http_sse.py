@@ -11,8 +11,9 @@ from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.event_stream import EventStream
 from mcp_conductor.protocol.message import Message, decode
 from mcp_conductor.protocol.server_spec import HttpSpec
-from mcp_conductor.transport import Authorization, Authorize, Listener, finish
-from mcp_conductor.transport.http_client import LARGEST_BODY, HttpClient, Response, head, origin
+from mcp_conductor.transport import Authorize, Listener, finish
+from mcp_conductor.transport.http_client import LARGEST_BODY, Response, origin
+from mcp_conductor.transport.http_door import HttpDoor
 
 GOODBYE_SECONDS = 2.0
 
@@ -22,8 +23,7 @@ async def open_http_sse(
     spec: HttpSpec, listener: Listener, authorize: Authorize | None = None
 ) -> AsyncIterator["HttpSse"]:
     """Open the stream and learn where to post; on leaving, close the stream."""
-    http = HttpClient(cafile=spec.cafile, verify=not spec.insecure)
-    transport = HttpSse(spec, listener, http, authorize(http) if authorize else None)
+    transport = HttpSse(HttpDoor(spec, listener, authorize), listener, spec.endpoint_timeout)
     try:
         await transport.begin()
         yield transport
@@ -36,22 +36,17 @@ class HttpSse:
 
     cancels_by_closing = False
 
-    def __init__(
-        self, spec: HttpSpec, listener: Listener, http: HttpClient, authorization: Authorization | None
-    ) -> None:
-        self._url = spec.url
-        self._endpoint_timeout = spec.endpoint_timeout
-        self._fixed_headers = list(spec.headers.items())
+    def __init__(self, door: HttpDoor, listener: Listener, endpoint_timeout: float) -> None:
+        self._door = door
         self._listener = listener
-        self._http = http
-        self._authorization = authorization
+        self._endpoint_timeout = endpoint_timeout
         self._endpoint: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._stream: asyncio.Task[None] | None = None
         self._last: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     def speak(self, dialect: Dialect) -> None:
-        """Nothing in the headers of this transport depends on the revision."""
+        self._door.speak(dialect)
 
     async def begin(self) -> None:
         """Open the stream, and wait for its first event."""
@@ -61,7 +56,7 @@ class HttpSse:
             async with asyncio.timeout(self._endpoint_timeout):
                 await asyncio.shield(self._endpoint)
         except TimeoutError:
-            raise TransportError(f"{self._url}: no endpoint event within {self._endpoint_timeout:g} s") from None
+            raise TransportError(f"{self._door.url}: no endpoint event within {self._endpoint_timeout:g} s") from None
 
     def send(self, message: Message) -> None:
         task = self._last = asyncio.create_task(self._deliver(message, self._last))
@@ -84,10 +79,7 @@ class HttpSse:
         await asyncio.gather(*open_tasks, return_exceptions=True)
         if self._endpoint.done() and not self._endpoint.cancelled():
             self._endpoint.exception()
-        await self._http.aclose()
-
-    async def _headers(self) -> list[tuple[str, str]]:
-        return self._fixed_headers + (await self._authorization.headers() if self._authorization else [])
+        await self._door.aclose()
 
     async def _deliver(self, message: Message, before: "asyncio.Task[None] | None") -> None:
         """POST, one message after the other: on this transport too, order means something."""
@@ -104,33 +96,24 @@ class HttpSse:
     async def _post(self, message: Message) -> None:
         body = message.text.encode(errors="surrogateescape")
         while True:
-            headers = [("Content-Type", "application/json"), *await self._headers()]
-            self._listener.trace(head(f"POST {self._endpoint.result()}", headers))
-            response, said = await self._http.fetch("POST", self._endpoint.result(), headers, body)
-            self._listener.trace(head(f"HTTP {response.status}", response.headers))
-            if 200 <= response.status < 300:
+            headers = [("Content-Type", "application/json")]
+            async with self._door.open("POST", self._endpoint.result(), headers, body) as response:
+                if await self._door.opened_by(response):
+                    continue
+                if not 200 <= response.status < 300:
+                    what = message.method if message.kind in ("request", "notification") else "our answer"
+                    raise await self._refusal(what, response)
                 return
-            if not await self._authorized(response):
-                what = message.method if message.kind in ("request", "notification") else "our answer"
-                text = self._listener.redact(said.decode(errors="replace"))
-                raise HttpStatusError(what, response.status, response.headers, text)
 
-    async def _authorized(self, response: Response) -> bool:
-        """Whether a refusal was for want of a token, and there is one now."""
-        if self._authorization is None or response.status not in (401, 403):
-            return False
-        retry = await self._authorization.challenged(response.status, response.header("www-authenticate"))
-        self._listener.hide(self._authorization.secrets)
-        return retry
+    async def _refusal(self, what: str, response: Response) -> HttpStatusError:
+        said = self._listener.redact((await response.read()).decode(errors="replace"))
+        return HttpStatusError(what, response.status, response.headers, said)
 
     async def _listen(self) -> None:
         try:
             while True:
-                headers = [("Accept", "text/event-stream"), *await self._headers()]
-                self._listener.trace(head(f"GET {self._url}", headers))
-                async with self._http.open("GET", self._url, headers) as response:
-                    self._listener.trace(head(f"HTTP {response.status}", response.headers))
-                    if await self._authorized(response):
+                async with self._door.open("GET", self._door.url, [("Accept", "text/event-stream")]) as response:
+                    if await self._door.opened_by(response):
                         continue
                     await self._hear(response)
                 break
@@ -140,11 +123,10 @@ class HttpSse:
 
     async def _hear(self, response: Response) -> None:
         if response.status != 200:
-            body = self._listener.redact((await response.read()).decode(errors="replace"))
-            raise HttpStatusError("GET", response.status, response.headers, body)
+            raise await self._refusal("GET", response)
         if response.media_type != "text/event-stream":
             raise TransportError(
-                f"{self._url} answers with {response.media_type or 'no content type'}, not with events"
+                f"{self._door.url} answers with {response.media_type or 'no content type'}, not with events"
             )
         decoder = EventStream()
         async for chunk in response.chunks():
@@ -154,13 +136,13 @@ class HttpSse:
                 elif event.kind == "message" and event.data:
                     self._listener.heard(decode(event.data.encode(errors="surrogateescape")))
             if decoder.waiting() > LARGEST_BODY:
-                raise TransportError(f"{self._url}: an event is longer than {LARGEST_BODY >> 20} MiB")
+                raise TransportError(f"{self._door.url}: an event is longer than {LARGEST_BODY >> 20} MiB")
 
     def _take_endpoint(self, data: str) -> None:
         """The place to post to; on another origin it would carry our credentials astray."""
         try:
-            endpoint = urljoin(self._url, data.strip())
-            elsewhere = origin(endpoint) != origin(self._url)
+            endpoint = urljoin(self._door.url, data.strip())
+            elsewhere = origin(endpoint) != origin(self._door.url)
         except ValueError:
             raise TransportError(f"the server wants messages posted to {data!r}, which is not a URL") from None
         if elsewhere:

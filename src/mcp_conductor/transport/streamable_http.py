@@ -17,8 +17,9 @@ from mcp_conductor.protocol.event_stream import EventStream
 from mcp_conductor.protocol.http_headers import Annotations, annotations_of, routing_headers
 from mcp_conductor.protocol.message import Message, decode, members
 from mcp_conductor.protocol.server_spec import HttpSpec
-from mcp_conductor.transport import Authorization, Authorize, Listener, finish
-from mcp_conductor.transport.http_client import LARGEST_BODY, HttpClient, Response, head
+from mcp_conductor.transport import Authorize, Listener, finish
+from mcp_conductor.transport.http_client import LARGEST_BODY, Response
+from mcp_conductor.transport.http_door import HttpDoor
 
 GOODBYE_SECONDS = 2.0  # for what must still be said when we leave
 DEFAULT_RETRY_SECONDS = 1.0
@@ -32,8 +33,7 @@ async def open_streamable_http(
     spec: HttpSpec, listener: Listener, authorize: Authorize | None = None
 ) -> AsyncIterator["StreamableHttp"]:
     """Talk to the server at a URL; on leaving, end its session and close all streams."""
-    http = HttpClient(cafile=spec.cafile, verify=not spec.insecure)
-    transport = StreamableHttp(spec, listener, http, authorize(http) if authorize else None)
+    transport = StreamableHttp(HttpDoor(spec, listener, authorize), listener)
     try:
         yield transport
     finally:
@@ -45,14 +45,9 @@ class StreamableHttp:
 
     cancels_by_closing = True
 
-    def __init__(
-        self, spec: HttpSpec, listener: Listener, http: HttpClient, authorization: Authorization | None
-    ) -> None:
-        self._url = spec.url
-        self._fixed_headers = list(spec.headers.items())
+    def __init__(self, door: HttpDoor, listener: Listener) -> None:
+        self._door = door
         self._listener = listener
-        self._http = http
-        self._authorization = authorization
         self._dialect: Dialect = NEWEST_HANDSHAKE
         self._settled = False
         self._session: str | None = None
@@ -64,8 +59,7 @@ class StreamableHttp:
     def speak(self, dialect: Dialect) -> None:
         self._dialect = dialect
         self._settled = True
-        if self._authorization is not None:
-            self._authorization.version = dialect.version
+        self._door.speak(dialect)
 
     def send(self, message: Message) -> None:
         task = asyncio.ensure_future(self._deliver(message, self._gate))
@@ -101,9 +95,9 @@ class StreamableHttp:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._session is not None:
             with suppress(ConductorError, TimeoutError):
-                async with asyncio.timeout(GOODBYE_SECONDS):
-                    await self._http.fetch("DELETE", self._url, await self._headers())
-        await self._http.aclose()
+                async with asyncio.timeout(GOODBYE_SECONDS), self._door.open("DELETE", self._door.url, self._headers()):
+                    pass
+        await self._door.aclose()
 
     async def _deliver(self, message: Message, gate: "asyncio.Task[None] | None") -> None:
         if gate is not None and not gate.done():
@@ -126,30 +120,20 @@ class StreamableHttp:
     async def _post(self, message: Message) -> None:
         body = message.text.encode(errors="surrogateescape")
         while True:
-            headers = [_ACCEPT, ("Content-Type", "application/json"), *await self._headers(message)]
-            self._listener.trace(head(f"POST {self._url}", headers))
-            async with self._http.open("POST", self._url, headers, body) as response:
-                self._listener.trace(head(f"HTTP {response.status}", response.headers))
-                if response.status in (401, 403) and self._authorization is not None:
-                    await response.read()
-                    retry = await self._authorization.challenged(response.status, response.header("www-authenticate"))
-                    self._listener.hide(self._authorization.secrets)
-                    if retry:
-                        continue
-                if self._authorization is not None and response.status < 400:
-                    self._authorization.accepted()
+            headers = [_ACCEPT, ("Content-Type", "application/json"), *self._headers(message)]
+            async with self._door.open("POST", self._door.url, headers, body) as response:
+                if await self._door.opened_by(response):
+                    continue
                 if self._dialect.http_session and message.kind == "request" and message.method == "initialize":
                     self._session = response.header("mcp-session-id")
                 await self._take(message, response)
                 return
 
-    async def _headers(self, message: Message | None = None) -> list[tuple[str, str]]:
-        headers = list(self._fixed_headers)
-        if self._authorization is not None:
-            headers += await self._authorization.headers()
+    def _headers(self, message: Message | None = None) -> list[tuple[str, str]]:
         routing = [] if message is None else routing_headers(message.raw, self._annotations(message))
         if routing:
-            return headers + routing
+            return routing
+        headers: list[tuple[str, str]] = []
         if message is not None and message.kind == "request" and message.method == "initialize":
             return headers  # it begins a session, whatever was before
         if self._session is not None:
@@ -189,6 +173,9 @@ class StreamableHttp:
         # 404 in a session means that the session is over, whatever else the body says.
         if refusal.kind == "error" and message.kind == "request" and not (in_session and response.status == 404):
             self._listener.heard(refusal, message.id)
+            return
+        if refusal.kind == "error" and message.kind in ("invalid", "batch"):
+            self._listener.heard(refusal)
             return
         what = message.method if message.kind in ("request", "notification") else "our answer"
         refused = HttpStatusError(what, response.status, response.headers, self._excerpt(body), session=in_session)
@@ -279,10 +266,8 @@ class StreamableHttp:
     @asynccontextmanager
     async def _get(self, last_id: str | None) -> AsyncIterator[Response]:
         resume = [] if last_id is None else [("Last-Event-ID", last_id)]
-        headers = [("Accept", "text/event-stream"), *resume, *await self._headers()]
-        self._listener.trace(head(f"GET {self._url}", headers))
-        async with self._http.open("GET", self._url, headers) as response:
-            self._listener.trace(head(f"HTTP {response.status}", response.headers))
+        headers = [("Accept", "text/event-stream"), *resume, *self._headers()]
+        async with self._door.open("GET", self._door.url, headers) as response:
             yield response
 
     async def _listen(self) -> None:
