@@ -1,3 +1,5 @@
+"""A server whose tool asks the model something before it answers."""
+
 from raw import ask, hello, json, serve
 
 

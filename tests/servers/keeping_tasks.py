@@ -1,3 +1,5 @@
+"""A server that has tasks to be looked at."""
+
 from raw import hello, serve
 
 TASK = {

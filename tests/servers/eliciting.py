@@ -1,3 +1,5 @@
+"""A server whose tool asks the user something before it answers."""
+
 from raw import ask, hello, json, serve
 
 SCHEMA = {
