@@ -25,7 +25,7 @@ from mcp_conductor.errors import (
     UsageError,
 )
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.answers import Answers
+from mcp_conductor.protocol.answers import Answers, Incoming
 from mcp_conductor.protocol.dialect import (
     DIALECTS,
     HANDSHAKE,
@@ -44,7 +44,7 @@ from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message, render
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, StdioSpec
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.session import DEFAULT_TIMEOUT, Incoming, Session
+from mcp_conductor.session import DEFAULT_TIMEOUT, Session
 from mcp_conductor.transport import Authorize, open_transport
 
 CLIENT = {"name": "mcp-conductor", "version": __version__}

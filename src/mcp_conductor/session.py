@@ -7,7 +7,6 @@ there and never shifts a later reply. Every wait ends: by the reply, by the time
 import asyncio
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
 from itertools import count
 from time import monotonic
 from typing import Any
@@ -22,7 +21,7 @@ from mcp_conductor.errors import (
     UsageError,
 )
 from mcp_conductor.protocol import Id, Json
-from mcp_conductor.protocol.answers import Answer, Answers
+from mcp_conductor.protocol.answers import Answer, Answers, Incoming
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE, Dialect
 from mcp_conductor.protocol.input_rounds import is_final, next_round
 from mcp_conductor.protocol.ledger import Exchange, Ledger
@@ -31,19 +30,11 @@ from mcp_conductor.protocol.oddities import complaint, excerpt
 from mcp_conductor.protocol.paging import LIST_MEMBERS, Cursors, joined
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.transport import Transport
-from mcp_conductor.waiting import Waiting
+from mcp_conductor.waiting import Reply, Waiting
 
 DEFAULT_TIMEOUT = 30.0
 MOST_ROUNDS = 10  # of input_required, before we stop believing that the server will ever be content
 _ROUND_PAUSES = (0.05, 0.1, 0.25)  # between retries when the server asks for nothing but time
-
-
-@dataclass(frozen=True, slots=True)
-class Incoming:
-    """Something the server said unasked: a notification, or a request together with our answer to it."""
-
-    message: Message
-    answer: Answer | None = None
 
 
 class Session:
@@ -85,6 +76,7 @@ class Session:
         self._ledger = Ledger()
         self._waiting = Waiting()
         self._acknowledgements: dict[Id, asyncio.Future[Message]] = {}
+        self._subscriptions: list[asyncio.Task[Exchange]] = []
         self._stray: asyncio.Future[Message] | None = None
         self._end: asyncio.Future[str] = self._loop.create_future()
 
@@ -153,7 +145,8 @@ class Session:
         """Open a subscription (2026-07-28) and return its acknowledgement; it lasts as long as the session."""
         params = {"notifications": notifications, **({"_meta": meta} if meta else {})}
         message = self._build("subscriptions/listen", params)
-        ended = self._ask(message, math.inf)
+        ended = asyncio.ensure_future(self._exchange(message, math.inf))
+        self._subscriptions.append(ended)
         acknowledged: asyncio.Future[Message] = self._loop.create_future()
         self._acknowledgements[message.id or 0] = acknowledged
         both: list[asyncio.Future[Any]] = [acknowledged, ended]
@@ -164,7 +157,7 @@ class Session:
         if ended.done():
             self._result_of(ended.result())
             raise ProtocolError("the server ended the subscription without acknowledging it")
-        self._give_up(message, "no acknowledgement in time")
+        ended.cancel()
         raise RequestTimeout(message.method, self.timeout)
 
     async def pages(self, method: str, params: Json | None = None) -> AsyncIterator[Any]:
@@ -204,6 +197,8 @@ class Session:
         self._waiting.stop()
         for request in self._ledger.open_requests():
             self._give_up(request, "the client is closing")
+        for subscription in self._subscriptions:
+            subscription.cancel()
 
     # What we hear; called by the transport.
 
@@ -255,7 +250,7 @@ class Session:
                 acknowledged.set_result(message)
         self._tell(Incoming(message))
 
-    def _subscription_ended(self, ended: "asyncio.Future[Exchange]") -> None:
+    def _subscription_ended(self, ended: "asyncio.Task[Exchange]") -> None:
         if not ended.cancelled() and ended.exception() is None:
             self.note("the server has ended the subscription")
 
@@ -334,8 +329,8 @@ class Session:
             self._give_up(message, "the client is stopping")
             raise
 
-    def _ask(self, message: Message, seconds: float) -> "asyncio.Future[Exchange]":
-        """Send a request; the future is its reply."""
+    def _ask(self, message: Message, seconds: float) -> Reply:
+        """Send a request; what comes back is its reply to come."""
         if self._end.done():
             raise self._loss(self._end.result())
         if message.id is None:

@@ -2,7 +2,8 @@
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextvars import Context
 
 from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol import Id
@@ -10,19 +11,83 @@ from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message
 
 
-class _Waiter:
-    __slots__ = ("deadline", "future", "method", "seconds")
+class Reply:
+    """A reply to come, to be awaited by one task.
 
-    def __init__(self, method: str, future: "asyncio.Future[Exchange]", seconds: float, deadline: float) -> None:
+    The task goes on in the very moment the reply is there, within the callback that brought it. A Future would wake it
+    one turn of the event loop later, which takes as long as everything else that we do for a call. asyncio takes any
+    object for a future that has `_asyncio_future_blocking`.
+    """
+
+    _asyncio_future_blocking = False
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._wake: Callable[[Reply], object] | None = None
+        self._context: Context | None = None
+        self._exchange: Exchange | None = None
+        self._error: BaseException | None = None
+
+    def __await__(self) -> "Generator[Reply, None, Exchange]":
+        if not self.done():
+            self._asyncio_future_blocking = True
+            yield self
+        return self.result()
+
+    def done(self) -> bool:
+        return self._exchange is not None or self._error is not None
+
+    def result(self) -> Exchange:
+        if self._error is not None:
+            raise self._error
+        assert self._exchange is not None
+        return self._exchange
+
+    def settle(self, exchange: Exchange) -> None:
+        if not self.done():
+            self._exchange = exchange
+            self._go_on()
+
+    def fail(self, error: BaseException) -> None:
+        if not self.done():
+            self._error = error
+            self._go_on()
+
+    def _go_on(self) -> None:
+        wake, self._wake = self._wake, None
+        if wake is None or self._context is None:
+            return
+        if asyncio.current_task(self._loop) is None:
+            self._context.run(wake, self)
+        else:  # another task brought the reply; two cannot run at once
+            self._loop.call_soon(wake, self, context=self._context)
+
+    # What asyncio's tasks ask of a future.
+
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        return self._loop
+
+    def add_done_callback(self, wake: "Callable[[Reply], object]", *, context: Context) -> None:
+        self._wake, self._context = wake, context
+
+    def cancel(self, msg: object = None) -> bool:
+        if self.done():
+            return False
+        self._error = asyncio.CancelledError() if msg is None else asyncio.CancelledError(msg)
+        wake, self._wake = self._wake, None
+        if wake is not None:
+            self._loop.call_soon(wake, self, context=self._context)
+        return True
+
+
+class _Waiter:
+    __slots__ = ("deadline", "method", "reply", "seconds")
+
+    def __init__(self, method: str, reply: Reply, seconds: float, deadline: float) -> None:
         self.method = method
-        self.future = future
+        self.reply = reply
         self.seconds = seconds
         self.deadline = deadline
-
-    def fail(self, error: Exception) -> None:
-        if not self.future.done():
-            self.future.set_exception(error)
-            self.future.exception()  # so that asyncio does not complain when nobody asks
 
 
 class Waiting:
@@ -33,17 +98,18 @@ class Waiting:
         self._waiters: dict[Id, _Waiter] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def add(self, identity: Id, method: str, seconds: float) -> "asyncio.Future[Exchange]":
-        """The future reply; it fails with RequestTimeout after SECONDS without reply or progress."""
+    def add(self, identity: Id, method: str, seconds: float) -> Reply:
+        """The reply to come; it fails with RequestTimeout after SECONDS without reply or progress."""
         deadline = self._loop.time() + seconds
-        waiter = self._waiters[identity] = _Waiter(method, self._loop.create_future(), seconds, deadline)
+        reply = Reply(self._loop)
+        self._waiters[identity] = _Waiter(method, reply, seconds, deadline)
         self._watch(deadline)
-        return waiter.future
+        return reply
 
     def settle(self, exchange: Exchange) -> None:
         waiter = self._waiters.pop(exchange.request.id, None) if exchange.request.id is not None else None
-        if waiter is not None and not waiter.future.done():
-            waiter.future.set_result(exchange)
+        if waiter is not None:
+            waiter.reply.settle(exchange)
 
     def extend(self, request: Message) -> None:
         """REQUEST makes progress: its time begins anew."""
@@ -57,13 +123,13 @@ class Waiting:
     def fail(self, identity: Id, error: Exception) -> None:
         waiter = self._waiters.pop(identity, None)
         if waiter is not None:
-            waiter.fail(error)
+            waiter.reply.fail(error)
 
     def fail_all(self, error: Callable[[str], Exception]) -> None:
         """Nobody will be answered; ERROR makes the reason, given the method."""
-        for waiter in self._waiters.values():
-            waiter.fail(error(waiter.method))
-        self._waiters.clear()
+        waiters, self._waiters = self._waiters, {}
+        for waiter in waiters.values():
+            waiter.reply.fail(error(waiter.method))
 
     def stop(self) -> None:
         if self._timer is not None:
@@ -78,8 +144,8 @@ class Waiting:
     def _expire(self) -> None:
         self._timer = None
         now = self._loop.time()
-        for waiter in self._waiters.values():
+        for waiter in list(self._waiters.values()):
             if waiter.deadline <= now:
-                waiter.fail(RequestTimeout(waiter.method, waiter.seconds))
+                waiter.reply.fail(RequestTimeout(waiter.method, waiter.seconds))
             else:
                 self._watch(waiter.deadline)

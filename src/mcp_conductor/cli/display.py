@@ -9,10 +9,10 @@ from typing import TextIO
 from mcp_conductor.cli.plan import Plan
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol.answers import Incoming
 from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.server_spec import StdioSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript, secret_values
-from mcp_conductor.session import Incoming
 
 # A one-shot call needs the end of the conversation for its messages, not all of it; a recording is written as we go.
 FRAMES_KEPT = 10_000

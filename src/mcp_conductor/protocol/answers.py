@@ -11,7 +11,7 @@ from typing import Any
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND, Dialect
-from mcp_conductor.protocol.message import render
+from mcp_conductor.protocol.message import Message, render
 
 REJECTED = -1  # the code that the specification's example of a refused sampling request has
 
@@ -35,6 +35,14 @@ class Answer:
     def members(self) -> Json:
         """The members of a JSON-RPC reply that carry this answer."""
         return {"error": self.error} if self.error is not None else {"result": self.result}
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """Something the server said unasked: a notification, or a request together with our answer to it."""
+
+    message: Message
+    answer: Answer | None = None
 
 
 class Answers:
