@@ -23,7 +23,8 @@ def placements() -> dict[str, tuple[int, int] | None]:
         return {"any cores": None}
     cores = sorted(os.sched_getaffinity(0))
     one = {"one core": (cores[-1], cores[-1])}
-    return one if len(cores) == 1 else {"two cores": (cores[0], cores[-1]), **one}
+    both = {"any cores": None, "two cores": (cores[0], cores[-1])}
+    return one if len(cores) == 1 else {**both, **one}
 
 
 def rates(client: str, cores: tuple[int, int] | None, calls: int, waves: int) -> list[float]:

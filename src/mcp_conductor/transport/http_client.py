@@ -96,7 +96,7 @@ class HttpClient:
         self._cafile = cafile
         self._verify = verify
         self._environ = os.environ if environ is None else environ
-        self._pools: dict[str | None, httpcore2.AsyncConnectionPool] = {}
+        self._pools: dict[tuple[str, str | None], httpcore2.AsyncConnectionPool] = {}
 
     async def aclose(self) -> None:
         for pool in self._pools.values():
@@ -169,15 +169,15 @@ class HttpClient:
             raise UsageError(f"{url}: {error}") from error
 
     def _pool(self, url: str) -> httpcore2.AsyncConnectionPool:
-        proxy = _proxy_for(url, self._environ)
-        if proxy not in self._pools:
-            self._pools[proxy] = httpcore2.AsyncConnectionPool(
-                ssl_context=self._tls() if url.startswith("https:") else None,
+        scheme, proxy = origin(url)[0], _proxy_for(url, self._environ)
+        if (scheme, proxy) not in self._pools:
+            self._pools[scheme, proxy] = httpcore2.AsyncConnectionPool(
+                ssl_context=self._tls() if scheme == "https" else None,
                 proxy=httpcore2.Proxy(proxy) if proxy else None,
                 max_connections=_MOST_CONNECTIONS,
                 network_backend=_Network(),
             )
-        return self._pools[proxy]
+        return self._pools[scheme, proxy]
 
     def _tls(self) -> ssl.SSLContext:
         try:

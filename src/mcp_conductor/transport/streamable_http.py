@@ -271,15 +271,28 @@ class StreamableHttp:
             yield response
 
     async def _listen(self) -> None:
-        """Hear what the server says unasked; most servers have no such stream, and that is fine."""
+        """Hear what the server says unasked; most servers have no such stream, and that is fine.
+
+        One that had a stream, and cannot be reached again however often we try, is gone.
+        """
         stream = _Resumable()
-        with suppress(ConductorError):
-            while stream.fruitless < MOST_RESUMPTIONS:
+        was_open = False
+        while stream.fruitless < MOST_RESUMPTIONS:
+            lost = None
+            try:
                 async with self._get(stream.last_id) as response:
                     if response.status != 200 or response.media_type != "text/event-stream":
                         return
+                    was_open = True
                     await self._events(response, stream, None, None)
-                await asyncio.sleep(stream.retry)
+            except ConductorError as error:
+                lost = error
+                stream.fruitless += 1
+            if not was_open:
+                return
+            await asyncio.sleep(stream.retry)
+        if lost is not None:
+            self._listener.gone(lost.message)
 
 
 class _Resumable:
