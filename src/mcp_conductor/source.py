@@ -42,10 +42,11 @@ class Document:
     file: str
     text: str
     data: Any
+    json: bool
 
     def locate(self, path: Path) -> Location | None:
         """Where the value at PATH stands, or the innermost part of PATH that exists."""
-        offset = _place_in_json(self.text, path) if _is_json(self.file) else self._place_in_yaml(path)
+        offset = _place_in_json(self.text, path) if self.json else self._place_in_yaml(path)
         if offset is None:
             return None
         before = self.text[:offset]
@@ -69,8 +70,8 @@ class Document:
         return _compose(self.file, self.text)
 
 
-def load(path: str, shown: str | None = None) -> Document:
-    """Read the JSON or YAML file at PATH; messages call it SHOWN."""
+def load(path: str, shown: str | None = None, *, json: bool | None = None) -> Document:
+    """Read the JSON or YAML file at PATH; messages call it SHOWN. Its name tells the format, unless JSON does."""
     shown = shown or path
     try:
         with open(path, encoding="utf-8-sig") as file:
@@ -79,14 +80,14 @@ def load(path: str, shown: str | None = None) -> Document:
         raise UsageError(f"cannot read {shown}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"cannot read {shown}: it is not UTF-8 text") from error
-    return parse(text, shown)
+    return parse(text, shown, json=json)
 
 
-def parse(text: str, file: str) -> Document:
-    """Read JSON (if FILE is called so) or YAML text."""
-    if _is_json(file):
-        return Document(file, text, _parse_json(text, file))
-    return Document(file, text, _construct(_compose(file, text), file, text))
+def parse(text: str, file: str, *, json: bool | None = None) -> Document:
+    """Read JSON (if FILE is called so, or JSON is true) or YAML text."""
+    if _is_json(file) if json is None else json:
+        return Document(file, text, _parse_json(text, file), json=True)
+    return Document(file, text, _construct(_compose(file, text), file, text), json=False)
 
 
 def _is_json(file: str) -> bool:

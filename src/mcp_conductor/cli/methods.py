@@ -7,8 +7,7 @@ from typing import Any
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.protocol import Json
-
-LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+from mcp_conductor.protocol.dialect import LOG_LEVELS
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,15 @@ from mcp_conductor.protocol import Json
 
 META = "io.modelcontextprotocol/"
 TASKS_EXTENSION = META + "tasks"
+RELATED_TASK = META + "related-task"
+LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+RESOURCE_NOT_FOUND = -32002
 HEADER_MISMATCH = -32020
 MISSING_CLIENT_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
@@ -59,6 +65,14 @@ class Dialect:
     version_header: bool = False  # over HTTP: MCP-Protocol-Version on all requests after initialize
     input_rounds: frozenset[str] = frozenset()  # methods whose result may be input_required
     tasks: str | None = None  # "core": asked for by params.task; "extension": the server decides
+    resource_not_found: int = RESOURCE_NOT_FOUND
+    tool_argument_errors: bool = False  # arguments that do not fit are a tool result with isError, not a JSON-RPC error
+    progress_message: bool = True  # a progress notification may carry a text
+    priming_event: bool = False  # over HTTP: an event stream opens with an empty event, to resume from
+    elicitation_id: bool = False  # elicitation by URL has an id, and is said to be complete under it
+    completions: bool = True  # that a server completes arguments is a capability to be declared
+    null_id: bool = False  # an error that answers no readable request has the id null; otherwise it has none
+    cacheable: frozenset[str] = frozenset()  # methods whose results say how long they may be kept
 
     def stamp(self, params: Json | None, context: Json) -> Json | None:
         """PARAMS with the `_meta` that this revision wants on every request; the caller's own `_meta` keys win."""
@@ -84,6 +98,9 @@ DIALECTS = {
             handshake=True,
             methods=_HANDSHAKE_METHODS,
             asks=_ASKS,
+            progress_message=False,
+            completions=False,
+            null_id=True,
         ),
         Dialect(
             version="2025-03-26",
@@ -92,6 +109,7 @@ DIALECTS = {
             asks=_ASKS,
             batches=True,
             http_session=True,
+            null_id=True,
         ),
         Dialect(
             version="2025-06-18",
@@ -100,6 +118,7 @@ DIALECTS = {
             asks=_ASKS | {"elicitation/create"},
             elicitation={},
             http_session=True,
+            null_id=True,
             version_header=True,
         ),
         Dialect(
@@ -111,6 +130,9 @@ DIALECTS = {
             http_session=True,
             version_header=True,
             tasks="core",
+            tool_argument_errors=True,
+            priming_event=True,
+            elicitation_id=True,
         ),
         Dialect(
             version="2026-07-28",
@@ -121,6 +143,18 @@ DIALECTS = {
             empty_cursor=True,
             input_rounds=frozenset({"tools/call", "prompts/get", "resources/read"}),
             tasks="extension",
+            resource_not_found=INVALID_PARAMS,
+            tool_argument_errors=True,
+            cacheable=frozenset(
+                {
+                    "prompts/list",
+                    "resources/list",
+                    "resources/read",
+                    "resources/templates/list",
+                    "server/discover",
+                    "tools/list",
+                }
+            ),
         ),
     )
 }

@@ -6,14 +6,25 @@
 
 import base64
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META
+from mcp_conductor.protocol.message import Digits
 
-_NAME_MEMBERS = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-_TASK_METHODS = "tasks/"
+_NAME_MEMBERS = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
 _PLAIN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
+_SENTINEL = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
+# Decimal refuses exponents that are larger still, and nobody counts that far.
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?")
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _HEADER_TYPES = ("string", "integer", "boolean")
 
@@ -24,10 +35,27 @@ Annotations = dict[tuple[str, ...], str]  # which member of the arguments goes i
 
 def encoded(value: Any) -> str:
     """A value as it stands in a header: plain if it can, else as base64 behind a sentinel."""
-    text = ("true" if value else "false") if isinstance(value, bool) else str(value)
+    text = _text(value)
     if _PLAIN.fullmatch(text) and not (text.startswith("=?base64?") and text.endswith("?=")):
         return text
     return f"=?base64?{base64.b64encode(text.encode(errors='surrogatepass')).decode()}?="
+
+
+def _text(value: Any) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def decoded(value: str) -> str | None:
+    """What a header says: its value, or the text behind the sentinel; None when that is not base64 of UTF-8."""
+    behind = _SENTINEL.fullmatch(value)
+    if not behind:
+        return value
+    try:
+        octets = base64.b64decode(behind[1], validate=True)
+        # Python ignores the spare bits of the last character; two spellings of one name would pass a proxy as two.
+        return octets.decode() if base64.b64encode(octets).decode() == behind[1] else None
+    except ValueError:  # binascii.Error and UnicodeDecodeError are ValueErrors
+        return None
 
 
 def routing_headers(raw: Any, annotations: Annotations) -> list[tuple[str, str]]:
@@ -41,9 +69,8 @@ def routing_headers(raw: Any, annotations: Annotations) -> list[tuple[str, str]]
     if not isinstance(version, str):
         return []
     headers = [("MCP-Protocol-Version", version), ("Mcp-Method", method)]
-    member = "taskId" if method.startswith(_TASK_METHODS) else _NAME_MEMBERS.get(method)
-    name = params.get(member) if member else None
-    if isinstance(name, str):
+    name = _name(method, params)
+    if name is not None:
         headers.append(("Mcp-Name", encoded(name)))
     return headers + [
         (f"Mcp-Param-{header}", encoded(value))
@@ -52,10 +79,74 @@ def routing_headers(raw: Any, annotations: Annotations) -> list[tuple[str, str]]
     ]
 
 
+def _name(method: Any, params: Json) -> str | None:
+    """What a request names, if its method is one that names something."""
+    if not isinstance(method, str):
+        return None
+    member = _NAME_MEMBERS.get(method)
+    name = params.get(member) if member else None
+    return name if isinstance(name, str) else None
+
+
 def _member(value: Any, path: tuple[str, ...]) -> Any:
     for step in path:
         value = value.get(step) if isinstance(value, dict) else None
     return value
+
+
+def mismatch(raw: Json, headers: Mapping[str, list[str]], annotations: Annotations) -> str | None:
+    """What the headers of a POST of the modern era say differently from its body RAW; None if they agree.
+
+    HEADERS has all values of each header by its name in lower case; ANNOTATIONS are those of the tool that RAW calls.
+    """
+    params = raw.get("params")
+    params = params if isinstance(params, dict) else {}
+    said = {
+        "MCP-Protocol-Version": _member(params, ("_meta", f"{META}protocolVersion")),
+        "Mcp-Method": raw.get("method"),
+    }
+    for header, value in said.items():
+        if problem := _difference(header, headers, value, verbatim=True):
+            return problem
+    name = _name(raw.get("method"), params)
+    if name is not None and (problem := _difference("Mcp-Name", headers, name)):
+        return problem
+    for path, suffix in annotations.items():
+        header, argument = f"Mcp-Param-{suffix}", _member(params.get("arguments"), path)
+        if argument is None and not headers.get(header.lower()):
+            continue
+        if problem := _difference(header, headers, argument):
+            return problem
+    return None
+
+
+def _difference(header: str, headers: Mapping[str, list[str]], value: Any, *, verbatim: bool = False) -> str | None:
+    """How HEADER fails to say VALUE, which it may say encoded unless it must be VERBATIM."""
+    given = [each.strip(" \t") for each in headers.get(header.lower(), [])]
+    if not given:
+        return f"the header {header} is missing"
+    if value is None:
+        return f"the header {header} says {given[0]!r}, but the body says nothing"
+    if len(given) > 1:
+        return f"the header {header} is there {len(given)} times"
+    text = given[0] if verbatim else decoded(given[0])
+    if text is None:
+        return f"the header {header} is no base64 of UTF-8 behind its sentinel: {given[0]!r}"
+    if text == _text(value) or _equal_numbers(text, value):
+        return None
+    return f"the header {header} says {text!r}, but the body says {_text(value)!r}"
+
+
+def _equal_numbers(text: str, value: Any) -> bool:
+    """Whether TEXT is another way to write the number VALUE, such as 42.0 for 42."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    known = value.text if isinstance(value, Digits) else str(value)
+    if not _NUMBER.fullmatch(text) or not _NUMBER.fullmatch(known):
+        return False
+    from decimal import Decimal
+
+    return Decimal(text) == Decimal(known)
 
 
 def annotations_of(schema: Any) -> Annotations | None:

@@ -1,6 +1,7 @@
 """JSON Schema, as far as MCP needs it: what a schema says of a value, whether a value fits, and the least that fits."""
 
 import math
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from mcp_conductor.protocol import Json
@@ -82,14 +83,31 @@ def property_of(name: str, schema: Any) -> Any:
 
 def complaints(value: Any, schema: Any) -> list[str]:
     """What is wrong with VALUE by SCHEMA; a schema that is none, or that refers to the network, is a complaint too."""
+    return checker(schema)(value)
+
+
+def checker(schema: Any) -> Callable[[Any], list[str]]:
+    """`complaints` by one schema about many values: SCHEMA is compiled once, as it is now."""
     import jsonschema_rs
 
     try:
         validator = jsonschema_rs.validator_for(_plain(schema), retriever=_no_remote_schemas)
-        errors = list(validator.iter_errors(_plain(value)))
     except (ValueError, RecursionError) as error:  # ValidationError and ReferencingError are ValueErrors
-        return [f"the schema itself cannot be used: {str(error).splitlines()[0]}"]
-    return [f"{_where(error.instance_path)}: {error.message}" for error in errors]
+        complaint = _unusable(error)
+        return lambda _: [complaint]
+
+    def check(value: Any) -> list[str]:
+        try:
+            errors = list(validator.iter_errors(_plain(value)))
+        except (ValueError, RecursionError) as error:
+            return [_unusable(error)]
+        return [f"{_where(error.instance_path)}: {error.message}" for error in errors]
+
+    return check
+
+
+def _unusable(error: Exception) -> str:
+    return f"the schema itself cannot be used: {str(error).splitlines()[0]}"
 
 
 def _no_remote_schemas(uri: str) -> NoReturn:

@@ -17,6 +17,7 @@ from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.protocol.server_spec import TRANSPORTS, HttpSpec, ServerSpec, StdioSpec, is_sse, url_problem
+from mcp_conductor.protocol.variables import filled
 
 # Other clients' words for Streamable HTTP.
 _TRANSPORT_OF_TYPE = {
@@ -32,7 +33,6 @@ _HTTP_KEYS = ("url", "headers")
 _KEYS = ("name", "type", "protocolVersion", *_STDIO_KEYS, *_HTTP_KEYS)
 _TABLES = ("mcpServers", "servers")
 _FLAT_STARTUP_TIMEOUT = 5.0
-_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_.]*)(?::-([^}]*))?\}")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 Path = tuple[str | int, ...]
@@ -97,7 +97,7 @@ class _Entry:
         self.name = name
         if not isinstance(entry, dict):
             self.refuse((), f"must be an object, not {kind_of(entry)}")
-        self.entry: Json = {key: self.filled(value, (key,)) for key, value in entry.items()}
+        self.entry: Json = filled(entry, around.environ, self.refuse)
 
     def refuse(self, at: Path, problem: str, hint: str | None = None) -> NoReturn:
         """A mistake in the value at AT."""
@@ -108,29 +108,6 @@ class _Entry:
         who = f"server {self.name!r}: " if self.name else ""
         where = self.around.locate(self.path + at)
         raise UsageError(f"{self.around.file}: {who}{problem}", hint=hint, where=where)
-
-    def filled(self, value: Any, at: Path) -> Any:
-        """VALUE with ${VAR} and ${VAR:-default} filled in from the environment."""
-        if isinstance(value, list):
-            return [self.filled(item, (*at, index)) for index, item in enumerate(value)]
-        if isinstance(value, dict):
-            return {key: self.filled(item, (*at, key)) for key, item in value.items()}
-        if not isinstance(value, str):
-            return value
-
-        if "${input:" in value:
-            self.refuse(
-                at, "asks an editor's user for input, which is not possible here", "use an environment variable"
-            )
-
-        def fill(found: re.Match[str]) -> str:
-            known = self.around.environ.get(found[1])
-            if known is None and found[2] is None:
-                hint = f"set it, or write ${{{found[1]}:-default}}"
-                self.refuse(at, f"needs the environment variable {found[1]}, which is not set", hint)
-            return known or found[2] or ""
-
-        return _VARIABLE.sub(fill, value)
 
     def flat(self, server: str | None) -> ServerSpec:
         """A whole file that describes one server: our own format, so every key must be known."""

@@ -5,7 +5,8 @@ import base64
 import pytest
 
 from mcp_conductor.protocol.dialect import META
-from mcp_conductor.protocol.http_headers import annotations_of, encoded, routing_headers
+from mcp_conductor.protocol.http_headers import annotations_of, decoded, encoded, mismatch, routing_headers
+from mcp_conductor.protocol.message import read
 
 VERSION = "2026-07-28"
 OPENING = [("MCP-Protocol-Version", VERSION)]
@@ -255,3 +256,142 @@ def test_a_schema_of_any_depth_is_no_failure():
     for _ in range(5000):
         schema = {"allOf": [schema]}
     assert annotations_of(schema) in ({}, None)
+
+
+@pytest.mark.parametrize(
+    "value", ["", "x", " a ", "two words", "Zürich 🏔", "a\r\nb", "\0", "=?base64?YQ==?=", "=?base64?="]
+)
+def test_what_was_encoded_is_decoded(value):
+    assert decoded(encoded(value)) == value
+
+
+@pytest.mark.parametrize(
+    "value", ["=?base64?", "x=?base64?YQ==?=", "=?base64?YQ==?= ", "=?BASE64?YQ==?=", "=?utf-8?q?a?="]
+)
+def test_what_only_resembles_the_sentinel_stands_for_itself(value):
+    assert decoded(value) == value
+
+
+@pytest.mark.parametrize("inner", ["YQ", "YQ=", "YQ===", "YR==", "Y", "YQ==\n", " YQ==", "Y Q==", "YQ==YQ==", "?"])
+@pytest.mark.parametrize("before", ["", "YWFh"])
+def test_what_stands_behind_the_sentinel_must_be_canonical_base64(before, inner):
+    assert decoded(f"=?base64?{before}{inner}?=") is None
+
+
+@pytest.mark.parametrize("inner", ["-_-_", "not base64", "é", "/w==", "7aCA"])
+def test_what_stands_behind_the_sentinel_must_be_base64_of_utf_8(inner):
+    assert decoded(f"=?base64?{inner}?=") is None
+
+
+ZONED = {("region",): "Region", ("at", "zone"): "Zone"}
+
+
+def received(raw: dict, annotations: dict, changes: dict[str, list[str] | None]) -> dict[str, list[str]]:
+    """The headers that a client sends with RAW, but for the changes; None takes one away."""
+    headers = {name.lower(): [value] for name, value in routing_headers(raw, annotations)}
+    headers |= {name.lower(): values for name, values in changes.items()}
+    return {name: values for name, values in headers.items() if values is not None}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        request("server/discover"),
+        request("tools/list", name="not a name"),
+        request("tools/call", name="add", arguments={"region": "eu", "at": {"zone": 3}}),
+        request("tools/call", name="é", arguments={"region": " é", "at": {"zone": True}}),
+        request("tools/call", name="add", arguments={"region": "", "at": {"zone": False}}),
+        request("tools/call", name="add", arguments={"region": None, "at": {}}),
+        request("tools/call", name="add", arguments={"at": read('{"zone":42.00}')}),
+        request("tools/call", name="add"),
+        request("tools/call", name=7),
+        request("resources/read", uri="file:///a b"),
+        request("prompts/get", name="greet"),
+        request("tasks/get", taskId="t1"),
+    ],
+    ids=str,
+)
+def test_the_headers_that_we_send_agree_with_the_body(raw):
+    assert mismatch(raw, received(raw, ZONED, {}), ZONED) is None
+
+
+@pytest.mark.parametrize(
+    ("header", "values"),
+    [
+        ("Mcp-Method", [" tools/call\t"]),
+        ("Mcp-Name", [" add "]),
+        ("Mcp-Name", [wrapped("add")]),
+        ("Mcp-Name", [f" {wrapped('add')} "]),
+        ("Mcp-Param-Region", [wrapped("eu")]),
+        ("Mcp-Param-Zone", ["42.0"]),
+        ("Mcp-Param-Zone", ["42.000"]),
+        ("Mcp-Param-Zone", ["4.2e1"]),
+        ("Mcp-Param-Zone", ["420E-1"]),
+        ("Mcp-Param-Zone", [wrapped("42")]),
+        ("Mcp-Param-Other", ["not ours"]),
+        ("Accept", ["a", "b"]),
+    ],
+)
+def test_the_same_may_be_said_in_other_ways(header, values):
+    raw = request("tools/call", name="add", arguments={"region": "eu", "at": {"zone": 42}})
+    assert mismatch(raw, received(raw, ZONED, {header: values}), ZONED) is None
+
+
+@pytest.mark.parametrize(
+    ("header", "values", "fault"),
+    [
+        ("MCP-Protocol-Version", None, "is missing"),
+        ("MCP-Protocol-Version", [], "is missing"),
+        ("MCP-Protocol-Version", ["2025-11-25"], "says '2025-11-25', but the body says '2026-07-28'"),
+        ("MCP-Protocol-Version", [VERSION, VERSION], "is there 2 times"),
+        ("Mcp-Method", None, "is missing"),
+        ("Mcp-Method", ["Tools/Call"], "says 'Tools/Call', but the body says 'tools/call'"),
+        ("Mcp-Method", ["tools/call"] * 3, "is there 3 times"),
+        ("Mcp-Method", [wrapped("tools/call")], f"says {wrapped('tools/call')!r}, but the body says 'tools/call'"),
+        ("Mcp-Name", None, "is missing"),
+        ("Mcp-Name", [""], "says '', but the body says 'add'"),
+        ("Mcp-Name", ["sub"], "says 'sub', but the body says 'add'"),
+        ("Mcp-Name", [wrapped("sub")], "says 'sub', but the body says 'add'"),
+        ("Mcp-Name", ["add", "sub"], "is there 2 times"),
+        ("Mcp-Name", ["=?base64?Y?="], "is no base64 of UTF-8 behind its sentinel: '=?base64?Y?='"),
+        ("Mcp-Param-Region", None, "is missing"),
+        ("Mcp-Param-Region", ["us"], "says 'us', but the body says 'eu'"),
+        ("Mcp-Param-Region", ["eu", "eu"], "is there 2 times"),
+        ("Mcp-Param-Region", ["=?base64??="], "says '', but the body says 'eu'"),
+        ("Mcp-Param-Zone", ["42.5"], "says '42.5', but the body says '42'"),
+        ("Mcp-Param-Zone", ["NaN"], "says 'NaN', but the body says '42'"),
+        ("Mcp-Param-Zone", ["4_2"], "says '4_2', but the body says '42'"),
+        ("Mcp-Param-Zone", ["٤٢"], "says '٤٢', but the body says '42'"),
+        ("Mcp-Param-Zone", ["1e99999999999999999999"], "says '1e99999999999999999999', but the body says '42'"),
+        ("Mcp-Param-None", ["x"], "says 'x', but the body says nothing"),
+        ("Mcp-Param-Missing", ["", ""], "says '', but the body says nothing"),
+        ("Mcp-Param-Text", ["42.0"], "says '42.0', but the body says '42'"),
+        ("Mcp-Param-Truth", ["True"], "says 'True', but the body says 'true'"),
+        ("Mcp-Param-Truth", ["1"], "says '1', but the body says 'true'"),
+    ],
+)
+def test_what_a_header_says_differently_is_told_in_a_sentence(header, values, fault):
+    annotations = {**ZONED, ("none",): "None", ("missing",): "Missing", ("text",): "Text", ("truth",): "Truth"}
+    arguments = {"region": "eu", "at": {"zone": 42}, "none": None, "text": "42", "truth": True}
+    raw = request("tools/call", name="add", arguments=arguments)
+    headers = received(raw, annotations, {header: values})
+    assert mismatch(raw, headers, annotations) == f"the header {header} {fault}"
+
+
+def test_large_integers_are_compared_to_the_last_digit():
+    raw = request("tools/call", name="t", arguments={"region": 2**70})
+    assert mismatch(raw, received(raw, ZONED, {"Mcp-Param-Region": [f"{2**70}.0"]}), ZONED) is None
+    assert mismatch(raw, received(raw, ZONED, {"Mcp-Param-Region": [f"{2**70 + 1}"]}), ZONED) is not None
+
+
+@pytest.mark.parametrize("params", [{}, None, [], {"_meta": None}, {"_meta": {f"{META}protocolVersion": None}}])
+def test_a_body_without_a_version_agrees_with_no_header(params):
+    raw = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": params}
+    headers = {"mcp-protocol-version": [VERSION], "mcp-method": ["tools/list"]}
+    assert mismatch(raw, headers, {}) == f"the header MCP-Protocol-Version says {VERSION!r}, but the body says nothing"
+
+
+@pytest.mark.parametrize("method", [7, None, [], {}])
+def test_a_method_that_is_no_text_is_no_failure(method):
+    raw = {**request("x"), "method": method}
+    assert mismatch(raw, {"mcp-protocol-version": [VERSION], "mcp-method": ["x"]}, {}) is not None

@@ -3,7 +3,7 @@
 import pytest
 
 from mcp_conductor.protocol.message import read
-from mcp_conductor.protocol.schema import complaints, filled_in
+from mcp_conductor.protocol.schema import checker, complaints, filled_in
 
 STRING, INTEGER, NUMBER, BOOLEAN = ({"type": word} for word in ("string", "integer", "number", "boolean"))
 OBJECT, ARRAY, NULL = ({"type": word} for word in ("object", "array", "null"))
@@ -117,3 +117,43 @@ def test_without_properties_nothing_is_filled_in(schema):
 
 def test_the_least_integer_is_not_below_its_minimum():
     assert filled_in({"properties": {"a": {"type": "integer", "minimum": 0.5}}, "required": ["a"]}) == {"a": 1}
+
+
+def test_a_checker_judges_many_values_by_one_schema():
+    check = checker({"type": "object", "properties": {"a": INTEGER}, "required": ["a"]})
+    assert check({"a": 1}) == []
+    assert [complaint.partition(": ")[0] for complaint in check({"a": "x"})] == ["a"]
+    assert [complaint.partition(": ")[0] for complaint in check({})] == ["the value"]
+    assert check({"a": read("2.0e0")}) == []
+
+
+@pytest.mark.parametrize(
+    "schema", [5, {"type": "nonsense"}, {"$ref": "#/missing"}, {"$ref": "https://example.com/schema.json"}], ids=str
+)
+def test_a_checker_by_a_schema_that_cannot_be_used_complains_of_every_value(schema):
+    check = checker(schema)
+    for value in ({}, 1, None):
+        (complaint,) = check(value)
+        assert complaint.startswith("the schema itself cannot be used: ")
+
+
+def test_the_complaints_of_a_checker_belong_to_the_caller():
+    check = checker(5)
+    check({}).clear()
+    assert len(check({})) == 1
+
+
+def test_a_checker_survives_a_value_that_is_too_deep():
+    check = checker(OBJECT)
+    value: dict = {}
+    for _ in range(20_000):
+        value = {"a": value}
+    assert len(check(value)) <= 1
+    assert check({}) == []
+
+
+def test_a_checker_keeps_the_schema_as_it_was():
+    schema = {"type": "integer"}
+    check = checker(schema)
+    schema["type"] = "string"
+    assert check(1) == []

@@ -1,0 +1,98 @@
+"""A value in a file that a person wrote: what it must be, and an error that points at it when it is not.
+
+Every format of ours is read through this, so that all of them refuse in the same words: file, line, column, what is
+wrong, and the nearest name.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from mcp_conductor.errors import UsageError, nearest
+from mcp_conductor.protocol.duration import seconds
+from mcp_conductor.protocol.message import kind_of
+from mcp_conductor.protocol.variables import filled
+from mcp_conductor.source import Document, Path
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One value and its place in the document."""
+
+    document: Document
+    path: Path
+    value: Any
+
+    @classmethod
+    def root(cls, document: Document, environ: Mapping[str, str]) -> "Field":
+        """The whole document, with ${VAR} filled in from ENVIRON."""
+
+        def refuse(at: Path, problem: str, hint: str) -> NoReturn:
+            cls(document, at, None).refuse(problem, hint)
+
+        return cls(document, (), filled(document.data, environ, refuse))
+
+    def refuse(self, problem: str, hint: str | None = None) -> NoReturn:
+        """This value is not what it should be."""
+        spelled = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path).lstrip(".")
+        what = f"{spelled} {problem}" if spelled else problem
+        raise UsageError(f"{self.document.file}: {what}", hint=hint, where=self.document.locate(self.path))
+
+    def member(self, key: str | int, value: Any) -> "Field":
+        return Field(self.document, (*self.path, key), value)
+
+    def members(self, known: tuple[str, ...] | None = None) -> "dict[str, Field]":
+        """The members of an object; those that are not KNOWN are refused."""
+        if not isinstance(self.value, dict):
+            self.refuse(f"must be an object, not {kind_of(self.value)}")
+        found = {key: self.member(key, value) for key, value in self.value.items()}
+        for key, field in found.items():
+            if known is not None and key not in known:
+                near = nearest(key, known)
+                hint = f"did you mean {near!r}?" if near else f"known here: {', '.join(known)}"
+                field.refuse("is not a key that is known here", hint)
+        return found
+
+    def items(self) -> "list[Field]":
+        if not isinstance(self.value, list):
+            self.refuse(f"must be an array, not {kind_of(self.value)}")
+        return [self.member(index, value) for index, value in enumerate(self.value)]
+
+    def text(self) -> str:
+        if not isinstance(self.value, str):
+            self.refuse(f"must be a string, not {kind_of(self.value)}")
+        return self.value
+
+    def boolean(self) -> bool:
+        if not isinstance(self.value, bool):
+            self.refuse(f"must be true or false, not {kind_of(self.value)}")
+        return self.value
+
+    def integer(self, least: int = 0, most: int | None = None) -> int:
+        if not isinstance(self.value, int) or isinstance(self.value, bool):
+            self.refuse(f"must be an integer, not {kind_of(self.value)}")
+        if self.value < least or (most is not None and self.value > most):
+            limits = f"at least {least}" if most is None else f"from {least} to {most}"
+            self.refuse(f"must be {limits}, not {self.value}")
+        return self.value
+
+    def number(self, least: float = 0.0, most: float | None = None) -> float:
+        if not isinstance(self.value, (int, float)) or isinstance(self.value, bool):
+            self.refuse(f"must be a number, not {kind_of(self.value)}")
+        if self.value < least or (most is not None and self.value > most):
+            self.refuse(f"must be {f'at least {least:g}' if most is None else f'from {least:g} to {most:g}'}")
+        return self.value
+
+    def seconds(self) -> float:
+        """A time, in seconds; 0 is none."""
+        if self.value == 0 and not isinstance(self.value, bool):
+            return 0.0
+        found = seconds(self.value)
+        if found is None:
+            self.refuse(f"must be a time such as 500 (milliseconds), 500ms or 2s, not {self.value!r}")
+        return found
+
+    def one_of(self, choices: tuple[str, ...]) -> str:
+        if self.value not in choices or not isinstance(self.value, str):
+            self.refuse(f"must be one of {', '.join(choices)}, not {self.value!r}")
+        return self.value

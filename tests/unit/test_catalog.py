@@ -1,0 +1,98 @@
+"""A catalog finds what the modules of a package register, and says what was meant by a name that it does not know."""
+
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from mcp_conductor.catalog import Catalog
+from mcp_conductor.errors import Location, UsageError
+
+PACKAGE = "catalog_of_fruit"
+OPENING = f"from mcp_conductor.catalog import Catalog\n\nFRUIT = Catalog('fruit', {PACKAGE!r})\n"
+Write = Callable[..., Catalog[str]]
+
+
+@pytest.fixture
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+    """Writes a package of modules with these texts, and gives its catalog."""
+
+    def write(**modules: str) -> Catalog[str]:
+        folder = tmp_path / PACKAGE
+        folder.mkdir()
+        (folder / "__init__.py").write_text(OPENING)
+        for name, text in modules.items():
+            (folder / f"{name}.py").write_text(f"from {PACKAGE} import FRUIT\n{text}\n")
+        return import_module(PACKAGE).FRUIT
+
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield write
+    for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
+        del sys.modules[name]
+
+
+def test_a_thing_is_found_in_any_module_of_the_package(written):
+    fruit = written(a="FRUIT.add('apple', 'red')", b="FRUIT.add('banana', 'yellow')")
+    assert fruit.get("apple") == "red"
+    assert fruit.get("banana") == "yellow"
+
+
+def test_no_module_is_imported_before_the_first_question(written):
+    fruit = written(a="FRUIT.add('apple', 'red')")
+    assert f"{PACKAGE}.a" not in sys.modules
+    fruit.items()
+    assert f"{PACKAGE}.a" in sys.modules
+
+
+def test_everything_is_listed_by_name(written):
+    fruit = written(a="FRUIT.add('pear', 'green')\nFRUIT.add('fig', 'violet')", b="FRUIT.add('kiwi', 'brown')")
+    assert fruit.items() == [("fig", "violet"), ("kiwi", "brown"), ("pear", "green")]
+
+
+def test_things_need_not_be_comparable(written):
+    fruit = written(a="FRUIT.add('pear', object())\nFRUIT.add('fig', object())")
+    assert [name for name, _ in fruit.items()] == ["fig", "pear"]
+
+
+def test_a_name_can_be_asked_for(written):
+    fruit = written(a="FRUIT.add('apple', 'red')")
+    assert "apple" in fruit
+    assert "stone" not in fruit
+
+
+def test_an_unknown_name_is_answered_with_the_nearest_one(written):
+    fruit = written(a="FRUIT.add('apple', 'red')")
+    place = Location("suite.yaml", 3, 5)
+    with pytest.raises(UsageError) as caught:
+        fruit.get("aple", place)
+    assert caught.value.message == "unknown fruit 'aple'"
+    assert caught.value.hint == "did you mean 'apple'?"
+    assert caught.value.where == place
+
+
+def test_a_name_like_no_other_gets_no_hint(written):
+    fruit = written(a="FRUIT.add('apple', 'red')")
+    with pytest.raises(UsageError) as caught:
+        fruit.get("xyz")
+    assert (caught.value.hint, caught.value.where) == (None, None)
+
+
+def test_a_package_without_modules_has_nothing(written):
+    assert written().items() == []
+
+
+def test_a_name_given_twice_is_a_mistake(written):
+    fruit = written()
+    fruit.add("apple", "red")
+    with pytest.raises(ValueError):  # noqa: PT011
+        fruit.add("apple", "green")
+    assert fruit.get("apple") == "red"
+
+
+def test_a_module_that_fails_is_not_hidden(written):
+    fruit = written(a="1 / 0", b="FRUIT.add('banana', 'yellow')")
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            fruit.get("banana")
