@@ -1,5 +1,6 @@
 """Rules about the code itself: what start-up may import, what the package offers, how long a file may be."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,26 @@ def loaded_after(code: str) -> set[str]:
 
 def test_mcp_cli_starts_without_any_of_the_slow_modules():
     assert loaded_after("import mcp_conductor.cli.mcp_cli") & BANNED == set()
+
+
+def test_a_server_on_stdio_starts_without_any_of_the_slow_modules():
+    needed = {"mcp_conductor.protocol.schema", "mcp_conductor.source"}
+    imports = "import mcp_conductor.cli.serve, mcp_conductor.server.config, mcp_conductor.server.stdio_host"
+    assert loaded_after(imports) & (BANNED - needed) == set()
+
+
+def test_the_manual_names_every_step_fault_and_key_of_a_server_file():
+    from mcp_conductor.server.config import KEYS, TRANSPORT_KEYS
+    from mcp_conductor.server.faults import FAULTS, WHEN_KEYS
+    from mcp_conductor.server.inline import PROMPT_KEYS, RESOURCE_KEYS, TEMPLATE_KEYS, TOOL_KEYS
+    from mcp_conductor.server.steps import STEPS
+
+    listed_by_mcp = {"name", "title", "description", "icons", "_meta", "annotations", "execution", "size", "mimeType"}
+    listed_by_mcp |= {"inputSchema", "outputSchema", "uri", "uriTemplate", "arguments", "$schema"}
+    inline = {*TOOL_KEYS, *RESOURCE_KEYS, *TEMPLATE_KEYS, *PROMPT_KEYS}
+    names = {*KEYS, *TRANSPORT_KEYS, *WHEN_KEYS, *FAULTS, *(name for name, _ in STEPS.items()), *inline} - listed_by_mcp
+    manual = (ROOT / "docs" / "serve.md").read_text()
+    assert {name for name in names if not re.search(rf"\b{name}\b", manual)} == set()
 
 
 def test_importing_the_package_loads_none_of_its_parts():

@@ -59,8 +59,8 @@ _COLUMN = 34  # where the descriptions of --help begin
 Groups = Mapping[str, tuple[Flag, ...]]
 
 
-def parse(argv: list[str], groups: Groups) -> Given:
-    """Take ARGV apart."""
+def parse(argv: list[str], groups: Groups, *, server_words: bool = True) -> Given:
+    """Take ARGV apart; where the words are a server's, they stand together and may have flags of their own."""
     known = {name: flag for flags in groups.values() for flag in flags for name in (flag.name, flag.short) if name}
     words: list[str] = []
     values: dict[str, list[str]] = {}
@@ -82,9 +82,9 @@ def parse(argv: list[str], groups: Groups) -> Given:
             servers_turn = had_servers_turn = True
             previous_was_word = False
         elif token.startswith("-") and token != "-":
-            _take(token, tokens, known, values, words)
+            _take(token, tokens, known, values, words if server_words else None)
             previous_was_word = False
-        elif words and not previous_was_word:
+        elif words and not previous_was_word and server_words:
             raise UsageError(
                 f"unexpected word {token!r}: the server's words must stand together",
                 hint=_repeat(token, known[next(reversed(values))]) if values else None,
@@ -96,7 +96,7 @@ def parse(argv: list[str], groups: Groups) -> Given:
 
 
 def _take(
-    token: str, tokens: Iterator[str], known: Mapping[str, Flag], values: dict[str, list[str]], words: list[str]
+    token: str, tokens: Iterator[str], known: Mapping[str, Flag], values: dict[str, list[str]], words: list[str] | None
 ) -> None:
     name, equals, value = token.partition("=") if token.startswith("--") else (token, "", "")
     flag = known.get(name)
@@ -121,9 +121,11 @@ def _repeat(word: str, flag: Flag) -> str | None:
     return f"to give {flag.name} several values, repeat it: {flag.name} {word!r}" if flag.many else None
 
 
-def _hint(name: str, known: Mapping[str, Flag], words: list[str]) -> str:
+def _hint(name: str, known: Mapping[str, Flag], words: list[str] | None) -> str | None:
     # Without the dashes, which all flags have in common.
     near = nearest(name.lstrip("-"), [flag.name.lstrip("-") for flag in known.values()])
+    if words is None:
+        return f"did you mean --{near}?" if near else None
     servers = f"the server's own flags go after --: mcp-cli {' '.join(words) or 'COMMAND'} -- {name} …"
     return f"did you mean --{near}? (T{servers[1:]})" if near else servers
 

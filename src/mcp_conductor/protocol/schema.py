@@ -86,13 +86,26 @@ def complaints(value: Any, schema: Any) -> list[str]:
     return checker(schema)(value)
 
 
-def checker(schema: Any) -> Callable[[Any], list[str]]:
-    """`complaints` by one schema about many values: SCHEMA is compiled once, as it is now."""
+def flaw(schema: Any) -> str | None:
+    """Why SCHEMA cannot be used at all, if it cannot."""
+    try:
+        _compiled(schema)
+    except (ValueError, RecursionError) as error:  # ValidationError and ReferencingError are ValueErrors
+        return _unusable(error)
+    return None
+
+
+def _compiled(schema: Any) -> Any:
     import jsonschema_rs
 
+    return jsonschema_rs.validator_for(_plain(schema), retriever=_no_remote_schemas)
+
+
+def checker(schema: Any) -> Callable[[Any], list[str]]:
+    """`complaints` by one schema about many values: SCHEMA is compiled once, as it is now."""
     try:
-        validator = jsonschema_rs.validator_for(_plain(schema), retriever=_no_remote_schemas)
-    except (ValueError, RecursionError) as error:  # ValidationError and ReferencingError are ValueErrors
+        validator = _compiled(schema)
+    except (ValueError, RecursionError) as error:
         complaint = _unusable(error)
         return lambda _: [complaint]
 

@@ -1,0 +1,187 @@
+"""`conductor serve` and `server-composable`: a server from a file."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from mcp_conductor import __version__
+from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
+from mcp_conductor.cli.terminal import ReaderGone, Terminal, diagnostic
+from mcp_conductor.errors import ConductorError, UsageError
+from mcp_conductor.protocol.message import render
+
+if TYPE_CHECKING:
+    from mcp_conductor.server.config import ServerConfig
+    from mcp_conductor.server.presets import Preset
+
+FLAGS: Groups = {
+    "Config": (
+        Flag("--config", "the file, if it is not given as a word", "FILE"),
+        Flag("--json", "the file is JSON, whatever it is called"),
+        Flag("--yaml", "the file is YAML, whatever it is called"),
+    ),
+    "In place of what the file says": (
+        Flag("--transport", "stdio, streamable-http or sse", "TRANSPORT"),
+        Flag("--host", "the address to listen on; default 127.0.0.1", "HOST"),
+        Flag("--port", "the port to listen on; 0 takes any that is free", "PORT"),
+    ),
+    "Instead of serving": (
+        Flag("--validate", "check the file, and say what it makes"),
+        Flag("--list-presets", "show all presets and their params; with --json, as JSON"),
+        Flag("--print-schema", "show the JSON Schema of the file, for editors"),
+        Flag("--help", "show this text", short="-h"),
+        Flag("--version", "show the version"),
+    ),
+}
+_TRANSPORTS = {"stdio": "stdio", "streamable-http": "streamable-http", "http": "streamable-http", "sse": "sse"}
+_LONGEST_SIGNATURE = 34
+
+
+def main(argv: list[str], terminal: Terminal, *, program: str, bad: int) -> int:
+    """Run PROGRAM; BAD is its exit code for what cannot be run."""
+    try:
+        return _main(parse(argv, FLAGS, server_words=False), terminal, program)
+    except ReaderGone:
+        return 0
+    except ConductorError as error:
+        terminal.say(diagnostic(error))
+        return bad
+
+
+def _main(given: Given, terminal: Terminal, program: str) -> int:
+    if "--help" in given:
+        terminal.write(_help(program))
+    elif "--version" in given:
+        terminal.write(f"{program} {__version__}\n")
+    elif "--list-presets" in given:
+        terminal.write(_presets(as_json="--json" in given))
+    elif "--print-schema" in given:
+        from mcp_conductor.server.config_schema import config_schema
+
+        terminal.write(render(config_schema(), indent=2) + "\n")
+    else:
+        config = _config(given, terminal)
+        if "--validate" in given:
+            terminal.write(_summary(config))
+        else:
+            return asyncio.run(_serve(config, terminal))
+    return 0
+
+
+def _help(program: str) -> str:
+    return (
+        f"usage: {program} FILE [flags]\n\n"
+        "Serve MCP as a JSON or YAML file describes it: presets, definitions written out, faults on purpose.\n\n"
+        + help_text(FLAGS)
+        + f"example:\n  {program} examples/servers/demo.json\n"
+    )
+
+
+def _config(given: Given, terminal: Terminal) -> "ServerConfig":
+    from mcp_conductor.server.config import Overrides, load
+
+    named = [*given.words, *given.all("--config")]
+    if not named:
+        raise UsageError("no config file is given", hint="server-composable --config FILE, or conductor serve FILE")
+    if len(named) > 1:
+        raise UsageError(f"one config file is enough, not {len(named)}: {', '.join(named)}")
+    if "--json" in given and "--yaml" in given:
+        raise UsageError("--json and --yaml exclude each other")
+    kind = given.one("--transport")
+    if kind is not None and kind not in _TRANSPORTS:
+        raise UsageError(f"--transport takes stdio, streamable-http or sse, not {kind!r}")
+    transport: Any = None if kind is None else _TRANSPORTS[kind]
+    json = True if "--json" in given else False if "--yaml" in given else None
+    path = os.path.relpath(os.path.join(terminal.directory, named[0])) if not os.path.isabs(named[0]) else named[0]
+    over = Overrides(transport=transport, host=given.one("--host"), port=_port(given))
+    return load(path, environ=terminal.environ, json=json, over=over)
+
+
+def _port(given: Given) -> int | None:
+    written = given.one("--port")
+    if written is None:
+        return None
+    if not written.isdecimal() or int(written) > 65535:
+        raise UsageError(f"--port takes a number from 0 to 65535, not {written!r}")
+    return int(written)
+
+
+async def _serve(config: "ServerConfig", terminal: Terminal) -> int:
+    from mcp_conductor.server.server import Server
+
+    stop = asyncio.Event()
+    _on_signals(stop.set)
+    server = Server(config)
+    if config.transport.type == "stdio":
+        from mcp_conductor.server.stdio_host import serve_stdio
+
+        return await serve_stdio(server, stop)
+    from mcp_conductor.server.http_serving import serve_http
+
+    def started(url: str) -> None:
+        terminal.say(f"Composable server listening at {url}")
+
+    return await serve_http(server, config.transport, stop, started)
+
+
+def _on_signals(stop: Callable[[], None]) -> None:
+    """Stop in good order at the first signal, at once at the second."""
+
+    def react() -> None:
+        stop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: os._exit(130))
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # Windows: Ctrl-C ends asyncio.run
+            loop.add_signal_handler(number, react)
+
+
+def _summary(config: "ServerConfig") -> str:
+    counts = {
+        "tool": len(config.tools),
+        "resource": len(config.resources),
+        "resource template": len(config.templates),
+        "prompt": len(config.prompts),
+        "fault": len(config.faults),
+    }
+    parts = [f"{count} {what}{'' if count == 1 else 's'}" for what, count in counts.items() if count]
+    return f"{config.info['name']}: {', '.join(parts) or 'nothing at all'}, on {config.transport.type}\n"
+
+
+def _presets(*, as_json: bool) -> str:
+    from mcp_conductor.server.presets import MEMBERS, PRESETS
+
+    presets = [preset for _, preset in PRESETS.items()]
+    if as_json:
+        return render([_described(preset) for preset in presets], indent=2) + "\n"
+    lines = []
+    for member, kind in MEMBERS.items():
+        lines.append(f"{member}:")
+        for preset in presets:
+            if preset.kind == kind:
+                shown = f"  {preset.name}{_signature(preset)}"
+                if len(shown) >= _LONGEST_SIGNATURE:
+                    lines.append(shown)
+                    shown = ""
+                lines.append(f"{shown:<{_LONGEST_SIGNATURE}}{preset.doc}")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _signature(preset: "Preset") -> str:
+    params = preset.params.values()
+    shown = [each.name if each.default in (None, each.empty) else f"{each.name}={each.default}" for each in params]
+    return f"({', '.join(shown)})" if shown else ""
+
+
+def _described(preset: "Preset") -> dict[str, Any]:
+    params = {
+        name: {"required": True} if each.default is each.empty else {"default": each.default}
+        for name, each in preset.params.items()
+    }
+    return {"name": preset.name, "kind": preset.kind, "params": params, "description": preset.doc}

@@ -1,0 +1,389 @@
+"""What goes wrong on purpose: declared in the config, seeded, and matched by method, name or count.
+
+A fault is one decorated function. It is given the reply-to-be (a `Bend`) and sets what is to be different about it; the
+hosts carry that out, each with the means of its transport. What a transport has no means for does not happen there.
+"""
+
+import inspect
+import re
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from mcp_conductor.errors import nearest
+from mcp_conductor.fields import Field
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.duration import seconds
+from mcp_conductor.protocol.message import Message
+from mcp_conductor.server.params import misfit
+
+WHEN_KEYS = ("method", "name", "nth", "every", "probability")
+ANOTHER_TYPE = "a value of another type"
+
+_STEP = re.compile(r'(?:^|\.)([^.\[\]"]+)|\["([^"]+)"\]|\[([0-9]{1,9})\]')
+_HEADER_VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+# What every result of the modern era has: not what a schema is about.
+_ENVELOPE = ("_meta", "resultType", "ttlMs", "cacheScope")
+
+
+@dataclass(slots=True)
+class Bend:
+    """How one reply differs from what it should be."""
+
+    random: Random  # of the fault that bends at the moment
+    delay: float = 0.0  # seconds before the request is even looked at
+    silent: bool = False  # there is no reply
+    changes: list[Callable[[Json], Json]] = field(default_factory=list)  # to the reply, as a value; they never raise
+    garble: list[Callable[[bytes], bytes]] = field(default_factory=list)  # to the reply, as bytes
+    copies: int = 1
+    noise: list[bytes] = field(default_factory=list)  # lines before it that are no messages (stdio)
+    part: float = 1.0  # how much of it is sent
+    close: bool = False  # then stdout, or the connection, is closed
+    exit_code: int | None = None  # then the process ends
+    status: int | None = None  # of the HTTP response, instead of an answer
+    headers: list[tuple[str, str]] = field(default_factory=list)  # of the HTTP response
+    content_type: str | None = None  # of the HTTP response
+    cut_stream: int | None = None  # the HTTP event stream breaks off after so many events
+    forget_events: bool = False  # and cannot be resumed
+    expire_session: bool = False  # the HTTP session ends with this request
+
+    @property
+    def truncates(self) -> bool:
+        return self.part < 1.0
+
+    def changed(self, reply: Json) -> Json:
+        for change in self.changes:
+            reply = change(reply)
+        return reply
+
+    def garbled(self, text: bytes) -> bytes:
+        for garble in self.garble:
+            text = garble(text)
+        return text[: int(len(text) * self.part)]
+
+
+class BadParam(Exception):  # noqa: N818  # what it is about
+    """A param of a fault has the right type, and yet cannot be used: its name, and the problem."""
+
+
+Act = Callable[..., None]
+FAULTS: dict[str, Act] = {}
+
+
+def fault(act: Act) -> Act:
+    """Register a fault under its function's name; its keyword arguments are its params."""
+    FAULTS[act.__name__] = act
+    return act
+
+
+# When the reply comes, and whether.
+
+
+@fault
+def delay(bend: Bend, time: float | str, jitter: float | str = 0) -> None:
+    """Wait before the request is looked at; with `jitter`, up to so much longer, by chance."""
+    bend.delay += _time("time", time) + bend.random.random() * _time("jitter", jitter)
+
+
+@fault
+def never_answer(bend: Bend) -> None:
+    """Do what is asked, and say nothing."""
+    bend.silent = True
+
+
+# What the reply says.
+
+
+@fault
+def answer_twice(bend: Bend, times: int = 2) -> None:
+    """Send the same reply more than once; in a JSON response over HTTP, one after the other."""
+    bend.copies = _within("times", times, 2, 1000)
+
+
+@fault
+def wrong_id(bend: Bend, id: int | str | None = None) -> None:  # noqa: A002  # its name in the message
+    """Answer under another id than that of the request; without `id`, under a text that begins with `not-`."""
+    bend.changes.append(lambda reply: {**reply, "id": f"not-{reply.get('id')}" if id is None else id})
+
+
+@fault
+def malformed_json(bend: Bend) -> None:
+    """Send a reply that is no JSON: its last character is missing."""
+    bend.garble.append(lambda text: text[:-1])
+
+
+@fault
+def drop_field(bend: Bend, path: str) -> None:
+    """Leave out a member of the reply, such as `result.content` or `result.tools[0].inputSchema`."""
+    steps = _steps(path)
+
+    def drop(reply: Json) -> Json:
+        edited, part = _opened(reply, steps)
+        if _holds(part, steps[-1]):
+            del part[steps[-1]]
+        return edited
+
+    bend.changes.append(drop)
+
+
+@fault
+def break_schema(bend: Bend, path: str | None = None, value: Any = ANOTHER_TYPE) -> None:
+    """Put a wrong value into the reply: at `path`, or else first in structuredContent, or else first in the result.
+
+    Without `value` it is one of another type than the right one.
+    """
+    given = None if path is None else _steps(path)
+
+    def spoil(reply: Json) -> Json:
+        steps = given or _first_member(reply)
+        edited, part = _opened(reply, steps)
+        last = steps[-1]
+        if _holds(part, last):
+            other = 0 if isinstance(part[last], str) else "broken"
+            part[last] = other if value == ANOTHER_TYPE else value
+        elif isinstance(part, dict):
+            part[str(last)] = value
+        return edited
+
+    bend.changes.append(spoil)
+
+
+@fault
+def oversize(bend: Bend, bytes: int = 16 << 20) -> None:  # noqa: A002  # what it counts
+    """Make the reply longer by so many bytes, in the member `padding` of its _meta."""
+    _within("bytes", bytes, 1, 256 << 20)
+
+    def pad(reply: Json) -> Json:
+        member = "error" if "error" in reply else "result"
+        inner = reply.get(member)
+        inner = inner if isinstance(inner, dict) else {}
+        meta = inner.get("_meta")
+        padded = {**(meta if isinstance(meta, dict) else {}), "padding": "x" * bytes}
+        return {**reply, member: {**inner, "_meta": padded}}
+
+    bend.changes.append(pad)
+
+
+# What happens to stdout, or to the process.
+
+
+@fault
+def stdout_noise(bend: Bend, text: str = "this line is no message", lines: int = 1) -> None:
+    """Print lines that are no messages before the reply (stdio)."""
+    bend.noise += [text.encode(errors="surrogatepass")] * _within("lines", lines, 1, 10_000)
+
+
+@fault
+def half_a_line_then_exit(bend: Bend, code: int = 1) -> None:
+    """Send the first half of the reply, and end the process."""
+    bend.part, bend.exit_code = 0.5, _within("code", code, 0, 255)
+
+
+@fault
+def crash(bend: Bend, code: int = 1) -> None:
+    """End the process instead of answering."""
+    bend.part, bend.exit_code = 0.0, _within("code", code, 0, 255)
+
+
+@fault
+def close_stdout(bend: Bend) -> None:
+    """Close stdout (over HTTP: the connection) instead of answering, and live on."""
+    bend.part, bend.close = 0.0, True
+
+
+# What happens to the HTTP response.
+
+
+@fault
+def http_status(bend: Bend, status: int = 500, retryAfter: int | None = None) -> None:  # noqa: N803  # as in the file
+    """Answer with an HTTP status and no message; the request is not carried out. `retryAfter` is in seconds."""
+    bend.status = _within("status", status, 200, 599)
+    if retryAfter is not None:
+        bend.headers.append(("Retry-After", str(_within("retryAfter", retryAfter, 0, 24 * 3600))))
+
+
+@fault
+def wrong_content_type(bend: Bend, type: str = "text/html") -> None:  # noqa: A002  # the header's own word
+    """Give the HTTP response another content type than it has."""
+    if not _HEADER_VALUE.fullmatch(type):
+        raise BadParam("type", f"must be printable ASCII, not {type!r}")
+    bend.content_type = type
+
+
+@fault
+def cut_stream(bend: Bend, after: int = 1, resumable: bool = True) -> None:
+    """Break off the HTTP event stream after so many events; if `resumable`, a client can come back for the rest.
+
+    In 2025-11-25 the first event of a stream is an empty one: it gives a client the id to come back with.
+    """
+    bend.cut_stream, bend.forget_events = _within("after", after, 0, 1000), not resumable
+
+
+@fault
+def expire_session(bend: Bend) -> None:
+    """End the HTTP session: this request and all later ones are answered with 404."""
+    bend.expire_session = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One entry of `faults`: what goes wrong, and when."""
+
+    name: str
+    act: Callable[[Bend], None]
+    method: str | None = None
+    target: str | None = None  # the name of a tool or prompt, or a URI
+    nth: tuple[int, ...] = ()
+    every: int | None = None
+    probability: float | None = None
+
+    def concerns(self, message: Message) -> bool:
+        if self.method is not None and message.method != self.method:
+            return False
+        return self.target is None or self.target in (message.params.get("name"), message.params.get("uri"))
+
+    def strikes(self, count: int, random: Random) -> bool:
+        """Whether it strikes at the request that is the COUNTth to concern it."""
+        if self.nth and count not in self.nth:
+            return False
+        if self.every is not None and count % self.every:
+            return False
+        return self.probability is None or random.random() < self.probability
+
+
+class Faults:
+    """The faults of one server, and how often each has had a chance to strike."""
+
+    def __init__(self, faults: tuple[Fault, ...], seed: int) -> None:
+        self._faults = faults
+        self._counts = [0] * len(faults)
+        # Each has its own, so that what strikes does not depend on the traffic that concerns others.
+        self._randoms = [Random(f"{seed}/{index}") for index in range(len(faults))]
+
+    def bend(self, message: Message) -> Bend | None:
+        """What is to go wrong with the reply to MESSAGE, if anything is."""
+        bend: Bend | None = None
+        for index, (each, random) in enumerate(zip(self._faults, self._randoms, strict=True)):
+            if not each.concerns(message):
+                continue
+            self._counts[index] += 1
+            if each.strikes(self._counts[index], random):
+                bend = bend or Bend(random)
+                bend.random = random
+                each.act(bend)
+        return bend
+
+
+def read(entry: Field) -> Fault:
+    """One entry of `faults` in a config file."""
+    known = entry.members(("fault", "when", "params"))
+    if "fault" not in known:
+        entry.refuse("does not say which fault", f"fault: one of {', '.join(FAULTS)}")
+    name = known["fault"].text()
+    if name not in FAULTS:
+        near = nearest(name, tuple(FAULTS))
+        hint = f"did you mean {near!r}?" if near else f"one of {', '.join(FAULTS)}"
+        known["fault"].refuse(f"is no fault: {name!r}", hint)
+    when = known["when"].members(WHEN_KEYS) if "when" in known else {}
+    return Fault(
+        name=name,
+        act=_act(entry, name, known.get("params")),
+        method=_method(when["method"]) if "method" in when else None,
+        target=when["name"].text() if "name" in when else None,
+        nth=_nth(when["nth"]) if "nth" in when else (),
+        every=when["every"].integer(1) if "every" in when else None,
+        probability=when["probability"].number(0.0, 1.0) if "probability" in when else None,
+    )
+
+
+def _method(given: Field) -> str:
+    if given.text().startswith("notifications/"):
+        given.refuse("must be the method of a request", "notifications have no replies, which is what faults are about")
+    return given.text()
+
+
+def _nth(given: Field) -> tuple[int, ...]:
+    if not isinstance(given.value, list):
+        return (given.integer(1),)
+    if not given.value:
+        given.refuse("must name at least one request", "nth: 1, or nth: [1, 3]")
+    return tuple(item.integer(1) for item in given.items())
+
+
+def _act(entry: Field, name: str, params: Field | None) -> Callable[[Bend], None]:
+    """The fault with its params, tried out once so that bad values are found now."""
+    act = FAULTS[name]
+    wanted = dict(list(inspect.signature(act).parameters.items())[1:])
+    given = {} if params is None else params.members(tuple(wanted))
+    for key, parameter in wanted.items():
+        if key not in given:
+            if parameter.default is parameter.empty:
+                entry.refuse(f"needs a parameter: fault {name!r} has no default for {key!r}")
+        elif problem := misfit(given[key].value, parameter.annotation):
+            given[key].refuse(f"must be {problem}")
+    values = {key: each.value for key, each in given.items()}
+    try:
+        act(Bend(Random(0)), **values)
+    except BadParam as error:
+        param, problem = error.args
+        given[param].refuse(problem)
+    return lambda bend: act(bend, **values)
+
+
+def _within(param: str, value: int, least: int, most: int) -> int:
+    if not least <= value <= most:
+        raise BadParam(param, f"must be from {least} to {most}, not {value}")
+    return value
+
+
+def _time(param: str, written: float | str) -> float:
+    known = 0.0 if written == 0 else seconds(written)
+    if known is None:
+        raise BadParam(param, f"must be a time such as 500 (milliseconds), 500ms or 2s, not {written!r}")
+    return known
+
+
+# Places in a reply.
+
+_Steps = list[str | int]
+
+
+def _steps(path: str) -> _Steps:
+    """`result.tools[0]._meta["a.b"]` as steps."""
+    found = list(_STEP.finditer(path))
+    if not path or "".join(step[0] for step in found) != path:
+        raise BadParam("path", f"must be a path such as result.tools[0].name, not {path!r}")
+    return [int(step[3]) if step[3] else step[1] or step[2] for step in found]
+
+
+def _first_member(reply: Json) -> _Steps:
+    """Where a schema is broken most plainly."""
+    outer = "error" if "error" in reply else "result"
+    inner = reply.get(outer)
+    if not isinstance(inner, dict):
+        return [outer]
+    structured = inner.get("structuredContent")
+    if isinstance(structured, dict) and structured:
+        return [outer, "structuredContent", next(iter(structured))]
+    named = ("structuredContent",) if structured is not None else (key for key in inner if key not in _ENVELOPE)
+    return [outer, *list(named)[:1]]
+
+
+def _holds(part: Any, step: str | int) -> bool:
+    if isinstance(part, dict):
+        return step in part
+    return isinstance(part, list) and isinstance(step, int) and step < len(part)
+
+
+def _opened(reply: Json, steps: _Steps) -> tuple[Json, Any]:
+    """A copy of REPLY, and in it what holds the last of STEPS; None where they lead nowhere."""
+    edited = dict(reply)
+    part: Any = edited
+    for step in steps[:-1]:
+        if not _holds(part, step):
+            return edited, None
+        part[step] = copy(part[step])
+        part = part[step]
+    return edited, part

@@ -1,0 +1,197 @@
+"""The ASGI application: who may come in, which era a request belongs to, and the modern era's answers.
+
+Requests that do not come from this machine's own pages are refused before anything is read (basic/transports, security
+warning): a wrong Origin with 403, a wrong Host with 421.
+"""
+
+import asyncio
+import re
+import sys
+from urllib.parse import urlsplit
+
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import (
+    HANDSHAKE,
+    HEADER_MISMATCH,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MODERN_CODES,
+    PARSE_ERROR,
+)
+from mcp_conductor.protocol.http_headers import mismatch
+from mcp_conductor.protocol.message import Message, compact, decode
+from mcp_conductor.server.client import Client, introduction, modern_client, version_in
+from mcp_conductor.server.config import TransportConfig
+from mcp_conductor.server.definitions import Refusal
+from mcp_conductor.server.faults import Bend
+from mcp_conductor.server.http_exchange import EVENT_TYPE, JSON_TYPE, Exchange, Receive, Scope, Send
+from mcp_conductor.server.http_sessions import HttpSessions
+from mcp_conductor.server.http_streams import Outlet, Stream, answer, first_word, pump, speak
+from mcp_conductor.server.server import Server
+from mcp_conductor.server.sse_host import SseHost
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
+_PORT = re.compile(r":\d+$")
+
+
+class HttpHost:
+    """A server behind HTTP."""
+
+    def __init__(self, server: Server, transport: TransportConfig) -> None:
+        self._server = server
+        self._transport = transport
+        self._sessions = HttpSessions(server, transport)
+        self._sse = SseHost(server, transport) if transport.type == "sse" else None
+        self._open = transport.host not in LOOPBACK and not transport.allowed_hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = Exchange(scope, receive, send)
+        try:
+            await self._route(exchange)
+        except Exception as error:  # noqa: BLE001  # one request that fails must not go unseen, nor end the server
+            print(f"{exchange.method} {exchange.path} failed: {error!r}", file=sys.stderr)  # noqa: T201
+            exchange.cut()
+
+    def stop(self) -> None:
+        """End all streams, so that connections can close."""
+        self._server.stop()
+        self._sessions.stop()
+        if self._sse is not None:
+            self._sse.stop()
+
+    async def _route(self, exchange: Exchange) -> None:
+        if not self._host_is_right(exchange.header("host")):
+            await exchange.refuse(421, INVALID_REQUEST, f"Host {exchange.header('host')!r} is not served here")
+        elif not self._origin_is_right(exchange):
+            await exchange.refuse(403, INVALID_REQUEST, f"Origin {exchange.header('origin')!r} is not allowed")
+        elif exchange.path != self._transport.path:
+            await exchange.refuse(404, INVALID_REQUEST, f"there is nothing at {exchange.path}")
+        elif self._sse is not None:
+            await self._sse.serve(exchange)
+        elif exchange.method == "POST":
+            await self._post(exchange)
+        elif exchange.method in ("GET", "DELETE") and not self._is_modern(exchange):
+            await self._sessions.serve(exchange)
+        else:
+            allowed = "GET, POST, DELETE" if self._server.handshake_versions else "POST"
+            await exchange.refuse(405, INVALID_REQUEST, f"{exchange.method} is not used here", [("Allow", allowed)])
+
+    def _host_is_right(self, host: str | None) -> bool:
+        name = _PORT.sub("", host or "").lower()
+        return self._open or name in LOOPBACK or name == self._transport.host or name in self._transport.allowed_hosts
+
+    def _origin_is_right(self, exchange: Exchange) -> bool:
+        origin = exchange.header("origin")
+        if origin is None or origin in self._transport.allowed_origins:
+            return True
+        try:
+            name = urlsplit(origin).hostname or ""
+        except ValueError:
+            return False
+        same = self._open and name == _PORT.sub("", exchange.header("host") or "").lower()
+        return same or name in LOOPBACK
+
+    def _is_modern(self, exchange: Exchange) -> bool:
+        version = exchange.header("mcp-protocol-version")
+        return (version is not None and version.strip() not in HANDSHAKE) or not self._server.handshake_versions
+
+    async def _post(self, exchange: Exchange) -> None:
+        if not exchange.accepts(JSON_TYPE, *(() if self._transport.json else (EVENT_TYPE,))):
+            await exchange.refuse(406, INVALID_REQUEST, f"the Accept header must list {JSON_TYPE} and {EVENT_TYPE}")
+            return
+        if (exchange.header("content-type") or "").split(";")[0].strip().lower() != JSON_TYPE:
+            await exchange.refuse(415, INVALID_REQUEST, f"the body must be {JSON_TYPE}")
+            return
+        body = await exchange.body()
+        if body is None:
+            await exchange.refuse(413, INVALID_REQUEST, "the body is too large")
+            return
+        message = decode(body)
+        if message.raw is None and message.text.strip() != "null":
+            await exchange.refuse(400, PARSE_ERROR, message.problem or "the body is not JSON")
+        elif self._is_modern(exchange) or (
+            # A modern body under the header of another era has a wrong header, not another era.
+            version_in(message.raw) is not None
+            and message.raw.get("method") != "initialize"
+            and exchange.header("mcp-session-id") is None
+            and self._server.modern_versions
+        ):
+            await self._modern(exchange, message)
+        else:
+            await self._sessions.post(exchange, message)
+
+    # 2026-07-28: every POST stands for itself.
+
+    async def _modern(self, exchange: Exchange, message: Message) -> None:
+        if message.kind == "notification":
+            await exchange.reply(202)
+            return
+        if message.kind != "request":
+            await exchange.refuse(400, INVALID_REQUEST, message.problem or "only requests can be sent here")
+            return
+        bend = self._server.bend(message)
+        if bend is not None and bend.status is not None:
+            await asyncio.sleep(bend.delay)
+            await exchange.reply(bend.status, headers=bend.headers)
+            return
+        stream = Stream(None)
+        try:
+            client = self._introduced(exchange, message, stream)
+        except Refusal as refusal:
+            error = {"jsonrpc": "2.0", "id": message.id, "error": refusal.error()}
+            await exchange.reply(400, compact(error).encode())
+            return
+        await self._answer(exchange, message, client, stream, bend)
+
+    def _introduced(self, exchange: Exchange, message: Message, stream: Stream) -> Client:
+        """The client that the request describes, if its headers and its body agree."""
+        introduction(message.params)
+        if not self._server.modern_versions:
+            raise Refusal(INVALID_REQUEST, f"this server speaks {', '.join(self._server.handshake_versions)}")
+        tool = self._server.tools.get(str(message.params.get("name"))) if message.method == "tools/call" else None
+        problem = mismatch(message.raw, exchange.headers, {} if tool is None else tool.annotations)
+        if problem is not None:
+            raise Refusal(HEADER_MISMATCH, problem)
+        return modern_client(message.params, stream.send, self._server.modern_versions)
+
+    async def _answer(
+        self, exchange: Exchange, message: Message, client: Client, stream: Stream, bend: Bend | None
+    ) -> None:
+        """JSON, unless something has to be said before the answer: then an event stream."""
+        alone: list[Json] = []
+
+        def deliver(reply: Json | None) -> None:
+            if bend is not None and bend.silent:
+                return
+            if reply is not None and stream.is_empty:
+                alone.append(reply)
+            elif reply is not None:
+                speak(stream, reply, bend)
+            stream.end()
+
+        quiet = self._transport.json and message.method != "subscriptions/listen"
+        self._server.take(message, client, Outlet(stream, _drop if quiet else None), deliver, bend)
+        if not stream.ended and stream.is_empty and not await first_word(exchange, stream):
+            _abandon(client)
+        elif alone:
+            await answer(exchange, alone[0], status=_status(alone[0]), bend=bend)
+        elif stream.is_empty:
+            await exchange.reply(202)  # cancelled: there is no answer
+        elif not await pump(exchange, stream, bend=bend):
+            _abandon(client)
+
+
+def _abandon(client: Client) -> None:
+    """In the modern era, a client that closes the stream has cancelled its request."""
+    for running in client.running.values():
+        running.cancel()
+
+
+def _drop(_: Json) -> None:
+    """What cannot be said in a JSON response is not said."""
+
+
+def _status(reply: Json) -> int:
+    """The HTTP status that goes with a reply of the modern era."""
+    code = reply.get("error", {}).get("code")
+    return 404 if code == METHOD_NOT_FOUND else 400 if code in MODERN_CODES else 200

@@ -1,0 +1,235 @@
+"""Streamable HTTP in the handshake era: sessions, the responses to their POSTs, their GET streams, and their end."""
+
+import asyncio
+import uuid
+from collections import OrderedDict
+
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import DIALECTS, INVALID_REQUEST, Dialect
+from mcp_conductor.protocol.message import Message, members
+from mcp_conductor.server.client import Client
+from mcp_conductor.server.config import TransportConfig
+from mcp_conductor.server.faults import Bend
+from mcp_conductor.server.http_exchange import EVENT_TYPE, Exchange
+from mcp_conductor.server.http_streams import Outlet, Streams, answer, first_word, pump, speak
+from mcp_conductor.server.server import Deliver, Server
+
+_MOST_SESSIONS = 10_000
+_WITHOUT_HEADER = "2025-03-26"  # what a request without MCP-Protocol-Version is taken for
+
+
+class HttpSession:
+    """One client, and the streams that lead to it."""
+
+    def __init__(self, transport: TransportConfig) -> None:
+        self.id = uuid.uuid4().hex
+        self.streams = Streams(resumable=transport.resumable, retry=transport.retry)
+        self.common = self.streams.open(lossy=True)  # for what belongs to no request
+        self.client = Client(self.common.send)
+
+
+class HttpSessions:
+    """All sessions of a server."""
+
+    def __init__(self, server: Server, transport: TransportConfig) -> None:
+        self._server = server
+        self._transport = transport
+        self._sessions: OrderedDict[str, HttpSession] = OrderedDict()
+
+    def stop(self) -> None:
+        for session in list(self._sessions.values()):
+            self._end(session)
+
+    async def serve(self, exchange: Exchange) -> None:
+        """GET or DELETE."""
+        if not await self._is_understood(exchange):
+            return
+        if self._transport.stateless:
+            await exchange.refuse(405, INVALID_REQUEST, "there are no sessions here", [("Allow", "POST")])
+            return
+        session = await self._find(exchange)
+        if session is None:
+            return
+        if exchange.method == "DELETE":
+            self._end(session)
+            await exchange.reply(200)
+        else:
+            await self._get(exchange, session)
+
+    async def _find(self, exchange: Exchange) -> HttpSession | None:
+        """The session that a request belongs to; if there is none, the client has been told so."""
+        identity = exchange.header("mcp-session-id")
+        if identity is None:
+            await exchange.refuse(400, INVALID_REQUEST, "Mcp-Session-Id is missing: begin with initialize")
+            return None
+        session = self._sessions.get(identity)
+        if session is None:
+            await exchange.refuse(404, INVALID_REQUEST, "Session not found")
+            return None
+        self._sessions.move_to_end(identity)
+        return session
+
+    def _stated(self, version: str) -> Dialect:
+        known = self._server.handshake_versions
+        return DIALECTS[version if version in known else known[-1]]
+
+    async def _is_understood(self, exchange: Exchange) -> bool:
+        """Whether the request's header names a version that is spoken here; if not, the client has been told so."""
+        version = exchange.header("mcp-protocol-version")
+        if version is None or version.strip() in self._server.handshake_versions:
+            return True
+        await exchange.refuse(400, INVALID_REQUEST, f"MCP-Protocol-Version {version!r} is not supported here")
+        return False
+
+    def _end(self, session: HttpSession) -> None:
+        self._sessions.pop(session.id, None)
+        self._server.forget(session.client)
+        session.streams.end()
+        session.common.end()
+
+    # GET: a stream to listen on, or the rest of one that was interrupted.
+
+    async def _get(self, exchange: Exchange, session: HttpSession) -> None:
+        if not exchange.accepts(EVENT_TYPE):
+            await exchange.refuse(406, INVALID_REQUEST, f"the Accept header must list {EVENT_TYPE}")
+            return
+        last = exchange.header("last-event-id")
+        if last is not None and self._transport.resumable:
+            found = session.streams.find(last)
+            if found is None:
+                await exchange.refuse(400, INVALID_REQUEST, f"there is no event {last!r} to go on from")
+                return
+            stream, position = found
+            await pump(exchange, stream, position=position, headers=self._names(session))
+            return
+        if session.common.is_read:
+            await exchange.refuse(409, INVALID_REQUEST, "this session has a GET stream already")
+            return
+        position = session.common.sent
+        if session.client.revision.priming_event and self._transport.resumable:
+            session.common.add(b"", priming=True)
+        await pump(exchange, session.common, position=position, headers=self._names(session))
+
+    # POST.
+
+    async def post(self, exchange: Exchange, message: Message) -> None:
+        parts = members(message) if message.kind == "batch" else [message]
+        wrong = next((part for part in parts if part.kind == "invalid"), None)
+        if wrong is not None or not parts:
+            problem = message.problem if wrong is None else wrong.problem
+            await exchange.refuse(400, INVALID_REQUEST, problem or "this is no message")
+            return
+        if not await self._is_understood(exchange):
+            return
+        opens = message.kind == "request" and message.method == "initialize"
+        session = await self._session_for(exchange, opens=opens)
+        if session is None:
+            return
+        dialect = session.client.dialect
+        if message.kind == "batch" and not (dialect is not None and dialect.batches):
+            await exchange.refuse(400, INVALID_REQUEST, "this revision has no batches")
+            return
+        requests = [part for part in parts if part.kind == "request"]
+        for part in parts:
+            if part.kind != "request":
+                self._server.hear(part, session.client)
+        if not requests:
+            await exchange.reply(202)
+        else:
+            await self._respond(exchange, session, requests, batch=message.kind == "batch")
+
+    async def _session_for(self, exchange: Exchange, *, opens: bool) -> HttpSession | None:
+        if self._transport.stateless:
+            version = (exchange.header("mcp-protocol-version") or _WITHOUT_HEADER).strip()
+            session = HttpSession(self._transport)
+            session.client.dialect = None if opens else self._stated(version)
+            return session
+        if opens and exchange.header("mcp-session-id") in self._sessions:
+            await exchange.refuse(400, INVALID_REQUEST, "this session is initialized already")
+            return None
+        if opens and exchange.header("mcp-session-id") is None:
+            return HttpSession(self._transport)
+        return await self._find(exchange)
+
+    async def _respond(self, exchange: Exchange, session: HttpSession, requests: list[Message], *, batch: bool) -> None:
+        bends = [self._server.bend(request) for request in requests]
+        if await self._refused(exchange, session, bends):
+            return
+        opens = requests[0].method == "initialize"
+        json = self._transport.json or opens  # to open a session is to give it an id, which goes into a header
+        primed = not json and session.client.revision.priming_event
+        stream = session.streams.open(primed=primed)
+        replies: list[Json] = []
+        waiting = len(requests)
+
+        def deliverer(bend: Bend | None) -> Deliver:
+            def deliver(reply: Json | None) -> None:
+                nonlocal waiting
+                if bend is not None and bend.silent:
+                    return
+                if reply is not None and json:
+                    replies.append(reply)
+                elif reply is not None:
+                    speak(stream, reply, bend)
+                waiting -= 1
+                if not waiting:
+                    stream.end()
+
+            return deliver
+
+        outlet = Outlet(stream, session.common.send if json else None)
+        for request, bend in zip(requests, bends, strict=True):
+            self._server.take(request, session.client, outlet, deliverer(bend), bend)
+        if json and not stream.ended and not await first_word(exchange, stream):
+            return
+        if opens and replies:
+            await self._open(exchange, session, replies[0], bends[0])
+        elif json and replies:
+            await answer(
+                exchange, replies if batch else replies[0], status=200, headers=self._names(session), bend=bends[0]
+            )
+        elif json:
+            await exchange.reply(202)  # cancelled: there is no answer
+        else:
+            await pump(exchange, stream, headers=self._names(session), bend=bends[0])
+            if bends[0] is not None and bends[0].forget_events:
+                session.streams.forget(stream)
+
+    async def _refused(self, exchange: Exchange, session: HttpSession, bends: list[Bend | None]) -> bool:
+        """Whether a fault has answered the request already."""
+        for bend in bends:
+            if bend is not None and bend.expire_session:
+                self._end(session)
+                await exchange.refuse(404, INVALID_REQUEST, "Session not found")
+                return True
+            if bend is not None and bend.status is not None:
+                await asyncio.sleep(bend.delay)
+                await exchange.reply(bend.status, headers=bend.headers)
+                return True
+        return False
+
+    async def _open(self, exchange: Exchange, session: HttpSession, reply: Json, bend: Bend | None) -> None:
+        """Answer initialize; where it succeeded, the session begins."""
+        if "error" in reply:
+            await answer(exchange, reply, status=400, bend=bend)
+            return
+        if not self._transport.stateless:
+            self._make_room()
+            self._sessions[session.id] = session
+        if self._transport.json:
+            await answer(exchange, reply, status=200, headers=self._names(session), bend=bend)
+            return
+        stream = session.streams.open()
+        speak(stream, reply, bend)
+        stream.end()
+        await pump(exchange, stream, headers=self._names(session), bend=bend)
+
+    def _make_room(self) -> None:
+        """Clients that never come back must not cost memory for ever: the one that has been silent longest goes."""
+        if len(self._sessions) >= _MOST_SESSIONS:
+            quiet = next((each for each in self._sessions.values() if not each.common.is_read), None)
+            if quiet is not None:
+                self._end(quiet)
+
+    def _names(self, session: HttpSession) -> list[tuple[str, str]]:
+        return [] if self._transport.stateless else [("Mcp-Session-Id", session.id)]

@@ -1,0 +1,250 @@
+"""Event streams: what is said on each, in order, whoever reads it at the moment.
+
+A stream outlives the connection that reads it. A client that lost its connection, or was told to come back later, goes
+on where it was (basic/transports#resumability-and-redelivery).
+"""
+
+import asyncio
+import os
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import compact
+from mcp_conductor.server.faults import Bend
+from mcp_conductor.server.http_exchange import EVENT_TYPE, JSON_TYPE, Exchange, Headers
+
+_MOST_EVENTS = 1000  # kept for clients that come back, or have not come yet
+_MOST_STREAMS = 16  # of one session, among those that have ended
+
+
+class Stream:
+    """The events of one stream.
+
+    NAME is None where no client can come back to it. A LOSSY stream may never have a reader, and keeps only so much.
+    """
+
+    def __init__(self, name: str | None, retry: int | None = None, *, lossy: bool = False) -> None:
+        self.name = name
+        self.ended = False
+        self.sent = 0  # the last event that has been sent to anybody
+        self.ending: Callable[[Exchange], None] | None = None  # how it ends, if not as it should
+        self._lossy = lossy
+        self._retry = retry
+        self._events: deque[tuple[int, bytes]] = deque()
+        self._count = 0
+        self._reader = 0  # who may read; whoever read before has to stop
+        self.is_read = False
+        self._wake: asyncio.Future[None] | None = None
+
+    # What the server does with it.
+
+    def send(self, message: Json) -> None:
+        self.add(compact(message).encode())
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._count
+
+    def add(self, data: bytes, *, priming: bool = False, whole: bool = True, event: str = "message") -> None:
+        """Say DATA; the priming event says nothing but its id, and when to come back."""
+        if self.ended:
+            return
+        if self._lossy and not self.is_read and len(self._events) >= _MOST_EVENTS:
+            self._events.popleft()
+        self._count += 1
+        head = b"" if self.name is None else f"id: {self.name}_{self._count}\n".encode()
+        if priming and self._retry is not None:
+            head += f"retry: {self._retry}\n".encode()
+        kind = b"" if priming else f"event: {event}\n".encode()
+        self._events.append((self._count, head + kind + b"data: " + data + (b"\n\n" if whole else b"")))
+        self._stir()
+
+    def end(self) -> None:
+        self.ended = True
+        self._stir()
+
+    def hang_up(self) -> None:
+        """Close the connection that reads at the moment; the stream goes on."""
+        self._reader += 1
+        self.is_read = False
+        self._stir()
+
+    # What a connection does with it.
+
+    def attach(self) -> int:
+        """Read from here on, in place of whoever did so before."""
+        self.hang_up()
+        self.is_read = True
+        return self._reader
+
+    def detach(self, reader: int) -> None:
+        if self.reads(reader):
+            self.is_read = False
+
+    def reads(self, reader: int) -> bool:
+        return reader == self._reader
+
+    def after(self, position: int) -> list[tuple[int, bytes]]:
+        """The events after POSITION. Those before are kept for a while, if somebody can come back for them."""
+        keep = 0 if self.name is None else _MOST_EVENTS
+        while self._events and self._events[0][0] <= position - keep:
+            self._events.popleft()
+        return [event for event in self._events if event[0] > position]
+
+    async def news(self, reader: int, position: int, gone: "asyncio.Future[None]") -> None:
+        """Wait until there is something to send after POSITION, or no more to be read, or GONE is done."""
+        if self._count > position or self.ended or not self.reads(reader):
+            return
+        wake: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._wake = wake
+        try:
+            await asyncio.wait({wake, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if self._wake is wake:
+                self._wake = None
+
+    def _stir(self) -> None:
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+
+class Outlet:
+    """Where what belongs to one POST goes."""
+
+    def __init__(self, stream: Stream, send: Callable[[Json], None] | None = None) -> None:
+        self._send = send or stream.send
+        self.hang_up = stream.hang_up
+
+    def __call__(self, message: Json) -> None:
+        self._send(message)
+
+
+def speak(stream: Stream, reply: Json, bend: Bend | None) -> None:
+    """Say REPLY, as bent as it should be."""
+    if bend is None:
+        stream.send(reply)
+        return
+    data = bend.garbled(compact(reply).encode())
+    for _ in range(bend.copies if data else 0):
+        stream.add(data, whole=not bend.truncates)
+    stream.ending = ending(bend)
+
+
+def ending(bend: Bend) -> Callable[[Exchange], None] | None:
+    """What happens to the connection, or to the process, after a reply."""
+    code = bend.exit_code
+    if code is not None:
+        return lambda _: os._exit(code)
+    return Exchange.cut if bend.close else None
+
+
+async def answer(exchange: Exchange, reply: Any, *, status: int, headers: Headers = (), bend: Bend | None) -> None:
+    """Answer with JSON, as bent as it should be."""
+    body = compact(reply).encode()
+    if bend is None:
+        await exchange.reply(status, body, headers)
+        return
+    data, kind, end = bend.garbled(body) * bend.copies, bend.content_type or JSON_TYPE, ending(bend)
+    if end is None:
+        await exchange.reply(status, data, headers, kind)
+        return
+    if data:
+        await exchange.begin(headers, kind)
+        await exchange.write(data, more=True)
+    end(exchange)
+
+
+class Streams:
+    """The streams of one session, found again by the ids of their events."""
+
+    def __init__(self, *, resumable: bool, retry: int | None) -> None:
+        self._resumable = resumable
+        self._retry = retry
+        self._known: OrderedDict[str, Stream] = OrderedDict()
+        self._count = 0
+
+    def open(self, *, primed: bool = False, lossy: bool = False) -> Stream:
+        self._count += 1
+        name = str(self._count) if self._resumable else None
+        stream = Stream(name, self._retry, lossy=lossy)
+        if name is not None:
+            self._known[name] = stream
+            self._tidy()
+        if primed and self._resumable:
+            stream.add(b"", priming=True)
+        return stream
+
+    def find(self, event_id: str) -> tuple[Stream, int] | None:
+        """The stream that an event belongs to, and the event's place in it."""
+        name, _, number = event_id.rpartition("_")
+        stream = self._known.get(name)
+        return (stream, int(number)) if stream is not None and number.isdecimal() else None
+
+    def forget(self, stream: Stream) -> None:
+        if stream.name is not None:
+            self._known.pop(stream.name, None)
+
+    def end(self) -> None:
+        for stream in self._known.values():
+            stream.end()
+
+    def _tidy(self) -> None:
+        while len(self._known) > _MOST_STREAMS:
+            ended = next((name for name, stream in self._known.items() if stream.ended), None)
+            if ended is None:
+                return
+            del self._known[ended]
+
+
+async def first_word(exchange: Exchange, stream: Stream) -> bool:
+    """Wait until there is anything to say; False when the client went away first."""
+    gone = asyncio.create_task(exchange.gone())
+    try:
+        await stream.news(stream.attach(), 0, gone)
+        return not gone.done()
+    finally:
+        gone.cancel()
+        with suppress(asyncio.CancelledError):
+            await gone
+
+
+async def pump(
+    exchange: Exchange, stream: Stream, *, position: int = 0, headers: Headers = (), bend: Bend | None = None
+) -> bool:
+    """Send what is said on STREAM after POSITION until it ends; False when the client went away first."""
+    reader = stream.attach()
+    left = None if bend is None else bend.cut_stream
+    await exchange.begin(headers, (bend and bend.content_type) or EVENT_TYPE)
+    gone: asyncio.Task[None] | None = None
+    try:
+        while True:
+            events = stream.after(position)
+            if left is not None and len(events) >= left:
+                await exchange.write(b"".join(event for _, event in events[:left]), more=True)
+                exchange.cut()
+                return True
+            left = None if left is None else left - len(events)
+            if events:
+                position = events[-1][0]
+                stream.sent = max(stream.sent, position)
+            done = stream.ended or not stream.reads(reader)
+            if events or done:
+                await exchange.write(b"".join(event for _, event in events), more=not done or stream.ending is not None)
+            if done:
+                if stream.ending is not None:
+                    stream.ending(exchange)
+                return True
+            if gone is None:
+                gone = asyncio.create_task(exchange.gone())
+            await stream.news(reader, position, gone)
+            if gone.done():
+                return False
+    finally:
+        stream.detach(reader)
+        if gone is not None:
+            gone.cancel()
+            with suppress(asyncio.CancelledError):
+                await gone

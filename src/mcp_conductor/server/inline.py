@@ -1,0 +1,190 @@
+"""Definitions that a config file writes out: what they show in their lists, what they do, and what they give.
+
+What MCP lists stands as MCP writes it, and is listed verbatim. The rest is read here, completely, before anything is
+served: a mistake is an error that names the file, the line, the column and the nearest name.
+"""
+
+from typing import TYPE_CHECKING
+
+from mcp_conductor.fields import Field
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import kind_of
+from mcp_conductor.protocol.schema import flaw
+from mcp_conductor.protocol.uri_template import UriTemplate, parse
+from mcp_conductor.server.definitions import Act, Completions, Prompt, Resource, TaskSupport, Template, Tool
+from mcp_conductor.server.placeholders import Draft, Scope, array, record
+from mcp_conductor.server.steps import Script, Step, one_of, perform
+from mcp_conductor.server.steps.resources import CONTENTS, RESOURCE_MEMBERS, contents
+
+if TYPE_CHECKING:
+    from mcp_conductor.server.call import Call
+
+_DESCRIBED = ("name", "title", "description", "icons", "_meta")
+_TOOL_MEMBERS = (*_DESCRIBED, "inputSchema", "outputSchema", "annotations", "execution")
+_TEMPLATE_MEMBERS = (*_DESCRIBED, "uriTemplate", "mimeType", "annotations")
+_ARGUMENT_MEMBERS = ("name", "title", "description", "required")
+
+TOOL_KEYS = (*_TOOL_MEMBERS, "task", "before", "steps", "result", "checked")
+RESOURCE_KEYS = (*RESOURCE_MEMBERS, *CONTENTS, "steps")
+TEMPLATE_KEYS = (*_TEMPLATE_MEMBERS, *CONTENTS, "completions", "steps")
+PROMPT_KEYS = (*_DESCRIBED, "arguments", "messages", "text", "steps")
+ARGUMENT_KEYS = (*_ARGUMENT_MEMBERS, "complete")
+
+
+def tool(field: Field) -> Tool:
+    """The tool that FIELD describes."""
+    given = field.members(TOOL_KEYS)
+    _named(field, given, "name")
+    checked = given["checked"].boolean() if "checked" in given else True
+    if checked:
+        _check_schemas(given)
+    task = _task(given)
+    listed = _listed(given, _TOOL_MEMBERS)
+    listed.setdefault("inputSchema", {"type": "object", "properties": {}})
+    if task is not None:
+        listed["execution"] = {"taskSupport": task, **listed.get("execution", {})}
+    script = Script()
+    before, steps = script.steps(given.get("before")), script.steps(given.get("steps"))
+    begin, run = _acts(before, steps, _result(given.get("result"), script))
+    return Tool(listed=listed, run=run, task=task, before=begin, arguments_checked=checked, output_checked=checked)
+
+
+def resource(field: Field) -> Resource:
+    """The resource that FIELD describes."""
+    given = field.members(RESOURCE_KEYS)
+    uri = _named(field, given, "uri")
+    script = Script()
+    steps = script.steps(given.get("steps"))
+    _, read = _acts([], steps, contents(field, given, Draft(uri), script))
+    return Resource(listed={"name": uri, **_listed(given, RESOURCE_MEMBERS)}, read=read)
+
+
+def template(field: Field) -> Template:
+    """The resource template that FIELD describes."""
+    given = field.members(TEMPLATE_KEYS)
+    uri_template = _named(field, given, "uriTemplate")
+    pattern = _pattern(given["uriTemplate"])
+    script = Script({"variables": pattern.names})
+    steps = script.steps(given.get("steps"))
+    asked_for = Draft(None, lambda scope: scope.call.params["uri"])
+    _, read = _acts([], steps, contents(field, given, asked_for, script))
+    completions = given["completions"].members(pattern.names) if "completions" in given else {}
+    return Template(
+        listed={"name": uri_template, **_listed(given, _TEMPLATE_MEMBERS)},
+        read=read,
+        pattern=pattern,
+        completions={name: _texts(values) for name, values in completions.items()},
+    )
+
+
+def prompt(field: Field) -> Prompt:
+    """The prompt that FIELD describes."""
+    given = field.members(PROMPT_KEYS)
+    _named(field, given, "name")
+    listed = _listed(given, _DESCRIBED)
+    names: list[str] = []
+    completions: Completions = {}
+    if "arguments" in given:
+        entries = [(entry, entry.members(ARGUMENT_KEYS)) for entry in given["arguments"].items()]
+        names = [_named(entry, argument, "name") for entry, argument in entries]
+        listed["arguments"] = [_listed(argument, _ARGUMENT_MEMBERS) for _, argument in entries]
+        completions = {
+            name: _texts(argument["complete"])
+            for name, (_, argument) in zip(names, entries, strict=True)
+            if "complete" in argument
+        }
+    script = Script({"arguments": names})
+    steps = script.steps(given.get("steps"))
+    _, get = _acts([], steps, record({"messages": _messages(field, given, script)}))
+    return Prompt(listed=listed, get=get, completions=completions)
+
+
+# What is listed.
+
+
+def _named(field: Field, given: dict[str, Field], key: str) -> str:
+    """The member by which clients name the definition."""
+    if not given[one_of(field, given, key)].text():
+        given[key].refuse("must not be empty")
+    return given[key].text()
+
+
+def _listed(given: dict[str, Field], members: tuple[str, ...]) -> Json:
+    return {key: field.value for key, field in given.items() if key in members}
+
+
+def _texts(given: Field) -> list[str]:
+    return [item.text() for item in given.items()]
+
+
+def _task(given: dict[str, Field]) -> TaskSupport | None:
+    """Whether the tool runs as a task: by `task`, or by the `execution` that it lists."""
+    execution = given["execution"].members() if "execution" in given else {}
+    asked = given["task"].one_of(("required", "optional")) if "task" in given else None
+    if asked is None and "taskSupport" in execution:
+        asked = execution["taskSupport"].value
+    return "required" if asked == "required" else "optional" if asked == "optional" else None
+
+
+def _pattern(given: Field) -> UriTemplate:
+    try:
+        return parse(given.text())
+    except ValueError as error:
+        given.refuse(f"cannot be used: {error}")
+
+
+def _check_schemas(given: dict[str, Field]) -> None:
+    for key in ("inputSchema", "outputSchema"):
+        if key in given:
+            given[key].members()
+            if problem := flaw(given[key].value):
+                given[key].refuse(problem, "`checked: false` lists it as it is, and checks nothing by it")
+
+
+# What is given.
+
+
+def _result(given: Field | None, script: Script) -> Draft:
+    """A tool's result: one text, the content, or the whole of it."""
+    if given is None:
+        return Draft({"content": []})
+    if isinstance(given.value, str):
+        return record({"content": array([_text_block(given, script)])})
+    if isinstance(given.value, list):
+        return record({"content": script.draft(given)})
+    if not isinstance(given.value, dict):
+        given.refuse(f"must be a text, an array (content) or an object (all of the result), not {kind_of(given.value)}")
+    return script.draft(given)
+
+
+def _messages(field: Field, given: dict[str, Field], script: Script) -> Draft:
+    if one_of(field, given, "messages", "text") == "messages":
+        given["messages"].items()
+        return script.draft(given["messages"])
+    return array([record({"role": Draft("user"), "content": _text_block(given["text"], script)})])
+
+
+def _text_block(given: Field, script: Script) -> Draft:
+    return record({"type": Draft("text"), "text": script.text(given)})
+
+
+def _acts(before: list[Step], steps: list[Step], result: Draft) -> tuple[Act | None, Act]:
+    """What is done BEFORE a task is made, if anything is, and the rest: without any STEPS that is there at once."""
+    if not before and not steps:
+        fixed: Json = result.value
+        return None, (lambda _: fixed) if result.fill is None else (lambda call: result.filled(Scope(call)))
+
+    async def begin(call: "Call") -> Json:
+        scope = Scope(call)
+        await perform(before, scope)
+        call.answers = scope.answers  # they are for the rest, too
+        return {}
+
+    async def run(call: "Call") -> Json:
+        scope = Scope(call)
+        scope.answers.update(call.answers)
+        await perform(steps, scope)
+        filled: Json = result.filled(scope)
+        return filled
+
+    return begin if before else None, run

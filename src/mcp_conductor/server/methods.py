@@ -1,0 +1,379 @@
+"""What a server answers to each method: one function each, a result at once or in time."""
+
+import asyncio
+import base64
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import (
+    DIALECTS,
+    INVALID_PARAMS,
+    LOG_LEVELS,
+    META,
+    METHOD_NOT_FOUND,
+    UNSUPPORTED_VERSION,
+)
+from mcp_conductor.protocol.message import kind_of
+from mcp_conductor.server.definitions import Completions, Refusal, Tool, failed
+from mcp_conductor.server.tasks import has_extension, need_extension
+
+if TYPE_CHECKING:
+    from mcp_conductor.server.call import Call
+
+Method = Callable[["Call"], Any]
+
+METHODS: dict[str, Method] = {}
+_MOST_COMPLETIONS = 100
+
+
+def method(name: str) -> Callable[[Method], Method]:
+    def register(act: Method) -> Method:
+        METHODS[name] = act
+        return act
+
+    return register
+
+
+# How a conversation begins.
+
+
+@method("initialize")
+def initialize(call: "Call") -> Json:
+    offered, versions = _text(call, "protocolVersion"), call.server.handshake_versions
+    for member in ("capabilities", "clientInfo"):
+        if not isinstance(call.params.get(member), dict):
+            raise Refusal(INVALID_PARAMS, f"initialize needs {member}, an object")
+    if not versions:
+        supported = {"supported": list(call.server.modern_versions), "requested": offered}
+        raise Refusal(UNSUPPORTED_VERSION, "this server has no handshake; send requests with _meta", supported)
+    call.client.dialect = DIALECTS[offered if offered in versions else versions[-1]]
+    call.client.capabilities = call.params["capabilities"]
+    return {
+        "protocolVersion": call.client.dialect.version,
+        "capabilities": call.server.capabilities(call.client.dialect),
+        "serverInfo": call.server.config.info,
+        **_instructions(call),
+    }
+
+
+@method("server/discover")
+def discover(call: "Call") -> Json:
+    return {
+        "supportedVersions": list(call.server.modern_versions),
+        "capabilities": call.server.capabilities(call.client.revision),
+        **_instructions(call),
+    }
+
+
+@method("ping")
+def ping(_: "Call") -> Json:
+    return {}
+
+
+def _instructions(call: "Call") -> Json:
+    instructions = call.server.config.instructions
+    return {} if instructions is None else {"instructions": instructions}
+
+
+# Lists.
+
+
+@method("tools/list")
+def list_tools(call: "Call") -> Json:
+    tools = [tool.listed for tool in call.server.tools.values()]
+    if call.client.revision.tasks != "core":  # which is the only revision that asks a tool whether it runs as a task
+        tools = [{key: value for key, value in tool.items() if key != "execution"} for tool in tools]
+    return _page(call, "tools", tools)
+
+
+@method("resources/list")
+def list_resources(call: "Call") -> Json:
+    return _page(call, "resources", [resource.listed for resource in call.server.resources.values()])
+
+
+@method("resources/templates/list")
+def list_templates(call: "Call") -> Json:
+    return _page(call, "resourceTemplates", [template.listed for template in call.server.templates])
+
+
+@method("prompts/list")
+def list_prompts(call: "Call") -> Json:
+    return _page(call, "prompts", [prompt.listed for prompt in call.server.prompts.values()])
+
+
+@method("tasks/list")
+def list_tasks(call: "Call") -> Json:
+    return _page(call, "tasks", call.server.tasks.list())
+
+
+def _page(call: "Call", member: str, items: list[Json]) -> Json:
+    cursor = call.params.get("cursor")
+    start = 0 if cursor is None else _start(cursor, member, len(items))
+    size = call.server.config.page_sizes.get(member, 0) or len(items)
+    end = start + size
+    following = {"nextCursor": _cursor(member, end)} if end < len(items) else {}
+    return {member: items[start:end], **following}
+
+
+def _cursor(member: str, start: int) -> str:
+    return base64.urlsafe_b64encode(f"{member}:{start}".encode()).decode()
+
+
+def _start(cursor: Any, member: str, length: int) -> int:
+    """Where the page at CURSOR begins. Only what `_cursor` makes is a cursor."""
+    try:
+        start = int(base64.urlsafe_b64decode(cursor.encode()).decode().removeprefix(f"{member}:"))
+        genuine = 0 < start < max(length, 1) and _cursor(member, start) == cursor
+    except (ValueError, AttributeError):
+        genuine = False
+    if not genuine:
+        raise Refusal(INVALID_PARAMS, f"Invalid cursor: {cursor!r}")
+    return start
+
+
+# Using things.
+
+
+@method("tools/call")
+def call_tool(call: "Call") -> Any:
+    name = _text(call, "name")
+    tool = call.server.tools.get(name)
+    if tool is None:
+        raise Refusal(INVALID_PARAMS, f"Tool {name} not found")
+    if "arguments" in call.params and not isinstance(call.params["arguments"], dict):
+        raise Refusal(INVALID_PARAMS, f"arguments must be an object, not {kind_of(call.params['arguments'])}")
+    if tool.arguments_checked and (complaints := tool.argument_complaints(call.arguments)):
+        problem = f"Invalid arguments for tool {name}: {'; '.join(complaints)}"
+        if not call.client.revision.tool_argument_errors:
+            raise Refusal(INVALID_PARAMS, problem)
+        return failed(f"Input validation error: {problem}")
+    if tool.task is not None or tool.before is not None or "task" in call.params:
+        return _call_task_tool(call, tool)
+    result = tool.run(call)
+    return _sound(tool, result) if isinstance(result, dict) else _sound_in_time(tool, result)
+
+
+def _call_task_tool(call: "Call", tool: Tool) -> Any:
+    """Run a tool as a task, where the revision, the config, the client and the tool agree on it."""
+    config, kind = call.server.config, call.client.revision.tasks
+    if kind == "core" and config.tasks is not None:
+        if "task" in call.params:
+            if tool.task is None:
+                raise Refusal(METHOD_NOT_FOUND, f"Tool {tool.name} does not run as a task")
+            return call.server.tasks.start(call, lambda call: _in_time(call, tool))
+        if tool.task == "required":
+            raise Refusal(METHOD_NOT_FOUND, f"Tool {tool.name} runs as a task only: add `task` to the params")
+    if kind == "extension" and config.tasks_extension and tool.task is not None:
+        if tool.task == "required":
+            need_extension(call)
+        if has_extension(call):
+            return _task_after(call, tool)
+    return _in_time(call, tool)
+
+
+async def _task_after(call: "Call", tool: Tool) -> Json:
+    """What comes before the task belongs to the request: it may still be answered with questions."""
+    if tool.before is not None:
+        await _awaited(tool.before(call))
+    return call.server.tasks.start(call, lambda call: _sound_in_time(tool, tool.run(call)))
+
+
+async def _in_time(call: "Call", tool: Tool) -> Json:
+    if tool.before is not None:
+        await _awaited(tool.before(call))
+    return await _sound_in_time(tool, tool.run(call))
+
+
+async def _sound_in_time(tool: Tool, result: Any) -> Json:
+    return _sound(tool, await _awaited(result))
+
+
+async def _awaited(result: Any) -> Json:
+    known: Json = result if isinstance(result, dict) else await result
+    return known
+
+
+def _sound(tool: Tool, result: Json) -> Json:
+    """RESULT, unless it breaks the promise of the tool's outputSchema."""
+    if not tool.output_checked or "outputSchema" not in tool.listed or result.get("isError"):
+        return result
+    if "structuredContent" not in result:
+        return failed(f"Output validation error: tool {tool.name} has an outputSchema but gave no structuredContent")
+    complaints = tool.output_complaints(result["structuredContent"])
+    return failed(f"Output validation error: {'; '.join(complaints)}") if complaints else result
+
+
+@method("resources/read")
+def read_resource(call: "Call") -> Any:
+    uri = _text(call, "uri")
+    resource = call.server.resources.get(uri)
+    if resource is not None:
+        return resource.read(call)
+    for template in call.server.templates:
+        variables = None if template.pattern is None else template.pattern.match(uri)
+        if variables is not None:
+            call.variables = variables
+            return template.read(call)
+    raise _no_resource(call, uri)
+
+
+def _no_resource(call: "Call", uri: str) -> Refusal:
+    return Refusal(call.client.revision.resource_not_found, f"Resource not found: {uri}", {"uri": uri})
+
+
+@method("prompts/get")
+def get_prompt(call: "Call") -> Any:
+    name = _text(call, "name")
+    prompt = call.server.prompts.get(name)
+    if prompt is None:
+        raise Refusal(INVALID_PARAMS, f"Prompt {name} not found")
+    arguments = call.params.get("arguments", {})
+    if not isinstance(arguments, dict) or not all(isinstance(value, str) for value in arguments.values()):
+        raise Refusal(INVALID_PARAMS, f"Invalid arguments for prompt {name}: they must be an object of strings")
+    wanted = [each["name"] for each in prompt.listed.get("arguments", ()) if each.get("required")]
+    if missing := [each for each in wanted if each not in arguments]:
+        raise Refusal(INVALID_PARAMS, f"Invalid arguments for prompt {name}: {', '.join(missing)} missing")
+    return prompt.get(call)
+
+
+@method("completion/complete")
+def complete(call: "Call") -> Json:
+    argument = call.params.get("argument")
+    if not isinstance(argument, dict) or not all(isinstance(argument.get(key), str) for key in ("name", "value")):
+        raise Refusal(INVALID_PARAMS, "completion/complete needs argument.name and argument.value, strings")
+    known = _completions(call).get(argument["name"], [])
+    values = [value for value in known if value.lower().startswith(argument["value"].lower())]
+    return {
+        "completion": {
+            "values": values[:_MOST_COMPLETIONS],
+            "total": len(values),
+            "hasMore": len(values) > _MOST_COMPLETIONS,
+        }
+    }
+
+
+def _completions(call: "Call") -> Completions:
+    match call.params.get("ref"):
+        case {"type": "ref/prompt", "name": str(name)} if name in call.server.prompts:
+            return call.server.prompts[name].completions
+        case {"type": "ref/resource", "uri": str(uri)}:
+            for template in call.server.templates:
+                if template.uri_template == uri:
+                    return template.completions
+            if uri in call.server.resources:
+                return {}
+    raise Refusal(INVALID_PARAMS, f"there is nothing to complete for {call.params.get('ref')!r}")
+
+
+# Notifications on demand.
+
+
+@method("logging/setLevel")
+def set_level(call: "Call") -> Json:
+    level = call.params.get("level")
+    if level not in LOG_LEVELS:
+        raise Refusal(INVALID_PARAMS, f"level must be one of {', '.join(LOG_LEVELS)}, not {level!r}")
+    call.client.level = LOG_LEVELS.index(level)
+    return {}
+
+
+@method("resources/subscribe")
+def subscribe(call: "Call") -> Json:
+    uri = _text(call, "uri")
+    known = uri in call.server.resources or any(
+        template.pattern is not None and template.pattern.match(uri) is not None for template in call.server.templates
+    )
+    if not known:
+        raise _no_resource(call, uri)
+    call.client.subscriptions.add(uri)
+    return {}
+
+
+@method("resources/unsubscribe")
+def unsubscribe(call: "Call") -> Json:
+    call.client.subscriptions.discard(_text(call, "uri"))
+    return {}
+
+
+class Listener:
+    """A client of the modern era that listens (basic/patterns/subscriptions); WANTS is what it will be told."""
+
+    def __init__(self, call: "Call", wants: Json) -> None:
+        self.wants = wants
+        self._call = call
+        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def tell(self, method: str, params: Json) -> None:
+        self._call.notify(method, {**params, "_meta": self.meta})
+
+    @property
+    def meta(self) -> Json:
+        return {f"{META}subscriptionId": self._call.id}
+
+    def end(self) -> None:
+        if not self._ended.done():
+            self._ended.set_result(None)
+
+    async def until_ended(self) -> None:
+        await self._ended
+
+
+@method("subscriptions/listen")
+async def listen(call: "Call") -> Json:
+    wanted = call.params.get("notifications")
+    if not isinstance(wanted, dict):
+        raise Refusal(INVALID_PARAMS, f"notifications must be an object, not {kind_of(wanted)}")
+    listener = Listener(call, _honoured(call, wanted))
+    call.server.listeners.add(listener)
+    try:
+        listener.tell("notifications/subscriptions/acknowledged", {"notifications": listener.wants})
+        await listener.until_ended()
+    finally:
+        call.server.listeners.discard(listener)
+    return {"_meta": listener.meta}
+
+
+def _honoured(call: "Call", wanted: Json) -> Json:
+    """The part of a subscription that this server will keep."""
+    config = call.server.config
+    honoured: Json = {}
+    for kind in ("tools", "resources", "prompts"):
+        if kind in config.list_changed and wanted.get(f"{kind}ListChanged") is True:
+            honoured[f"{kind}ListChanged"] = True
+    uris, tasks = wanted.get("resourceSubscriptions"), wanted.get("taskIds")
+    if config.subscriptions and isinstance(uris, list):
+        honoured["resourceSubscriptions"] = uris
+    if config.tasks_extension and has_extension(call) and isinstance(tasks, list):
+        honoured["taskIds"] = [identity for identity in tasks if call.server.tasks.known(identity)]
+    return honoured
+
+
+# Tasks.
+
+
+@method("tasks/get")
+def get_task(call: "Call") -> Json:
+    return call.server.tasks.get(call)
+
+
+@method("tasks/result")
+def task_result(call: "Call") -> Any:
+    return call.server.tasks.result(call)
+
+
+@method("tasks/cancel")
+def cancel_task(call: "Call") -> Json:
+    return call.server.tasks.cancel(call)
+
+
+@method("tasks/update")
+def update_task(call: "Call") -> Json:
+    return call.server.tasks.update(call)
+
+
+def _text(call: "Call", member: str) -> str:
+    value = call.params.get(member)
+    if not isinstance(value, str):
+        raise Refusal(INVALID_PARAMS, f"{call.method} needs {member}, a string")
+    return value

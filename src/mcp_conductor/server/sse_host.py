@@ -1,0 +1,82 @@
+"""HTTP+SSE, the transport of 2024-11-05: all messages to the client go through one GET stream, POSTs stand beside."""
+
+import uuid
+from urllib.parse import parse_qs
+
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import INVALID_REQUEST, PARSE_ERROR
+from mcp_conductor.protocol.message import decode
+from mcp_conductor.server.client import Client
+from mcp_conductor.server.config import TransportConfig
+from mcp_conductor.server.faults import Bend
+from mcp_conductor.server.http_exchange import EVENT_TYPE, Exchange
+from mcp_conductor.server.http_streams import Stream, pump, speak
+from mcp_conductor.server.server import Deliver, Server
+
+
+class SseHost:
+    """A server whose sessions last as long as their GET streams."""
+
+    def __init__(self, server: Server, transport: TransportConfig) -> None:
+        self._server = server
+        self._path = transport.path
+        self._sessions: dict[str, tuple[Client, Stream]] = {}
+
+    def stop(self) -> None:
+        for _, stream in self._sessions.values():
+            stream.end()
+
+    async def serve(self, exchange: Exchange) -> None:
+        if exchange.method == "GET":
+            await self._get(exchange)
+        elif exchange.method == "POST":
+            await self._post(exchange)
+        else:
+            await exchange.refuse(405, INVALID_REQUEST, f"{exchange.method} is not used here", [("Allow", "GET, POST")])
+
+    async def _get(self, exchange: Exchange) -> None:
+        if not exchange.accepts(EVENT_TYPE):
+            await exchange.refuse(406, INVALID_REQUEST, f"the Accept header must list {EVENT_TYPE}")
+            return
+        identity, stream = uuid.uuid4().hex, Stream(None)
+        stream.add(f"{self._path}?sessionId={identity}".encode(), event="endpoint")
+        client = Client(stream.send)
+        self._sessions[identity] = (client, stream)
+        try:
+            await pump(exchange, stream)
+        finally:
+            del self._sessions[identity]
+            self._server.forget(client)
+
+    async def _post(self, exchange: Exchange) -> None:
+        identity = parse_qs(exchange.query.decode("latin-1")).get("sessionId", [""])[0]
+        if identity not in self._sessions:
+            await exchange.refuse(404 if identity else 400, INVALID_REQUEST, "there is no such session")
+            return
+        body = await exchange.body()
+        message = decode(b"" if body is None else body)
+        if message.kind in ("invalid", "batch"):
+            code = PARSE_ERROR if message.raw is None else INVALID_REQUEST
+            await exchange.refuse(400, code, message.problem or "this transport has no batches")
+            return
+        client, stream = self._sessions[identity]
+        bend = self._server.bend(message) if message.kind == "request" else None
+        if bend is not None and bend.status is not None:
+            await exchange.reply(bend.status, headers=bend.headers)
+            return
+        await exchange.reply(202)
+        if message.kind == "request":
+            self._server.take(message, client, stream.send, _deliverer(stream, bend), bend)
+        else:
+            self._server.hear(message, client)
+
+
+def _deliverer(stream: Stream, bend: Bend | None) -> Deliver:
+    def deliver(reply: Json | None) -> None:
+        if reply is None or (bend is not None and bend.silent):
+            return
+        speak(stream, reply, bend)
+        if bend is not None and (stream.ending is not None or bend.cut_stream is not None):
+            stream.end()
+
+    return deliver

@@ -1,0 +1,316 @@
+"""stdio: one message per line on stdin and stdout, both eras on one pipe.
+
+stdout belongs to the protocol: the real one is kept here, and whatever else in this process prints goes to stderr. At
+the end of stdin every request that is under way gets its reply, then the server ends.
+"""
+
+import asyncio
+import os
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Literal
+
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import INVALID_REQUEST, META, PARSE_ERROR
+from mcp_conductor.protocol.message import Message, compact, decode, members
+from mcp_conductor.server.client import Client, modern_client
+from mcp_conductor.server.definitions import Refusal
+from mcp_conductor.server.faults import Bend
+from mcp_conductor.server.server import Deliver, Server
+
+DRAIN_SECONDS = 10.0
+_CHUNK = 1 << 16
+_MOST_UNSENT = 8 << 20  # a client that does not read is not listened to either
+_MODERN_KEYS = (f"{META}protocolVersion", f"{META}clientCapabilities")
+
+
+async def serve_stdio(server: Server, stop: asyncio.Event) -> int:
+    """Serve until stdin ends or STOP is set: the exit code."""
+    source, sink = _take_streams()
+    host = StdioHost(server, source, sink)
+    return await host.run(stop)
+
+
+def _take_streams() -> tuple[int, int]:
+    """Our stdin and stdout, taken away from everybody else in this process."""
+    source, sink = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    return source, sink
+
+
+class StdioHost:
+    """A server behind two file descriptors."""
+
+    def __init__(self, server: Server, source: int, sink: int) -> None:
+        self._server = server
+        self._source = source
+        self._loop = asyncio.get_running_loop()
+        self._writer = _Writer(sink, self._pressure)
+        self._client = Client(self.send)
+        self._parts: list[bytes] = []
+        self._ended = self._loop.create_future()
+        self._owed: set[asyncio.Task[None]] = set()  # requests that will get a reply
+
+    async def run(self, stop: asyncio.Event) -> int:
+        stopping = asyncio.ensure_future(stop.wait())
+        try:
+            if self._listen():
+                await asyncio.wait({self._ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not stop.is_set():
+                await self._drain(stopping)
+            self._server.forget(self._client)
+            self._server.stop()
+            await self._writer.drain(DRAIN_SECONDS if not stop.is_set() else 1.0)
+        finally:
+            stopping.cancel()
+            self._deafen()
+        return self._ended.result() if self._ended.done() else 0
+
+    def _listen(self) -> bool:
+        """Begin to read; whether there is anything to wait for."""
+        if stat.S_ISREG(os.fstat(self._source).st_mode):  # a file is always ready, and no loop can watch it
+            while chunk := os.read(self._source, _CHUNK):
+                self._take(chunk)
+            self._end(0)
+            return False
+        self._loop.add_reader(self._source, self._read)
+        return True
+
+    def _deafen(self) -> None:
+        with suppress(OSError, ValueError):
+            self._loop.remove_reader(self._source)
+
+    def _pressure(self, unsent: int) -> None:
+        """Do not take more requests than the client takes replies."""
+        if self._ended.done():
+            return
+        if unsent > _MOST_UNSENT:
+            self._deafen()
+        elif not unsent:
+            self._loop.add_reader(self._source, self._read)
+
+    def _read(self) -> None:
+        try:
+            chunk = os.read(self._source, _CHUNK)
+        except OSError:
+            chunk = b""
+        if chunk:
+            self._take(chunk)
+        else:
+            self._end(0)
+
+    def _end(self, code: int) -> None:
+        if not self._ended.done():
+            self._ended.set_result(code)
+        self._deafen()
+        if self._parts:  # a last line without its end is a line
+            line, self._parts = b"".join(self._parts), []
+            self._line(line)
+
+    def _take(self, chunk: bytes) -> None:
+        head, newline, rest = chunk.partition(b"\n")
+        self._parts.append(head)
+        if not newline:
+            return
+        first, self._parts = b"".join(self._parts), []
+        *lines, last = rest.split(b"\n")
+        self._writer.cork()
+        for line in (first, *lines):
+            self._line(line)
+        self._writer.uncork()
+        if last:
+            self._parts.append(last)
+
+    async def _drain(self, stopping: "asyncio.Task[Literal[True]]") -> None:
+        """Nobody will ask or answer any more; those who have asked get their replies."""
+        self._client.gone()
+        for listener in list(self._server.listeners):
+            listener.end()
+        running = [task for task in self._client.running.values() if task in self._owed]
+        if running:
+            everything = asyncio.ensure_future(asyncio.wait(running, timeout=DRAIN_SECONDS))
+            await asyncio.wait({everything, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            everything.cancel()
+
+    # Messages.
+
+    def send(self, message: Json) -> None:
+        self._writer.write(compact(message).encode() + b"\n")
+
+    def _line(self, line: bytes) -> None:
+        line = line.strip()
+        if line:
+            self._message(decode(line), self._deliver)
+
+    def _deliver(self, reply: Json | None) -> None:
+        if reply is not None:
+            self.send(reply)
+
+    def _message(self, message: Message, deliver: Deliver) -> None:
+        if message.kind == "request":
+            self._request(message, deliver)
+        elif message.kind == "batch" and message.raw and self._client.dialect and self._client.dialect.batches:
+            self._batch(message)
+        elif message.kind in ("batch", "invalid"):
+            code = PARSE_ERROR if message.raw is None and message.text != "null" else INVALID_REQUEST
+            problem = message.problem or "this revision has no batches"
+            deliver(self._unreadable(message, Refusal(code, problem)))
+        else:
+            self._server.hear(message, self._client)
+
+    def _unreadable(self, message: Message, refusal: Refusal) -> Json:
+        """The reply to what is no request. JSON-RPC wants the id null, newer revisions want none."""
+        dialect = self._client.dialect
+        named = {"id": message.id} if message.id is not None or dialect is None or dialect.null_id else {}
+        return {"jsonrpc": "2.0", **named, "error": refusal.error()}
+
+    def _request(self, message: Message, deliver: Deliver) -> None:
+        bend = self._server.bend(message)
+        if bend is not None:
+            deliver = self._bent(bend)
+        try:
+            client = self._client_of(message)
+        except Refusal as refusal:
+            deliver({"jsonrpc": "2.0", "id": message.id, "error": refusal.error()})
+            return
+        self._server.take(message, client, self.send, deliver, bend)
+        task = client.running.get(message.id) if message.id is not None else None
+        if task is not None and (bend is None or not bend.silent):
+            self._owed.add(task)
+            task.add_done_callback(self._owed.discard)
+
+    def _client_of(self, message: Message) -> Client:
+        """The one client of this pipe, or, in the modern era, the client that the request itself describes."""
+        meta = message.params.get("_meta")
+        modern = isinstance(meta, dict) and any(key in meta for key in _MODERN_KEYS)
+        if message.method == "initialize" or not self._server.modern_versions:
+            return self._client
+        if modern or not self._server.handshake_versions:
+            client = modern_client(message.params, self.send, self._server.modern_versions)
+            client.running = self._client.running  # a cancellation names no client
+            return client
+        return self._client
+
+    def _batch(self, batch: Message) -> None:
+        """Answer all requests of a batch with one batch."""
+        parts = members(batch)
+        replies: list[Json] = []
+        missing = sum(part.kind in ("request", "invalid") for part in parts)
+
+        def collect(reply: Json | None) -> None:
+            nonlocal missing
+            missing -= 1
+            if reply is not None:
+                replies.append(reply)
+            if not missing and replies:
+                self._writer.write(compact(replies).encode() + b"\n")
+
+        for part in parts:
+            self._message(part, collect)
+
+    # Faults.
+
+    def _bent(self, bend: Bend) -> Deliver:
+        def deliver(reply: Json | None) -> None:
+            if reply is None or bend.silent:
+                return
+            line = bend.garbled(compact(reply).encode())
+            if not bend.truncates:
+                line += b"\n"
+            for noise in bend.noise:
+                self._writer.write(noise + b"\n")
+            for _ in range(bend.copies):
+                self._writer.write(line)
+            if bend.exit_code is not None:
+                self._leave(bend.exit_code)
+            elif bend.close:
+                self._writer.flush()
+                self._writer.close()
+
+        return deliver
+
+    def _leave(self, code: int) -> None:
+        """End at once, as a crash does: nothing is drained, nobody is told."""
+        self._writer.flush()
+        os._exit(code)
+
+
+class _Writer:
+    """stdout, without ever waiting for it."""
+
+    def __init__(self, sink: int, pressure: Callable[[int], None]) -> None:
+        self._sink = sink
+        self._pressure = pressure
+        self._loop = asyncio.get_running_loop()
+        self._unsent = bytearray()
+        self._corked = False
+        self._waiting = False
+        self._closed = False
+        self._drained: asyncio.Future[None] | None = None
+        mode = os.fstat(sink).st_mode
+        if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):  # a terminal would stay so for the shell as well
+            os.set_blocking(sink, False)
+
+    def write(self, data: bytes) -> None:
+        if self._closed:
+            return
+        self._unsent += data
+        if not self._corked and not self._waiting:
+            self.flush()
+
+    def cork(self) -> None:
+        """What is written from here on goes out together."""
+        self._corked = True
+
+    def uncork(self) -> None:
+        self._corked = False
+        if self._unsent and not self._waiting:
+            self.flush()
+
+    def flush(self) -> None:
+        while self._unsent and not self._closed:
+            try:
+                sent = os.write(self._sink, self._unsent)
+            except BlockingIOError:
+                self._wait()
+                return
+            except OSError:  # nobody reads any more; stdin will end as well
+                self.close()
+                return
+            del self._unsent[:sent]
+        if self._waiting:
+            self._waiting = False
+            self._loop.remove_writer(self._sink)
+            self._pressure(0)
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)
+
+    def _wait(self) -> None:
+        if not self._waiting:
+            self._waiting = True
+            self._loop.add_writer(self._sink, self.flush)
+        self._pressure(len(self._unsent))
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        if self._waiting:
+            self._loop.remove_writer(self._sink)
+        self._closed, self._waiting = True, False
+        self._unsent.clear()
+        os.close(self._sink)
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)
+
+    async def drain(self, seconds: float) -> None:
+        """Wait until everything is out, but not for ever."""
+        if not self._unsent:
+            return
+        self._drained = self._loop.create_future()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._drained
