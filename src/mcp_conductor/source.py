@@ -43,18 +43,26 @@ class Document:
     text: str
     data: Any
     json: bool
+    root: Any = None  # the nodes of YAML, which know their places
 
     def locate(self, path: Path) -> Location | None:
         """Where the value at PATH stands, or the innermost part of PATH that exists."""
-        offset = _place_in_json(self.text, path) if self.json else self._place_in_yaml(path)
-        if offset is None:
-            return None
-        before = self.text[:offset]
-        line = before.count("\n") + 1
-        return Location(self.file, line, offset - before.rfind("\n"), _source_line(self.text, line))
+        if not self.json:
+            mark = self._mark(path)
+            return None if mark is None else self._location(mark.line + 1, mark.column + 1)
+        before = self.text[: _place_in_json(self.text, path)]
+        return self._location(before.count("\n") + 1, len(before) - before.rfind("\n"))
 
-    def _place_in_yaml(self, path: Path) -> int | None:
-        node = self._root
+    def _location(self, line: int, column: int) -> Location:
+        source = self._lines[line - 1] if line <= len(self._lines) else ""
+        return Location(self.file, line, column, source)
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return self.text.split("\n")
+
+    def _mark(self, path: Path) -> Any:
+        node = self.root
         if node is None:
             return None
         mark = node.start_mark
@@ -63,11 +71,7 @@ class Document:
             if child is None:
                 break
             node, mark = child
-        return int(mark.index)
-
-    @cached_property
-    def _root(self) -> Any:
-        return _compose(self.file, self.text)
+        return mark
 
 
 def load(path: str, shown: str | None = None, *, json: bool | None = None) -> Document:
@@ -87,7 +91,8 @@ def parse(text: str, file: str, *, json: bool | None = None) -> Document:
     """Read JSON (if FILE is called so, or JSON is true) or YAML text."""
     if _is_json(file) if json is None else json:
         return Document(file, text, _parse_json(text, file), json=True)
-    return Document(file, text, _construct(_compose(file, text), file, text), json=False)
+    root = _compose(file, text)
+    return Document(file, text, _construct(root, file, text), json=False, root=root)
 
 
 def _is_json(file: str) -> bool:
@@ -269,13 +274,12 @@ def _scalar(node: Any) -> Any:
 def _child(node: Any, step: str | int) -> tuple[Any, Any] | None:
     """The node below NODE, and the mark to point at: for a member of a mapping, its key."""
     children = node.value if isinstance(node.value, list) else []
-    for index, child in enumerate(children):
-        if isinstance(child, tuple):
-            key, value = child
-            if key.value == step:
-                return value, key.start_mark
-        elif index == step:
-            return child, child.start_mark
+    if isinstance(step, int):
+        found = children[step] if 0 <= step < len(children) else None
+        return None if found is None or isinstance(found, tuple) else (found, found.start_mark)
+    for child in children:
+        if isinstance(child, tuple) and child[0].value == step:
+            return child[1], child[0].start_mark
     return None
 
 

@@ -67,6 +67,7 @@ def _main(given: Given, terminal: Terminal, program: str) -> int:
         if "--validate" in given:
             terminal.write(_summary(config))
         else:
+            _hold_standard_streams()
             return asyncio.run(_serve(config, terminal))
     return 0
 
@@ -104,9 +105,16 @@ def _port(given: Given) -> int | None:
     written = given.one("--port")
     if written is None:
         return None
-    if not written.isdecimal() or int(written) > 65535:
+    if not written.isdecimal() or len(written) > 5 or int(written) > 65535:
         raise UsageError(f"--port takes a number from 0 to 65535, not {written!r}")
     return int(written)
+
+
+def _hold_standard_streams() -> None:
+    """A stream that was closed before we started would be given to the next file that is opened, whatever it is."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
 
 
 async def _serve(config: "ServerConfig", terminal: Terminal) -> int:

@@ -100,7 +100,7 @@ class Call:
 
     def close_stream(self) -> None:
         """Close the HTTP event stream of this request, so that the client has to come back for the rest of it."""
-        if not self.repeating and self.hang_up is not None:
+        if not self.repeating and self.hang_up is not None and self.client.revision.handshake:
             self.hang_up()
 
     async def ask(self, questions: Json) -> Json:

@@ -9,6 +9,7 @@ from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.dialect import (
     DIALECTS,
     INVALID_PARAMS,
+    LOG_LEVELS,
     META,
     MISSING_CLIENT_CAPABILITY,
     UNSUPPORTED_VERSION,
@@ -34,6 +35,8 @@ class Client:
         self.level = 0  # the least log level that it wants to hear of, as an index of LOG_LEVELS
         self.subscriptions: set[str] = set()
         self.running: dict[Id, asyncio.Task[None]] = {}
+        self.lasting = dialect is None  # whether it is there for more than one request
+        self._has_gone = False
         self._ids = count(1)
         self._asked: dict[Id, asyncio.Future[Json]] = {}
 
@@ -65,6 +68,8 @@ class Client:
 
     async def ask(self, question: Json, outlet: Outlet) -> Json:
         """Send QUESTION to a client of the handshake era, and wait for its answer."""
+        if self._has_gone:
+            raise AskFailed("the client has gone")
         identity = next(self._ids)
         answer: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
         self._asked[identity] = answer
@@ -95,6 +100,7 @@ class Client:
 
     def gone(self) -> None:
         """Nobody will answer any more."""
+        self._has_gone = True
         for answer in self._asked.values():
             if not answer.done():
                 answer.set_exception(AskFailed("the client has gone"))
@@ -125,6 +131,9 @@ def introduction(params: Json) -> tuple[str, Json]:
         raise Refusal(INVALID_PARAMS, f"params._meta must have {META}protocolVersion, a string")
     if not isinstance(capabilities, dict):
         raise Refusal(INVALID_PARAMS, f"params._meta must have {META}clientCapabilities, an object")
+    level = meta.get(f"{META}logLevel") if isinstance(meta, dict) else None
+    if level is not None and level not in LOG_LEVELS:
+        raise Refusal(INVALID_PARAMS, f"{META}logLevel must be one of {', '.join(LOG_LEVELS)}, not {level!r}")
     return version, capabilities
 
 

@@ -62,7 +62,9 @@ _INLINE: dict[Kind, tuple[tuple[str, ...], str]] = {
 
 def config_schema() -> Json:
     """The schema of the whole file."""
-    lists = {member: {"type": "array", "items": {"$ref": f"#/$defs/{kind}"}} for member, kind in MEMBERS.items()}
+    lists = {
+        member: {"type": "array", "items": {"$ref": f"#/$defs/{_anchor(kind)}"}} for member, kind in MEMBERS.items()
+    }
     return {
         "$schema": SCHEMA_2020_12,
         "title": "A server for `conductor serve`",
@@ -72,14 +74,19 @@ def config_schema() -> Json:
             **lists,
             "serverInfo": _object(INFO_KEYS, ("name", "version")),
             "listChanged": _switches("tools", "resources", "prompts"),
-            "tasks": {**_switches("list", "cancel", "pollInterval"), "properties": {"pollInterval": _COUNT}},
+            "tasks": _tasks(),
             "maxPageSize": {**_object(tuple(MEMBERS)), "properties": dict.fromkeys(MEMBERS, _COUNT)},
             "protocolVersions": {"type": "array", "items": {"enum": list(DIALECTS)}, "minItems": 1},
             "transport": _object(TRANSPORT_KEYS, ("type",)),
             "faults": {"type": "array", "items": {"oneOf": [_fault(name) for name in FAULTS]}},
         },
-        "$defs": {**{kind: _entry(kind) for kind in MEMBERS.values()}, "steps": _steps()},
+        "$defs": {**{_anchor(kind): _entry(kind) for kind in MEMBERS.values()}, "steps": _steps()},
     }
+
+
+def _anchor(kind: Kind) -> str:
+    """KIND as it can stand in a reference."""
+    return kind.replace(" ", "-")
 
 
 def _properties(keys: tuple[str, ...]) -> Json:
@@ -95,6 +102,12 @@ def _switches(*names: str) -> Json:
     return {"type": "object", "properties": dict.fromkeys(names, _BOOLEAN), "additionalProperties": False}
 
 
+def _tasks() -> Json:
+    switches = _switches("list", "cancel")
+    switches["properties"]["pollInterval"] = {"type": "integer", "minimum": 0}
+    return switches
+
+
 def _entry(kind: Kind) -> Json:
     """One member of a list: a preset, an array of presets, or a definition that is written out."""
     keys, name = _INLINE[kind]
@@ -102,7 +115,7 @@ def _entry(kind: Kind) -> Json:
     if kind == "prompt":
         inline["properties"]["arguments"] = {"type": "array", "items": _object(ARGUMENT_KEYS, ("name",))}
     presets = [_preset(each.name, each.doc, each.params) for _, each in PRESETS.items() if each.kind == kind]
-    nested = {"type": "array", "items": {"$ref": f"#/$defs/{kind}"}}
+    nested = {"type": "array", "items": {"$ref": f"#/$defs/{_anchor(kind)}"}}
     return {
         "if": {"type": "object", "required": ["preset"]},
         "then": {"oneOf": presets},

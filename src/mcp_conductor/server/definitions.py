@@ -10,7 +10,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import INVALID_REQUEST, PARSE_ERROR
 from mcp_conductor.protocol.http_headers import Annotations, annotations_of
+from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.schema import checker
 from mcp_conductor.protocol.uri_template import UriTemplate
 
@@ -34,6 +36,12 @@ class Refusal(Exception):  # noqa: N818  # the answer to one request; nothing is
 
     def error(self) -> Json:
         return {"code": self.code, "message": self.message, **({} if self.data is None else {"data": self.data})}
+
+
+def unreadable(message: Message, otherwise: str) -> Refusal:
+    """The answer to what is no request and no other message either; OTHERWISE is what is wrong if nothing else is."""
+    is_json = message.raw is not None or message.text.strip() == "null"
+    return Refusal(INVALID_REQUEST if is_json else PARSE_ERROR, message.problem or otherwise)
 
 
 class AskFailed(Exception):  # noqa: N818

@@ -22,7 +22,7 @@ from mcp_conductor.server.params import misfit
 WHEN_KEYS = ("method", "name", "nth", "every", "probability")
 ANOTHER_TYPE = "a value of another type"
 
-_STEP = re.compile(r'(?:^|\.)([^.\[\]"]+)|\["([^"]+)"\]|\[([0-9]{1,9})\]')
+_STEP = re.compile(r'(?:^|(?!^)\.)([^.\[\]"]+)|\["([^"]+)"\]|\[([0-9]{1,9})\]')
 _HEADER_VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 # What every result of the modern era has: not what a schema is about.
 _ENVELOPE = ("_meta", "resultType", "ttlMs", "cacheScope")

@@ -15,6 +15,7 @@ from mcp_conductor.protocol.dialect import (
     HEADER_MISMATCH,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
+    MODERN,
     MODERN_CODES,
     PARSE_ERROR,
 )
@@ -22,7 +23,7 @@ from mcp_conductor.protocol.http_headers import mismatch
 from mcp_conductor.protocol.message import Message, compact, decode
 from mcp_conductor.server.client import Client, introduction, modern_client, version_in
 from mcp_conductor.server.config import TransportConfig
-from mcp_conductor.server.definitions import Refusal
+from mcp_conductor.server.definitions import Refusal, unreadable
 from mcp_conductor.server.faults import Bend
 from mcp_conductor.server.http_exchange import EVENT_TYPE, JSON_TYPE, Exchange, Receive, Scope, Send
 from mcp_conductor.server.http_sessions import HttpSessions
@@ -42,6 +43,7 @@ class HttpHost:
         self._transport = transport
         self._sessions = HttpSessions(server, transport)
         self._sse = SseHost(server, transport) if transport.type == "sse" else None
+        self._live: set[Client] = set()  # clients of the modern era that wait for an answer
         self._open = transport.host not in LOOPBACK and not transport.allowed_hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,6 +58,8 @@ class HttpHost:
         """End all streams, so that connections can close."""
         self._server.stop()
         self._sessions.stop()
+        for client in list(self._live):
+            self._server.forget(client)
         if self._sse is not None:
             self._sse.stop()
 
@@ -93,7 +97,11 @@ class HttpHost:
 
     def _is_modern(self, exchange: Exchange) -> bool:
         version = exchange.header("mcp-protocol-version")
-        return (version is not None and version.strip() not in HANDSHAKE) or not self._server.handshake_versions
+        if not self._server.handshake_versions:
+            return True
+        # Only the handshake era has sessions: a version that nobody knows is then a wrong header.
+        old = HANDSHAKE if exchange.header("mcp-session-id") is None else tuple({*HANDSHAKE, version} - {*MODERN})
+        return version is not None and version.strip() not in old
 
     async def _post(self, exchange: Exchange) -> None:
         if not exchange.accepts(JSON_TYPE, *(() if self._transport.json else (EVENT_TYPE,))):
@@ -107,8 +115,8 @@ class HttpHost:
             await exchange.refuse(413, INVALID_REQUEST, "the body is too large")
             return
         message = decode(body)
-        if message.raw is None and message.text.strip() != "null":
-            await exchange.refuse(400, PARSE_ERROR, message.problem or "the body is not JSON")
+        if message.kind == "invalid" and (refusal := unreadable(message, "")).code == PARSE_ERROR:
+            await exchange.refuse(400, refusal.code, refusal.message)
         elif self._is_modern(exchange) or (
             # A modern body under the header of another era has a wrong header, not another era.
             version_in(message.raw) is not None
@@ -141,7 +149,11 @@ class HttpHost:
             error = {"jsonrpc": "2.0", "id": message.id, "error": refusal.error()}
             await exchange.reply(400, compact(error).encode())
             return
-        await self._answer(exchange, message, client, stream, bend)
+        self._live.add(client)
+        try:
+            await self._answer(exchange, message, client, stream, bend)
+        finally:
+            self._live.discard(client)
 
     def _introduced(self, exchange: Exchange, message: Message, stream: Stream) -> Client:
         """The client that the request describes, if its headers and its body agree."""
@@ -159,11 +171,12 @@ class HttpHost:
     ) -> None:
         """JSON, unless something has to be said before the answer: then an event stream."""
         alone: list[Json] = []
+        cuts = bend is not None and bend.cut_stream is not None and not self._transport.json
 
         def deliver(reply: Json | None) -> None:
             if bend is not None and bend.silent:
                 return
-            if reply is not None and stream.is_empty:
+            if reply is not None and stream.is_empty and not cuts:
                 alone.append(reply)
             elif reply is not None:
                 speak(stream, reply, bend)
@@ -194,4 +207,4 @@ def _drop(_: Json) -> None:
 def _status(reply: Json) -> int:
     """The HTTP status that goes with a reply of the modern era."""
     code = reply.get("error", {}).get("code")
-    return 404 if code == METHOD_NOT_FOUND else 400 if code in MODERN_CODES else 200
+    return 404 if code == METHOD_NOT_FOUND else 400 if code in (*MODERN_CODES, INVALID_REQUEST) else 200

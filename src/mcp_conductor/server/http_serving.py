@@ -11,7 +11,7 @@ from mcp_conductor.server.config import TransportConfig
 from mcp_conductor.server.http_host import HttpHost
 from mcp_conductor.server.server import Server
 
-_GRACE_SECONDS = 3
+_GRACE_SECONDS = 1
 _BACKLOG = 2048
 _KEEP_ALIVE_SECONDS = 60
 

@@ -35,9 +35,10 @@ class HttpSessions:
         self._server = server
         self._transport = transport
         self._sessions: OrderedDict[str, HttpSession] = OrderedDict()
+        self._passing: set[HttpSession] = set()  # the requests of the stateless mode
 
     def stop(self) -> None:
-        for session in list(self._sessions.values()):
+        for session in (*self._sessions.values(), *self._passing):
             self._end(session)
 
     async def serve(self, exchange: Exchange) -> None:
@@ -122,6 +123,9 @@ class HttpSessions:
         if not await self._is_understood(exchange):
             return
         opens = message.kind == "request" and message.method == "initialize"
+        if not opens and any(part.kind == "request" and part.method == "initialize" for part in parts):
+            await exchange.refuse(400, INVALID_REQUEST, "initialize must not be part of a batch")
+            return
         session = await self._session_for(exchange, opens=opens)
         if session is None:
             return
@@ -136,12 +140,17 @@ class HttpSessions:
         if not requests:
             await exchange.reply(202)
         else:
-            await self._respond(exchange, session, requests, batch=message.kind == "batch")
+            self._passing.add(session)
+            try:
+                await self._respond(exchange, session, requests, batch=message.kind == "batch")
+            finally:
+                self._passing.discard(session)
 
     async def _session_for(self, exchange: Exchange, *, opens: bool) -> HttpSession | None:
         if self._transport.stateless:
             version = (exchange.header("mcp-protocol-version") or _WITHOUT_HEADER).strip()
             session = HttpSession(self._transport)
+            session.client.lasting = False
             session.client.dialect = None if opens else self._stated(version)
             return session
         if opens and exchange.header("mcp-session-id") in self._sessions:

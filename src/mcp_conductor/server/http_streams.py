@@ -17,6 +17,7 @@ from mcp_conductor.server.faults import Bend
 from mcp_conductor.server.http_exchange import EVENT_TYPE, JSON_TYPE, Exchange, Headers
 
 _MOST_EVENTS = 1000  # kept for clients that come back, or have not come yet
+_MOST_DIGITS = 18
 _MOST_STREAMS = 16  # of one session, among those that have ended
 
 
@@ -34,7 +35,7 @@ class Stream:
         self._lossy = lossy
         self._retry = retry
         self._events: deque[tuple[int, bytes]] = deque()
-        self._count = 0
+        self.count = 0
         self._reader = 0  # who may read; whoever read before has to stop
         self.is_read = False
         self._wake: asyncio.Future[None] | None = None
@@ -46,7 +47,7 @@ class Stream:
 
     @property
     def is_empty(self) -> bool:
-        return not self._count
+        return not self.count
 
     def add(self, data: bytes, *, priming: bool = False, whole: bool = True, event: str = "message") -> None:
         """Say DATA; the priming event says nothing but its id, and when to come back."""
@@ -54,12 +55,12 @@ class Stream:
             return
         if self._lossy and not self.is_read and len(self._events) >= _MOST_EVENTS:
             self._events.popleft()
-        self._count += 1
-        head = b"" if self.name is None else f"id: {self.name}_{self._count}\n".encode()
+        self.count += 1
+        head = b"" if self.name is None else f"id: {self.name}_{self.count}\n".encode()
         if priming and self._retry is not None:
             head += f"retry: {self._retry}\n".encode()
         kind = b"" if priming else f"event: {event}\n".encode()
-        self._events.append((self._count, head + kind + b"data: " + data + (b"\n\n" if whole else b"")))
+        self._events.append((self.count, head + kind + b"data: " + data + (b"\n\n" if whole else b"")))
         self._stir()
 
     def end(self) -> None:
@@ -96,7 +97,7 @@ class Stream:
 
     async def news(self, reader: int, position: int, gone: "asyncio.Future[None]") -> None:
         """Wait until there is something to send after POSITION, or no more to be read, or GONE is done."""
-        if self._count > position or self.ended or not self.reads(reader):
+        if self.count > position or self.ended or not self.reads(reader):
             return
         wake: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._wake = wake
@@ -116,7 +117,7 @@ class Outlet:
 
     def __init__(self, stream: Stream, send: Callable[[Json], None] | None = None) -> None:
         self._send = send or stream.send
-        self.hang_up = stream.hang_up
+        self.hang_up = stream.hang_up if send is None else None  # there must be a stream to close
 
     def __call__(self, message: Json) -> None:
         self._send(message)
@@ -181,7 +182,9 @@ class Streams:
         """The stream that an event belongs to, and the event's place in it."""
         name, _, number = event_id.rpartition("_")
         stream = self._known.get(name)
-        return (stream, int(number)) if stream is not None and number.isdecimal() else None
+        if stream is None or not number.isdecimal() or len(number) > _MOST_DIGITS or int(number) > stream.count:
+            return None
+        return stream, int(number)
 
     def forget(self, stream: Stream) -> None:
         if stream.name is not None:

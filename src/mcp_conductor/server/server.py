@@ -228,13 +228,13 @@ class Server:
         if message.kind != "notification":
             client.answered(message)
         elif message.method == "notifications/initialized":
-            if client.dialect is not None:
+            if client.dialect is not None and client.lasting:
                 self.clients.add(client)
         elif message.method == "notifications/cancelled":
             identity = message.params.get("requestId")
-            running = client.running.get(identity) if isinstance(identity, (str, int, float)) else None
-            if running is not None:
-                _cancel_soon(running)
+            readable = isinstance(identity, (str, int, float)) and not isinstance(identity, bool)
+            if readable and identity in client.running:
+                _cancel_soon(client.running[identity])
 
     def forget(self, client: Client) -> None:
         """A client has gone: nothing is owed to it any more."""

@@ -1,13 +1,15 @@
 """HTTP+SSE, the transport of 2024-11-05: all messages to the client go through one GET stream, POSTs stand beside."""
 
+import asyncio
 import uuid
 from urllib.parse import parse_qs
 
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import INVALID_REQUEST, PARSE_ERROR
+from mcp_conductor.protocol.dialect import INVALID_REQUEST
 from mcp_conductor.protocol.message import decode
 from mcp_conductor.server.client import Client
 from mcp_conductor.server.config import TransportConfig
+from mcp_conductor.server.definitions import unreadable
 from mcp_conductor.server.faults import Bend
 from mcp_conductor.server.http_exchange import EVENT_TYPE, Exchange
 from mcp_conductor.server.http_streams import Stream, pump, speak
@@ -45,7 +47,7 @@ class SseHost:
         try:
             await pump(exchange, stream)
         finally:
-            del self._sessions[identity]
+            self._sessions.pop(identity, None)
             self._server.forget(client)
 
     async def _post(self, exchange: Exchange) -> None:
@@ -56,12 +58,21 @@ class SseHost:
         body = await exchange.body()
         message = decode(b"" if body is None else body)
         if message.kind in ("invalid", "batch"):
-            code = PARSE_ERROR if message.raw is None else INVALID_REQUEST
-            await exchange.refuse(400, code, message.problem or "this transport has no batches")
+            refusal = unreadable(message, "this transport has no batches")
+            await exchange.refuse(400, refusal.code, refusal.message)
+            return
+        if identity not in self._sessions:  # it ended while we read
+            await exchange.refuse(404, INVALID_REQUEST, "there is no such session")
             return
         client, stream = self._sessions[identity]
         bend = self._server.bend(message) if message.kind == "request" else None
+        if bend is not None and bend.expire_session:
+            del self._sessions[identity]
+            stream.end()
+            await exchange.refuse(404, INVALID_REQUEST, "there is no such session")
+            return
         if bend is not None and bend.status is not None:
+            await asyncio.sleep(bend.delay)
             await exchange.reply(bend.status, headers=bend.headers)
             return
         await exchange.reply(202)
@@ -75,8 +86,11 @@ def _deliverer(stream: Stream, bend: Bend | None) -> Deliver:
     def deliver(reply: Json | None) -> None:
         if reply is None or (bend is not None and bend.silent):
             return
-        speak(stream, reply, bend)
-        if bend is not None and (stream.ending is not None or bend.cut_stream is not None):
+        if bend is not None and bend.cut_stream is not None:  # whatever came before on the one stream is not counted
+            stream.ending = Exchange.cut
+        else:
+            speak(stream, reply, bend)
+        if stream.ending is not None:
             stream.end()
 
     return deliver

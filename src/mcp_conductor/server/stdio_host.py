@@ -12,14 +12,15 @@ from contextlib import suppress
 from typing import Literal
 
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import INVALID_REQUEST, META, PARSE_ERROR
+from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.message import Message, compact, decode, members
 from mcp_conductor.server.client import Client, modern_client
-from mcp_conductor.server.definitions import Refusal
+from mcp_conductor.server.definitions import Refusal, unreadable
 from mcp_conductor.server.faults import Bend
 from mcp_conductor.server.server import Deliver, Server
 
 DRAIN_SECONDS = 10.0
+HURRY_SECONDS = 1.0
 _CHUNK = 1 << 16
 _MOST_UNSENT = 8 << 20  # a client that does not read is not listened to either
 _MODERN_KEYS = (f"{META}protocolVersion", f"{META}clientCapabilities")
@@ -64,7 +65,10 @@ class StdioHost:
                 await self._drain(stopping)
             self._server.forget(self._client)
             self._server.stop()
-            await self._writer.drain(DRAIN_SECONDS if not stop.is_set() else 1.0)
+            sent = asyncio.ensure_future(self._writer.drain(DRAIN_SECONDS))
+            await asyncio.wait({sent, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({sent}, timeout=HURRY_SECONDS)  # somebody who said stop may still be reading
+            sent.cancel()
         finally:
             stopping.cancel()
             self._deafen()
@@ -72,12 +76,13 @@ class StdioHost:
 
     def _listen(self) -> bool:
         """Begin to read; whether there is anything to wait for."""
-        if stat.S_ISREG(os.fstat(self._source).st_mode):  # a file is always ready, and no loop can watch it
+        try:
+            self._loop.add_reader(self._source, self._read)
+        except PermissionError:  # a file, or /dev/null: always ready, and nothing that a loop could watch
             while chunk := os.read(self._source, _CHUNK):
                 self._take(chunk)
             self._end(0)
             return False
-        self._loop.add_reader(self._source, self._read)
         return True
 
     def _deafen(self) -> None:
@@ -96,6 +101,8 @@ class StdioHost:
     def _read(self) -> None:
         try:
             chunk = os.read(self._source, _CHUNK)
+        except BlockingIOError:  # somebody else reads from it, too
+            return
         except OSError:
             chunk = b""
         if chunk:
@@ -119,9 +126,11 @@ class StdioHost:
         first, self._parts = b"".join(self._parts), []
         *lines, last = rest.split(b"\n")
         self._writer.cork()
-        for line in (first, *lines):
-            self._line(line)
-        self._writer.uncork()
+        try:
+            for line in (first, *lines):
+                self._line(line)
+        finally:
+            self._writer.uncork()
         if last:
             self._parts.append(last)
 
@@ -130,9 +139,8 @@ class StdioHost:
         self._client.gone()
         for listener in list(self._server.listeners):
             listener.end()
-        running = [task for task in self._client.running.values() if task in self._owed]
-        if running:
-            everything = asyncio.ensure_future(asyncio.wait(running, timeout=DRAIN_SECONDS))
+        if self._owed:
+            everything = asyncio.ensure_future(asyncio.wait(self._owed, timeout=DRAIN_SECONDS))
             await asyncio.wait({everything, stopping}, return_when=asyncio.FIRST_COMPLETED)
             everything.cancel()
 
@@ -156,9 +164,7 @@ class StdioHost:
         elif message.kind == "batch" and message.raw and self._client.dialect and self._client.dialect.batches:
             self._batch(message)
         elif message.kind in ("batch", "invalid"):
-            code = PARSE_ERROR if message.raw is None and message.text != "null" else INVALID_REQUEST
-            problem = message.problem or "this revision has no batches"
-            deliver(self._unreadable(message, Refusal(code, problem)))
+            deliver(self._unreadable(message, unreadable(message, "this revision has no batches")))
         else:
             self._server.hear(message, self._client)
 
@@ -171,7 +177,7 @@ class StdioHost:
     def _request(self, message: Message, deliver: Deliver) -> None:
         bend = self._server.bend(message)
         if bend is not None:
-            deliver = self._bent(bend)
+            deliver = self._bent(bend, deliver)
         try:
             client = self._client_of(message)
         except Refusal as refusal:
@@ -214,9 +220,10 @@ class StdioHost:
 
     # Faults.
 
-    def _bent(self, bend: Bend) -> Deliver:
+    def _bent(self, bend: Bend, unbent: Deliver) -> Deliver:
         def deliver(reply: Json | None) -> None:
             if reply is None or bend.silent:
+                unbent(None)  # a batch does not wait for it
                 return
             line = bend.garbled(compact(reply).encode())
             if not bend.truncates:
@@ -230,6 +237,7 @@ class StdioHost:
             elif bend.close:
                 self._writer.flush()
                 self._writer.close()
+            unbent(None)
 
         return deliver
 
@@ -259,7 +267,9 @@ class _Writer:
         if self._closed:
             return
         self._unsent += data
-        if not self._corked and not self._waiting:
+        if self._waiting:
+            self._pressure(len(self._unsent))
+        elif not self._corked:
             self.flush()
 
     def cork(self) -> None:
@@ -303,6 +313,7 @@ class _Writer:
         self._closed, self._waiting = True, False
         self._unsent.clear()
         os.close(self._sink)
+        self._pressure(0)
         if self._drained is not None and not self._drained.done():
             self._drained.set_result(None)
 

@@ -174,7 +174,11 @@ def test_a_member_with_dots_in_its_name_can_be_dropped():
     ("result", "params", "expected"),
     [
         ({"content": []}, {}, {"content": "broken"}),
-        ({"resultType": "complete", "ttlMs": 0, "tools": []}, {}, {"resultType": "complete", "ttlMs": 0, "tools": "broken"}),
+        (
+            {"resultType": "complete", "ttlMs": 0, "tools": []},
+            {},
+            {"resultType": "complete", "ttlMs": 0, "tools": "broken"},
+        ),
         ({"structuredContent": {"a": 1, "b": 2}}, {}, {"structuredContent": {"a": "broken", "b": 2}}),
         ({"structuredContent": {"a": "x"}}, {}, {"structuredContent": {"a": 0}}),
         ({"structuredContent": [1]}, {}, {"structuredContent": "broken"}),
@@ -201,7 +205,9 @@ def test_an_oversize_reply_keeps_what_it_says():
     assert changed("oversize", ERROR, bytes=100)["error"]["code"] == -32602
 
 
-@pytest.mark.parametrize("reply", [{"jsonrpc": "2.0"}, {"id": 1, "result": None}, {"id": 1, "result": {"_meta": 3}}, ERROR])
+@pytest.mark.parametrize(
+    "reply", [{"jsonrpc": "2.0"}, {"id": 1, "result": None}, {"id": 1, "result": {"_meta": 3}}, ERROR]
+)
 @pytest.mark.parametrize("name", list(FAULTS))
 def test_no_fault_fails_over_what_another_has_left_of_a_reply(name, reply):
     bend = bent(name, **NEEDED.get(name, {}))

@@ -1,0 +1,399 @@
+"""Every fault on raw sockets: the bytes of the responses, in both eras, as event streams and as JSON."""
+
+import itertools
+import json
+import re
+import select
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.e2e.server.http_wire import BOTH, EVENTS, Web, routing, spelled
+from tests.e2e.server.wire import INITIALIZED, NEWEST, SERVE, call, initialize, modern, text_of
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "servers"
+WAYS = ("stream", "json", "modern")  # how a call is answered: two in the handshake era, one in the modern
+HI, ROME = {"message": "hi"}, {"city": "Rome", "units": "C"}
+TOOLS = [{"preset": name} for name in ("echo", "get_temp", "send_progress")]
+
+
+@dataclass(frozen=True)
+class Response:
+    """What came on a connection until it was closed."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    whole: bool  # whether the response ended before the connection did
+
+    @property
+    def events(self) -> list[dict[str, str]]:
+        blocks = self.body.decode().split("\n\n")[:-1]
+        return [dict(line.split(": ", 1) for line in block.split("\n") if ": " in line) for block in blocks]
+
+    @property
+    def texts(self) -> list[str]:
+        """The messages, unread."""
+        if self.headers["content-type"] == EVENTS:
+            return [event["data"] for event in self.events if event.get("data")]
+        return [self.body.decode()]
+
+    @property
+    def message(self) -> Any:
+        (text,) = self.texts
+        return json.loads(text)
+
+
+def received(connection: socket.socket, data: bytes = b"") -> Response | None:
+    """Read until the connection is closed; None when nothing came before. DATA has been read already."""
+    with connection:
+        data += b"".join(iter(lambda: connection.recv(1 << 20), b""))
+    if not data:
+        return None
+    head, _, body = data.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    whole = len(body) == int(headers.get("content-length", -1))
+    if "chunked" in headers.get("transfer-encoding", ""):
+        whole, body = body.endswith(b"0\r\n\r\n"), unchunked(body)
+    return Response(int(first.split()[1]), headers, body, whole)
+
+
+def unchunked(body: bytes) -> bytes:
+    parts = []
+    while found := re.match(rb"([0-9a-fA-F]+)\r\n", body):
+        size = int(found[1], 16)
+        parts.append(body[found.end() : found.end() + size])
+        body = body[found.end() + size + 2 :]
+    return b"".join(parts)
+
+
+class Visitor:
+    """A client that opens a connection for each request, and keeps every byte."""
+
+    def __init__(self, web: Web, way: str) -> None:
+        self.web = web
+        self._modern = way == "modern"
+        self._ids = itertools.count(1)
+        self.session: dict[str, str] = {}
+
+    def send(self, verb: str, message: Any = None, path: str | None = None, **more: str) -> socket.socket:
+        """Send a request, and do not wait."""
+        body = b"" if message is None else json.dumps(message).encode()
+        usual = {
+            "Host": f"127.0.0.1:{self.web.port}",
+            "Accept": EVENTS if verb == "GET" else BOTH,
+            "Connection": "close",
+        }
+        typed = {"Content-Type": "application/json", "Content-Length": str(len(body))} if body else {}
+        headers = {**usual, **typed, **self.session, **spelled(more)}
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        connection = self.web.socket()
+        connection.sendall(f"{verb} {path or self.web.path} HTTP/1.1\r\n{head}\r\n".encode() + body)
+        return connection
+
+    def exchange(self, verb: str, message: Any = None, **more: str) -> Response:
+        response = received(self.send(verb, message, **more))
+        assert response is not None
+        return response
+
+    def open(self) -> "Visitor":
+        """Begin a conversation."""
+        if not self._modern:
+            opened = self.exchange("POST", initialize())
+            self.session = {"MCP-Protocol-Version": NEWEST, "Mcp-Session-Id": opened.headers["mcp-session-id"]}
+            assert self.exchange("POST", INITIALIZED).status == 202
+        return self
+
+    def begin(self, tool: str = "echo", arguments: Any = None, **params: Any) -> socket.socket:
+        """Call a tool, and do not wait."""
+        message = call(next(self._ids), tool, arguments or HI, **params)
+        return self.send("POST", modern(message), **routing(message)) if self._modern else self.send("POST", message)
+
+    def call(self, tool: str = "echo", arguments: Any = None, **params: Any) -> Response:
+        response = received(self.begin(tool, arguments, **params))
+        assert response is not None
+        return response
+
+    def resume(self, after: str) -> Response:
+        return self.exchange("GET", Last_Event_ID=after)
+
+    def lives(self) -> bool:
+        """Whether a tool that no fault concerns is answered still."""
+        reply = self.call("get_temp", ROME).message
+        return bool(reply["result"]["structuredContent"]["temperature"] == 25)
+
+
+def fault(what: str, /, params: Any = None, **when: Any) -> Any:
+    """A fault that strikes calls of echo, unless WHEN says otherwise."""
+    return {"fault": what, "when": {"method": "tools/call", "name": "echo", **when}, "params": params or {}}
+
+
+@pytest.fixture
+def visit(web: Callable[..., Web]) -> Callable[..., Visitor]:
+    """Start a server with these faults, and a conversation with it."""
+
+    def start(*faults: Any, way: str = "stream", seed: int = 0) -> Visitor:
+        transport = {"type": "streamable-http", "port": 0, "json": way == "json", "retry": 50}
+        return Visitor(web(transport=transport, tools=TOOLS, faults=list(faults), seed=seed), way).open()
+
+    return start
+
+
+every_way = pytest.mark.parametrize("way", WAYS)
+
+
+@every_way
+def test_without_a_match_the_response_is_the_same_and_so_it_is_where_http_has_no_means(visit, way):
+    faults = (fault("crash", name="add"), fault("http_status", nth=9), fault("stdout_noise"))
+    plain, faulty = visit(way=way).call(), visit(*faults, way=way).call()
+    assert (plain.status, plain.body, plain.whole) == (faulty.status, faulty.body, True)
+    assert text_of(plain.message) == "Echo: hi"
+
+
+# When the reply comes, what it says, and what becomes of the process.
+
+
+@every_way
+def test_a_delayed_reply_comes_no_earlier_and_holds_nobody_up(visit, way):
+    server = visit(fault("delay", {"time": "300ms"}), way=way)
+    began = time.monotonic()
+    late = server.begin()
+    assert server.lives()
+    response = received(late)
+    assert response is not None
+    assert text_of(response.message) == "Echo: hi"
+    assert time.monotonic() - began >= 0.3
+
+
+@every_way
+def test_a_request_that_is_never_answered_waits_without_a_message_and_others_do_not(visit, way):
+    server = visit(fault("never_answer"), way=way)
+    with server.begin() as waiting:
+        assert server.lives()
+        heard = waiting.recv(1 << 16) if select.select([waiting], [], [], 0)[0] else b"nothing, on an open connection"
+    assert heard
+    assert b"jsonrpc" not in heard
+    assert server.lives()
+
+
+@every_way
+def test_the_same_answer_comes_twice_in_one_response(visit, way):
+    response = visit(fault("answer_twice"), way=way).call()
+    texts = response.texts if way == "stream" else response.body.decode().replace("}{", "}\n{").split("\n")
+    assert len(texts) == 2
+    assert json.loads(texts[0]) == json.loads(texts[1])
+
+
+@every_way
+def test_an_answer_comes_under_a_wrong_id(visit, way):
+    server = visit(fault("wrong_id", {"id": 4711}), way=way)
+    assert server.call().message["id"] == 4711
+    assert server.lives()
+
+
+@every_way
+def test_malformed_json_is_a_message_without_its_last_character(visit, way):
+    (text,) = visit(fault("malformed_json"), way=way).call().texts
+    with pytest.raises(ValueError, match="delimiter"):
+        json.loads(text)
+    assert json.loads(text + "}")["result"]
+
+
+@every_way
+def test_fields_are_dropped_and_schemas_broken(visit, way):
+    server = visit(fault("drop_field", {"path": "result.content"}), fault("break_schema", name="get_temp"), way=way)
+    assert "content" not in server.call().message["result"]
+    broken = server.call("get_temp", ROME).message["result"]["structuredContent"]
+    assert broken == {"temperature": "broken", "unit": "C", "city": "Rome"}
+
+
+@every_way
+def test_an_oversize_reply_arrives_whole(visit, way):
+    response = visit(fault("oversize", {"bytes": 5_000_000}), way=way).call()
+    assert response.whole
+    assert len(response.body) > 5_000_000
+    assert text_of(response.message) == "Echo: hi"
+
+
+@every_way
+@pytest.mark.parametrize(("name", "params", "code"), [("crash", {"code": 70}, 70), ("close_stdout", {}, None)])
+def test_the_connection_breaks_off_without_a_message_and_the_process_ends_or_not(visit, way, name, params, code):
+    server = visit(fault(name, params), way=way)
+    response = received(server.begin())
+    assert response is None or (not response.whole and b"jsonrpc" not in response.body)
+    assert server.lives() if code is None else server.web.wait() == code
+
+
+@every_way
+def test_half_a_message_comes_before_the_process_ends(visit, way):
+    server = visit(fault("half_a_line_then_exit", {"code": 3}, nth=2), way=way)
+    (right,) = server.call().texts
+    response = server.call()
+    assert not response.whole
+    assert len(response.body.rpartition(b"data: ")[2]) == len(right) // 2
+    assert server.web.wait() == 3
+
+
+# What happens to the HTTP response.
+
+
+@every_way
+@pytest.mark.parametrize(("status", "retry"), [(429, 7), (500, None), (204, None)])
+def test_a_status_comes_instead_of_an_answer(visit, way, status, retry):
+    server = visit(fault("http_status", {"status": status, "retryAfter": retry}, every=2), way=way)
+    assert server.call().status == 200
+    response = server.call()
+    assert (response.status, response.body) == (status, b"")
+    assert response.headers.get("retry-after") == (None if retry is None else str(retry))
+    assert server.call().status == 200
+
+
+@every_way
+def test_the_right_answer_comes_under_a_wrong_content_type(visit, way):
+    response = visit(fault("wrong_content_type", {"type": "text/plain"}), way=way).call()
+    assert (response.status, response.headers["content-type"]) == (200, "text/plain")
+    assert b"Echo: hi" in response.body
+
+
+@pytest.mark.parametrize("resumable", [True, False])
+def test_a_cut_stream_can_be_resumed_for_the_rest_or_not(visit, resumable):
+    server = visit(fault("cut_stream", {"resumable": resumable}))
+    cut = server.call()
+    assert not cut.whole
+    assert [event.get("event") for event in cut.events] == [None]
+    rest = server.resume(cut.events[0]["id"])
+    assert (rest.status, b"Echo: hi" in rest.body, rest.whole) == (200 if resumable else 400, resumable, True)
+    assert server.lives()
+
+
+@pytest.mark.parametrize("way", ["stream", "modern"])
+def test_a_stream_is_cut_between_two_messages(visit, way):
+    server = visit(fault("cut_stream", {"after": 2}, name="send_progress"), way=way)
+    cut = server.call("send_progress", {"units": 3, "delayMs": 1}, _meta={"progressToken": "t"})
+    assert not cut.whole
+    assert len(cut.events) == 2
+    seen = [json.loads(text)["params"]["progress"] for text in cut.texts]
+    if way == "modern":
+        assert seen == [1, 2]
+    else:
+        *rest, last = map(json.loads, server.resume(cut.events[-1]["id"]).texts)
+        assert seen + [each["params"]["progress"] for each in rest] == [1, 2, 3]
+        assert "result" in last
+
+
+def test_a_reply_of_the_modern_era_that_comes_alone_can_be_cut_off_too(visit):
+    cut = visit(fault("cut_stream", {"after": 0}), way="modern").call()
+    assert (cut.status, cut.body, cut.whole) == (200, b"", False)
+
+
+@pytest.mark.parametrize("way", ["stream", "json"])
+def test_an_expired_session_is_not_found_until_a_new_one_is_opened(visit, way):
+    server = visit(fault("expire_session", nth=2), way=way)
+    assert [server.call().status for _ in range(3)] == [200, 404, 404]
+    assert server.exchange("GET").status == 404
+    server.session = {}
+    assert server.open().call().status == 200
+
+
+def test_chance_is_the_same_in_every_run_with_the_same_seed(visit):
+    servers = [visit(fault("http_status", probability=0.5), seed=3) for _ in range(2)]
+    found = [[server.call().status for _ in range(20)] for server in servers]
+    assert found[0] == found[1]
+    assert set(found[0]) == {200, 500}
+
+
+# HTTP+SSE, where every reply comes on one GET stream.
+
+
+@pytest.fixture
+def on_sse(web: Callable[..., Web]) -> Iterator[Callable[..., Any]]:
+    """Open a GET stream: a way to POST, which gives the status, and one to read the stream until it is closed."""
+    with ExitStack() as opened:
+
+        def start(*faults: Any) -> tuple[Callable[[Any], int], Callable[[], Response | None]]:
+            visitor = Visitor(web(transport={"type": "sse", "port": 0}, tools=TOOLS, faults=list(faults)), "stream")
+            stream, heard = opened.enter_context(visitor.send("GET")), b""
+            while not (found := re.search(rb"event: endpoint\ndata: (\S+)\n\n", heard)):
+                chunk = stream.recv(1 << 16)
+                assert chunk, "the stream ends before it says where to POST"
+                heard += chunk
+            path = found[1].decode()
+            return lambda message: visitor.exchange("POST", message, path=path).status, lambda: received(stream, heard)
+
+        yield start
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "seen"),
+    [
+        ("wrong_id", {"id": 9}, [0, 9]),
+        ("answer_twice", {}, [0, 1, 1]),
+        ("never_answer", {}, [0]),
+        ("cut_stream", {}, [0]),
+    ],
+)
+def test_a_reply_on_the_one_stream_of_http_sse_is_bent_as_well(on_sse, name, params, seen):
+    post, rest = on_sse(fault(name, params), fault("close_stdout", name="get_temp"))
+    for message in (initialize("2024-11-05"), INITIALIZED, call(1, "echo", HI)):
+        assert post(message) == 202
+    post(call(2, "get_temp", ROME))
+    response = rest()
+    assert not response.whole
+    assert [json.loads(event["data"])["id"] for event in response.events[1:]] == seen
+
+
+def test_a_status_over_http_sse_is_that_of_the_post(on_sse):
+    post, rest = on_sse(fault("http_status", {"status": 429}, nth=1), fault("close_stdout", nth=2))
+    assert [post(message) for message in (initialize(), call(1, "echo", HI), call(2, "echo", HI))] == [202, 429, 202]
+    assert len(rest().events) == 2
+
+
+def test_a_session_of_http_sse_expires_with_its_stream(on_sse):
+    post, rest = on_sse(fault("expire_session"))
+    assert [post(call(number, "echo", HI)) for number in (1, 2)] == [404, 404]
+    assert len(rest().events) == 1
+
+
+# How mcp-cli takes it.
+
+
+@pytest.mark.parametrize(
+    ("file", "tool", "protocol", "code", "told"),
+    [
+        ("http", "tool_1", "handshake", 1, "answered with status 429\n  hint: the server asks to wait: 2"),
+        ("http", "tool_2", "modern", 1, "answered with status 500"),
+        ("http", "tool_3", "handshake", 1, "answered with text/html"),
+        ("http", "tool_3", "modern", 1, "answered with text/html"),
+        ("http", "tool_4", "handshake", 0, ""),
+        ("http", "tool_5", "handshake", 1, "the stream of tools/call cannot be resumed: status 400"),
+        ("http", "tool_6", "handshake", 0, "the server has ended the session; a new one is begun"),
+        ("messages", "tool_1", "handshake", 0, ""),
+        ("messages", "tool_2", "handshake", 124, "an answer with id 4711, which no request has"),
+        ("messages", "tool_2", "modern", 1, "an answer with id 4711, which no request has"),
+        ("messages", "tool_3", "modern", 1, "the answer to tools/call cannot be used: not JSON"),
+        ("messages", "tool_4", "modern", 0, ""),
+        ("messages", "tool_5", "modern", 0, ""),
+        ("stdio", "tool_2", "modern", 1, "error: "),
+        ("stdio", "tool_3", "modern", 1, "server disconnected without sending a response"),
+        ("stdio", "tool_4", "modern", 1, "server disconnected without sending a response"),
+    ],
+)
+def test_mcp_cli_survives_every_example_with_a_clear_message(cli, tmp_path, file, tool, protocol, code, told):
+    example = str(EXAMPLES / f"faults-{file}.yaml")
+    server = Web([*SERVE, example, "--transport", "streamable-http", "--port", "0"], tmp_path)
+    words = ("--method", "tools/call", "--tool-name", tool, "--tool-arg", "message=hi", "--protocol", protocol)
+    limit = ("--timeout", "2s" if code == 124 else "20s")
+    try:
+        runs = [cli(server.start_line.rpartition(" ")[2], *words, *limit) for _ in range(2 if "429" in told else 1)]
+    finally:
+        server.dispose()
+    assert runs[-1].code == code, runs
+    assert told in runs[-1].err
+    assert "internal error" not in runs[-1].err
+    assert bool(runs[-1].out) == (code == 0)
