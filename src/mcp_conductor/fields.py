@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.protocol.duration import seconds
-from mcp_conductor.protocol.message import kind_of
+from mcp_conductor.protocol.message import kind_of, render
 from mcp_conductor.protocol.variables import filled
 from mcp_conductor.source import Document, Path
 
@@ -35,8 +35,8 @@ class Field:
     def refuse(self, problem: str, hint: str | None = None) -> NoReturn:
         """This value is not what it should be."""
         spelled = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path).lstrip(".")
-        what = f"{spelled} {problem}" if spelled else problem
-        raise UsageError(f"{self.document.file}: {what}", hint=hint, where=self.document.locate(self.path))
+        what = f": {spelled} {problem}" if spelled else f" {problem}"
+        raise UsageError(f"{self.document.file}{what}", hint=hint, where=self.document.locate(self.path))
 
     def member(self, key: str | int, value: Any) -> "Field":
         return Field(self.document, (*self.path, key), value)
@@ -49,7 +49,8 @@ class Field:
         for key, field in found.items():
             if known is not None and key not in known:
                 near = nearest(key, known)
-                hint = f"did you mean {near!r}?" if near else f"known here: {', '.join(known)}"
+                listed = f"known here: {', '.join(known)}" if known else "nothing may stand here"
+                hint = f"did you mean {near!r}?" if near else listed
                 field.refuse("is not a key that is known here", hint)
         return found
 
@@ -80,7 +81,8 @@ class Field:
         if not isinstance(self.value, (int, float)) or isinstance(self.value, bool):
             self.refuse(f"must be a number, not {kind_of(self.value)}")
         if self.value < least or (most is not None and self.value > most):
-            self.refuse(f"must be {f'at least {least:g}' if most is None else f'from {least:g} to {most:g}'}")
+            limits = f"at least {least:g}" if most is None else f"from {least:g} to {most:g}"
+            self.refuse(f"must be {limits}, not {self.value:g}")
         return self.value
 
     def seconds(self) -> float:
@@ -89,10 +91,12 @@ class Field:
             return 0.0
         found = seconds(self.value)
         if found is None:
-            self.refuse(f"must be a time such as 500 (milliseconds), 500ms or 2s, not {self.value!r}")
+            self.refuse(f"must be a time such as 500 (milliseconds), 500ms or 2s, not {render(self.value)}")
         return found
 
     def one_of(self, choices: tuple[str, ...]) -> str:
         if self.value not in choices or not isinstance(self.value, str):
-            self.refuse(f"must be one of {', '.join(choices)}, not {self.value!r}")
+            near = nearest(self.value, choices) if isinstance(self.value, str) else None
+            hint = f"did you mean {near!r}?" if near else None
+            self.refuse(f"must be one of {', '.join(choices)}, not {render(self.value)}", hint)
         return self.value

@@ -54,6 +54,7 @@ PROBE_SECONDS = 0.3
 # What a server of HTTP+SSE answers to the POST of a newer client (basic/transports#backwards-compatibility).
 _OLD_STATUSES = (400, 404, 405)
 OLD_SECONDS = 3.0  # for the first event, where HTTP+SSE is only a guess
+_READING_SECONDS = 0.02  # for a server that takes what it reads at once for one message
 NONE = "none"  # no opening at all: for those who send their own `initialize`
 
 
@@ -68,8 +69,13 @@ async def connect(
     extensions: Json | None = None,
     on_incoming: Callable[[Incoming], None] | None = None,
     authorize: Authorize | None = None,
+    lenient: bool = False,
 ) -> AsyncIterator[Session]:
-    """Reach the server, open the conversation, and end both on leaving."""
+    """Reach the server, open the conversation, and end both on leaving.
+
+    LENIENT opens it as mcp-aegis does: a server may leave things out of its answer, hears `initialized` by its old name
+    too, and gets time to read each of these messages by itself.
+    """
     choice = protocol or spec.protocol or "handshake"
     if choice not in PROTOCOL_CHOICES and choice != NONE:
         raise UsageError(f"unknown protocol {choice!r}", hint=f"known: {', '.join(PROTOCOL_CHOICES)}")
@@ -81,6 +87,7 @@ async def connect(
         extensions=extensions or {},
         on_incoming=on_incoming,
     )
+    session.lenient = lenient
     async with AsyncExitStack() as stack:
         try:
             await _open(session, spec, choice, stack, authorize)
@@ -183,6 +190,9 @@ async def _initialized(session: Session, exchange: Exchange, exactly: Dialect | 
     """Take the server's answer to initialize, and tell it so; or say why we cannot."""
     result = _result(exchange)
     version = result.get("protocolVersion")
+    if session.lenient and version not in HANDSHAKE:
+        session.note(f"initialize: protocol version {render(version)} is taken for {session.dialect.version}")
+        version = session.dialect.version
     if exactly is not None and version != exactly.version:
         raise ProtocolError(
             f"the server offers protocol version {render(version)}, not {exactly.version}, which was asked for",
@@ -198,6 +208,10 @@ async def _initialized(session: Session, exchange: Exchange, exactly: Dialect | 
         if not isinstance(result.get(member), dict):
             session.note(f"initialize: the result has no object {member!r}")
     await session.notify("notifications/initialized")
+    if session.lenient:
+        await asyncio.sleep(_READING_SECONDS)
+        await session.notify("initialized")
+        await asyncio.sleep(_READING_SECONDS)
     if session.answers.roots is not None:
         await session.notify("notifications/roots/list_changed")
 

@@ -294,7 +294,7 @@ class _Reader(Generic[Scope]):
         return found
 
     def _does_not_know(self, name: str, known: Collection[str]) -> NoReturn:
-        self._refuse(_meant(name, known), f"does not know {name!r}")
+        self._refuse(_meant(name, known), f"names {name!r}; there is no such thing")
 
     def _refuse(self, hint: str | None, problem: str = "cannot be read") -> NoReturn:
         end = self._text.find("}}", self._begin)

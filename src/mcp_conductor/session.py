@@ -60,6 +60,7 @@ class Session:
         self.transcript = transcript
         self.hide = transcript.hide
         self.redact = transcript.redact
+        self.lenient = False  # take an opening that is not as it should be, and say more than we have to
         self.reopen: Callable[[], Awaitable[None]] | None = None  # begins a new session on the same transport
         self._extensions = extensions
         self._on_incoming = on_incoming
@@ -69,7 +70,7 @@ class Session:
         self.reset()
 
     def attach(self, transport: Transport) -> None:
-        self._transport = transport
+        self.transport = transport
 
     def reset(self) -> None:
         """Forget what was open on an earlier transport; the transcript goes on."""
@@ -84,7 +85,7 @@ class Session:
         """From here on the conversation is held in DIALECT."""
         self.dialect = dialect
         self.opened = opened
-        self._transport.speak(dialect)
+        self.transport.speak(dialect)
         meta = _object(opened.get("_meta"))
         self.server = _object(opened.get("serverInfo") or meta.get(f"{META}serverInfo"))
         self.capabilities = _object(opened.get("capabilities"))
@@ -320,7 +321,7 @@ class Session:
         try:
             return await reply
         except RequestTimeout as error:
-            unsent = self._transport.unsent()
+            unsent = self.transport.unsent()
             error.hint = f"the server does not read its stdin: {unsent} bytes wait to be read" if unsent else None
             error.stderr = self.transcript.stderr_tail()
             self._give_up(message, "timed out")
@@ -341,16 +342,16 @@ class Session:
 
     def _send(self, message: Message) -> None:
         # First the server gets its work, then we do our book-keeping; no reply is heard before we return to the loop.
-        self._transport.send(message)
+        self.transport.send(message)
         self.transcript.add(self._now(), "client", message.text)
 
     def _give_up(self, request: Message, reason: str) -> None:
         if request.id is None or self._ledger.lost(request.id, self._now()) is None:
             return
         self._waiting.forget(request.id)
-        self._transport.abandon(request.id)
+        self.transport.abandon(request.id)
         # basic/utilities/cancellation: initialize is never cancelled; server/discover may have met an old server.
-        by_closing = self._transport.cancels_by_closing and not self.dialect.handshake
+        by_closing = self.transport.cancels_by_closing and not self.dialect.handshake
         if request.method not in ("initialize", "server/discover") and not by_closing:
             params = {"requestId": request.id, "reason": reason}
             self._send(build({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))

@@ -33,6 +33,10 @@ _CORE: dict[str, tuple[str, Callable[[str], Any]]] = {
 }
 _TAG = "tag:yaml.org,2002:"
 _DEEPEST = 500
+# What a line begins with: each space, dash and question mark may be one level.
+_INDENTS = re.compile(r"^[ \t?-]+", re.MULTILINE)
+_BRACKETS = re.compile(r"""(?:(?<=[\s\[{,:])|^)(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*')|[\[\]{}]""", re.MULTILINE)
+_MOST_QUOTED = 10_000
 
 
 @dataclass(frozen=True)
@@ -209,13 +213,28 @@ def _refuse_depth(file: str, text: str, loader: Any) -> None:
     """libyaml composes by recursion in C, and dies of what is nested too deeply; its events do not."""
     import yaml
 
-    if sum(map(text.count, ("[", "{", "\n", "- ", "? "))) < _DEEPEST:
+    if _deepest_possible(text) < _DEEPEST:
         return
     depth = 0
     for event in yaml.parse(text, Loader=loader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEEPEST:
             raise UsageError(f"{file} is nested too deeply", where=_location(file, text, event.start_mark))
+
+
+def _deepest_possible(text: str) -> int:
+    """How deep TEXT is nested at most: by its indentation, and by the brackets that are open at once."""
+    indented = max((found.end() - found.start() for found in _INDENTS.finditer(text)), default=0)
+    deepest = depth = quoted = 0
+    for found in _BRACKETS.finditer(text):
+        token = found[0]
+        if len(token) > 1:
+            quoted += token.count("[") + token.count("{")
+        else:
+            depth = depth + 1 if token in "[{" else max(0, depth - 1)
+            deepest = max(deepest, depth)
+    # What looks quoted may not be; as long as there is little of it, it cannot be what libyaml dies of.
+    return indented + deepest if quoted < _MOST_QUOTED else _DEEPEST
 
 
 def _construct(root: Any, file: str, text: str) -> Any:

@@ -4,8 +4,14 @@ from mcp_conductor import __version__
 from mcp_conductor.cli.terminal import ReaderGone, Terminal, diagnostic
 from mcp_conductor.errors import UsageError, nearest
 
+FAILED = 1
 COULD_NOT_RUN = 2
-COMMANDS = {"serve": "serve MCP as a JSON or YAML file describes it"}
+NO_SERVER = 3
+TIMED_OUT = 124
+COMMANDS = {
+    "test": "run declarative tests of an MCP server",
+    "serve": "serve MCP as a JSON or YAML file describes it",
+}
 
 
 def main(argv: list[str], terminal: Terminal) -> int:
@@ -15,19 +21,30 @@ def main(argv: list[str], terminal: Terminal) -> int:
         from mcp_conductor.cli.serve import main as serve
 
         return serve(rest, terminal, program="conductor serve", bad=COULD_NOT_RUN)
+    if command == "test" or _is_pattern(command):
+        from mcp_conductor.cli.test import main as test
+
+        return test(rest if command == "test" else argv, terminal)
     try:
         if command in ("--help", "-h"):
             terminal.write(_help())
         elif command == "--version":
             terminal.write(f"conductor {__version__}\n")
         else:
-            near = nearest(command, tuple(COMMANDS))
-            hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(COMMANDS)}"
-            terminal.say(diagnostic(UsageError(f"unknown command {command!r}", hint=hint)))
+            is_flag = command.startswith("-")
+            known = ("--help", "--version") if is_flag else tuple(COMMANDS)
+            near = nearest(command, known)
+            hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(known)}"
+            terminal.say(diagnostic(UsageError(f"unknown {'flag' if is_flag else 'command'} {command!r}", hint=hint)))
             return COULD_NOT_RUN
     except ReaderGone:
         pass
     return 0
+
+
+def _is_pattern(word: str) -> bool:
+    """`conductor PATTERN …` is `conductor test PATTERN …`."""
+    return not word.startswith("-") and ("/" in word or "*" in word or ".yml" in word or ".yaml" in word)
 
 
 def _help() -> str:

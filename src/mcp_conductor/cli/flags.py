@@ -28,6 +28,7 @@ class Given:
 
     words: tuple[str, ...] = ()
     values: Mapping[str, list[str]] = field(default_factory=dict)
+    after: tuple[str, ...] = ()  # the server's words, where the others are not
 
     def __contains__(self, name: str) -> bool:
         return name in self.values
@@ -63,6 +64,7 @@ def parse(argv: list[str], groups: Groups, *, server_words: bool = True) -> Give
     """Take ARGV apart; where the words are a server's, they stand together and may have flags of their own."""
     known = {name: flag for flags in groups.values() for flag in flags for name in (flag.name, flag.short) if name}
     words: list[str] = []
+    after: list[str] = []
     values: dict[str, list[str]] = {}
     servers_turn = False
     had_servers_turn = False
@@ -70,9 +72,9 @@ def parse(argv: list[str], groups: Groups, *, server_words: bool = True) -> Give
     tokens = iter(argv)
     for token in tokens:
         if servers_turn:
-            servers_turn = token != "--" and token.partition("=")[0] != "--method"
+            servers_turn = token != "--" and not (server_words and token.partition("=")[0] == "--method")
             if servers_turn:
-                words.append(token)
+                (words if server_words else after).append(token)
                 continue
             if token == "--":
                 continue
@@ -92,7 +94,7 @@ def parse(argv: list[str], groups: Groups, *, server_words: bool = True) -> Give
         else:
             words.append(token)
             previous_was_word = True
-    return Given(tuple(words), values)
+    return Given(tuple(words), values, tuple(after))
 
 
 def _take(
@@ -125,7 +127,7 @@ def _hint(name: str, known: Mapping[str, Flag], words: list[str] | None) -> str 
     # Without the dashes, which all flags have in common.
     near = nearest(name.lstrip("-"), [flag.name.lstrip("-") for flag in known.values()])
     if words is None:
-        return f"did you mean --{near}?" if near else None
+        return f"did you mean --{near}?" if near else "--help lists the flags"
     servers = f"the server's own flags go after --: mcp-cli {' '.join(words) or 'COMMAND'} -- {name} …"
     return f"did you mean --{near}? (T{servers[1:]})" if near else servers
 

@@ -63,7 +63,7 @@ def _main(given: Given, terminal: Terminal, program: str) -> int:
 
         terminal.write(render(config_schema(), indent=2) + "\n")
     else:
-        config = _config(given, terminal)
+        config = _config(given, terminal, program)
         if "--validate" in given:
             terminal.write(_summary(config))
         else:
@@ -77,16 +77,16 @@ def _help(program: str) -> str:
         f"usage: {program} FILE [flags]\n\n"
         "Serve MCP as a JSON or YAML file describes it: presets, definitions written out, faults on purpose.\n\n"
         + help_text(FLAGS)
-        + f"example:\n  {program} examples/servers/demo.json\n"
+        + f"\nexample:\n  {program} examples/servers/demo.json\n"
     )
 
 
-def _config(given: Given, terminal: Terminal) -> "ServerConfig":
+def _config(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
     from mcp_conductor.server.config import Overrides, load
 
-    named = [*given.words, *given.all("--config")]
+    named = [*given.words, *given.after, *given.all("--config")]
     if not named:
-        raise UsageError("no config file is given", hint="server-composable --config FILE, or conductor serve FILE")
+        raise UsageError("no config file is given", hint=f"{program} FILE")
     if len(named) > 1:
         raise UsageError(f"one config file is enough, not {len(named)}: {', '.join(named)}")
     if "--json" in given and "--yaml" in given:

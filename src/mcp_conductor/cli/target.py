@@ -31,11 +31,11 @@ TARGET_FLAGS = (
 )
 
 
-def target(given: Given, terminal: Terminal) -> ServerSpec:
+def target(given: Given, terminal: Terminal, *, program: str = "mcp-cli") -> ServerSpec:
     """The server that is meant, with every flag applied."""
     transport = _choice(given, "--transport", TRANSPORTS)
     protocol = _choice(given, "--protocol", PROTOCOL_CHOICES)
-    spec = _named(given, terminal, transport)
+    spec = _named(given, terminal, transport, program)
     if protocol is not None:
         spec = replace(spec, protocol=protocol)
     return _with_command_flags(spec, given, terminal) if isinstance(spec, StdioSpec) else _with_url_flags(spec, given)
@@ -48,7 +48,7 @@ def _choice(given: Given, flag: str, choices: tuple[str, ...]) -> str | None:
     return chosen
 
 
-def _named(given: Given, terminal: Terminal, transport: str | None) -> ServerSpec:
+def _named(given: Given, terminal: Terminal, transport: str | None, program: str) -> ServerSpec:
     file = given.one("--config")
     if given.words:
         if file is not None:
@@ -62,7 +62,7 @@ def _named(given: Given, terminal: Terminal, transport: str | None) -> ServerSpe
     if file is None:
         raise UsageError(
             "which server? Give its command or URL, or a settings file",
-            hint=f"mcp-cli COMMAND … or mcp-cli URL or mcp-cli --config FILE; no {SETTINGS} was found here or above",
+            hint=f"{_ways(program)}; no {SETTINGS} was found here or above",
         )
     spec = _from_file(os.path.join(terminal.directory, os.path.expanduser(file)), file, given.one("--server"), terminal)
     if transport is not None and (transport == "stdio") != isinstance(spec, StdioSpec):
@@ -70,6 +70,20 @@ def _named(given: Given, terminal: Terminal, transport: str | None) -> ServerSpe
     if transport is None or not isinstance(spec, HttpSpec):
         return spec
     return replace(spec, sse=transport == "sse", fall_back=False)
+
+
+def _ways(program: str) -> str:
+    if program == "mcp-cli":
+        return "mcp-cli COMMAND … or mcp-cli URL or mcp-cli --config FILE"
+    return f"{program} … -- COMMAND …, or -- URL, or --config FILE"
+
+
+def named_server(given: Given, terminal: Terminal, name: str) -> ServerSpec:
+    """The server called NAME in the settings file."""
+    file = given.one("--config") or _nearest_settings(terminal.directory)
+    if file is None:
+        raise UsageError(f"which server is {name!r}? There is no settings file", hint="--config FILE")
+    return _from_file(os.path.join(terminal.directory, os.path.expanduser(file)), file, name, terminal)
 
 
 def _nearest_settings(directory: str) -> str | None:

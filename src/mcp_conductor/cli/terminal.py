@@ -53,6 +53,12 @@ class Terminal:
                 self.stderr.write(text.encode(errors="backslashreplace") + b"\n")
                 self.stderr.flush()
 
+    def is_shown(self) -> bool:
+        """Whether a person looks at stdout."""
+        with suppress(OSError, ValueError, AttributeError):
+            return os.isatty(self.stdout.fileno())  # type: ignore[union-attr]
+        return False
+
     def pipe_out(self) -> int | None:
         """The file descriptor of stdout, if it is a pipe whose other end may be closed while we wait."""
         with suppress(OSError, ValueError, AttributeError):

@@ -11,10 +11,13 @@ _MOST = 20_000  # who needs to look for secrets in more, when so little is shown
 Redact = Callable[[str], str]
 
 
+NOT_A_MESSAGE = "the server wrote a line that is not a message"
+
+
 def complaint(message: Message, redact: Redact) -> str:
     """What is wrong with a message of the server's."""
     if message.kind == "invalid" and message.raw is None:
-        return f"the server wrote a line that is not a message: {excerpt(message, redact)} ({message.problem})"
+        return f"{NOT_A_MESSAGE}: {excerpt(message, redact)} ({message.problem})"
     return f"the server broke a rule of JSON-RPC: {message.problem}: {excerpt(message, redact)}"
 
 

@@ -91,7 +91,7 @@ def flaw(schema: Any) -> str | None:
     try:
         _compiled(schema)
     except (ValueError, RecursionError) as error:  # ValidationError and ReferencingError are ValueErrors
-        return _unusable(error)
+        return _reason(error)
     return None
 
 
@@ -120,7 +120,11 @@ def checker(schema: Any) -> Callable[[Any], list[str]]:
 
 
 def _unusable(error: Exception) -> str:
-    return f"the schema itself cannot be used: {str(error).splitlines()[0]}"
+    return f"the schema itself cannot be used: {_reason(error)}"
+
+
+def _reason(error: Exception) -> str:
+    return str(error).splitlines()[0]
 
 
 def _no_remote_schemas(uri: str) -> NoReturn:

@@ -9,15 +9,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from mcp_conductor.errors import UsageError
+from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.fields import Field
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, HANDSHAKE, MODERN
+from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.server import inline
 from mcp_conductor.server.definitions import Definition, Prompt, Resource, Template, Tool
 from mcp_conductor.server.faults import Fault, read as read_fault
-from mcp_conductor.server.params import misfit
-from mcp_conductor.server.presets import MEMBERS, PRESETS, Kind, Preset
+from mcp_conductor.server.params import checked, used
+from mcp_conductor.server.presets import MEMBERS, PRESETS, Kind
 from mcp_conductor.source import load as load_source
 
 TRANSPORTS = ("stdio", "streamable-http", "sse")
@@ -120,14 +121,16 @@ def load(path: str, *, environ: Mapping[str, str], json: bool | None = None, ove
     """Read the config at PATH; JSON tells the format where the name does not."""
     if json is None and os.path.splitext(path)[1].lower() not in (".json", ".jsonc", ".yaml", ".yml"):
         raise UsageError(
-            f"cannot infer the config format from path {path}",
-            hint="use a .json, .yaml or .yml extension, or pass --json or --yaml",
+            f"cannot tell from its name whether {path} is JSON or YAML",
+            hint="call it .json, .yaml or .yml, or pass --json or --yaml",
         )
     return read(Field.root(load_source(path, json=json), environ), over)
 
 
 def read(root: Field, over: Overrides) -> ServerConfig:
     """The server that the document at ROOT describes."""
+    if root.value is None:
+        root.refuse("is empty", "a server has at least serverInfo and transport")
     given = root.members(KEYS)
     transport, versions, inject = _transport(root, given.get("transport"), over)
     tasks, poll_interval = _tasks(given.get("tasks"))
@@ -162,6 +165,8 @@ def _info(root: Field, info: Field | None) -> Json:
     for key in ("name", "version"):
         if key not in known:
             info.refuse(f"has no {key}: serverInfo.name and serverInfo.version are required", hint)
+        if isinstance(known[key].value, (int, float)):
+            known[key].refuse("must be a string, not a number", f'put it in quotes: "{known[key].value}"')
         if not known[key].text():
             known[key].refuse("must not be empty")
     described: Json = info.value
@@ -178,7 +183,9 @@ def _transport(root: Field, given: Field | None, over: Overrides) -> tuple[Trans
     if kind == "stdio" and over.transport is None:
         for key in _HTTP_ONLY:
             if key in known:
-                known[key].refuse("has no meaning for stdio")
+                known[key].refuse("has no meaning for stdio", "leave it out, or serve over HTTP: type: streamable-http")
+    if kind == "stdio" and (over.host is not None or over.port is not None):
+        raise UsageError("--host and --port have no meaning for stdio", hint="add --transport streamable-http")
     versions, stateless, inject = _modern(known.get("modern"))
     texts = {
         key: tuple(item.text() for item in known[key].items()) if key in known else ()
@@ -209,7 +216,7 @@ def _path(given: Field | None, kind: TransportType) -> str:
     if given is None:
         return "/sse" if kind == "sse" else "/mcp"
     if not given.text().startswith("/"):
-        given.refuse("must begin with a slash")
+        given.refuse(f"must begin with a slash, not {given.text()!r}")
     return given.text()
 
 
@@ -235,40 +242,35 @@ def _definitions(given: dict[str, Field], key: str, written_out: Callable[[Field
         for definition in _from_preset(entry, MEMBERS[key]) if _is_reference(entry) else [written_out(entry)]:
             name = _name(definition)
             if name in found:
-                entry.refuse(f"makes a second {MEMBERS[key]} called {name!r}", "names must differ; give one a `name`")
+                entry.refuse(f"makes a second {MEMBERS[key]} called {name!r}", "rename or remove one of them")
             found[name] = definition
     return tuple(found.values())
 
 
 def _is_reference(entry: Field) -> bool:
     if not isinstance(entry.value, dict):
-        entry.refuse(f"must be an object such as {{preset: echo}}, not {entry.value!r}")
+        meant = isinstance(entry.value, str) and entry.value in PRESETS
+        hint = f"write {{preset: {entry.value}}}" if meant else "{preset: NAME}, or a definition that is written out"
+        entry.refuse(f"must be an object, not {kind_of(entry.value)}", hint)
+    if "params" in entry.value and "preset" not in entry.value:
+        entry.refuse("has params, but no preset that they are for")
     return "preset" in entry.value
 
 
 def _from_preset(entry: Field, kind: Kind) -> list[Definition]:
     known = entry.members(("preset", "params"))
     name = known["preset"].text()
-    found = PRESETS.get(name, entry.document.locate((*entry.path, "preset")))
+    if name not in PRESETS:
+        near = nearest(name, [each for each, _ in PRESETS.items()])
+        hint = f"did you mean {near!r}?" if near else "conductor serve --list-presets shows them all"
+        known["preset"].refuse(f"is {name!r}, which is no preset", hint)
+    found = PRESETS.get(name)
     if found.kind != kind:
         member = next(member for member, each in MEMBERS.items() if each == found.kind)
         known["preset"].refuse(f"is a preset that makes a {found.kind}, not a {kind}", f"put it under {member}")
-    params = known["params"].members(tuple(found.params)) if "params" in known else {}
-    _check_params(entry, found, params)
-    try:
-        made = found.make(**{key: param.value for key, param in params.items()})
-    except ValueError as error:
-        known["params"].refuse(f"cannot be used: {error}")
+    params = checked(entry, known.get("params"), found.params, f"preset {name!r}")
+    made: Definition | list[Definition] = used(found.make, params)
     return made if isinstance(made, list) else [made]
-
-
-def _check_params(entry: Field, preset: Preset, params: dict[str, Field]) -> None:
-    for name, parameter in preset.params.items():
-        if name not in params:
-            if parameter.default is parameter.empty:
-                entry.refuse(f"needs a parameter: preset {preset.name!r} has no default for {name!r}")
-        elif wanted := misfit(params[name].value, parameter.annotation):
-            params[name].refuse(f"must be {wanted}")
 
 
 def _name(definition: Definition) -> str:

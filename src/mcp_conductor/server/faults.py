@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -17,7 +18,7 @@ from mcp_conductor.fields import Field
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.server.params import misfit
+from mcp_conductor.server.params import BadParam, checked, used
 
 WHEN_KEYS = ("method", "name", "nth", "every", "probability")
 ANOTHER_TYPE = "a value of another type"
@@ -62,10 +63,6 @@ class Bend:
         for garble in self.garble:
             text = garble(text)
         return text[: int(len(text) * self.part)]
-
-
-class BadParam(Exception):  # noqa: N818  # what it is about
-    """A param of a fault has the right type, and yet cannot be used: its name, and the problem."""
 
 
 Act = Callable[..., None]
@@ -285,7 +282,7 @@ def read(entry: Field) -> Fault:
     if name not in FAULTS:
         near = nearest(name, tuple(FAULTS))
         hint = f"did you mean {near!r}?" if near else f"one of {', '.join(FAULTS)}"
-        known["fault"].refuse(f"is no fault: {name!r}", hint)
+        known["fault"].refuse(f"is {name!r}, which is no fault", hint)
     when = known["when"].members(WHEN_KEYS) if "when" in known else {}
     return Fault(
         name=name,
@@ -316,19 +313,9 @@ def _act(entry: Field, name: str, params: Field | None) -> Callable[[Bend], None
     """The fault with its params, tried out once so that bad values are found now."""
     act = FAULTS[name]
     wanted = dict(list(inspect.signature(act).parameters.items())[1:])
-    given = {} if params is None else params.members(tuple(wanted))
-    for key, parameter in wanted.items():
-        if key not in given:
-            if parameter.default is parameter.empty:
-                entry.refuse(f"needs a parameter: fault {name!r} has no default for {key!r}")
-        elif problem := misfit(given[key].value, parameter.annotation):
-            given[key].refuse(f"must be {problem}")
+    given = checked(entry, params, wanted, f"fault {name!r}")
+    used(partial(act, Bend(Random(0))), given)
     values = {key: each.value for key, each in given.items()}
-    try:
-        act(Bend(Random(0)), **values)
-    except BadParam as error:
-        param, problem = error.args
-        given[param].refuse(problem)
     return lambda bend: act(bend, **values)
 
 

@@ -1,6 +1,7 @@
 """A listening socket with uvicorn behind it, which starts, says where it is, and stops when it is told to."""
 
 import asyncio
+import errno
 import logging
 import socket
 from collections.abc import Callable, Iterator
@@ -62,7 +63,8 @@ async def serve_http(
 def _listen(transport: TransportConfig) -> socket.socket:
     host = transport.host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # The protocol must be named: asyncio sets TCP_NODELAY only where it is, and without it every answer waits 40 ms.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, transport.port))
@@ -70,9 +72,11 @@ def _listen(transport: TransportConfig) -> socket.socket:
     except OSError as error:
         listener.close()
         reason = error.strerror if not isinstance(error, socket.gaierror) else "there is no such host"
+        by_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
+        hint = "choose another port with --port; 0 takes any that is free"
         raise UsageError(
             f"cannot listen on {transport.host}:{transport.port}: {reason}",
-            hint="choose another port with --port; 0 takes any that is free",
+            hint=hint if by_port else "choose an address of this machine with --host, such as 127.0.0.1",
         ) from error
     listener.setblocking(False)
     return listener

@@ -138,7 +138,10 @@ def _check_schemas(given: dict[str, Field]) -> None:
         if key in given:
             given[key].members()
             if problem := flaw(given[key].value):
-                given[key].refuse(problem, "`checked: false` lists it as it is, and checks nothing by it")
+                given[key].refuse(
+                    f"is no schema that could be used: {problem}",
+                    "`checked: false` lists it as it is, and checks nothing by it",
+                )
 
 
 # What is given.

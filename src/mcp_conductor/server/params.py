@@ -1,12 +1,42 @@
-"""Whether the params of a preset or a fault are what the annotations of its function say."""
+"""The params of a preset or a fault: what the annotations of its function say they must be."""
 
 import types
 import typing
+from collections.abc import Callable, Mapping
+from inspect import Parameter
 from typing import Any, Literal
 
+from mcp_conductor.fields import Field
 from mcp_conductor.protocol.message import kind_of
 
 _WORDS = {str: "a string", int: "an integer", float: "a number", bool: "a boolean", dict: "an object", list: "an array"}
+
+
+class BadParam(Exception):  # noqa: N818  # what it is about
+    """A param has the right type, and yet cannot be used: its name, and the problem."""
+
+
+def checked(entry: Field, params: Field | None, wanted: Mapping[str, Parameter], what: str) -> dict[str, Field]:
+    """PARAMS of WHAT, which ENTRY names: known, complete, and of the right types."""
+    if params is not None and not wanted and params.members():
+        params.refuse(f"must not be there: {what} takes none")
+    given = {} if params is None else params.members(tuple(wanted))
+    for name, parameter in wanted.items():
+        if name not in given:
+            if parameter.default is parameter.empty:
+                entry.refuse(f"needs params.{name}", f"params: {{{name}: …}}")
+        elif problem := misfit(given[name].value, parameter.annotation):
+            given[name].refuse(f"must be {problem}")
+    return given
+
+
+def used(make: Callable[..., Any], given: Mapping[str, Field]) -> Any:
+    """What MAKE makes of GIVEN; a value that it cannot use is refused."""
+    try:
+        return make(**{name: each.value for name, each in given.items()})
+    except BadParam as error:
+        param, problem = error.args
+        given[param].refuse(problem)
 
 
 def misfit(value: Any, hint: Any) -> str | None:

@@ -214,26 +214,42 @@ class StdioTransport(asyncio.SubprocessProtocol):
         finally:
             self._ready = None
 
+    @property
+    def exit_code(self) -> int | None:
+        """How the server ended: its exit code, or the negative number of a signal; None while it lives."""
+        return self._transport.get_returncode()
+
+    async def hang_up(self, seconds: float) -> bool:
+        """Close the server's stdin, as a client does that has no more to say: whether the server ends in time."""
+        self._flush()
+        self._stdin.close()
+        return await self.exits(seconds)
+
+    def left_running(self) -> list[str]:
+        """What is still alive of all that the server started, by its command lines; only where there is /proc."""
+        return [_command_line(process) for process in _session_members(self._transport.get_pid())]
+
     async def end(self) -> None:
         """Close stdin, wait, SIGTERM, wait, SIGKILL; then the same for whatever the child left behind."""
         self._closing = True
         leader = self._transport.get_pid()
         self._flush()
         self._stdin.close()
-        if not await self._exits():
+        if not await self.exits():
             _signal_session(leader, signal.SIGTERM)
-            if not await self._exits() and _HAS_GROUPS:
+            if not await self.exits() and _HAS_GROUPS:
                 _signal_session(leader, signal.SIGKILL)
-                await self._exits()
+                await self.exits()
         await _sweep(leader)
         _running.discard(leader)
         self._transport.close()
         # Let the loop close the pipes before it may itself be closed.
         await asyncio.sleep(0)
 
-    async def _exits(self) -> bool:
+    async def exits(self, seconds: float = GRACE_SECONDS) -> bool:
+        """Whether the server ends within SECONDS."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(GRACE_SECONDS):
+            async with asyncio.timeout(seconds):
                 await self._exited.wait()
         return self._exited.is_set()
 
@@ -347,6 +363,14 @@ def _lives_in(process: int, session: int) -> bool:
             return stat.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
     except OSError:
         return False
+
+
+def _command_line(process: int) -> str:
+    try:
+        with open(f"/proc/{process}/cmdline", "rb") as line:
+            return line.read().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return f"process {process}"
 
 
 def _signal_name(number: int) -> str:

@@ -131,7 +131,7 @@ def post(random: Random, number: int, session: str) -> bytes:
         )
         headers[name] = random.choice(["", "x", "2025-06-18", "=?base64?!?=", "\xe9\xff", "*/*", "9" * 500, "1_1"])
     body = line(random, number)
-    verb = random.choices(["POST", "DELETE", "PUT", "GET", "X"], [95, 1, 2, 1, 1])[0]
+    verb = random.choices(["POST", "DELETE", "PUT", "GET", "PATCH"], [95, 1, 2, 1, 1])[0]
     if verb in ("DELETE", "GET"):
         headers["Mcp-Session-Id"] = "nobody"
     head = [

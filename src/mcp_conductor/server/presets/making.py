@@ -18,6 +18,7 @@ from mcp_conductor.server.definitions import (
     object_schema,
     text,
 )
+from mcp_conductor.server.params import BadParam
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
@@ -34,7 +35,7 @@ def tool(
 ) -> Tool:
     """A tool with these properties as ARGUMENTS; LISTED are further members of its entry in the list."""
     if not name:
-        raise ValueError("name must not be empty")
+        raise BadParam("name", "must not be empty")
     entry = {"name": name, "description": description, "inputSchema": object_schema(arguments, required), **listed}
     return Tool(listed=entry, run=run, task=task)
 
@@ -102,9 +103,9 @@ def completions_for(names: Any, completions: Any) -> Completions:
     """COMPLETIONS, if they are strings for arguments of these NAMES."""
     for name, values in (completions or {}).items():
         if name not in names:
-            raise ValueError(f"completions are for {', '.join(names)}, not for {name!r}")
+            raise BadParam("completions", f"are for {', '.join(names)}, not for {name!r}")
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-            raise ValueError(f"completions for {name!r} must be an array of strings")
+            raise BadParam("completions", f"for {name!r} must be an array of strings")
     return completions or {}
 
 
@@ -116,7 +117,7 @@ def numbers(count: int) -> range:
 def not_negative(name: str, value: int) -> int:
     """VALUE, which the param NAME gave."""
     if value < 0:
-        raise ValueError(f"{name} must not be negative")
+        raise BadParam(name, f"must be at least 0, not {value}")
     return value
 
 

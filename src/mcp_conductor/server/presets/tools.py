@@ -10,6 +10,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import SAFE_INTEGER, compact, render
 from mcp_conductor.server.call import Call
 from mcp_conductor.server.definitions import Definition, Tool, failed, object_schema, said
+from mcp_conductor.server.params import BadParam
 from mcp_conductor.server.presets import preset
 from mcp_conductor.server.presets.making import numbers, string, tool
 
@@ -205,9 +206,9 @@ def composable_tool(
 ) -> Tool:
     """A tool with any JSON Schema that answers with its arguments, as text or as structured content."""
     if not name:
-        raise ValueError("name must not be empty")
+        raise BadParam("name", "must not be empty")
     if inputSchema.get("type") != "object":
-        raise ValueError('inputSchema must have "type": "object"')
+        raise BadParam("inputSchema", 'must have "type": "object"')
 
     def run(call: Call) -> Json:
         structured = {"structuredContent": call.arguments} if structuredContent else {}

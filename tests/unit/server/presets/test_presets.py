@@ -3,6 +3,7 @@
 import pytest
 from tests.unit.server.harness import config_of, made
 
+from mcp_conductor.server.params import BadParam
 from mcp_conductor.server.presets import PRESETS
 
 # The names by which config files of the Inspector's composable server ask for things.
@@ -107,7 +108,7 @@ def test_an_alias_makes_the_same_tool(alias, name):
 def test_a_count_of_zero_is_an_empty_list_and_a_negative_one_is_refused(name):
     assert len(made(name)) == (5 if name == "numbered_tools" else 3)
     assert made(name, count=0) == []
-    with pytest.raises(ValueError, match="count must not be negative"):
+    with pytest.raises(BadParam, match="count.*at least 0"):
         made(name, count=-1)
 
 
@@ -115,7 +116,7 @@ def test_a_count_of_zero_is_an_empty_list_and_a_negative_one_is_refused(name):
 def test_a_tool_can_have_another_name_but_not_none(name):
     (tool,) = made(name, name="other")
     assert tool.name == "other"
-    with pytest.raises(ValueError, match="name must not be empty"):
+    with pytest.raises(BadParam, match="name"):
         made(name, name="")
 
 
@@ -123,5 +124,5 @@ def test_a_tool_can_have_another_name_but_not_none(name):
     "name", ["simple_task", "progress_task", "optional_task", "forbidden_task", "immediate_return_task"]
 )
 def test_a_negative_delay_is_refused(name):
-    with pytest.raises(ValueError, match="delayMs must not be negative"):
+    with pytest.raises(BadParam, match="delayMs.*at least 0"):
         made(name, delayMs=-1)

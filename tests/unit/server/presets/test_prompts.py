@@ -1,6 +1,7 @@
 import pytest
 from tests.unit.server.harness import Conversation, made
 
+from mcp_conductor.server.params import BadParam
 from mcp_conductor.server.presets.content import PNG
 
 
@@ -49,7 +50,7 @@ async def test_args_prompt_completes_what_its_params_say():
 
 @pytest.mark.parametrize("completions", [{"town": ["Rome"]}, {"city": "Rome"}, {"city": [None]}])
 def test_completions_must_be_lists_of_strings_for_arguments_that_there_are(completions):
-    with pytest.raises(ValueError, match="completions"):
+    with pytest.raises(BadParam, match="completions"):
         made("args_prompt", completions=completions)
 
 

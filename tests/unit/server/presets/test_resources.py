@@ -5,6 +5,7 @@ import sys
 import pytest
 from tests.unit.server.harness import Conversation, made
 
+from mcp_conductor.server.params import BadParam
 from mcp_conductor.server.presets.content import PNG
 
 ANNOTATIONS = {"audience": ["user"], "priority": 0.8, "lastModified": "2025-01-12T15:00:58Z"}
@@ -163,5 +164,5 @@ async def test_a_template_completes_what_its_params_say(name, template, argument
 
 @pytest.mark.parametrize("completions", [{"path": "a"}, {"path": [1]}, {"other": ["a"]}])
 def test_completions_must_be_lists_of_strings_for_variables_that_there_are(completions):
-    with pytest.raises(ValueError, match="completions"):
+    with pytest.raises(BadParam, match="completions"):
         made("file", completions=completions)

@@ -4,6 +4,7 @@ import pytest
 from tests.unit.server.harness import HANDSHAKE, MODERN, Conversation, made, text_of
 
 from mcp_conductor.protocol.dialect import RELATED_TASK
+from mcp_conductor.server.params import BadParam
 
 CORE = {"version": HANDSHAKE, "tasks": frozenset({"list", "cancel"})}
 EXTENSION = {"version": MODERN, "tasks_extension": True}
@@ -141,7 +142,7 @@ async def test_progress_task_reports_progress_that_belongs_to_the_task():
 async def test_progress_task_may_have_no_progress_but_not_less():
     talk = Conversation(*made("progress_task", delayMs=0, progressUnits=0), version=HANDSHAKE)
     assert "no message" in text_of(await talk.call("progress_task"))
-    with pytest.raises(ValueError, match="progressUnits must not be negative"):
+    with pytest.raises(BadParam, match="progressUnits.*at least 0"):
         made("progress_task", progressUnits=-1)
 
 

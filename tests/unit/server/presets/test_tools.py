@@ -4,6 +4,8 @@ import os
 import pytest
 from tests.unit.server.harness import MODERN, Conversation, failure_of, made, text_of
 
+from mcp_conductor.server.params import BadParam
+
 SCHEMA = {"type": "object", "$schema": "https://json-schema.org/draft/2020-12/schema"}
 TERMS = {
     "a": {"type": "number", "description": "First number"},
@@ -159,5 +161,5 @@ async def test_composable_tool_can_answer_with_structured_content():
 
 @pytest.mark.parametrize("params", [{"name": "", "inputSchema": {"type": "object"}}, {"name": "x", "inputSchema": {}}])
 def test_composable_tool_needs_a_name_and_the_schema_of_an_object(params):
-    with pytest.raises(ValueError, match="must"):
+    with pytest.raises(BadParam, match="must"):
         made("composable_tool", **params)

@@ -1,0 +1,90 @@
+"""The flags of `conductor test`, and what they say together."""
+
+from mcp_conductor.cli.flags import Flag, Given, Groups
+from mcp_conductor.cli.target import TARGET_FLAGS
+from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol.duration import seconds
+
+FLAGS: Groups = {
+    "Which tests": (
+        Flag("--keyword", "those whose names fit: words with and, or, not, ()", "EXPRESSION", short="-k"),
+        Flag("--filter", "those whose names have this text, or match /this/i", "TEXT"),
+        Flag("--tag", "those with this tag (repeatable)", "TAG", many=True),
+        Flag("--not-tag", "those without this tag (repeatable)", "TAG", many=True),
+        Flag("--lf", "those that failed the last time"),
+        Flag("--shard", "the Ith of N parts of all files, for several machines", "I/N"),
+        Flag("--collect-only", "list them, and run none"),
+    ),
+    "Server": TARGET_FLAGS,
+    "Running": (
+        Flag("--jobs", "so many files at a time; auto: as many as there are processors", "N|auto", short="-j"),
+        Flag("--isolation", "one server per run, file or test; default file", "run|file|test"),
+        Flag("--restart", "go on with a new server when one has died"),
+        Flag("--timeout", "for the whole run: 5000 (ms), 500ms, 2s, 1m", "TIME"),
+        Flag("--step-timeout", "for each request; default 10s", "TIME"),
+        Flag("--exitfirst", "stop at the first failure", short="-x"),
+        Flag("--max-failures", "stop after so many failures", "N"),
+        Flag("--repeat", "run everything so often, and say what is not always the same", "N"),
+        Flag("--shuffle", "in another order every time; --seed N makes it the same again"),
+        Flag("--seed", "for --shuffle and for random values", "N"),
+        Flag("--watch", "run again whenever a file changes"),
+        Flag("--strict", "warnings are failures"),
+        Flag("--compat", "aegis: take the files of mcp-aegis as they are", "NAME"),
+    ),
+    "Values": (
+        Flag("--var", "a variable (repeatable)", "NAME=VALUE", many=True),
+        Flag("--vars-file", "variables from a JSON or YAML file (repeatable)", "FILE", many=True),
+        Flag("--secret", "a variable that is never shown (repeatable)", "NAME=VALUE", many=True),
+        Flag("--update-snapshots", "take what the server answers now"),
+    ),
+    "Output": (
+        Flag("--verbose", "a line for every test", short="-v"),
+        Flag("--wire", "what was said, too", short="-vv"),
+        Flag("--quiet", "failures and the last line only", short="-q"),
+        Flag("--errors-only", "the same"),
+        Flag("--max-errors", "show so many findings of each test", "N"),
+        Flag("--timing", "how long each test took"),
+        Flag("--durations", "the N slowest tests", "N"),
+        Flag("--coverage", "which tools, resources and prompts no test has touched"),
+        Flag("--min-coverage", "fail if less than so many percent of them were touched", "PERCENT"),
+        Flag("--server-coverage", "measure which code of the server runs, and keep it in this directory", "DIR"),
+        Flag(
+            "--report",
+            "json, junit, tap, github or markdown, to a file or to stdout (repeatable)",
+            "KIND[:FILE]",
+            many=True,
+        ),
+        Flag("--json", "the same as --report json"),
+        Flag("--color", "auto, always or never", "WHEN"),
+        Flag("--help", "show this text", short="-h"),
+    ),
+}
+ISOLATIONS = ("run", "file", "test")
+
+
+def number(given: Given, flag: str, least: int = 1, most: int = 10**6) -> int | None:
+    """The number given to FLAG."""
+    text = given.one(flag)
+    if text is None:
+        return None
+    if not text.isdecimal() or len(text) > 9 or not least <= int(text) <= most:
+        raise UsageError(f"{flag} takes a number from {least} to {most}, not {text!r}")
+    return int(text)
+
+
+def time(given: Given, flag: str) -> float | None:
+    """The time given to FLAG, in seconds."""
+    text = given.one(flag)
+    if text is None:
+        return None
+    value = seconds(text)
+    if value is None:
+        raise UsageError(f"{flag} takes a time above 0, such as 5000 (milliseconds), 500ms, 2s or 1m, not {text!r}")
+    return value
+
+
+def choice(given: Given, flag: str, choices: tuple[str, ...]) -> str | None:
+    chosen = given.one(flag)
+    if chosen is not None and chosen not in choices:
+        raise UsageError(f"{flag} must be one of {', '.join(choices)}, not {chosen!r}")
+    return chosen

@@ -1,0 +1,138 @@
+"""Where the output of `conductor test` goes: text for people as it happens, reports at the end, never mixed."""
+
+import os
+import sys
+
+from mcp_conductor.cli.flags import Given
+from mcp_conductor.cli.run_flags import choice, number
+from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.errors import Location, UsageError
+from mcp_conductor.report import Outcome, Report
+from mcp_conductor.reporters import REPORTERS
+from mcp_conductor.reporters.console import Console
+from mcp_conductor.suites.run import Job, Result
+from mcp_conductor.suites.suite import Suite
+
+_DEFAULT_WIDTH = 100
+
+
+class Output:
+    """What a run shows."""
+
+    def __init__(self, given: Given, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._reports = [_report(text) for text in given.all("--report")] + (
+            [("json", None)] if "--json" in given else []
+        )
+        if sum(file is None for _, file in self._reports) > 1:
+            raise UsageError("only one report can go to stdout", hint="--report KIND:FILE writes the others to files")
+        self._to_stderr = any(file is None for _, file in self._reports)
+        self.wants_wire = "--wire" in given or any(kind == "junit" for kind, _ in self._reports)
+        self._timing = "--timing" in given
+        self._durations = number(given, "--durations")
+        self._console = Console(
+            colour=_colour(given, terminal),
+            verbosity=2 if "--wire" in given else 1 if "--verbose" in given else -1 if "--quiet" in given else 0,
+            width=_width(terminal),
+            max_errors=number(given, "--max-errors"),
+            errors_only="--errors-only" in given,
+            timing=self._timing,
+        )
+        self._left: dict[int, int] = {}  # how many outcomes each job has to come
+        self._held: dict[int, list[Outcome]] = {}
+
+    def begin(self, jobs: list[Job]) -> None:
+        self._left = {id(job): len(job.cases) for job in jobs}
+        self._held = {id(job): [] for job in jobs}
+        self._one_by_one = len(jobs) == 1
+
+    def outcome(self, job: Job, outcome: Outcome) -> None:
+        """Take an outcome; those of a file are shown together, so that files that run at once do not mix."""
+        held = self._held[id(job)]
+        held.append(outcome)
+        if self._one_by_one:
+            if len(held) == 1:
+                self._show(self._console.suite(job.suite.description, Location(job.suite.file, 1, 1)))
+            self._show(self._console.outcome(outcome))
+        if len(held) < self._left[id(job)]:
+            return
+        where = Location(job.suite.file, 1, 1)
+        if not self._one_by_one:
+            self._show(self._console.suite(job.suite.description, where))
+            for each in held:
+                self._show(self._console.outcome(each))
+        self._show(self._console.suite_done(job.suite.description + job.suffix, where, held))
+        self._held[id(job)] = []
+
+    def end(self, report: Report, suites: list[Suite], results: list[Result]) -> None:
+        for suite in suites:
+            for warning in suite.warnings:
+                place = f"{warning.where}: " if warning.where is not None else f"{suite.file}: "
+                self._show(f"warning: {place}{warning.message}\n")
+        for result in results:
+            if result.obsolete:
+                names = ", ".join(map(repr, result.obsolete))
+                self._show(f"warning: {result.job.suite.file}: snapshots of tests that are not there: {names}\n")
+            if result.written:
+                self._show(f"{result.job.suite.file}: {result.written} snapshots written\n")
+        if self._durations is not None:
+            self._show(self._console.durations(report, self._durations))
+        self._show(self._console.coverage(report.metrics))
+        self._show(_flakes(report))
+        self._show(self._console.end(report))
+        for kind, file in self._reports:
+            self._write(REPORTERS.get(kind).write(report), file)
+
+    def _show(self, text: str) -> None:
+        if not text:
+            return
+        if self._to_stderr:
+            self._terminal.say(text.rstrip("\n"))
+        else:
+            self._terminal.write(text)
+
+    def _write(self, text: str, file: str | None) -> None:
+        if file is None:
+            self._terminal.write(text if text.endswith("\n") else text + "\n")
+            return
+        path = os.path.join(self._terminal.directory, file)
+        try:
+            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+            with open(path, "w", encoding="utf-8") as out:
+                out.write(text)
+        except OSError as error:
+            raise UsageError(f"cannot write the report to {file}: {error.strerror}") from error
+
+
+def _flakes(report: Report) -> str:
+    flaky = report.metrics.get("flaky")
+    if "repeat" not in report.metrics:
+        return ""
+    if not isinstance(flaky, dict) or not flaky:
+        return f"{report.metrics['repeat']} runs, all with the same outcomes\n"
+    return "not always the same:\n" + "".join(f"  {name}: {what}\n" for name, what in flaky.items())
+
+
+def _report(text: str) -> tuple[str, str | None]:
+    kind, colon, file = text.partition(":")
+    REPORTERS.get(kind)
+    if colon and not file:
+        raise UsageError(f"--report {text} names no file", hint=f"--report {kind}:FILE, or --report {kind} for stdout")
+    return kind, file if colon and file != "-" else None
+
+
+def _colour(given: Given, terminal: Terminal) -> bool:
+    when = choice(given, "--color", ("auto", "always", "never")) or "auto"
+    if when != "auto":
+        return when == "always"
+    return terminal.is_shown() and not terminal.environ.get("NO_COLOR") and terminal.environ.get("TERM") != "dumb"
+
+
+def _width(terminal: Terminal) -> int:
+    columns = terminal.environ.get("COLUMNS", "")
+    if columns.isdecimal() and 40 <= int(columns[:4]) <= 1000:
+        return int(columns[:4])
+    try:
+        return max(40, os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ else 1).columns)
+    except (OSError, ValueError):
+        return _DEFAULT_WIDTH

@@ -1,0 +1,326 @@
+"""`conductor test`: declarative tests of MCP servers."""
+
+import asyncio
+import gc
+import json
+import os
+import random
+import time as clock
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+
+from mcp_conductor.cli.conductor import COULD_NOT_RUN, FAILED, NO_SERVER, TIMED_OUT
+from mcp_conductor.cli.flags import Given, help_text, parse
+from mcp_conductor.cli.interruptible import Interrupted, run_interruptibly
+from mcp_conductor.cli.run_flags import FLAGS, ISOLATIONS, choice, number, time
+from mcp_conductor.cli.run_output import Output
+from mcp_conductor.cli.target import named_server, target
+from mcp_conductor.cli.terminal import ReaderGone, Terminal, diagnostic
+from mcp_conductor.errors import ConductorError, UsageError
+from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.report import Outcome, Report
+from mcp_conductor.suites import coverage
+from mcp_conductor.suites.run import DEFAULT_SECONDS, Job, Options, Result, Runner
+from mcp_conductor.suites.select import Pattern, chosen_by, files_of, read_pattern, shard_of
+from mcp_conductor.suites.suite import Suite, load_suite
+from mcp_conductor.suites.variables import Variables, from_command_line
+
+_USAGE = """\
+usage: conductor test [PATTERN …] [FLAGS] [-- COMMAND [ARGS …]]
+
+Run declarative tests of an MCP server. A pattern is a file, a directory, a glob, FILE:LINE or FILE::NAME; without one,
+all *.test.mcp.yml below the current directory. The server is that of conductor.config.json, or as the flags say.
+
+"""
+_EXIT_CODES = """\
+Exit codes: 0 all passed, 1 some failed, 2 nothing could be run, 3 a server could not be started or went away,
+124 --timeout exceeded, 130 and 143 interrupted.
+"""
+_LAST_FAILED = os.path.join(".conductor", "last-failed.json")
+_AEGIS_SETTINGS = "aegis.config.json"
+_WATCH_SECONDS = 0.3
+
+
+def main(argv: list[str], terminal: Terminal) -> int:
+    """Run `conductor test`: the exit code."""
+    try:
+        given = parse(argv, FLAGS, server_words=False)
+        if "--help" in given:
+            terminal.write(_USAGE + help_text(FLAGS) + _EXIT_CODES)
+            return 0
+        run = _Run(given, terminal)
+        return run_interruptibly(run.watch() if "--watch" in given else run.once())
+    except ReaderGone:
+        return 0
+    except Interrupted as interrupted:
+        return interrupted.exit_code
+    except ConductorError as error:
+        terminal.say(diagnostic(error))
+        return COULD_NOT_RUN
+
+
+class _Run:
+    """One command line of `conductor test`."""
+
+    def __init__(self, given: Given, terminal: Terminal) -> None:
+        self._given = given
+        self._terminal = terminal
+        self._seed = number(given, "--seed", 0, 10**9)
+        if self._seed is None:
+            self._seed = random.SystemRandom().randrange(10**6) if "--shuffle" in given else 0
+        self._compat = choice(given, "--compat", ("aegis",))
+        self._output = Output(given, terminal)
+        self._options = self._read_options()
+        self._specs: dict[str | None, ServerSpec] = {}
+
+    def _read_options(self) -> Options:
+        given, environ = self._given, self._terminal.environ
+        text = given.one("--jobs")
+        jobs = os.cpu_count() or 1 if text == "auto" else number(given, "--jobs", 1, 1000) or 1
+        return Options(
+            isolation=choice(given, "--isolation", ISOLATIONS),
+            jobs=jobs,
+            timeout=time(given, "--step-timeout") or DEFAULT_SECONDS,
+            restart="--restart" in given,
+            max_failures=1 if "--exitfirst" in given else number(given, "--max-failures"),
+            keep_wire=self._output.wants_wire,
+            update_snapshots="--update-snapshots" in given,
+            frozen_snapshots=bool(environ.get("CI")) and environ.get("CI") != "false",
+            snapshot_paths={self._terminal.directory: "<cwd>", environ.get("HOME") or "~": "<home>"},
+            lenient=self._compat is not None,
+            coverage="--coverage" in given or "--min-coverage" in given,
+        )
+
+    # What is run.
+
+    def _variables(self) -> Variables:
+        given = self._given
+        return from_command_line(
+            files=[os.path.join(self._terminal.directory, file) for file in given.all("--vars-file")],
+            pairs=given.all("--var"),
+            secrets=given.all("--secret"),
+            environ=self._terminal.environ,
+            config={},
+            seed=self._seed or 0,
+        )
+
+    def _suites(self, variables: Variables) -> list[tuple[Suite, list[Pattern]]]:
+        """The files that are meant, each with the patterns that mean it; every bad file is told of."""
+        patterns = [read_pattern(text) for text in self._given.words or (".",)]
+        found: dict[str, list[Pattern]] = {}
+        for pattern in patterns:
+            files = files_of(pattern, self._terminal.directory)
+            if not files:
+                looked = "*.test.mcp.yml" if pattern.path in (".", "") or pattern.path.endswith("/") else pattern.text
+                raise UsageError(
+                    f"no test file matches {looked!r}",
+                    hint=f"looked for from {self._terminal.directory}; test files are called NAME.test.mcp.yml",
+                )
+            for file in files:
+                found.setdefault(file, []).append(pattern)
+        suites, errors = [], []
+        with _no_collecting():
+            for file, meant in found.items():
+                try:
+                    shown = os.path.relpath(file, self._terminal.directory)
+                    suites.append((load_suite(file, variables, shown=shown, lenient=self._compat is not None), meant))
+                except UsageError as error:
+                    errors.append(error)
+        for each in errors[:-1]:
+            self._terminal.say(diagnostic(each))
+        if errors:
+            raise errors[-1]
+        return suites
+
+    def _jobs(self, variables: Variables) -> tuple[list[Job], list[Suite]]:
+        suites = self._suites(variables)
+        if "--shard" in self._given:
+            part, parts = shard_of(self._given.need("--shard"))
+            suites = suites[part - 1 :: parts]
+        chosen = chosen_by(
+            keyword=self._given.one("--keyword"),
+            tags=self._given.all("--tag"),
+            not_tags=self._given.all("--not-tag"),
+            text=self._given.one("--filter"),
+            failed=self._last_failed() if "--lf" in self._given else None,
+        )
+        only = any(case.only for suite, _ in suites for case in suite.cases)
+        jobs: list[Job] = []
+        for suite, meant in suites:
+            cases = [
+                case
+                for case in suite.cases
+                if chosen(suite, case) and any(each.means(case) for each in meant) and (case.only or not only)
+            ]
+            if "--shuffle" in self._given:
+                random.Random(f"{self._seed}:{suite.file}").shuffle(cases)
+            if cases:
+                jobs += self._jobs_of(replace(suite, cases=suite.cases), tuple(cases))
+        if "--shuffle" in self._given:
+            random.Random(self._seed).shuffle(jobs)
+        return jobs, [suite for suite, _ in suites]
+
+    def _jobs_of(self, suite: Suite, cases: tuple) -> Iterator[Job]:  # type: ignore[type-arg]
+        """One job for each server and revision that the file wants."""
+        protocols: tuple[str | None, ...] = suite.protocols or (None,)
+        names: tuple[str | None, ...] = suite.transports or (suite.server,)
+        for name in names:
+            for protocol in protocols:
+                parts = [
+                    part for part in (name if suite.transports else None, protocol if suite.protocols else None) if part
+                ]
+                suffix = f" [{', '.join(parts)}]" if parts and len(names) * len(protocols) > 1 else ""
+                spec = None if "--collect-only" in self._given else self._spec(name)
+                yield Job(suite=suite, cases=cases, spec=spec, protocol=protocol, suffix=suffix)  # type: ignore[arg-type]
+
+    def _spec(self, name: str | None) -> ServerSpec:
+        if name not in self._specs:
+            given = Given(self._given.after, self._given.values)
+            if self._compat is not None and not given.words and "--config" not in given:
+                aegis = os.path.join(self._terminal.directory, _AEGIS_SETTINGS)
+                if os.path.isfile(aegis):
+                    given = Given((), {**self._given.values, "--config": [_AEGIS_SETTINGS]})
+            if name is None:
+                self._specs[name] = target(given, self._terminal, program="conductor test")
+            else:
+                self._specs[name] = named_server(given, self._terminal, name)
+        return self._specs[name]
+
+    def _last_failed(self) -> set[str]:
+        try:
+            with open(os.path.join(self._terminal.directory, _LAST_FAILED), encoding="utf-8") as file:
+                return set(json.load(file))
+        except (OSError, ValueError):
+            raise UsageError("--lf: nothing is known of an earlier run here", hint="run without --lf first") from None
+
+    def _remember(self, outcomes: list[Outcome]) -> None:
+        failed = sorted({outcome.id for outcome in outcomes if outcome.status in ("failed", "errored")})
+        path = os.path.join(self._terminal.directory, _LAST_FAILED)
+        with suppress(OSError):  # a run that cannot be remembered was still a run
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(os.path.join(os.path.dirname(path), ".gitignore"), "w", encoding="utf-8") as file:
+                file.write("*\n")  # it is nobody's business but this directory's
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(failed, file, indent=1)
+
+    # Running it.
+
+    async def once(self) -> int:
+        variables = self._variables()
+        jobs, suites = self._jobs(variables)
+        if not jobs:
+            raise UsageError(
+                "no test is left to run", hint="the filters leave none of them; --collect-only lists tests"
+            )
+        if "--collect-only" in self._given:
+            for job in jobs:
+                for case in job.cases:
+                    self._terminal.write(f"{job.suite.file}::{case.title}{job.suffix}\n")
+            return 0
+        limit = time(self._given, "--timeout")
+        began, started = clock.perf_counter(), clock.strftime("%Y-%m-%dT%H:%M:%SZ", clock.gmtime())
+        self._output.begin(jobs)
+        try:
+            async with asyncio.timeout(limit):
+                rounds = [await self._round(jobs, variables) for _ in range(number(self._given, "--repeat") or 1)]
+        except TimeoutError:
+            self._terminal.say(f"error: the run took longer than {limit:g} s\n  hint: --timeout TIME allows more")
+            return TIMED_OUT
+        report = self._report(rounds, suites, started, clock.perf_counter() - began)
+        self._remember(list(report.outcomes))
+        self._output.end(report, suites, rounds[-1])
+        return self._verdict(report, rounds, suites)
+
+    async def _round(self, jobs: list[Job], variables: Variables) -> list[Result]:
+        runner = Runner(self._options, variables, self._output.outcome)
+        return await runner.run(jobs)
+
+    def _report(self, rounds: list[list[Result]], suites: list[Suite], started: str, seconds: float) -> Report:
+        last = rounds[-1]
+        metrics: dict[str, object] = {}
+        whole = coverage.merged([each.touched for each in last if each.touched is not None])
+        if self._options.coverage:
+            metrics["coverage"] = coverage.figures(whole)
+            metrics["coveragePercent"] = round(coverage.percentage(whole), 1)
+        if len(rounds) > 1:
+            metrics["repeat"] = len(rounds)
+            metrics["flaky"] = _flakes(rounds)
+        if "--shuffle" in self._given:
+            metrics["seed"] = self._seed
+        server = next((each for each in last if each.server), None)
+        return Report(
+            kind="test",
+            target=", ".join(suite.file for suite in suites),
+            server={} if server is None else server.server,
+            protocol_version=None if server is None else server.protocol_version,
+            started=started,
+            seconds=seconds,
+            outcomes=tuple(_worst(rounds)),
+            metrics=metrics,
+        )
+
+    def _verdict(self, report: Report, rounds: list[list[Result]], suites: list[Suite]) -> int:
+        summary = report.summary
+        if any(result.could_not_run for results in rounds for result in results):
+            return NO_SERVER
+        wanted = number(self._given, "--min-coverage", 0, 100)
+        short = wanted is not None and float(str(report.metrics["coveragePercent"])) < wanted
+        if short:
+            self._terminal.say(f"error: {report.metrics['coveragePercent']} % were touched, less than {wanted} %")
+        warned = "--strict" in self._given and (summary["warned"] or any(suite.warnings for suite in suites))
+        return FAILED if summary["failed"] or summary["errored"] or short or warned else 0
+
+    async def watch(self) -> int:
+        """Run again whenever a test file, or a file that the server is started from, changes."""
+        while True:
+            try:
+                await self.once()
+            except UsageError as error:
+                self._terminal.say(diagnostic(error))
+            seen = self._stamps()
+            self._terminal.say("waiting for a change; Ctrl-C ends")
+            while self._stamps() == seen:  # noqa: ASYNC110  # there is no event for this in the standard library
+                await asyncio.sleep(_WATCH_SECONDS)
+
+    def _stamps(self) -> dict[str, float]:
+        files: set[str] = set()
+        for text in self._given.words or (".",):
+            files.update(files_of(read_pattern(text), self._terminal.directory))
+        for spec in self._specs.values():
+            cwd = getattr(spec, "cwd", None) or self._terminal.directory
+            files.update(os.path.join(cwd, word) for word in getattr(spec, "command", ()))
+        return {file: os.stat(file).st_mtime for file in files if os.path.isfile(file)}
+
+
+@contextmanager
+def _no_collecting() -> Iterator[None]:
+    """Test files become many objects that stay to the end; to look for garbage among them takes a third as long as to
+    read them, and finds none.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _worst(rounds: list[list[Result]]) -> list[Outcome]:
+    """One outcome for each test: of several runs, the one that failed."""
+    found: dict[str, Outcome] = {}
+    for results in rounds:
+        for outcome in (outcome for result in results for outcome in result.outcomes):
+            if outcome.id not in found or outcome.status in ("failed", "errored"):
+                found[outcome.id] = outcome
+    return list(found.values())
+
+
+def _flakes(rounds: list[list[Result]]) -> dict[str, str]:
+    """Tests that did not always come out the same: how often they failed."""
+    counts: dict[str, list[int]] = {}
+    for results in rounds:
+        for outcome in (outcome for result in results for outcome in result.outcomes):
+            counts.setdefault(outcome.id, []).append(outcome.status in ("failed", "errored"))
+    mixed = {name: failures for name, failures in counts.items() if 0 < sum(failures) < len(failures)}
+    return {name: f"failed {sum(failures)} of {len(failures)}" for name, failures in mixed.items()}

@@ -1,0 +1,128 @@
+"""What came of it: one shape for tests, checks and whatever else concludes something; every reporter works for all.
+
+A finding is a value: something that is not as it should be, with its place in the file that says so and in the document
+that was looked at. Exit codes, colours and formats are the business of those who show a report.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from mcp_conductor.errors import Location
+from mcp_conductor.protocol import Json
+
+Status = Literal["passed", "failed", "warned", "skipped", "errored"]
+STATUSES: tuple[Status, ...] = ("passed", "failed", "warned", "skipped", "errored")
+
+
+class Words(str):
+    """An expected value that is described, not quoted: text that starts with "Hello"."""
+
+    __slots__ = ()
+
+
+class _Nothing:
+    """No value at all; null is one."""
+
+    def __repr__(self) -> str:
+        return "NOTHING"
+
+
+NOTHING: Final = _Nothing()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is not as it should be."""
+
+    message: str
+    path: str | None = None  # in the document that was looked at: result.content[0].text
+    expected: Any = NOTHING
+    actual: Any = NOTHING
+    where: Location | None = None  # in the file that says what should be
+    hint: str | None = None
+    warning: bool = False  # worth knowing, but no failure
+
+    def to_json(self) -> Json:
+        return {
+            "message": self.message,
+            **({} if self.path is None else {"path": self.path}),
+            **({} if self.expected is NOTHING else {"expected": self.expected}),
+            **({} if self.actual is NOTHING else {"actual": self.actual}),
+            **_place(self.where),
+            **({} if self.hint is None else {"hint": self.hint}),
+            **({"warning": True} if self.warning else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of one test or check."""
+
+    id: str  # what selects it: files.test.mcp.yml::reads a file
+    title: str
+    group: str  # its suite
+    status: Status
+    seconds: float = 0.0
+    where: Location | None = None
+    level: str | None = None  # MUST, SHOULD or MAY, of a check
+    findings: tuple[Finding, ...] = ()
+    reason: str | None = None  # why it was skipped, or why it was expected to fail
+    wire: tuple[str, ...] = ()  # what was said meanwhile: "--> …" by us, "<-- …" by the server
+    stderr: tuple[str, ...] = ()  # what the server wrote to stderr meanwhile
+    tags: tuple[str, ...] = ()
+    flaky: bool = False  # it passed, but not at once
+
+    def to_json(self) -> Json:
+        place = _place(self.where)
+        place.pop("column", None)
+        return {
+            "id": self.id,
+            "title": self.title,
+            "group": self.group,
+            "status": self.status,
+            **({} if self.level is None else {"level": self.level}),
+            "seconds": round(self.seconds, 6),
+            **place,
+            "findings": [finding.to_json() for finding in self.findings],
+            **({} if self.reason is None else {"reason": self.reason}),
+            **({"tags": list(self.tags)} if self.tags else {}),
+            **({"flaky": True} if self.flaky else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Everything that was concluded in one run."""
+
+    kind: str  # test, check
+    target: str  # what was run against what, for people
+    server: Json = field(default_factory=dict)  # who the server says it is
+    protocol_version: str | None = None
+    started: str = ""  # ISO 8601
+    seconds: float = 0.0
+    outcomes: tuple[Outcome, ...] = ()
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def summary(self) -> dict[Status, int]:
+        counts = Counter(outcome.status for outcome in self.outcomes)
+        return {status: counts[status] for status in STATUSES}
+
+    def to_json(self) -> Json:
+        return {
+            "kind": self.kind,
+            "target": self.target,
+            "server": self.server,
+            "protocolVersion": self.protocol_version,
+            "started": self.started,
+            "seconds": round(self.seconds, 6),
+            "summary": self.summary,
+            "outcomes": [outcome.to_json() for outcome in self.outcomes],
+            "metrics": dict(self.metrics),
+        }
+
+
+def _place(where: Location | None) -> Json:
+    return {} if where is None else {"file": where.file, "line": where.line, "column": where.column}

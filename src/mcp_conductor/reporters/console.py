@@ -1,0 +1,163 @@
+"""What a person sees of a run while it goes on, and at its end. Every failure is shown once, when it happens.
+
+Each method returns whole lines, or nothing at all; who calls them decides where they go.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from shlex import quote
+from typing import Any
+
+from mcp_conductor.errors import Location
+from mcp_conductor.report import Outcome, Report
+from mcp_conductor.reporters import wording
+from mcp_conductor.reporters.diagnostic import Ink, Style, findings, one_finding, stderr, wire
+from mcp_conductor.reporters.wording import counted, failed, one_line, place, span, tally, why
+
+_MOST_NOTES = 20
+_MOST_NAMES = 10
+_MARKS: dict[str, tuple[str, Ink]] = {
+    "passed": ("ok", "green"),
+    "warned": ("warn", "yellow"),
+    "skipped": ("skip", "cyan"),
+    "failed": ("FAIL", "red"),
+    "errored": ("ERROR", "red"),
+}
+_WORST_FIRST = ("errored", "failed", "warned", "passed", "skipped")
+
+
+class Console:
+    """A run as text for people. VERBOSITY: -1 failures only, 0 a line per suite, 1 per test, 2 the whole wire too."""
+
+    def __init__(
+        self,
+        *,
+        colour: bool = False,
+        verbosity: int = 0,
+        width: int = 100,
+        max_errors: int | None = None,
+        errors_only: bool = False,
+        timing: bool = False,
+    ) -> None:
+        self._style = Style(colour=colour, width=width, whole=verbosity >= 2, max_errors=max_errors)
+        self._verbosity = verbosity
+        self._quiet = errors_only or verbosity < 0
+        self._timing = timing or verbosity > 0
+
+    def suite(self, group: str, where: Location | None = None) -> str:
+        """The line above the outcomes of a suite."""
+        if self._quiet or self._verbosity < 1:
+            return ""
+        return _text([self._style.paint(_suite_name(group, where), "bold")])
+
+    def outcome(self, outcome: Outcome) -> str:
+        """The line of one outcome, where there is one; all there is to say of a failure."""
+        if failed(outcome):
+            return _text(self._failure(outcome)) + "\n"
+        if self._quiet or self._verbosity < 1:
+            return ""
+        details = [f"       {line}" for line in wire(outcome, self._style)] if self._verbosity >= 2 else []
+        return _text([self._line(outcome), *details])
+
+    def suite_done(self, group: str, where: Location | None, outcomes: Iterable[Outcome]) -> str:
+        """The one line for a suite, where its outcomes have none."""
+        if self._quiet or self._verbosity > 0:
+            return ""
+        outcomes = list(outcomes)
+        mark = self._mark(min((each.status for each in outcomes), key=_WORST_FIRST.index, default="passed"), 5)
+        time = f"  ({span(sum(outcome.seconds for outcome in outcomes))})" if self._timing else ""
+        return _text([f"{mark} {_suite_name(group, where)}  {tally(outcomes)}{time}"])
+
+    def end(self, report: Report) -> str:
+        """What was not said before: warnings, reasons, and how many of each there were."""
+        last = wording.summary(report)
+        bad = any(failed(outcome) for outcome in report.outcomes)
+        lines = [] if self._quiet else [*self._warnings(report), *self._notes(report)]
+        return _text([*lines, self._style.paint(last, "red" if bad else "green", "bold")])
+
+    def durations(self, report: Report, count: int) -> str:
+        """The COUNT slowest."""
+        slowest = wording.slowest(report, count)
+        lines = [f"{span(each.seconds):>12}  {place(each)}  {one_line(each.title)}" for each in slowest]
+        return _text([f"the slowest {len(lines)}:" if len(lines) > 1 else "the slowest:", *lines]) if lines else ""
+
+    def coverage(self, metrics: Mapping[str, Any]) -> str:
+        """How much of what the server offers was used, if METRICS have it."""
+        kinds = wording.coverage(metrics)
+        lines = [f"  {each.kind:<10} {self._covered(each)}" for each in kinds]
+        return _text(["coverage:", *lines]) if lines else ""
+
+    def _covered(self, kind: wording.Coverage) -> str:
+        if not kind.total:
+            return "none offered"
+        most = _MOST_NAMES if self._verbosity < 1 else len(kind.untouched)
+        more = len(kind.untouched) - most
+        names = ", ".join(kind.untouched[:most]) + (f", … and {more} more (-v)" if more > 0 else "")
+        return f"{kind.touched} of {kind.total} used" + (f"; not used: {names}" if names else "")
+
+    def _failure(self, outcome: Outcome) -> list[str]:
+        style = self._style
+        time = f"  ({span(outcome.seconds)})" if self._timing else ""
+        lines = [
+            f"{self._mark(outcome.status)}  {place(outcome)}  {style.paint(one_line(outcome.title), 'bold')}{time}"
+        ]
+        reason = why(outcome)
+        details = [*([] if reason is None else [reason]), *findings(outcome, style)]
+        details += [*wire(outcome, style), *stderr(outcome, style)]
+        if outcome.where is not None and outcome.level is None:
+            details.append(style.paint("again: ", "dim") + f"conductor test {quote(place(outcome))}")
+        return lines + [f"  {line}" for line in details]
+
+    def _line(self, outcome: Outcome) -> str:
+        time = None if outcome.status == "skipped" else span(outcome.seconds)
+        asides = [outcome.level, why(outcome), "flaky" if outcome.flaky else None, time]
+        shown = ", ".join(aside for aside in asides if aside)
+        told = self._style.paint(f"({shown})", "dim") if shown else ""
+        return f"  {self._mark(outcome.status, 4)} {one_line(outcome.title)}  {told}".rstrip()
+
+    def _warnings(self, report: Report) -> list[str]:
+        """Those of failures have been shown with them."""
+        warned = [(each, found) for each in report.outcomes if not failed(each) and (found := wording.warnings(each))]
+        most = _MOST_NOTES if self._verbosity < 1 else len(warned)
+        lines: list[str] = []
+        for outcome, found in warned[:most]:
+            lines.append(f"{self._style.paint('WARN', 'yellow')}  {place(outcome)}  {one_line(outcome.title)}")
+            for finding in found:
+                lines += [f"  {line}" for line in one_finding(replace(finding, warning=False), self._style)]
+        more = len(warned) - most
+        return [*lines, f"… and {more} more with warnings (-v)"] if more > 0 else lines
+
+    def _notes(self, report: Report) -> list[str]:
+        """Why outcomes were skipped, or expected to fail, or are not to be trusted; a line per reason."""
+        if self._verbosity > 0:
+            return []  # they stand in the lines of the outcomes
+        reasons: dict[tuple[str, str], list[Outcome]] = {}
+        for outcome in report.outcomes:
+            reason = None if failed(outcome) else why(outcome)
+            if reason is not None:
+                reasons.setdefault((outcome.status, reason), []).append(outcome)
+            if outcome.flaky:
+                reasons.setdefault((outcome.status, "flaky"), []).append(outcome)
+        lines = [f"{self._mark(status)}  {_which(them)}  ({reason})" for (status, reason), them in reasons.items()]
+        more = len(lines) - _MOST_NOTES
+        return [*lines[:_MOST_NOTES], f"… and {more} more reasons (-v)"] if more > 0 else lines
+
+    def _mark(self, status: str, width: int = 0) -> str:
+        word, ink = _MARKS[status]
+        return self._style.paint(word, ink) + " " * (width - len(word))
+
+
+def _which(outcomes: list[Outcome]) -> str:
+    if len(outcomes) > 1:
+        return counted(len(outcomes), "test" if outcomes[0].level is None else "check")
+    return f"{place(outcomes[0])}  {one_line(outcomes[0].title)}"
+
+
+def _suite_name(group: str, where: Location | None) -> str:
+    if where is None or where.file == group:
+        return one_line(group)
+    return one_line(f"{where.file}  {group}")
+
+
+def _text(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,101 @@
+"""JUnit XML by the schema of Jenkins (xunit-plugin, junit-10.xsd), and with `file` and `line`, which others read."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from mcp_conductor.report import Outcome, Report
+from mcp_conductor.reporters import reporter
+from mcp_conductor.reporters.diagnostic import Style, findings, one_finding
+from mcp_conductor.reporters.wording import failed_as_expected, headline, visible, warnings, why
+
+_STYLE = Style(width=1000)
+_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_ATTRIBUTE = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\t": "&#9;"})
+_ELEMENTS = {"failed": "failure", "errored": "error"}
+
+
+@reporter("junit", suffix=".xml")
+def junit(report: Report) -> str:
+    """JUnit XML, for CI servers: a test suite per group, with the wire as system-out and stderr as system-err."""
+    groups: dict[str, list[Outcome]] = {}
+    for outcome in report.outcomes:
+        groups.setdefault(outcome.group, []).append(outcome)
+    counts = _counts(report.outcomes)
+    del counts["skipped"]  # the schema has it for a suite, not for all of them
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        _open("testsuites", name=f"conductor {report.kind}", **counts, time=f"{report.seconds:.3f}"),
+    ]
+    for group, outcomes in groups.items():
+        lines += _suite(group, outcomes, report.started)
+    return "\n".join([*lines, "</testsuites>"]) + "\n"
+
+
+def _suite(group: str, outcomes: list[Outcome], started: str) -> list[str]:
+    time = f"{sum(outcome.seconds for outcome in outcomes):.3f}"
+    head = _open("testsuite", name=group, **_counts(outcomes), time=time, timestamp=started or None)
+    return [f"  {head}", *(line for outcome in outcomes for line in _case(outcome)), "  </testsuite>"]
+
+
+def _counts(outcomes: Iterable[Outcome]) -> dict[str, object]:
+    counts: Counter[str] = Counter()
+    for outcome in outcomes:
+        counts["skipped" if failed_as_expected(outcome) else outcome.status] += 1
+    return {
+        "tests": counts.total(),
+        "failures": counts["failed"],
+        "errors": counts["errored"],
+        "skipped": counts["skipped"],
+    }
+
+
+def _case(outcome: Outcome) -> list[str]:
+    where = outcome.where
+    head = _open(
+        "testcase",
+        classname=outcome.group,
+        name=outcome.title,
+        file=where and where.file,
+        line=where and where.line,
+        time=f"{outcome.seconds:.3f}",
+    )
+    inner = [*_verdict(outcome), *_said(outcome)]
+    return [f"    {head}", *inner, "    </testcase>"] if inner else [f"    {head[:-1]}/>"]
+
+
+def _verdict(outcome: Outcome) -> list[str]:
+    if outcome.status == "skipped" or failed_as_expected(outcome):
+        return [f"      {_open('skipped', message=why(outcome))[:-1]}/>"]
+    element = _ELEMENTS.get(outcome.status)
+    if element is None:
+        return []
+    # One element for all findings: Jenkins keeps only one of several.
+    first = next((headline(finding) for finding in outcome.findings if not finding.warning), outcome.reason or element)
+    reason = why(outcome)
+    text = [*([] if reason is None else [reason]), *findings(outcome, _STYLE)]
+    return _block(element, text, message=first, type=outcome.status)
+
+
+def _said(outcome: Outcome) -> list[str]:
+    """The streams; a warning has no element of its own, so that of a test that did not fail is told first."""
+    told = [] if outcome.status in _ELEMENTS else [one_finding(each, _STYLE) for each in warnings(outcome)]
+    out = [*(line for lines in told for line in lines), *outcome.wire]
+    return [
+        *(_block("system-out", out) if out else []),
+        *(_block("system-err", outcome.stderr) if outcome.stderr else []),
+    ]
+
+
+def _block(element: str, lines: Iterable[str], **attributes: object) -> list[str]:
+    text = visible("\n".join(lines)).translate(_TEXT)
+    return [f"      {_open(element, **attributes)}{text}</{element}>"]
+
+
+def _open(element: str, **attributes: object) -> str:
+    """The opening tag; attributes that are None are left out."""
+    parts = [
+        f'{name}="{visible(str(value)).translate(_ATTRIBUTE)}"'
+        for name, value in attributes.items()
+        if value is not None
+    ]
+    return f"<{' '.join([element, *parts])}>"

@@ -1,0 +1,122 @@
+"""GitHub's Markdown. Whatever a title or a message holds, it stays text: no link, no mention, no cell of its own."""
+
+import re
+from collections.abc import Iterable
+
+from mcp_conductor.report import Outcome, Report
+from mcp_conductor.reporters import reporter
+from mcp_conductor.reporters.diagnostic import Style, findings, stderr, wire
+from mcp_conductor.reporters.wording import (
+    counted,
+    coverage,
+    failed,
+    headline,
+    one_line,
+    place,
+    slowest,
+    span,
+    summary,
+    visible,
+    warnings,
+    why,
+)
+
+# A comment on a pull request holds 65,536 characters.
+_MOST_ROWS = 50
+_MOST_DETAILS = 20
+_LONGEST_DETAIL = 2000
+_SLOWEST = 5
+_STYLE = Style(width=160, max_errors=10)
+_SPECIAL = re.compile(r"[\\`*_~{}\[\]<>|&#$!]")
+
+
+@reporter("markdown", suffix=".md")
+def markdown(report: Report) -> str:
+    """A summary in Markdown, for pull requests and $GITHUB_STEP_SUMMARY: failures, the slowest, coverage."""
+    bad = [outcome for outcome in report.outcomes if failed(outcome)]
+    warned = [outcome for outcome in report.outcomes if not failed(outcome) and warnings(outcome)]
+    parts = [
+        f"## conductor {_plain(report.kind)}: {summary(report)}",
+        _about(report),
+        _counts(report),
+        _table("Failures", bad),
+        *(_details(outcome) for outcome in bad[:_MOST_DETAILS]),
+        f"Details of {counted(len(bad) - _MOST_DETAILS, 'more failure')} are left out." if bad[_MOST_DETAILS:] else "",
+        _table("Warnings", warned),
+        _slowest(report),
+        _coverage(report),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _about(report: Report) -> str:
+    server = " ".join(str(report.server[key]) for key in ("name", "version") if key in report.server)
+    return ", ".join(
+        [
+            _code(report.target),
+            *([_plain(server)] if server else []),
+            *([f"MCP {_plain(report.protocol_version)}"] if report.protocol_version else []),
+            *([_plain(report.started)] if report.started else []),
+        ]
+    )
+
+
+def _counts(report: Report) -> str:
+    counts = report.summary
+    return _rows(list(counts), [[str(count) for count in counts.values()]])
+
+
+def _table(heading: str, outcomes: list[Outcome]) -> str:
+    if not outcomes:
+        return ""
+    rows = [[_code(place(each)), _plain(each.title), each.status, _first(each)] for each in outcomes[:_MOST_ROWS]]
+    more = f"\n\n… and {len(outcomes) - _MOST_ROWS} more" if outcomes[_MOST_ROWS:] else ""
+    return f"### {heading}\n\n{_rows(['where', 'what', 'status', 'why'], rows)}{more}"
+
+
+def _first(outcome: Outcome) -> str:
+    shown = [headline(finding) for finding in outcome.findings if not (failed(outcome) and finding.warning)]
+    shown = shown or [why(outcome) or ""]
+    return _plain(shown[0]) + (f" (and {len(shown) - 1} more)" if shown[1:] else "")
+
+
+def _details(outcome: Outcome) -> str:
+    lines = [*findings(outcome, _STYLE), *wire(outcome, _STYLE), *stderr(outcome, _STYLE)]
+    text = visible("\n".join(lines))
+    if len(text) > _LONGEST_DETAIL:
+        text = text[:_LONGEST_DETAIL] + "\n…"
+    # A fence must be longer than any in the text.
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    title = _plain(f"{place(outcome)}  {outcome.title}")
+    return f"<details><summary>{title}</summary>\n\n{fence}text\n{text}\n{fence}\n\n</details>"
+
+
+def _slowest(report: Report) -> str:
+    rows = [[span(each.seconds), _code(place(each)), _plain(each.title)] for each in slowest(report, _SLOWEST)]
+    return f"### Slowest\n\n{_rows(['time', 'where', 'what'], rows)}" if len(rows) > 1 else ""
+
+
+def _coverage(report: Report) -> str:
+    rows = [
+        [_plain(each.kind), f"{each.touched} of {each.total}", ", ".join(map(_code, each.untouched))]
+        for each in coverage(report.metrics)
+    ]
+    return f"### Coverage\n\n{_rows(['kind', 'used', 'not used'], rows)}" if rows else ""
+
+
+def _rows(head: list[str], rows: Iterable[list[str]]) -> str:
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *rows])
+
+
+def _plain(text: str) -> str:
+    """TEXT as text and nothing else; mentions and links are broken up by a space of no width."""
+    return _escaped(text).replace("@", "@&#8203;").replace("://", ":&#8203;//")
+
+
+def _code(text: str) -> str:
+    # Not backticks: a table ends a cell at a bar even between them.
+    return f"<code>{_escaped(text)}</code>"
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", one_line(text))

@@ -1,0 +1,144 @@
+"""How a count, a time, a place and a value are written, and how foreign text is made safe to show: the same everywhere.
+
+What a server says may hold anything: sequences that a terminal obeys, halves of characters that no file can hold, marks
+that turn the direction of writing. All of it is made visible; only colours are dropped.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from heapq import nlargest
+from typing import Any, NamedTuple
+
+from mcp_conductor.protocol.message import render
+from mcp_conductor.report import Finding, Outcome, Report, Status
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+# C0 without tab and newline, C1, marks and overrides of direction, separators, surrogates, and what is no character.
+_UNSEEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
+)
+# The order in which a person wants to know.
+_TALLY: tuple[Status, ...] = ("failed", "errored", "warned", "passed", "skipped")
+
+
+def visible(text: str) -> str:
+    """TEXT without anything that cannot be seen, except tabs and newlines; it can be written as UTF-8 and as XML."""
+    return text if text.isprintable() else _UNSEEN.sub(_escape, _COLOURS.sub("", text))
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code == 0x0D:
+        return "\\r"
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that was not UTF-8 when it came
+        code -= 0xDC00
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def one_line(text: str) -> str:
+    """TEXT on one line, safe to show."""
+    return visible(text if text.isprintable() else " ".join(text.splitlines()))
+
+
+def value_text(value: Any) -> str:
+    """VALUE as JSON on one line. A text of a class of its own is words about a value, which need no quotes."""
+    if isinstance(value, str) and type(value) is not str:
+        return one_line(value)
+    return one_line(render(value))
+
+
+def headline(finding: Finding) -> str:
+    """What is wrong, and where in the document that was looked at."""
+    message, path = finding.message, finding.path
+    if not path or message.startswith(f"{path} ") or message.endswith(f" {path}"):
+        return visible(message)
+    return visible(f"{message} at {path}")
+
+
+def place(outcome: Outcome) -> str:
+    """What a person calls the test or check by: the place in its file, or its id."""
+    if outcome.where is not None:
+        return one_line(f"{outcome.where.file}:{outcome.where.line}")
+    return one_line(outcome.group if outcome.level is None else outcome.id)
+
+
+def failed(outcome: Outcome) -> bool:
+    return outcome.status in ("failed", "errored")
+
+
+def failed_as_expected(outcome: Outcome) -> bool:
+    """Whether it was known to fail, and did: it counts as passed or skipped, and has a reason."""
+    wrong = any(not finding.warning for finding in outcome.findings)
+    return outcome.reason is not None and (outcome.status == "passed" or (outcome.status == "skipped" and wrong))
+
+
+def why(outcome: Outcome) -> str | None:
+    """The reason of an outcome, in words that say what it is the reason for."""
+    if outcome.reason is None:
+        return None
+    reason = one_line(outcome.reason)
+    if failed_as_expected(outcome):
+        return f"fails as expected: {reason}"
+    return f"expected to fail: {reason}" if failed(outcome) else reason
+
+
+def warnings(outcome: Outcome) -> list[Finding]:
+    """What is worth knowing although it is no failure; a failure that was expected is none either, but well known."""
+    everything = outcome.status == "warned"
+    return [finding for finding in outcome.findings if everything or finding.warning]
+
+
+def tally(outcomes: Iterable[Outcome]) -> str:
+    """3 failed, 41 passed (1 flaky), 2 skipped."""
+    counts: Counter[str] = Counter()
+    for outcome in outcomes:
+        counts[outcome.status] += 1
+        counts["flaky"] += outcome.flaky
+    flaky = f" ({counts['flaky']} flaky)" if counts["flaky"] else ""
+    parts = [f"{counts[each]} {each}{flaky if each == 'passed' else ''}" for each in _TALLY if counts[each]]
+    return ", ".join(parts) or "nothing was run"
+
+
+def summary(report: Report) -> str:
+    """3 failed, 41 passed, 2 skipped in 0.42 s."""
+    return f"{tally(report.outcomes)} in {report.seconds:.2f} s"
+
+
+def span(seconds: float) -> str:
+    """SECONDS as a person would say them."""
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.2f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"
+
+
+def counted(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def slowest(report: Report, count: int) -> list[Outcome]:
+    """The outcomes that took longest, the longest first; those that took no time at all are none of them."""
+    return nlargest(count, (each for each in report.outcomes if each.seconds > 0), key=lambda each: each.seconds)
+
+
+class Coverage(NamedTuple):
+    """How much of what a server offers of one kind was used."""
+
+    kind: str  # tools, resources, prompts
+    total: int
+    untouched: list[str]
+
+    @property
+    def touched(self) -> int:
+        return self.total - len(self.untouched)
+
+
+def coverage(metrics: Mapping[str, Any]) -> list[Coverage]:
+    """What METRICS say of each kind of thing; nothing, if nobody measured it."""
+    return [
+        Coverage(kind, measured["total"], [one_line(name) for name in measured["untouched"]])
+        for kind, measured in metrics.get("coverage", {}).items()
+    ]

@@ -1,0 +1,1 @@
+"""Declarative tests of MCP servers, written in YAML."""

@@ -1,0 +1,277 @@
+"""One test, from its conditions to its outcome: hooks, captures, retries, expected failures."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any
+
+from mcp_conductor.errors import ConductorError, TransportError
+from mcp_conductor.fields import Field
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import read
+from mcp_conductor.report import NOTHING, Finding, Outcome, Status
+from mcp_conductor.suites.conversation import Conversation, Done
+from mcp_conductor.suites.snapshots import Snapshots
+from mcp_conductor.suites.steps import Again, Capture, Step
+from mcp_conductor.suites.suite import Case, Suite
+from mcp_conductor.suites.variables import Variables
+
+_MOST_WIRE = 200  # lines of what was said that an outcome keeps
+
+
+@dataclass(slots=True)
+class Memory:
+    """What the tests of one file leave to each other."""
+
+    variables: Variables  # the file's
+    captured: dict[str, Any] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)  # names that were to be captured, and by which test
+    replies: dict[str, Json] = field(default_factory=dict)  # by test, to be compared with those of another transport
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What came of doing a test once."""
+
+    findings: tuple[Finding, ...]
+    seconds: float
+    lost: TransportError | None = None
+    reply: Json | None = None
+
+    @property
+    def failed(self) -> bool:
+        return any(not finding.warning for finding in self.findings)
+
+
+class Cases:
+    """Runs the tests of one file on one conversation after the other."""
+
+    def __init__(self, suite: Suite, memory: Memory, snapshots: Snapshots, *, suffix: str, keep_wire: bool) -> None:
+        self._suite = suite
+        self._memory = memory
+        self._snapshots = snapshots
+        self._suffix = suffix
+        self._keep_wire = keep_wire
+
+    def identity(self, case: Case) -> str:
+        return f"{self._suite.file}::{case.title}{self._suffix}"
+
+    def outcome(self, case: Case, status: Status, **members: Any) -> Outcome:
+        return Outcome(
+            id=self.identity(case),
+            title=case.title + self._suffix,
+            group=self._suite.description,
+            status=status,
+            where=case.where,
+            tags=tuple(sorted(case.tags)),
+            **members,
+        )
+
+    def errored(self, case: Case, error: ConductorError) -> Outcome:
+        finding = Finding(message=error.message, hint=error.hint, where=error.where)
+        return self.outcome(case, "errored", findings=(finding,), stderr=tuple(error.stderr))
+
+    def skipped(self, case: Case) -> Outcome | None:
+        """The outcome of a test that needs no server to be left out."""
+        return None if case.skip is None else self.outcome(case, "skipped", reason=case.skip)
+
+    async def run(self, case: Case, conversation: Conversation) -> tuple[Outcome, TransportError | None]:
+        """What came of CASE, and why the server is gone, if it is."""
+        session = conversation.session
+        reason = self._reason_to_skip(case, conversation)
+        if reason is not None:
+            for name in case.step.captures:
+                self._memory.missing.setdefault(name, case.title)
+            return self.outcome(case, "skipped", reason=reason), None
+        start = len(session.transcript.frames)
+        began = perf_counter()
+        attempt, again = await self._persist(case, conversation)
+        seconds = attempt.seconds or perf_counter() - began
+        outcome = self._judged(case, attempt, again=again, seconds=seconds)
+        if outcome.findings or self._keep_wire:
+            outcome = self._with_evidence(outcome, conversation, start)
+        if attempt.reply is not None:
+            self._memory.replies[case.title] = attempt.reply
+        return outcome, attempt.lost
+
+    def _reason_to_skip(self, case: Case, conversation: Conversation) -> str | None:
+        lacking = sorted(case.step.needs & self._memory.missing.keys())
+        if lacking:
+            return f"needs {lacking[0]}, which {self._memory.missing[lacking[0]]!r} did not give"
+        if case.skip_if is not None and _holds(case.skip_if, conversation, self._memory.variables.environ):
+            return "skip_if: " + ", ".join(f"{key} {' or '.join(values)}" for key, values in case.skip_if.items())
+        return None
+
+    async def _persist(self, case: Case, conversation: Conversation) -> tuple[Attempt, bool]:
+        """Do CASE, again if it says so: what came of it in the end, and whether it took more than one attempt."""
+        attempt = await self._attempt(case, conversation)
+        again: Again | None = case.step.until or case.step.retry
+        tries, deadline = 1, perf_counter() + (again.within or 0) if again is not None else 0.0
+        while again is not None and attempt.failed and attempt.lost is None and not conversation.over:
+            if (again.times is not None and tries > again.times) or (
+                again.within is not None and perf_counter() > deadline
+            ):
+                break
+            await asyncio.sleep(again.interval)
+            attempt = await self._attempt(case, conversation)
+            tries += 1
+        return attempt, tries > 1 and case.step.until is None
+
+    async def _attempt(self, case: Case, conversation: Conversation) -> Attempt:
+        variables = self._memory.variables.with_(self._memory.captured).with_(case.row)
+        variables = variables.defining(case.step.vars)
+        for hook in self._suite.before_each:
+            done = await self._hook(hook, conversation, variables)
+            if done.failed or done.lost is not None:
+                return replace(done, findings=tuple(_in_hook("before_each", each) for each in done.findings))
+            variables = variables.with_(self._memory.captured)
+        attempt = await self._once(case, conversation, variables)
+        if attempt.lost is None and not conversation.over:
+            for hook in self._suite.after_each:
+                done = await self._hook(hook, conversation, variables.with_(self._memory.captured))
+                more = tuple(_in_hook("after_each", each) for each in done.findings)
+                attempt = replace(attempt, findings=attempt.findings + more, lost=done.lost)
+        return attempt
+
+    async def _once(self, case: Case, conversation: Conversation, variables: Variables) -> Attempt:
+        done = await conversation.perform(case.step, (self._suite.script,), variables)
+        findings = self.findings(case.step, done, variables)
+        for expect, each in zip(case.step.expects, done, strict=True):
+            if expect is not None and expect.snapshot and each.observed.reply is not None:
+                findings += self._snapshots.findings(
+                    case.title + self._suffix, each.observed.reply, expect.given, conversation.session.redact
+                )
+        findings += self._capture(case.step, case.title, done[0])
+        lost = next((each.lost for each in done if each.lost is not None), None)
+        if lost is not None:
+            findings.append(Finding(message=lost.message, hint=lost.hint))
+        seconds = max(each.observed.seconds for each in done)
+        return Attempt(tuple(findings), seconds, lost, done[0].observed.reply)
+
+    async def _hook(self, step: Step, conversation: Conversation, variables: Variables) -> Attempt:
+        variables = variables.defining(step.vars)
+        done = await conversation.perform(step, (self._suite.script,), variables)
+        findings = self.findings(step, done, variables) + self._capture(step, "a hook", done[0])
+        lost = next((each.lost for each in done if each.lost is not None), None)
+        if lost is not None:
+            findings.append(Finding(message=lost.message, hint=lost.hint))
+        return Attempt(tuple(findings), done[0].observed.seconds, lost)
+
+    async def hooks(self, name: str, steps: tuple[Step, ...], conversation: Conversation) -> tuple[Finding, ...]:
+        """Do the steps of setup or teardown: what went wrong in them."""
+        for step in steps:
+            variables = self._memory.variables.with_(self._memory.captured)
+            done = await self._hook(step, conversation, variables)
+            if done.failed or done.lost is not None:
+                return tuple(_in_hook(name, each) for each in done.findings)
+        return ()
+
+    def findings(self, step: Step, done: list[Done], variables: Variables) -> list[Finding]:
+        found: list[Finding] = []
+        for action, expect, each in zip(step.actions, step.expects, done, strict=True):
+            found += each.findings
+            if expect is not None and each.lost is None:
+                found += expect.findings(each.observed, variables, verbatim=action.verbatim)
+            elif expect is None:
+                found += [Finding(message=note, warning=True) for note in each.observed.notes]
+        return found
+
+    def _capture(self, step: Step, title: str, done: Done) -> list[Finding]:
+        found: list[Finding] = []
+        for name, capture in step.captures.items():
+            value = NOTHING if done.observed.reply is None else _captured(capture, done.observed.reply)
+            if value is NOTHING:
+                self._memory.missing[name] = title
+                self._memory.captured.pop(name, None)
+                where = capture.given.document.locate(capture.given.path)
+                message = f"there is nothing to capture for {name!r} at {capture.path.text}"
+                found.append(Finding(message=message, path=capture.path.text, where=where))
+                continue
+            self._memory.missing.pop(name, None)
+            self._memory.captured[name] = value
+            if capture.secret:
+                self._memory.variables = self._memory.variables.with_secrets({name: value})
+        return found
+
+    def _judged(self, case: Case, attempt: Attempt, *, again: bool, seconds: float) -> Outcome:
+        if case.xfail is not None:
+            if attempt.failed:
+                return self.outcome(case, "skipped", seconds=seconds, reason=case.xfail, findings=attempt.findings)
+            message = f"it passed, although it was expected to fail: {case.xfail}"
+            finding = Finding(message=message, where=_key(case.step.given, "xfail"), hint="take xfail away")
+            return self.outcome(case, "failed", seconds=seconds, reason=case.xfail, findings=(finding,))
+        if attempt.failed:
+            return self.outcome(case, "failed", seconds=seconds, findings=attempt.findings)
+        status: Status = "warned" if attempt.findings else "passed"
+        return self.outcome(case, status, seconds=seconds, findings=attempt.findings, flaky=again)
+
+    def _with_evidence(self, outcome: Outcome, conversation: Conversation, start: int) -> Outcome:
+        """OUTCOME with what was said and muttered meanwhile; nothing that is secret is shown."""
+        session = conversation.session
+        session.hide(self._memory.variables.secrets)
+        frames = list(session.transcript.frames)[start:]
+        stderr = tuple(session.redact(frame.text) for frame in frames if frame.source == "stderr")
+        wire = tuple(session.redact(line) for line in conversation.wire(start)[:_MOST_WIRE])
+        findings = tuple(_clean(each, session.redact) for each in outcome.findings)
+        return replace(outcome, wire=wire, stderr=stderr, findings=findings)
+
+
+def _in_hook(name: str, finding: Finding) -> Finding:
+    return replace(finding, message=f"{name}: {finding.message}")
+
+
+def _key(given: Field, key: str) -> Any:
+    return given.document.locate((*given.path, key))
+
+
+def _captured(capture: Capture, reply: Json) -> Any:
+    value = capture.path.find(reply)
+    if capture.inner is None or value is NOTHING:
+        return value
+    try:
+        return capture.inner.find(read(value))
+    except (ValueError, RecursionError, TypeError):
+        return NOTHING
+
+
+def _holds(condition: Mapping[str, Any], conversation: Conversation, environ: Mapping[str, str]) -> bool:
+    """Whether every part of a condition is true here."""
+    session = conversation.session
+    facts: dict[str, Callable[[str], bool]] = {
+        "capability": lambda name: _has(session.capabilities, name),
+        "no_capability": lambda name: not _has(session.capabilities, name),
+        "platform": sys.platform.startswith,
+        "env": lambda name: bool(environ.get(name)),
+        "no_env": lambda name: not environ.get(name),
+        "protocol": lambda version: session.dialect.version == version,
+    }
+    return all(any(facts[key](value) for value in values) for key, values in condition.items())
+
+
+def _has(capabilities: Json, name: str) -> bool:
+    """Whether a capability is declared: `tools`, or `resources.subscribe`."""
+    found: Any = capabilities
+    for step in name.split("."):
+        if not isinstance(found, dict) or step not in found:
+            return False
+        found = found[step]
+    return found is not False
+
+
+def _clean(finding: Finding, redact: Any) -> Finding:
+    def clean(value: Any) -> Any:
+        if isinstance(value, str):
+            return redact(value)
+        if isinstance(value, dict):
+            return {key: clean(member) for key, member in value.items()}
+        return [clean(item) for item in value] if isinstance(value, list) else value
+
+    return replace(
+        finding,
+        message=redact(finding.message),
+        expected=clean(finding.expected),
+        actual=clean(finding.actual),
+        hint=None if finding.hint is None else redact(finding.hint),
+    )

@@ -1,0 +1,272 @@
+"""One server under test: steps are done on it one after the other, and everything that happens meanwhile is observed.
+
+stdout and stderr are two pipes; what a server writes to stderr before it answers is there when its answer is, but may
+be read a moment later. So after each reply we look until nothing more comes: no line is blamed on the next test.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from mcp_conductor.errors import ConductorError, MethodError, RequestTimeout, TransportError
+from mcp_conductor.opening import connect
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.answers import Incoming
+from mcp_conductor.protocol.input_rounds import is_final, next_round
+from mcp_conductor.protocol.message import parse
+from mcp_conductor.protocol.oddities import NOT_A_MESSAGE
+from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.protocol.transcript import Frame
+from mcp_conductor.report import Finding
+from mcp_conductor.session import MOST_ROUNDS, Session
+from mcp_conductor.suites.actions import Action, Sent
+from mcp_conductor.suites.expectations import Expect, Observed
+from mcp_conductor.suites.script import Script, ScriptedAnswers
+from mcp_conductor.suites.steps import Step
+from mcp_conductor.suites.variables import Variables
+
+NOTIFICATION_SECONDS = 1.0  # how long a notification may come after the reply
+_MOST_LOOKS = 20  # for a server that never stops writing to stderr
+
+
+@dataclass(slots=True)
+class Done:
+    """What came of one action."""
+
+    observed: Observed
+    findings: list[Finding]
+    lost: TransportError | None = None  # the server went away
+
+
+class Conversation:
+    """A session, and what its server has said so far."""
+
+    def __init__(self, session: Session, answers: ScriptedAnswers) -> None:
+        self.session = session
+        self.answers = answers
+        self.over = False  # the server has ended, and was expected to
+        self._news = asyncio.Event()
+        self._tools: dict[str, Json] | None = None
+
+    def hear(self, _: Incoming) -> None:
+        self._news.set()
+
+    async def perform(self, step: Step, scripts: tuple[Script, ...], variables: Variables) -> list[Done]:
+        """Do STEP: one outcome for each of its actions."""
+        self.answers.begin((*scripts, step.script), variables)
+        frames = self.session.transcript.frames
+        start = len(frames)
+        pairs = list(zip(step.actions, step.expects, strict=True))
+        if len(pairs) == 1:
+            done = [await self._act(step, *pairs[0], variables)]
+        else:
+            done = list(await asyncio.gather(*(self._act(step, action, expect, variables) for action, expect in pairs)))
+        await self._look_around(start, done[0], pairs[0][1], variables)
+        done[0].findings += self.answers.findings + self.answers.unused(step.script)
+        return done
+
+    def wire(self, start: int) -> tuple[str, ...]:
+        """What was said after frame number START."""
+        arrows = {"client": "--> ", "server": "<-- "}
+        frames = list(self.session.transcript.frames)[start:]
+        return tuple(arrows[frame.source] + frame.text for frame in frames if frame.source in arrows)
+
+    # One action.
+
+    async def _act(self, step: Step, action: Action, expect: Expect | None, variables: Variables) -> Done:
+        observed = Observed(self.session.dialect)
+        findings: list[Finding] = []
+        lost: TransportError | None = None
+        began = perf_counter()
+        try:
+            sent = action.sent(variables)
+            observed.reply = await self._reply(step, action, sent, expect)
+            observed.seconds = perf_counter() - began
+            observed.tool = await self._tool(sent, expect)
+        except RequestTimeout as error:
+            observed.seconds = perf_counter() - began
+            if expect is None or expect.silence is None:
+                findings.append(Finding(message=error.message, hint=error.hint))
+        except TransportError as error:
+            observed.seconds = perf_counter() - began
+            observed.ended = True
+            if expect is None or (expect.exit_code is None and expect.shutdown is None):
+                lost = error
+        except ConductorError as error:
+            findings.append(Finding(message=error.message, hint=error.hint, where=error.where))
+        if expect is not None and (expect.exit_code is not None or expect.shutdown is not None):
+            await self._watch_the_end(step, expect, observed)
+        return Done(observed, findings, lost)
+
+    async def _reply(self, step: Step, action: Action, sent: Sent, expect: Expect | None) -> Json | None:
+        limit = step.timeout
+        if expect is not None and expect.silence is not None:
+            return await self._silence(step, sent, expect.silence)
+        if sent.kind == "notification":
+            await self.session.notify(sent.method, sent.params)
+            return None
+        if sent.kind == "raw":
+            message = await self.session.say(sent.text, timeout=limit)
+            return None if message is None else _document(message.raw)
+        if sent.kind == "list":
+            return await self._whole_list(sent)
+        return await self._exchanged(sent, limit, rounds=not action.verbatim)
+
+    async def _exchanged(self, sent: Sent, limit: float | None, *, rounds: bool) -> Json:
+        """The reply to a request; where the modern era answers with questions, these are answered by the script."""
+        params = sent.params
+        for _ in range(MOST_ROUNDS):
+            exchange = await self.session.exchange(self._request(sent, params), timeout=limit)
+            assert exchange.reply is not None
+            reply = _document(exchange.reply.raw, exchange.reply.text)
+            result = reply.get("result")
+            if not rounds or self.session.dialect.handshake or not isinstance(result, dict):
+                return reply
+            if is_final(sent.method, result, self.session.dialect):
+                return reply
+            params = next_round(sent.params or {}, result, self.session.input_responses(result.get("inputRequests")))
+        return reply
+
+    def _request(self, sent: Sent, params: Json | None) -> Json:
+        dialect = self.session.dialect
+        raw: Json = {"jsonrpc": "2.0", "id": self.session.next_id(), "method": sent.method}
+        raw |= {} if sent.raw is None else {key: value for key, value in sent.raw.items() if key != "params"}
+        if not dialect.handshake:
+            context = dialect.context(self.session.client, self.session.client_capabilities(dialect))
+            params = dialect.stamp(params, context)
+        return raw if params is None else {**raw, "params": params}
+
+    async def _whole_list(self, sent: Sent) -> Json:
+        try:
+            return {"jsonrpc": "2.0", "id": None, "result": await self.session.everything(sent.method, sent.params)}
+        except MethodError as error:
+            return {"jsonrpc": "2.0", "id": None, "error": error.error}
+
+    async def _silence(self, step: Step, sent: Sent, seconds: float) -> Json | None:
+        """Send, perhaps cancel, and see whether a reply comes all the same."""
+        request = self._request(sent, sent.params)
+        asked = asyncio.ensure_future(self.session.exchange(request, timeout=seconds + (step.cancel_after or 0) + 60))
+        try:
+            if step.cancel_after is not None:
+                await asyncio.wait({asked}, timeout=step.cancel_after)
+                if not asked.done():
+                    await self.session.notify("notifications/cancelled", {"requestId": request["id"]})
+            await asyncio.wait({asked}, timeout=seconds)
+            if not asked.done():
+                return None
+            reply = asked.result().reply
+            return None if reply is None else _document(reply.raw, reply.text)
+        finally:
+            asked.cancel()
+            await asyncio.gather(asked, return_exceptions=True)
+
+    async def _tool(self, sent: Sent, expect: Expect | None) -> Json | None:
+        """What tools/list says of the tool that was called, where the test wants its output schema."""
+        if expect is None or sent.method != "tools/call" or not _wants_schema(expect):
+            return None
+        if self._tools is None:
+            listed = (await self.session.everything("tools/list")).get("tools", [])
+            self._tools = {tool["name"]: tool for tool in listed if isinstance(tool, dict) and "name" in tool}
+        return self._tools.get(str((sent.params or {}).get("name")))
+
+    # What else happened.
+
+    async def _look_around(self, start: int, done: Done, expect: Expect | None, variables: Variables) -> None:
+        observed = done.observed
+        await self._until_quiet()
+        if expect is not None and expect.notifications is not None:
+            await self._wait_for(expect, start, variables)
+            observed.notifications = self._notifications(start)
+        elif expect is not None and expect.asserts:
+            observed.notifications = self._notifications(start)
+        frames = self.session.transcript.frames
+        window = [frames[index] for index in range(start, len(frames))]
+        observed.stderr = [self.session.redact(frame.text) for frame in window if frame.source == "stderr"]
+        if any(frame.source == "note" for frame in window):
+            self._noted(window, observed)
+
+    async def _until_quiet(self) -> None:
+        frames = self.session.transcript.frames
+        for _ in range(_MOST_LOOKS):
+            seen = len(frames)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            if len(frames) == seen:
+                return
+
+    def _noted(self, window: list[Frame], observed: Observed) -> None:
+        """A note is made where something is odd: a line that is no message, or anything else."""
+        for frame in window:
+            if frame.source == "server" and parse(frame.text).raw is None:
+                observed.stray.append(self.session.redact(frame.text))
+            elif frame.source == "note" and not frame.text.startswith(NOT_A_MESSAGE):
+                observed.notes.append(frame.text)
+
+    def _notifications(self, start: int) -> list[Json]:
+        frames = list(self.session.transcript.frames)[start:]
+        found = []
+        for frame in frames:
+            if frame.source == "server":
+                found += [message.raw for message in frame.messages() if message.kind == "notification"]
+        return found
+
+    async def _wait_for(self, expect: Expect, start: int, variables: Variables) -> None:
+        """Notifications may come after the reply; wait for those that are expected, but not for ever."""
+        wanted = expect.notifications
+        assert wanted is not None
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + NOTIFICATION_SECONDS
+        while wanted.wanted and not wanted.satisfied(self._notifications(start), variables) and loop.time() < deadline:
+            self._news.clear()
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await self._news.wait()
+            except TimeoutError:
+                return
+
+    async def _watch_the_end(self, step: Step, expect: Expect, observed: Observed) -> None:
+        """See how the server ends: of its own accord, or because its stdin is closed."""
+        self.over = True
+        transport: Any = self.session.transport
+        if not hasattr(transport, "hang_up"):
+            return  # a server at a URL has no end that we could see
+        began = perf_counter()
+        if expect.shutdown is not None:
+            observed.ended = await transport.hang_up(expect.shutdown.within)
+        else:
+            observed.ended = await transport.exits(step.timeout or self.session.timeout)
+        observed.end_seconds = perf_counter() - began
+        observed.exit_code = transport.exit_code
+        observed.left_running = transport.left_running() if observed.ended else []
+
+
+def _document(raw: Any, text: str = "") -> Json:
+    """A reply as an object; one that is none is shown as it is."""
+    return raw if isinstance(raw, dict) else {"unreadable": text if raw is None else raw}
+
+
+def _wants_schema(expect: Expect) -> bool:
+    parts = [each.given.value for each in (expect.response, expect.result) if each is not None]
+    return any("match:outputSchema" in repr(part) for part in parts)
+
+
+@asynccontextmanager
+async def converse(
+    spec: ServerSpec, *, protocol: str | None, kinds: set[str], timeout: float, lenient: bool = False
+) -> AsyncIterator[Conversation]:
+    """Start or reach a server, and open the conversation."""
+    answers = ScriptedAnswers(kinds)
+    conversations: list[Conversation] = []
+
+    def hear(incoming: Incoming) -> None:
+        for conversation in conversations:
+            conversation.hear(incoming)
+
+    async with connect(
+        spec, protocol=protocol, answers=answers, timeout=timeout, on_incoming=hear, lenient=lenient
+    ) as session:
+        conversations.append(Conversation(session, answers))
+        yield conversations[0]

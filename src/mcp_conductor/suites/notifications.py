@@ -1,0 +1,70 @@
+"""Which notifications a test expects, and what to say when others came, or none."""
+
+from dataclasses import dataclass
+
+from mcp_conductor.fields import Field
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import compact
+from mcp_conductor.report import Finding
+from mcp_conductor.suites.actions import Names
+from mcp_conductor.suites.matching import Expected, Mismatch, compile_expected
+from mcp_conductor.suites.templates import Template
+from mcp_conductor.suites.variables import Variables
+
+
+@dataclass(frozen=True, slots=True)
+class Notifications:
+    """Which notifications a test expects: in this order with others in between, exactly these, or none."""
+
+    given: Field
+    wanted: tuple[Template, ...]
+    how: str  # in_order, exactly, unordered
+
+    def satisfied(self, heard: list[Json], variables: Variables) -> bool:
+        return bool(self.wanted) and not self.findings(heard, variables)
+
+    def findings(self, heard: list[Json], variables: Variables) -> list[Finding]:
+        where = self.given.document.locate(self.given.path)
+        if self.how == "exactly" and len(heard) != len(self.wanted):
+            methods = ", ".join(str(each.get("method")) for each in heard) or "none"
+            message = f"{_notifications(len(heard))} came, not {len(self.wanted)}: {methods}"
+            return [Finding(message=message, actual=heard, where=where)]
+        left = list(heard)
+        found: list[Finding] = []
+        for template in self.wanted:
+            expected: Expected = template.made(variables)
+            at = next((index for index, each in enumerate(left) if not expected.check(each)), None)
+            if at is None or (self.how == "exactly" and at != 0):
+                found.append(self._missing(template, expected, left))
+            else:
+                left = left[:at] + left[at + 1 :] if self.how == "unordered" else left[at + 1 :]
+        return found
+
+    def _missing(self, template: Template, expected: Expected, left: list[Json]) -> Finding:
+        where = template.given.document.locate(template.given.path)
+        method = template.given.value.get("method") if isinstance(template.given.value, dict) else None
+        same = next((each for each in left if each.get("method") == method), None)
+        if same is None:
+            message = f"no such notification came: {compact(template.given.value)}"
+            return Finding(message=message, actual=left, where=where)
+        first: Mismatch = expected.check(same)[0]
+        message = f"{method} came, but {first.path or 'it'}: {first.message}"
+        return Finding(message=message, path=first.path, expected=first.expected, actual=first.actual, where=where)
+
+
+def _notifications(count: int) -> str:
+    return f"{count or 'no'} notification{'' if count == 1 else 's'}"
+
+
+def read_notifications(given: Field, known: Names) -> Notifications:
+    if given.value == "none":
+        return Notifications(given, (), "exactly")
+    how, listed = "in_order", given
+    if isinstance(given.value, dict):
+        members = given.members(("in_order", "exactly", "unordered"))
+        if len(members) != 1:
+            given.refuse("must have one of in_order, exactly and unordered")
+        ((how, listed),) = members.items()
+    return Notifications(
+        given, tuple(Template(item, known, lambda f: compile_expected(f, partial=True)) for item in listed.items()), how
+    )

@@ -1,0 +1,256 @@
+"""A run: files against servers, so many at a time, each with a server of its own unless told otherwise."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mcp_conductor.errors import ConductorError, TransportError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.report import Finding, Outcome
+from mcp_conductor.suites.cases import Cases, Memory
+from mcp_conductor.suites.conversation import Conversation, converse
+from mcp_conductor.suites.coverage import Touched, touched
+from mcp_conductor.suites.snapshots import Snapshots
+from mcp_conductor.suites.suite import Case, Suite
+from mcp_conductor.suites.variables import Variables
+
+DEFAULT_SECONDS = 10.0  # for each request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to run."""
+
+    isolation: str | None = None  # None: as the file says, or one server per file
+    jobs: int = 1
+    timeout: float = DEFAULT_SECONDS
+    restart: bool = False  # go on with a new server when one has died
+    max_failures: int | None = None
+    keep_wire: bool = False
+    update_snapshots: bool = False
+    frozen_snapshots: bool = False
+    snapshot_paths: Mapping[str, str] = field(default_factory=dict)
+    coverage: bool = False
+    lenient: bool = False  # open conversations as mcp-aegis does
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """The tests of one file on one server in one revision."""
+
+    suite: Suite
+    cases: tuple[Case, ...]
+    spec: ServerSpec
+    protocol: str | None = None
+    suffix: str = ""  # what tells it from other jobs of the same file
+
+
+@dataclass(slots=True)
+class Result:
+    """What came of one job."""
+
+    job: Job
+    outcomes: list[Outcome] = field(default_factory=list)
+    replies: dict[str, Json] = field(default_factory=dict)
+    server: Json = field(default_factory=dict)
+    protocol_version: str | None = None
+    touched: Touched | None = None
+    could_not_run: bool = False  # a server could not be started, or went away
+    obsolete: list[str] = field(default_factory=list)  # snapshots
+    written: int = 0  # snapshots
+
+
+class Runner:
+    """Runs jobs, and tells of each outcome as it comes."""
+
+    def __init__(self, options: Options, variables: Variables, on_outcome: Callable[[Job, Outcome], None]) -> None:
+        self._options = options
+        self._variables = variables
+        self._on_outcome = on_outcome
+        self._failures = 0
+
+    @property
+    def stopped(self) -> bool:
+        """Whether there have been as many failures as one wants to see."""
+        return self._options.max_failures is not None and self._failures >= self._options.max_failures
+
+    async def run(self, jobs: list[Job]) -> list[Result]:
+        results = [Result(job) for job in jobs]
+        if self._options.isolation == "run":
+            await self._run_together(results)
+        else:
+            await self._run_apart(results)
+        _compare_transports(results)
+        return results
+
+    async def _run_apart(self, results: list[Result]) -> None:
+        waiting = list(reversed(results))
+
+        async def work() -> None:
+            while waiting and not self.stopped:
+                await self._run_file(waiting.pop())
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(self._options.jobs, len(results))):
+                group.create_task(work())
+
+    async def _run_together(self, results: list[Result]) -> None:
+        """All files on one server, for each server and revision."""
+        kinds: set[str] = set().union(*(result.job.suite.kinds for result in results))
+        shared: dict[Any, list[Result]] = {}
+        for result in results:
+            shared.setdefault((id(result.job.spec), result.job.protocol), []).append(result)
+        for some in shared.values():
+            async with AsyncExitStack() as stack:
+                conversation: Conversation | None = None
+                for result in some:
+                    if self.stopped:
+                        return
+                    if conversation is None or conversation.over:
+                        conversation = await self._opened(result, stack, kinds)
+                    await self._run_file(result, conversation)
+
+    async def _opened(self, result: Result, stack: AsyncExitStack, kinds: set[str]) -> Conversation | None:
+        job = result.job
+        try:
+            return await stack.enter_async_context(
+                converse(
+                    job.spec,
+                    protocol=job.protocol,
+                    kinds=kinds,
+                    timeout=self._options.timeout,
+                    lenient=self._options.lenient,
+                )
+            )
+        except ConductorError:
+            return None  # the file will find out, and say so
+
+    # One file.
+
+    async def _run_file(self, result: Result, shared: Conversation | None = None) -> None:
+        suite = result.job.suite
+        memory = Memory(self._variables.seeded_for(suite.file).defining(suite.vars))
+        snapshots = Snapshots(
+            suite.file,
+            update=self._options.update_snapshots,
+            frozen=self._options.frozen_snapshots,
+            paths=self._options.snapshot_paths,
+        )
+        cases = Cases(suite, memory, snapshots, suffix=result.job.suffix, keep_wire=self._options.keep_wire)
+        await self._run_cases(result, cases, shared)
+        result.replies = memory.replies
+        titles = {case.title + result.job.suffix for case in suite.cases}
+        result.obsolete, result.written = snapshots.obsolete(titles), snapshots.written
+        snapshots.save(titles)
+
+    async def _run_cases(self, result: Result, cases: Cases, shared: Conversation | None) -> None:
+        left = list(reversed(result.job.cases))
+        isolation = self._options.isolation or result.job.suite.isolation or "file"
+        while left and not self.stopped:
+            skipped = cases.skipped(left[-1])
+            if skipped is not None:
+                self._tell(result, skipped)
+                left.pop()
+                continue
+            try:
+                if shared is not None:
+                    lost = await self._on_one_server(result, cases, left, shared, one=False)
+                    shared = None
+                else:
+                    async with self._server_for(result) as conversation:
+                        lost = await self._on_one_server(result, cases, left, conversation, one=isolation == "test")
+            except ConductorError as error:
+                lost = error
+            if lost is not None:
+                result.could_not_run = True
+                if not self._options.restart or not isinstance(lost, TransportError) or not result.outcomes:
+                    self._give_up(result, cases, left, lost)
+
+    def _server_for(self, result: Result) -> Any:
+        job = result.job
+        timeout = job.suite.timeout or self._options.timeout
+        return converse(
+            job.spec,
+            protocol=job.protocol,
+            kinds=job.suite.kinds,
+            timeout=timeout,
+            lenient=self._options.lenient,
+        )
+
+    async def _on_one_server(
+        self, result: Result, cases: Cases, left: list[Case], conversation: Conversation, *, one: bool
+    ) -> ConductorError | None:
+        """Run the cases that are LEFT, as far as this server will do: why it is gone, if it is."""
+        suite, session = result.job.suite, conversation.session
+        result.server, result.protocol_version = session.server, session.dialect.version
+        failed = await cases.hooks("setup", suite.setup, conversation)
+        if failed:
+            self._fail_all(result, cases, left, failed)
+            return None
+        lost: TransportError | None = None
+        while left and not self.stopped and lost is None and not conversation.over:
+            skipped = cases.skipped(left[-1])
+            if skipped is None:
+                outcome, lost = await cases.run(left.pop(), conversation)
+            else:
+                outcome = skipped
+                left.pop()
+            self._tell(result, outcome)
+            if one:
+                break
+        if lost is None and not conversation.over:
+            for finding in await cases.hooks("teardown", suite.teardown, conversation):
+                self._blame_last(result, finding)
+            if self._options.coverage:
+                result.touched = touched(result.touched, await Touched.of(session), session.transcript)
+        return lost
+
+    def _give_up(self, result: Result, cases: Cases, left: list[Case], error: ConductorError) -> None:
+        while left:
+            case = left.pop()
+            self._tell(result, cases.skipped(case) or cases.errored(case, error))
+
+    def _fail_all(self, result: Result, cases: Cases, left: list[Case], findings: tuple[Finding, ...]) -> None:
+        result.could_not_run = True
+        while left:
+            case = left.pop()
+            self._tell(result, cases.skipped(case) or cases.outcome(case, "errored", findings=findings))
+
+    def _blame_last(self, result: Result, finding: Finding) -> None:
+        """What goes wrong in teardown is a failure of the file; it is shown with its last test."""
+        if result.outcomes:
+            last = result.outcomes[-1]
+            self._failures += last.status not in ("failed", "errored")
+            result.outcomes[-1] = replace(last, status="failed", findings=(*last.findings, finding))
+            self._on_outcome(result.job, result.outcomes[-1])
+
+    def _tell(self, result: Result, outcome: Outcome) -> None:
+        result.outcomes.append(outcome)
+        self._failures += outcome.status in ("failed", "errored")
+        self._on_outcome(result.job, outcome)
+
+
+def _compare_transports(results: list[Result]) -> None:
+    """The same test must be answered in the same way, whichever way leads to the server."""
+    first: dict[str, Result] = {}
+    for result in results:
+        if not result.job.suite.transports:
+            continue
+        other = first.setdefault(result.job.suite.file, result)
+        if other is result:
+            continue
+        for index, outcome in enumerate(result.outcomes):
+            title = outcome.title.removesuffix(result.job.suffix)
+            mine, theirs = result.replies.get(title), other.replies.get(title)
+            if mine is None or theirs is None or _comparable(mine) == _comparable(theirs):
+                continue
+            message = f"the reply differs from that of{other.job.suffix or ' the first server'}"
+            finding = Finding(message=message, expected=_comparable(theirs), actual=_comparable(mine))
+            result.outcomes[index] = replace(outcome, status="failed", findings=(*outcome.findings, finding))
+
+
+def _comparable(reply: Json) -> Json:
+    return {key: value for key, value in reply.items() if key not in ("jsonrpc", "id")}

@@ -1,0 +1,94 @@
+"""Replies that were right once, kept in a readable file beside the suite: `__snapshots__/NAME.snap.yml`."""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mcp_conductor.errors import UsageError
+from mcp_conductor.fields import Field
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import render
+from mcp_conductor.report import Finding
+from mcp_conductor.source import load
+
+FOLDER = "__snapshots__"
+# What differs from run to run without meaning anything.
+_UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE)
+_TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
+
+
+class Snapshots:
+    """The snapshots of one suite."""
+
+    def __init__(self, suite_file: str, *, update: bool, frozen: bool, paths: Mapping[str, str]) -> None:
+        folder, name = os.path.split(suite_file)
+        self.file = os.path.join(folder, FOLDER, re.sub(r"\.ya?ml$", "", name) + ".snap.yml")
+        self._update = update
+        self._frozen = frozen  # CI: nothing is ever written
+        self._paths = sorted(paths.items(), key=lambda item: -len(item[0]))  # the longest first
+        self._known: dict[str, Any] = self._load()
+        self._seen: set[str] = set()
+        self.written = 0
+
+    def _load(self) -> dict[str, Any]:
+        if not os.path.exists(self.file):
+            return {}
+        document = load(self.file)
+        return {name: each.value for name, each in Field(document, (), document.data).members().items()}
+
+    def findings(self, title: str, reply: Json, where: Field, redact: Callable[[str], str]) -> list[Finding]:
+        """What differs between REPLY and its snapshot; one that is new is kept."""
+        self._seen.add(title)
+        actual = self._normal({key: value for key, value in reply.items() if key not in ("jsonrpc", "id")}, redact)
+        if title in self._known and self._known[title] == actual:
+            return []
+        place = where.document.locate(where.path)
+        if title in self._known and not self._update:
+            message = f"the reply differs from its snapshot in {self.file}"
+            hint = "--update-snapshots takes the new one"
+            return [Finding(message=message, expected=self._known[title], actual=actual, where=place, hint=hint)]
+        if self._frozen:
+            message = f"there is no snapshot of this in {self.file}, and CI is set: none is written"
+            return [Finding(message=message, actual=actual, where=place, hint="run it once where CI is not set")]
+        self._known[title] = actual
+        self.written += 1
+        return []
+
+    def _normal(self, value: Any, redact: Callable[[str], str]) -> Any:
+        if isinstance(value, dict):
+            return {key: self._normal(member, redact) for key, member in value.items()}
+        if isinstance(value, list):
+            return [self._normal(item, redact) for item in value]
+        if not isinstance(value, str):
+            return value
+        text = _TIME.sub("<time>", _UUID.sub("<uuid>", redact(value)))
+        for path, name in self._paths:
+            text = text.replace(path, name)
+        return text
+
+    def obsolete(self, titles: set[str]) -> list[str]:
+        """Snapshots of tests that are not in the file any more."""
+        return sorted(name for name in self._known if name not in self._seen and name not in titles)
+
+    def save(self, titles: set[str]) -> None:
+        """Write what is new; with --update-snapshots, what is obsolete goes."""
+        gone = set(self.obsolete(titles)) if self._update else set()
+        if self._frozen or (not self.written and not gone):
+            return
+        kept = {name: value for name, value in sorted(self._known.items()) if name not in gone}
+        # JSON is YAML, and keeps every number and text as it is.
+        blocks = [f"{render(name)}:\n{_indented(render(value, indent=2))}\n" for name, value in kept.items()]
+        try:
+            os.makedirs(os.path.dirname(self.file), exist_ok=True)
+            with open(self.file, "w", encoding="utf-8") as file:
+                file.write(
+                    "# Replies as they should be; `conductor test --update-snapshots` renews them.\n\n"
+                    + "\n".join(blocks)
+                )
+        except OSError as error:
+            raise UsageError(f"cannot write {self.file}: {error.strerror}") from error
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.split("\n"))

@@ -1,0 +1,231 @@
+"""A test file, understood completely before any server starts: `*.test.mcp.yml`."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mcp_conductor.errors import Location
+from mcp_conductor.fields import Field
+from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
+from mcp_conductor.source import load as load_source
+from mcp_conductor.suites.script import NOTHING_SCRIPTED, Script, read_script
+from mcp_conductor.suites.steps import STEP_KEYS, Reading, Step, read_step, read_vars
+from mcp_conductor.suites.variables import Filling, Variables, check_name
+
+SUITE_KEYS = (
+    "$schema",
+    "description",
+    "tests",
+    "server",
+    "vars",
+    "client",
+    "setup",
+    "teardown",
+    "before_each",
+    "after_each",
+    "tags",
+    "timeout",
+    "protocol",
+    "transports",
+    "isolation",
+    "skip",
+    "skip_if",
+)
+CASE_KEYS = ("it", *STEP_KEYS, "skip", "skip_if", "xfail", "only", "tags", "parametrize")
+ISOLATIONS = ("run", "file", "test")
+CONDITIONS = ("capability", "no_capability", "platform", "env", "no_env", "protocol")
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """Something in a file that is worth knowing."""
+
+    message: str
+    where: Location | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One test, or one row of a test that has several."""
+
+    title: str
+    step: Step
+    row: Mapping[str, Any] = field(default_factory=dict)
+    tags: frozenset[str] = frozenset()
+    skip: str | None = None  # the reason
+    skip_if: Mapping[str, Any] | None = None
+    xfail: str | None = None  # the reason
+    only: bool = False
+
+    @property
+    def where(self) -> Location | None:
+        return self.step.given.document.locate(self.step.given.path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """All tests of one file."""
+
+    file: str
+    description: str
+    cases: tuple[Case, ...]
+    server: str | None = None
+    vars: Mapping[str, Filling] = field(default_factory=dict)
+    script: Script = NOTHING_SCRIPTED
+    setup: tuple[Step, ...] = ()
+    teardown: tuple[Step, ...] = ()
+    before_each: tuple[Step, ...] = ()
+    after_each: tuple[Step, ...] = ()
+    timeout: float | None = None
+    protocols: tuple[str, ...] = ()
+    transports: tuple[str, ...] = ()
+    isolation: str | None = None
+    warnings: tuple[Warned, ...] = ()
+
+    @property
+    def kinds(self) -> set[str]:
+        """What the client of this file has to declare that it answers."""
+        steps = (*self.setup, *self.before_each, *(case.step for case in self.cases), *self.after_each, *self.teardown)
+        return self.script.kinds.union(*(step.script.kinds for step in steps))
+
+
+def load_suite(path: str, variables: Variables, *, shown: str | None = None, lenient: bool = False) -> Suite:
+    """Read the test file at PATH; messages call it SHOWN. LENIENT: unknown keys are warnings, not errors."""
+    document = load_source(path, shown, json=False)
+    reading = Reading(set(variables.names()), lenient)
+    root = Field(document, (), document.data)
+    given = reading.members(root, SUITE_KEYS)
+    for key in ("description", "tests"):
+        if key not in given:
+            root.refuse(f"has no {key}", "a test file has a description and tests")
+    own_vars = read_vars(given.get("vars"), reading.names)
+    reading.learn(own_vars)
+    script = read_script(given["client"], reading.names) if "client" in given else NOTHING_SCRIPTED
+    setup = _steps(given.get("setup"), reading)
+    before_each = _steps(given.get("before_each"), reading)
+    defaults = _Defaults(
+        tags=_tags(given.get("tags")),
+        skip=_skip(given.get("skip")),
+        skip_if=_condition(given["skip_if"]) if "skip_if" in given else None,
+    )
+    cases = tuple(case for entry in given["tests"].items() for case in _cases(entry, reading, defaults))
+    suite = Suite(
+        file=document.file,
+        description=given["description"].text(),
+        cases=cases,
+        server=given["server"].text() if "server" in given else None,
+        vars=own_vars,
+        script=script,
+        setup=setup,
+        before_each=before_each,
+        after_each=_steps(given.get("after_each"), reading),
+        teardown=_steps(given.get("teardown"), reading),
+        timeout=given["timeout"].seconds() if "timeout" in given else None,
+        protocols=_protocols(given.get("protocol")),
+        transports=tuple(each.text() for each in given["transports"].items()) if "transports" in given else (),
+        isolation=given["isolation"].one_of(ISOLATIONS) if "isolation" in given else None,
+    )
+    return replace(suite, warnings=tuple(_warnings(suite, reading)))
+
+
+def _warnings(suite: Suite, reading: Reading) -> Iterator[Warned]:
+    for where, message in reading.warnings:
+        yield Warned(message, where.document.locate(where.path))
+    if not suite.cases:
+        yield Warned("there is no test in this file", None)
+    seen: set[str] = set()
+    for case in suite.cases:
+        if not any(expect is not None and expect.checks_something for expect in case.step.expects):
+            yield Warned(f"{case.title!r} checks nothing: any reply passes", case.where)
+        if case.title in seen:
+            yield Warned(f"there is more than one test called {case.title!r}", case.where)
+        seen.add(case.title)
+
+
+@dataclass(frozen=True, slots=True)
+class _Defaults:
+    """What a file says for all of its tests."""
+
+    tags: frozenset[str]
+    skip: str | None
+    skip_if: Mapping[str, Any] | None
+
+
+def _steps(given: Field | None, reading: Reading) -> tuple[Step, ...]:
+    if given is None:
+        return ()
+    return tuple(read_step(item, reading.members(item, ("it", *STEP_KEYS)), reading) for item in given.items())
+
+
+def _cases(entry: Field, reading: Reading, defaults: _Defaults) -> Iterator[Case]:
+    given = reading.members(entry, CASE_KEYS)
+    if "it" not in given:
+        entry.refuse("has no name", "each test says in `it` what the server should do")
+    title = given["it"].text()
+    rows = _rows(given["parametrize"]) if "parametrize" in given else [("", {})]
+    mine = set().union(*(row for _, row in rows)) if reading.known is not None else set()
+    only_here = mine - (reading.known or set())
+    reading.learn(only_here)
+    step = read_step(entry, given, reading)
+    if reading.known is not None:
+        reading.known -= only_here
+    for name, row in rows:
+        yield Case(
+            title=f"{title} [{name}]" if name else title,
+            step=step,
+            row=row,
+            tags=defaults.tags | _tags(given.get("tags")),
+            skip=_skip(given.get("skip")) or defaults.skip,
+            skip_if=_condition(given["skip_if"]) if "skip_if" in given else defaults.skip_if,
+            xfail=_skip(given.get("xfail"), "expected to fail"),
+            only=given["only"].boolean() if "only" in given else False,
+        )
+
+
+def _rows(given: Field) -> list[tuple[str, dict[str, Any]]]:
+    """The rows of a table: each an object, which may have an `id`."""
+    rows = []
+    for item in given.items():
+        members = item.members()
+        for name, each in members.items():
+            check_name(each, name)
+        values = {name: each.value for name, each in members.items()}
+        name = values.pop("id", None)
+        rows.append((str(name) if name is not None else ", ".join(f"{key}={values[key]}" for key in values), values))
+    if not rows:
+        given.refuse("has no rows, so that the test would never run")
+    return rows
+
+
+def _tags(given: Field | None) -> frozenset[str]:
+    if given is None:
+        return frozenset()
+    return (
+        frozenset(each.text() for each in given.items()) if isinstance(given.value, list) else frozenset([given.text()])
+    )
+
+
+def _skip(given: Field | None, default: str = "skipped") -> str | None:
+    """A reason; true is one without words, false is none."""
+    if given is None or given.value is False:
+        return None
+    return default if given.value is True else given.text()
+
+
+def _condition(given: Field) -> Mapping[str, Any]:
+    """When a test is left out: every one of these must hold."""
+    members = given.members(CONDITIONS)
+    if not members:
+        given.refuse("has no condition", f"one or more of {', '.join(CONDITIONS)}")
+    for each in members.values():
+        if not isinstance(each.value, str):
+            for item in each.items():
+                item.text()
+    return {key: [each.value] if isinstance(each.value, str) else each.value for key, each in members.items()}
+
+
+def _protocols(given: Field | None) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    items = given.items() if isinstance(given.value, list) else [given]
+    return tuple(item.one_of(PROTOCOL_CHOICES) for item in items)

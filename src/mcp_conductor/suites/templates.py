@@ -1,0 +1,39 @@
+"""A part of a test file that can be used only once its placeholders are filled in, and is checked long before."""
+
+from collections.abc import Callable
+from typing import Any
+
+from mcp_conductor.fields import Field
+from mcp_conductor.suites.actions import Names
+from mcp_conductor.suites.variables import Filling, Variables, filling
+
+
+class Template:
+    """A part of the file that becomes something usable (T) once its placeholders are filled in."""
+
+    def __init__(self, given: Field, known: Names, make: Callable[[Field], Any]) -> None:
+        self.given = given
+        self.filling: Filling = filling(given, known)
+        self._make = make
+        # Compiled now, whether it can be used as it is or not: mistakes are found before any server starts.
+        value = self.filling.value if self.is_fixed else _open(given.value)
+        compiled = make(Field(given.document, given.path, value))
+        self._fixed = compiled if self.is_fixed else None
+
+    @property
+    def is_fixed(self) -> bool:
+        return self.filling.is_fixed
+
+    def made(self, variables: Variables) -> Any:
+        if self.is_fixed:
+            return self._fixed
+        return self._make(Field(self.given.document, self.given.path, self.filling.filled(variables)))
+
+
+def _open(value: Any) -> Any:
+    """VALUE with everything that is yet to be filled in left open."""
+    if isinstance(value, str):
+        return "match:any" if "{{" in value else value
+    if isinstance(value, dict):
+        return {key: _open(member) for key, member in value.items()}
+    return [_open(item) for item in value] if isinstance(value, list) else value

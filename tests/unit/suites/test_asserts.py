@@ -1,0 +1,169 @@
+"""Assertions on one line: what they accept, what they say otherwise, and which lines are none."""
+
+import pytest
+
+from mcp_conductor.errors import UsageError
+from mcp_conductor.fields import Field
+from mcp_conductor.source import Document
+from mcp_conductor.suites.asserts import compile_assert
+
+REPLY = {
+    "result": {
+        "tools": [{"name": "read_file"}, {"name": "write_file"}],
+        "content": [{"type": "text", "text": '{"items": [1, 2, 3]}'}],
+        "isError": False,
+        "n": 5,
+        "text": "Hello, World",
+        "digits": "5",
+        "version": "1.0",
+        "none": None,
+        "list": [1, "two", {"a": 1}],
+        "empty": [],
+        "blank": "",
+        "since": "2024-05-01T00:00:00Z",
+        "object": {"key": 1},
+    },
+    "notifications": [{"method": "notifications/progress"}, {"method": "notifications/progress"}],
+    "duration": 0.312,
+}
+
+
+def assertion(text):
+    data = [text]
+    return compile_assert(Field(Document("a.test.yml", f"- {text}", data, json=False), (0,), text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "result.tools[*].name contains read_file",
+        "result.tools[*].name not contains delete_file",
+        "result.tools[*].name contains:read_file",
+        "result.content[0].text | json | items  count >= 3",
+        "result.content[0].text | json | items | count == 3",
+        "result.content[0].text | json | items length < 4",
+        "duration < 400ms",
+        "duration<1s",
+        "duration >= 0.3s",
+        "notifications[method=notifications/progress] count >= 2",
+        "notifications[method=notifications/message] count == 0",
+        "result.isError == false",
+        "result.isError != true",
+        "result.n == 5",
+        "result.n = 5.0",
+        "result.n==5",
+        "result.n != 6",
+        "result.n > 4.5",
+        "result.n <= 5",
+        "result.digits > 4",
+        'result.digits == "5"',
+        'result.version == "1.0"',
+        "result.version == '1.0'",
+        "result.text == Hello, World",
+        'result.text == "Hello, World"',
+        "result.text contains lo, W",
+        'result.text contains "World"',
+        "result.text startsWith Hello",
+        "result.text endsWith World",
+        "result.text matches /^hello/i",
+        "result.text matches ^Hello, \\w+$",
+        "result.text not matches /bye/",
+        "result.text exists",
+        "result.none not exists",
+        "result.missing not exists",
+        "result.empty isEmpty",
+        "result.blank isEmpty",
+        "result.list not isEmpty",
+        'result.list == [1, "two", {"a": 1.0}]',
+        "result.list contains 1",
+        "result.list contains two",
+        'result.list contains {"a": 1}',
+        "result.object contains key",
+        "result.object count == 1",
+        "result.none == null",
+        "result.since > 2024-01-01",
+        "result.n between:1:5",
+        "result.n type:integer",
+        "result.n greaterThan 4",
+        "result.tools count 2",
+        "result.n not between:6:9",
+        "result.text stringLength:12",
+        "result.tools arrayContains:name:read_file",
+        "result.since dateAfter:2024-01-01T10:00:00Z",
+        "result.list contains  two",
+        "match:any",
+    ],
+)
+def test_a_true_assertion_has_no_complaint(text):
+    assert assertion(text).check(REPLY) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("result.tools[*].name contains read", "has no element 'read': [\"read_file\",\"write_file\"]"),
+        ("result.tools[*].name contains read_fil", "has no element 'read_fil'; it has 'read_file'"),
+        ("result.tools[*].nme contains x", "has no element 'x': [null,null]"),
+        ("result.tools count >= 3", "has the count 2, not at least 3"),
+        ("result.n count == 3", "is the number 5, which cannot be counted"),
+        ("result.text count == 3", "is the string 'Hello, World', which cannot be counted"),
+        ("result.text length == 3", "has the length 12, not equal to 3"),
+        ("duration < 200ms", "is 312 ms, not less than 200 ms"),
+        ("duration > 1s", "is 312 ms, not greater than 1000 ms"),
+        ("result.n > 5", "is 5, not greater than 5"),
+        ("result.n == 6", "is 5, not 6"),
+        ("result.n != 5", "is 5, but must not be"),
+        ("result.text > 5", "is the string 'Hello, World', not a number"),
+        ("result.none > 5", "is null, not a number"),
+        ("result.digits == 5", 'is the string \'5\', not the number 5 (a text is written in quotes: == "5")'),
+        ("result.isError == 0", "is false, not the number 0"),
+        ("result.text == Hello", "goes on after the expected text with ', World'"),
+        ("result.text contains world", "does not contain 'world': 'Hello, World'"),
+        ("result.n contains 5", "is the number 5, not text, an array or an object"),
+        ("result.object contains ke", "has no member 'ke'; it has 'key'"),
+        ("result.text startsWith World", "does not start with 'World', but with 'Hello, World'"),
+        ("result.text matches /^World/", "is 'Hello, World', which does not match /^World/"),
+        ("result.n matches /5/", "is the number 5, not text"),
+        ("result.none exists", "is null"),
+        ("result.isErorr exists", "is missing: result has no 'isErorr'; it has 'isError'"),
+        ("result.missing != 5", "is missing: result has no 'missing'; it has " + ", ".join(
+            repr(name) for name in list(REPLY["result"])[:8]) + ", …"),
+        ("result.list isEmpty", 'is not empty: [1,"two",{"a":1}]'),
+        ("result.n isEmpty", "is the number 5, which is never empty"),
+        ("result.text not contains World", "is 'Hello, World', but must not be what `contains World` says"),
+        ("result.n between:6:9", "is 5, not from 6 to 9"),
+        ("result.since < 2024-01-01", "is '2024-05-01T00:00:00Z', not less than '2024-01-01'"),
+    ],
+)  # fmt: skip
+def test_a_false_assertion_says_what_is_the_case(text, complaint):
+    assert assertion(text).check(REPLY) == complaint
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("result.tools", "only a path", "for example"),
+        ("result.tools containz x", "unknown predicate 'containz'", "did you mean 'contains'?"),
+        ("result.tools contains", "nothing stands after 'contains'", "for example"),
+        ("result.n ==", "nothing stands after ==", "for example"),
+        ("result.n between:5:1", "reversed", "match:between:LOW:HIGH"),
+        ("result.n betwen:1:5", "unknown predicate 'betwen'", "did you mean 'between'?"),
+        ("result.text matches /(/", "not a regular expression", "for example"),
+        ("duration < 200", "'200' is not a time with its unit", "for example"),
+        ("duration < fast", "'fast' is not a time", "for example"),
+        ("result..n == 1", "a name is missing after the dot", "for example"),
+        ("result.n greaterThan", "says nothing after 'greaterThan'", "match:greaterThan:NUMBER"),
+        ("== 5", "should begin with a name", "for example"),
+        ("result.n @ 5", "cannot read '@ 5'", "for example"),
+    ],
+)
+def test_a_line_that_is_no_assertion_is_refused_where_it_stands(text, message, hint):
+    with pytest.raises(UsageError) as caught:
+        assertion(text)
+    assert message in caught.value.message
+    assert hint in caught.value.hint
+
+
+def test_an_assertion_must_be_a_text():
+    with pytest.raises(UsageError):
+        assertion({"result": 1})
