@@ -1,7 +1,7 @@
 """All measurements, and the table of them.
 
 A figure alone says more about the machine than about the program; so everything is measured beside something else, in
-turns, and the ratio is what counts. usage: measure.py [--quick] [--json FILE]
+turns, and the ratio is what counts. usage: measure.py [--quick] [--only clients|servers] [--json FILE]
 """
 
 import argparse
@@ -9,17 +9,16 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import one_shot
 import throughput
 
+import servers
+
 SMALL, LARGE = 8, 64  # megabytes in a line
 FEW, MANY, PAGE = 1_000, 10_000, 100  # tools
-WAYS = ("one by one", f"{throughput.IN_FLIGHT} in flight")
-TARGETS = ({"bare loop": 0.6, "SDK": 2.5}, {"SDK": 10})  # of calls per second, for each of these ways
-HTTP_TARGETS = ({"SDK": 1.8}, {})
 
 
 @dataclass(frozen=True)
@@ -34,10 +33,40 @@ class Rounds:
     http_waves: int
     lines: int
     lists: int
+    starts: int
+    servers: int
+    server_calls: int
+    server_waves: int
 
 
-THOROUGH = Rounds(one_shot=25, throughput=9, calls=3_000, waves=100, http_calls=1_000, http_waves=20, lines=7, lists=9)
-QUICK = Rounds(one_shot=7, throughput=3, calls=1_000, waves=40, http_calls=500, http_waves=10, lines=3, lists=3)
+THOROUGH = Rounds(
+    one_shot=25,
+    throughput=9,
+    calls=3_000,
+    waves=100,
+    http_calls=1_000,
+    http_waves=20,
+    lines=7,
+    lists=9,
+    starts=15,
+    servers=5,
+    server_calls=1_000,
+    server_waves=50,
+)
+QUICK = Rounds(
+    one_shot=7,
+    throughput=3,
+    calls=1_000,
+    waves=40,
+    http_calls=500,
+    http_waves=10,
+    lines=3,
+    lists=3,
+    starts=5,
+    servers=1,
+    server_calls=500,
+    server_waves=25,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,47 +126,122 @@ def http_one_shots(rounds: Rounds) -> Iterator[Row]:
         yield Row(what=what, unit="ms", ours=own, other=other, at_most=0.50)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Rivals:
+    """Who is compared in calls per second: ours, the others by name, and what is asked of us beside each of them."""
+
+    over: str
+    ours: str
+    others: tuple[str, ...]
+    cpu_of: str
+    in_flight: int
+    one_by_one_at_least: dict[str, float]
+    in_flight_at_least: dict[str, float]
+
+
 def calls(rounds: Rounds) -> Iterator[Row]:
-    seen = _in_turns(throughput.CLIENTS, rounds.throughput, rounds.calls, rounds.waves)
-    yield from _compared("", seen, ("bare loop", "SDK"), TARGETS)
+    rivals = Rivals(
+        over="",
+        ours="Session",
+        others=("bare loop", "SDK"),
+        cpu_of="the client's",
+        in_flight=throughput.IN_FLIGHT,
+        one_by_one_at_least={"bare loop": 0.6, "SDK": 2.5},
+        in_flight_at_least={"SDK": 10},
+    )
+    yield from _compared(rivals, _of_clients(throughput.CLIENTS, rounds.throughput, rounds.calls, rounds.waves))
 
 
 def http_calls(rounds: Rounds) -> Iterator[Row]:
-    seen = _in_turns(throughput.HTTP_CLIENTS, rounds.throughput, rounds.http_calls, rounds.http_waves)
-    yield from _compared("HTTP ", seen, ("SDK",), HTTP_TARGETS)
+    rivals = Rivals(
+        over="HTTP ",
+        ours="Session",
+        others=("SDK",),
+        cpu_of="the client's",
+        in_flight=throughput.IN_FLIGHT,
+        one_by_one_at_least={"SDK": 1.8},
+        in_flight_at_least={},
+    )
+    names = throughput.HTTP_CLIENTS
+    yield from _compared(rivals, _of_clients(names, rounds.throughput, rounds.http_calls, rounds.http_waves))
 
 
-Seen = dict[str, dict[str, list[list[float]]]]  # what the rounds gave: by place, by client
+def server_starts(rounds: Rounds) -> Iterator[Row]:
+    for way, over, at_most in (("stdio", "stdio", 0.2), ("sse", "HTTP", None)):
+        ours, other = [], []
+        for number in range(rounds.starts):
+            turns = [(ours, "ours"), (other, "sdk")]
+            for runs, server in turns if number % 2 else reversed(turns):
+                runs.append(servers.measured(server, way, None))
+        for name, pick in (("median", median), ("best", min)):
+            for what, figure, target in (("initialize", "to_initialize", at_most), ("tools/call", "to_call", None)):
+                yield Row(
+                    what=f"{over} server, start to {what}, {name}: serve / SDK",
+                    unit="ms",
+                    ours=pick([getattr(run, figure) for run in ours]),
+                    other=pick([getattr(run, figure) for run in other]),
+                    at_most=target,
+                )
 
 
-def _in_turns(clients: tuple[str, ...], rounds: int, calls: int, waves: int) -> Seen:
+def server_calls(rounds: Rounds) -> Iterator[Row]:
+    for way, factor in (("stdio", 4), ("SSE", 2), ("JSON", 2), ("modern", 2)):
+        rivals = Rivals(
+            over=f"{way} server, ",
+            ours="serve",
+            others=("SDK",),
+            cpu_of="its",
+            in_flight=servers.IN_FLIGHT,
+            one_by_one_at_least={"SDK": factor},
+            in_flight_at_least={"SDK": factor},
+        )
+        seen = _of_servers(way.lower(), rounds.servers, rounds.server_calls, rounds.server_waves)
+        yield from _compared(rivals, seen)
+        ours, other = (max(run.megabytes for place in seen.values() for run in place[name]) for name in servers.SERVERS)
+        yield Row(what=f"{way} server, peak memory: serve / SDK", unit="MB", ours=ours, other=other, at_most=0.5)
+
+
+Rates = Callable[[str, throughput.Cores], Sequence[float]]
+Seen = dict[str, dict[str, list[Sequence[float]]]]  # what the rounds gave: by place, by who was measured
+
+
+def _of_clients(names: tuple[str, ...], rounds: int, calls: int, waves: int) -> Seen:
+    return _in_turns(names, rounds, lambda name, cores: throughput.rates(name, cores, calls, waves))
+
+
+def _of_servers(way: str, rounds: int, calls: int, waves: int) -> Seen:
+    return _in_turns(servers.SERVERS, rounds, lambda name, cores: servers.measured(name, way, cores, calls, waves))
+
+
+def _in_turns(names: tuple[str, ...], rounds: int, rates: Rates) -> Seen:
     places = throughput.placements()
-    pairs = [(place, client) for place in places for client in clients]
-    seen: Seen = {place: {client: [] for client in clients} for place in places}
+    pairs = [(place, name) for place in places for name in names]
+    seen: Seen = {place: {name: [] for name in names} for place in places}
     for number in range(rounds):
         turn = number % len(pairs)
-        for place, client in pairs[turn:] + pairs[:turn]:
-            seen[place][client].append(throughput.rates(client, places[place], calls, waves))
+        for place, name in pairs[turn:] + pairs[:turn]:
+            seen[place][name].append(rates(name, places[place]))
     return seen
 
 
-def _compared(over: str, seen: Seen, names: tuple[str, ...], targets: tuple[dict[str, float], ...]) -> Iterator[Row]:
-    """Our client, which is the first, beside the others: calls per second everywhere, CPU at the last place."""
+def _compared(rivals: Rivals, seen: Seen) -> Iterator[Row]:
+    """Ours, which are the first, beside the others: calls per second everywhere, CPU at the last place."""
     last = list(seen)[-1]
-    for way, how in enumerate(WAYS):
+    ways = {"one by one": rivals.one_by_one_at_least, f"{rivals.in_flight} in flight": rivals.in_flight_at_least}
+    for way, (how, targets) in enumerate(ways.items()):
         for place in seen:
-            what = f"{over}tools/call {how}, {place}: Session / "
+            what = f"{rivals.over}tools/call {how}, {place}: {rivals.ours} / "
             ours, *others = _medians(seen[place], 2 * way)
-            for name, other in zip(names, others, strict=True):
-                yield Row(what=what + name, unit="/s", ours=ours, other=other, at_least=targets[way].get(name))
-    for way, how in enumerate(WAYS):
-        what = f"{over}the client's CPU for each, {how}: Session / "
+            for name, other in zip(rivals.others, others, strict=True):
+                yield Row(what=what + name, unit="/s", ours=ours, other=other, at_least=targets.get(name))
+    for way, how in enumerate(ways):
+        what = f"{rivals.over}{rivals.cpu_of} CPU for each, {how}: {rivals.ours} / "
         ours, *others = _medians(seen[last], 2 * way + 1)
-        for name, other in zip(names, others, strict=True):
+        for name, other in zip(rivals.others, others, strict=True):
             yield Row(what=what + name, unit="us", ours=ours, other=other)
 
 
-def _medians(clients: dict[str, list[list[float]]], figure: int) -> list[float]:
+def _medians(clients: dict[str, list[Sequence[float]]], figure: int) -> list[float]:
     return [median([figures[figure] for figures in rounds]) for rounds in clients.values()]
 
 
@@ -183,20 +287,30 @@ def print_row(row: Row) -> None:
     print(f"{row.what:<66}{figures}  {row.target():<9}  {verdict}".rstrip(), flush=True)
 
 
+# One-shots first: their memory can only be told while this process is small.
+MEASUREMENTS = {
+    "clients": (one_shots, http_one_shots, calls, http_calls, long_lines, long_lists),
+    "servers": (server_starts, server_calls) if servers.POSSIBLE else (),
+}
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="benchmarks/run", description="Measure mcp-cli and its library.")
+    what = "Measure mcp-cli, its library and conductor serve."
+    parser = argparse.ArgumentParser(prog="benchmarks/run", description=what)
     parser.add_argument("--quick", action="store_true", help="fewer rounds: quicker, and less sure")
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE as well")
+    parser.add_argument("--only", choices=MEASUREMENTS, help="leave the other half out")
     given = parser.parse_args()
     rounds = QUICK if given.quick else THOROUGH
     machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, {sys.platform}"
     print(machine)
     if one_shot.inspector() is None:
         print("the Inspector is not installed in tests/peers; its rows are left out")
+    if not servers.POSSIBLE:
+        print("servers are measured on Linux only; their rows are left out")
     print(f"\n{'what: ours / other':<66}{'ours':>11} {'other':>11} {'ratio':>7}  {'target':<9}  met")
     rows = []
-    # One-shots first: their memory can only be told while this process is small.
-    for measure in (one_shots, http_one_shots, calls, http_calls, long_lines, long_lists):
+    for measure in [each for name in MEASUREMENTS if given.only in (None, name) for each in MEASUREMENTS[name]]:
         for row in measure(rounds):
             print_row(row)
             rows.append({**asdict(row), "ratio": row.ratio, "met": row.met})

@@ -15,9 +15,10 @@ from one_shot import HERE, RUN_SECONDS
 CLIENTS = ("session", "bare", "sdk")
 HTTP_CLIENTS = ("http_session", "http_sdk")
 IN_FLIGHT = 50
+Cores = tuple[int, int] | None  # of the one who asks, and of the server
 
 
-def placements() -> dict[str, tuple[int, int] | None]:
+def placements() -> dict[str, Cores]:
     """On which cores client and server can be put, by what to call it."""
     if not hasattr(os, "sched_setaffinity"):
         return {"any cores": None}
@@ -27,7 +28,7 @@ def placements() -> dict[str, tuple[int, int] | None]:
     return one if len(cores) == 1 else {**both, **one}
 
 
-def rates(client: str, cores: tuple[int, int] | None, calls: int, waves: int) -> list[float]:
+def rates(client: str, cores: Cores, calls: int, waves: int) -> list[float]:
     """Calls per second and the client's CPU microseconds for each: one by one, then so many in flight."""
     return _apart(client, cores, (calls, waves))
 
@@ -37,7 +38,7 @@ def line_seconds(megabytes: int) -> float:
     return _apart("line", None, (megabytes,))[0]
 
 
-def _apart(kind: str, cores: tuple[int, int] | None, numbers: tuple[int, ...]) -> list[float]:
+def _apart(kind: str, cores: Cores, numbers: tuple[int, ...]) -> list[float]:
     command = [sys.executable, os.path.join(HERE, "clients.py"), kind, json.dumps(cores), *map(str, numbers)]
     # Not through a proxy that the environment may name.
     environ = {**os.environ, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}

@@ -1,6 +1,18 @@
-"""`scripts/test golden --update` writes what mcp-cli says now into the cases; read the diff before you believe it."""
+"""`scripts/test golden --update` writes what the programs say now into the cases; read the diff before you believe it."""
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from tests.conftest import Run
+
+# What the installed programs call.
+ENTRY_POINTS = {"mcp-cli": "mcp_cli", "conductor": "conductor", "server-composable": "server_composable"}
+LIMIT_SECONDS = 30
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -11,3 +23,38 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def update(request: pytest.FixtureRequest) -> bool:
     # Where the whole of tests/ is run, pytest reads this file too late to know the option.
     return bool(request.config.getoption("--update", default=False))
+
+
+@pytest.fixture
+def taken() -> Iterator[str]:
+    """A port of 127.0.0.1 that somebody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield str(listener.getsockname()[1])
+
+
+@pytest.fixture
+def program(
+    tmp_path: Path, environment: dict[str, str], survivors: Callable[[], list[str]]
+) -> Iterator[Callable[..., Run]]:
+    """Run one of our programs as a process of its own, and make sure that it leaves none behind."""
+
+    def run(name: str, *words: str, stdin: str = "", **extra: str) -> Run:
+        assert name in ENTRY_POINTS, f"cmd must begin with one of {', '.join(ENTRY_POINTS)}, not {name!r}"
+        code = f"import sys; from mcp_conductor import cli; sys.exit(cli.{ENTRY_POINTS[name]}())"
+        began = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words],
+            input=stdin.encode(),
+            capture_output=True,
+            timeout=LIMIT_SECONDS,
+            cwd=tmp_path,
+            env={**environment, **extra},
+            check=False,
+        )
+        result = Run(done.returncode, done.stdout.decode(), done.stderr.decode(), time.perf_counter() - began)
+        assert "Traceback" not in result.err or "stderr:" in result.err, result.err
+        assert survivors() == [], "processes were left behind"
+        return result
+
+    yield run
+    assert survivors() == []
