@@ -47,6 +47,17 @@ def test_the_manual_names_every_step_fault_and_key_of_a_server_file():
     assert {name for name in names if not re.search(rf"\b{name}\b", manual)} == set()
 
 
+def test_the_reference_is_what_the_code_says():
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "reference.py"), "--check"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "docs/reference: up to date\n"), done.stderr
+
+
 def test_importing_the_package_loads_none_of_its_parts():
     loaded = loaded_after("import mcp_conductor")
     assert {name for name in loaded if name.startswith("mcp_conductor")} == {"mcp_conductor"}

@@ -5,6 +5,7 @@ import sys
 
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.run_flags import choice, number
+from mcp_conductor.cli.server_coverage import told
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.report import Outcome, Report
@@ -78,6 +79,8 @@ class Output:
         if self._durations is not None:
             self._show(self._console.durations(report, self._durations))
         self._show(self._console.coverage(report.metrics))
+        if "serverCoverage" in report.metrics:
+            self._show(told(report.metrics["serverCoverage"]))
         self._show(_flakes(report))
         self._show(self._console.end(report))
         for kind, file in self._reports:

@@ -15,6 +15,7 @@ from mcp_conductor.cli.flags import Given, help_text, parse
 from mcp_conductor.cli.interruptible import Interrupted, run_interruptibly
 from mcp_conductor.cli.run_flags import FLAGS, ISOLATIONS, choice, number, time
 from mcp_conductor.cli.run_output import Output
+from mcp_conductor.cli.server_coverage import covered, figures
 from mcp_conductor.cli.target import named_server, target
 from mcp_conductor.cli.terminal import ReaderGone, Terminal, diagnostic
 from mcp_conductor.errors import ConductorError, UsageError
@@ -182,10 +183,16 @@ class _Run:
                 if os.path.isfile(aegis):
                     given = Given((), {**self._given.values, "--config": [_AEGIS_SETTINGS]})
             if name is None:
-                self._specs[name] = target(given, self._terminal, program="conductor test")
+                spec = target(given, self._terminal, program="conductor test")
             else:
-                self._specs[name] = named_server(given, self._terminal, name)
+                spec = named_server(given, self._terminal, name)
+            self._specs[name] = spec if self._coverage_folder is None else covered(spec, self._coverage_folder)
         return self._specs[name]
+
+    @property
+    def _coverage_folder(self) -> str | None:
+        folder = self._given.one("--server-coverage")
+        return None if folder is None else os.path.join(self._terminal.directory, folder)
 
     def _last_failed(self) -> set[str]:
         try:
@@ -243,6 +250,8 @@ class _Run:
         if self._options.coverage:
             metrics["coverage"] = coverage.figures(whole)
             metrics["coveragePercent"] = round(coverage.percentage(whole), 1)
+        if self._coverage_folder is not None:
+            metrics["serverCoverage"] = figures(next(iter(self._specs.values())), self._coverage_folder)
         if len(rounds) > 1:
             metrics["repeat"] = len(rounds)
             metrics["flaky"] = _flakes(rounds)

@@ -24,7 +24,7 @@ class Touched:
 
     @classmethod
     async def of(cls, session: Session) -> "Touched":
-        """What the server of SESSION has; it is asked for its lists once more."""
+        """What the server of SESSION has, by its own lists."""
         found = cls()
         for kind, (capability, method, name, _) in _KINDS.items():
             if capability not in session.capabilities:
@@ -38,15 +38,13 @@ class Touched:
             }
         return found
 
-
-def touched(before: Touched | None, now: Touched, transcript: Transcript) -> Touched:
-    """NOW, with what was used in TRANSCRIPT, and with what was known BEFORE."""
-    uses = {method: (kind, name) for kind, (_, _, name, method) in _KINDS.items()}
-    for message in transcript.messages("client"):
-        if message.kind == "request" and message.method in uses:
-            kind, name = uses[message.method]
-            now.used.setdefault(kind, set()).add(str(message.params.get(name)))
-    return now if before is None else merged([before, now])
+    def use(self, transcript: Transcript) -> None:
+        """Take in what was used in a conversation."""
+        uses = {method: (kind, name) for kind, (_, _, name, method) in _KINDS.items()}
+        for message in transcript.messages("client"):
+            if message.kind == "request" and message.method in uses:
+                kind, name = uses[message.method]
+                self.used.setdefault(kind, set()).add(str(message.params.get(name)))
 
 
 def merged(all_of_them: list[Touched]) -> Touched:

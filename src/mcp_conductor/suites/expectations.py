@@ -17,21 +17,22 @@ from mcp_conductor.suites.notifications import Notifications, read_notifications
 from mcp_conductor.suites.templates import Template
 from mcp_conductor.suites.variables import Variables
 
-EXPECT_KEYS = (
-    "response",
-    "result",
-    "ok",
-    "error",
-    "asserts",
-    "notifications",
-    "stderr",
-    "stdout",
-    "exitCode",
-    "shutdown",
-    "performance",
-    "snapshot",
-    "no_response_within",
-)
+# What may stand under `expect`, and what the manual says of it.
+EXPECT_KEYS = {
+    "response": "the whole reply, matched strictly; for shorthands `jsonrpc` and `id` may be left out",
+    "result": "the result of the reply, matched strictly",
+    "ok": "true: the reply is a result that is no error; false: it is an error of either kind",
+    "error": "the message of a JSON-RPC error or of a tool result that is an error, or `{code, message, data}`",
+    "asserts": "an array of lines such as `result.tools[*].name contains read_file`",
+    "notifications": "an array, in this order with others in between; `none`; or `{exactly: …}`, `{unordered: …}`",
+    "stderr": "what the server wrote to stderr meanwhile: `toBeEmpty`, `match:…`, or the text",
+    "stdout": "`any` allows lines on stdout that are no messages; `clean`, the default, does not",
+    "exitCode": "the server ends by this request, with this code",
+    "shutdown": "`{within, exitCode}`: the server ends when its stdin is closed, and leaves nothing running",
+    "performance": "`{maxResponseTime, minResponseTime}`",
+    "snapshot": "true: the reply is as it was the first time; `expect: snapshot` is short for it",
+    "no_response_within": "no reply comes within this time; with `cancel_after`, after the cancellation",
+}
 _MODERN_MEMBERS = ("resultType", "ttlMs", "cacheScope")
 
 
@@ -279,7 +280,7 @@ def read_expect(given: Field, known: Names) -> Expect:
     """What stands under `expect`."""
     if given.value == "snapshot":
         return Expect(given, snapshot=True)
-    members = given.members(EXPECT_KEYS)
+    members = given.members(tuple(EXPECT_KEYS))
 
     def template(key: str, make: Callable[[Field], Any]) -> Template | None:
         return Template(members[key], known, make) if key in members else None

@@ -12,7 +12,7 @@ from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.report import Finding, Outcome
 from mcp_conductor.suites.cases import Cases, Memory
 from mcp_conductor.suites.conversation import Conversation, converse
-from mcp_conductor.suites.coverage import Touched, touched
+from mcp_conductor.suites.coverage import Touched
 from mcp_conductor.suites.snapshots import Snapshots
 from mcp_conductor.suites.suite import Case, Suite
 from mcp_conductor.suites.variables import Variables
@@ -186,6 +186,8 @@ class Runner:
         """Run the cases that are LEFT, as far as this server will do: why it is gone, if it is."""
         suite, session = result.job.suite, conversation.session
         result.server, result.protocol_version = session.server, session.dialect.version
+        if self._options.coverage and result.touched is None:
+            result.touched = await Touched.of(session)  # now: a test may end the server
         failed = await cases.hooks("setup", suite.setup, conversation)
         if failed:
             self._fail_all(result, cases, left, failed)
@@ -204,8 +206,8 @@ class Runner:
         if lost is None and not conversation.over:
             for finding in await cases.hooks("teardown", suite.teardown, conversation):
                 self._blame_last(result, finding)
-            if self._options.coverage:
-                result.touched = touched(result.touched, await Touched.of(session), session.transcript)
+        if result.touched is not None:
+            result.touched.use(session.transcript)
         return lost
 
     def _give_up(self, result: Result, cases: Cases, left: list[Case], error: ConductorError) -> None:

@@ -10,18 +10,18 @@ from mcp_conductor.suites.paths import JsonPath, parse_path
 from mcp_conductor.suites.script import NOTHING_SCRIPTED, Script, read_script
 from mcp_conductor.suites.variables import Filling, check_name, filling
 
-STEP_KEYS = (
-    *ACTIONS,
-    "parallel",
-    "expect",
-    "capture",
-    "client",
-    "vars",
-    "timeout",
-    "cancel_after",
-    "retry",
-    "until",
-)
+# What a step may have beside what it sends, and what the manual says of it.
+STEP_KEYS = {
+    "parallel": "several things to send at once, each with its own `expect`",
+    "expect": "what must be the case; `expect: snapshot` keeps the reply",
+    "capture": "`{name: path}`: parts of the reply for later steps; `{from, json, secret}` looks into texts",
+    "client": "what the client answers: `roots`; `sampling` and `elicitation`, in order, with `expect`",
+    "vars": "variables of this step alone",
+    "timeout": "how long the reply may take",
+    "cancel_after": "cancel the request after this time",
+    "retry": "a number, or `{times, interval}`: if it fails, try again; a test that then passes is flaky",
+    "until": "a time, or `{within, interval}`: do it again until what is expected is the case",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def _expect(given: Field | None, names: Names, reading: Reading) -> Expect | Non
     if given is None or given.value is None:
         return None
     if reading.lenient and isinstance(given.value, dict):
-        kept = reading.members(given, EXPECT_KEYS)
+        kept = reading.members(given, tuple(EXPECT_KEYS))
         given = Field(given.document, given.path, {key: field.value for key, field in kept.items()})
     return read_expect(given, names)
 

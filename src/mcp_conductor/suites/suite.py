@@ -8,30 +8,43 @@ from mcp_conductor.errors import Location
 from mcp_conductor.fields import Field
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
 from mcp_conductor.source import load as load_source
+from mcp_conductor.suites.actions import ACTIONS
 from mcp_conductor.suites.script import NOTHING_SCRIPTED, Script, read_script
 from mcp_conductor.suites.steps import STEP_KEYS, Reading, Step, read_step, read_vars
 from mcp_conductor.suites.variables import Filling, Variables, check_name
 
-SUITE_KEYS = (
-    "$schema",
-    "description",
-    "tests",
-    "server",
-    "vars",
-    "client",
-    "setup",
-    "teardown",
-    "before_each",
-    "after_each",
-    "tags",
-    "timeout",
-    "protocol",
-    "transports",
-    "isolation",
-    "skip",
-    "skip_if",
-)
-CASE_KEYS = ("it", *STEP_KEYS, "skip", "skip_if", "xfail", "only", "tags", "parametrize")
+# What a file may have, and what the manual says of it.
+SUITE_KEYS = {
+    "description": "what the file is about (required)",
+    "tests": "the tests, in order (required)",
+    "server": "which server of the settings file",
+    "vars": "variables; each may use those before it",
+    "client": "what the client answers in all tests",
+    "setup": "steps before the first test",
+    "teardown": "steps after the last test, whatever happened",
+    "before_each": "steps before each test",
+    "after_each": "steps after each test",
+    "tags": "tags of all tests",
+    "timeout": "how long each reply may take",
+    "protocol": "a revision, or several: the file is run once for each",
+    "transports": "servers of the settings file: the file is run on each, and replies must not differ",
+    "isolation": "one server per `run`, `file` or `test`",
+    "skip": "true or a reason: no test of this file is run",
+    "skip_if": "as for a test",
+    "$schema": "for editors",
+}
+# What a test has beside what a step has.
+CASE_ONLY_KEYS = {
+    "it": "what the server should do (required)",
+    "skip": "true, or a reason: it is not run",
+    "skip_if": "conditions that must all hold: `capability`, `no_capability`, `platform`, `env`, `no_env`, `protocol`",
+    "xfail": "true, or a reason: it is expected to fail, and a failure if it passes",
+    "only": "true: nothing else is run",
+    "tags": "for `--tag` and `--not-tag`",
+    "parametrize": "an array of rows of variables, each perhaps with an `id`: the test is run for each",
+}
+_STEP = (*ACTIONS, *STEP_KEYS)
+CASE_KEYS = (*CASE_ONLY_KEYS, *_STEP)
 ISOLATIONS = ("run", "file", "test")
 CONDITIONS = ("capability", "no_capability", "platform", "env", "no_env", "protocol")
 
@@ -94,7 +107,7 @@ def load_suite(path: str, variables: Variables, *, shown: str | None = None, len
     document = load_source(path, shown, json=False)
     reading = Reading(set(variables.names()), lenient)
     root = Field(document, (), document.data)
-    given = reading.members(root, SUITE_KEYS)
+    given = reading.members(root, tuple(SUITE_KEYS))
     for key in ("description", "tests"):
         if key not in given:
             root.refuse(f"has no {key}", "a test file has a description and tests")
@@ -154,7 +167,7 @@ class _Defaults:
 def _steps(given: Field | None, reading: Reading) -> tuple[Step, ...]:
     if given is None:
         return ()
-    return tuple(read_step(item, reading.members(item, ("it", *STEP_KEYS)), reading) for item in given.items())
+    return tuple(read_step(item, reading.members(item, ("it", *_STEP)), reading) for item in given.items())
 
 
 def _cases(entry: Field, reading: Reading, defaults: _Defaults) -> Iterator[Case]:

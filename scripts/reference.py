@@ -1,0 +1,119 @@
+"""The pages of docs/reference, from the tables and docstrings of the code. usage: reference.py [--check]"""
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from mcp_conductor.cli import plan, run_flags, serve
+from mcp_conductor.cli.flags import Groups
+from mcp_conductor.reporters import REPORTERS
+from mcp_conductor.server.faults import FAULTS
+from mcp_conductor.server.presets import MEMBERS, PRESETS
+from mcp_conductor.server.steps import STEPS
+from mcp_conductor.suites.actions import ACTIONS
+from mcp_conductor.suites.expectations import EXPECT_KEYS
+from mcp_conductor.suites.matchers import manual
+from mcp_conductor.suites.steps import STEP_KEYS
+from mcp_conductor.suites.suite import CASE_ONLY_KEYS, SUITE_KEYS
+
+FOLDER = Path(__file__).parent.parent / "docs" / "reference"
+NOTE = "<!-- Written by scripts/docs; change the code instead. -->\n"
+
+
+def table(rows: Iterable[tuple[str, str]], head: str) -> str:
+    lines = [f"| {head} | |", "|---|---|"]
+    return "\n".join([*lines, *(f"| `{escaped(name)}` | {escaped(what)} |" for name, what in rows)]) + "\n"
+
+
+def escaped(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def doc(thing: Callable[..., object]) -> str:
+    return " ".join((thing.__doc__ or "").split())
+
+
+def matchers() -> str:
+    rows = [(usage, what) for _, usage, what in manual()]
+    head = "# Matchers\n\nThey stand in any place of an expectation; `match:not:…` is the contrary.\n\n"
+    return head + table(rows, "matcher")
+
+
+def test_files() -> str:
+    actions = [(name, doc(read)) for name, read in ACTIONS.items()]
+    parts = [
+        ("A file", SUITE_KEYS.items(), "key"),
+        ("What a test sends, one of", actions, "key"),
+        ("A test", CASE_ONLY_KEYS.items(), "key"),
+        ("A step: a test, or one of the steps of a hook", STEP_KEYS.items(), "key"),
+        ("expect", EXPECT_KEYS.items(), "key"),
+    ]
+    return "# Test files\n\n" + "\n".join(f"## {title}\n\n{table(rows, head)}" for title, rows, head in parts)
+
+
+def reports() -> str:
+    rows = [(f"--report {name}", each.doc) for name, each in REPORTERS.items()]
+    return f"# Reports\n\n{table(rows, 'flag')}"
+
+
+def flags() -> str:
+    programs: dict[str, Groups] = {
+        "mcp-cli": plan.FLAGS,
+        "conductor test": run_flags.FLAGS,
+        "conductor serve": serve.FLAGS,
+    }
+    return "# Flags\n\n" + "\n".join(f"## {program}\n\n{_flags(groups)}" for program, groups in programs.items())
+
+
+def _flags(groups: Groups) -> str:
+    rows = []
+    for flag in (flag for each in groups.values() for flag in each):
+        names = f"{flag.short}, {flag.name}" if flag.short else flag.name
+        rows.append((f"{names} {flag.metavar}".rstrip(), flag.help))
+    return table(rows, "flag")
+
+
+def servers() -> str:
+    parts = []
+    for member, kind in MEMBERS.items():
+        rows = [(name + _params(each.make), each.doc) for name, each in PRESETS.items() if each.kind == kind]
+        parts.append(f"## Presets: {member}\n\n{table(rows, 'preset')}")
+    parts.append(f"## Steps\n\n{table([(name, doc(read)) for name, read in STEPS.items()], 'step')}")
+    faults = [(name + _params(act, 1), doc(act)) for name, act in FAULTS.items()]
+    parts.append(f"## Faults\n\n{table(faults, 'fault')}")
+    return "# Server files\n\n" + "\n".join(parts)
+
+
+def _params(make: Callable[..., object], skip: int = 0) -> str:
+    names = list(inspect.signature(make).parameters)[skip:]
+    return f"({', '.join(names)})" if names else ""
+
+
+PAGES = {
+    "matchers.md": matchers,
+    "test-files.md": test_files,
+    "reports.md": reports,
+    "flags.md": flags,
+    "server-files.md": servers,
+}
+
+
+def main(*words: str) -> int:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    stale = []
+    for name, make in PAGES.items():
+        page, text = FOLDER / name, NOTE + make()
+        if not page.exists() or page.read_text() != text:
+            stale.append(name)
+            if "--check" not in words:
+                page.write_text(text)
+    print(
+        "docs/reference:",
+        f"{', '.join(stale)} {'out of date' if '--check' in words else 'written'}" if stale else "up to date",
+    )
+    return 1 if stale and "--check" in words else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
