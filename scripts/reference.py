@@ -1,11 +1,13 @@
 """The pages of docs/reference, from the tables and docstrings of the code. usage: reference.py [--check]"""
 
 import inspect
+import json
+import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from mcp_conductor.cli import plan, run_flags, serve
+from mcp_conductor.cli import discover, init, plan, run_flags, serve
 from mcp_conductor.cli.flags import Groups
 from mcp_conductor.reporters import REPORTERS
 from mcp_conductor.server.faults import FAULTS
@@ -13,11 +15,16 @@ from mcp_conductor.server.presets import MEMBERS, PRESETS
 from mcp_conductor.server.steps import STEPS
 from mcp_conductor.suites.actions import ACTIONS
 from mcp_conductor.suites.expectations import EXPECT_KEYS
-from mcp_conductor.suites.matchers import manual
+from mcp_conductor.suites.matchers import MATCHERS, SPECIAL_KEYS, manual
+from mcp_conductor.suites.matchers.text import has_part, resembles
 from mcp_conductor.suites.steps import STEP_KEYS
 from mcp_conductor.suites.suite import CASE_ONLY_KEYS, SUITE_KEYS
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
+# What `match:outputSchema` is shown with.
+CALLED = {"add": {"name": "add", "outputSchema": {"type": "object", "required": ["sum"]}}}
+# A line of a docstring: what is expected, what comes, and `passes` or the message; at least two spaces in between.
+EXAMPLE = re.compile(r" +((?:match:|\{).*?) {2,}(\S.*?) {2,}(\S.*)")
 NOTE = "<!-- Written by scripts/docs; change the code instead. -->\n"
 
 
@@ -37,7 +44,27 @@ def doc(thing: Callable[..., object]) -> str:
 def matchers() -> str:
     rows = [(usage, what) for _, usage, what in manual()]
     head = "# Matchers\n\nThey stand in any place of an expectation; `match:not:…` is the contrary.\n\n"
-    return head + table(rows, "matcher")
+    schema = json.dumps(CALLED["add"]["outputSchema"])
+    shown = f"\n## Examples\n\nFor `match:outputSchema`, the tool that was called declares `{schema}`.\n\n"
+    lines = ["| expected | what comes | |", "|---|---|---|"]
+    for function in matcher_functions().values():
+        for expected, actual, outcome in examples(function):
+            told = outcome if outcome == "passes" else f"`{escaped(outcome)}`"
+            lines.append(f"| `{escaped(expected)}` | `{escaped(actual)}` | {told} |")
+    return head + table(rows, "matcher") + shown + "\n".join(lines) + "\n"
+
+
+def matcher_functions() -> dict[str, Callable[..., object]]:
+    """Every matcher and special key, by how it is written."""
+    texts = [each.judge for _, each in MATCHERS.items()]
+    keys = [make for _, make in SPECIAL_KEYS.items()]
+    return {doc(function).partition(" — ")[0]: function for function in (has_part, resembles, *texts, *keys)}
+
+
+def examples(function: Callable[..., object]) -> list[tuple[str, str, str]]:
+    """The examples in the docstring of a matcher: what is expected, what comes, and what is said."""
+    lines = (function.__doc__ or "").split("\n\n", 1)[-1].split("\n")
+    return [(found[1], found[2], found[3]) for line in lines if (found := EXAMPLE.fullmatch(line))]
 
 
 def test_files() -> str:
@@ -61,6 +88,8 @@ def flags() -> str:
     programs: dict[str, Groups] = {
         "mcp-cli": plan.FLAGS,
         "conductor test": run_flags.FLAGS,
+        "conductor discover": discover.FLAGS,
+        "conductor init": init.FLAGS,
         "conductor serve": serve.FLAGS,
     }
     return "# Flags\n\n" + "\n".join(f"## {program}\n\n{_flags(groups)}" for program, groups in programs.items())

@@ -193,6 +193,10 @@ class Session:
         """Remark, at this place in the transcript, on something that should not be so."""
         self.transcript.add(self._now(), "note", text)
 
+    def forget(self, request_id: Id) -> None:
+        """Wait no longer for this reply, without a word to the server."""
+        self._ledger.lost(request_id, self._now())
+
     def close(self) -> None:
         """Give up what is still open: subscriptions, and requests that nobody waited for."""
         self._waiting.stop()
@@ -334,8 +338,8 @@ class Session:
         """Send a request; what comes back is its reply to come."""
         if self._end.done():
             raise self._loss(self._end.result())
-        if message.id is None:
-            raise UsageError(f"a request needs an id: {excerpt(message, self.redact)}")
+        if message.id is None or message.id in self._waiting:
+            raise UsageError(f"a request needs an id of its own: {excerpt(message, self.redact)}")
         self._send(message)
         self._ledger.sent(message, self._now())
         return self._waiting.add(message.id, message.method, seconds)

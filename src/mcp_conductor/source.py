@@ -57,6 +57,19 @@ class Document:
         before = self.text[: _place_in_json(self.text, path)]
         return self._location(before.count("\n") + 1, len(before) - before.rfind("\n"))
 
+    def lines(self, path: Path) -> tuple[int, int]:
+        """The first and the last line of the value at PATH; of JSON, only the first is known."""
+        node = self.root
+        for step in path:
+            child = _child(node, step) if node is not None else None
+            if child is None:
+                where = self.locate(path)
+                return (1, 1) if where is None else (where.line, where.line)
+            node = child[0]
+        end = node.end_mark
+        # A block ends where the next one begins: in the first column of a line that is not its own.
+        return node.start_mark.line + 1, max(node.start_mark.line, end.line - (end.column == 0)) + 1
+
     def _location(self, line: int, column: int) -> Location:
         source = self._lines[line - 1] if line <= len(self._lines) else ""
         return Location(self.file, line, column, source)

@@ -106,6 +106,9 @@ class Waiting:
         self._watch(deadline)
         return reply
 
+    def __contains__(self, identity: Id) -> bool:
+        return identity in self._waiters
+
     def settle(self, exchange: Exchange) -> None:
         waiter = self._waiters.pop(exchange.request.id, None) if exchange.request.id is not None else None
         if waiter is not None:

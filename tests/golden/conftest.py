@@ -13,6 +13,8 @@ from tests.conftest import Run
 # What the installed programs call.
 ENTRY_POINTS = {"mcp-cli": "mcp_cli", "conductor": "conductor", "server-composable": "server_composable"}
 LIMIT_SECONDS = 30
+# What would change what a run of tests says, wherever these tests are run.
+MEDDLERS = ("CI", "COLUMNS", "GITHUB_ACTIONS", "NO_COLOR", "TERM")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,6 +35,23 @@ def taken() -> Iterator[str]:
 
 
 @pytest.fixture
+def served(tmp_path: Path) -> Iterator[Callable[[], str]]:
+    """Serve the server.yaml of the case over HTTP: its URL."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start() -> str:
+        words = ("-m", "mcp_conductor", "serve", "server.yaml", "--transport", "streamable-http", "--port", "0")
+        started.append(subprocess.Popen([sys.executable, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True))
+        assert started[0].stderr is not None
+        return started[0].stderr.readline().split()[-1]
+
+    yield start
+    for process in started:
+        process.terminate()
+        process.communicate(timeout=LIMIT_SECONDS)
+
+
+@pytest.fixture
 def program(
     tmp_path: Path, environment: dict[str, str], survivors: Callable[[], list[str]]
 ) -> Iterator[Callable[..., Run]]:
@@ -48,7 +67,7 @@ def program(
             capture_output=True,
             timeout=LIMIT_SECONDS,
             cwd=tmp_path,
-            env={**environment, **extra},
+            env={**{name: value for name, value in environment.items() if name not in MEDDLERS}, **extra},
             check=False,
         )
         result = Run(done.returncode, done.stdout.decode(), done.stderr.decode(), time.perf_counter() - began)

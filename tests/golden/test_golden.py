@@ -4,9 +4,11 @@
 `stdin` and `env` (KEY=VALUE lines) may stand beside it, and whatever else the run needs: a server, settings. The case is
 copied and run in the copy, as a process of its own; only the cases called usage-…, which are mcp-cli's and start no
 server, share the process of the tests. $PYTHON, $EXAMPLES, $SERVERS and $HERE (the copy) may be used in `cmd` and in
-`env`; the first three are environment variables too, for settings files. In `cmd`, $TAKEN is a port that is in use.
+`env`; the first three are environment variables too, for settings files. In `cmd`, $TAKEN is a port that is in use, and
+$URL is where the `server.yaml` of the case is served over HTTP.
 
-Expected are `stdout` and `stderr` (no file: nothing is said), `exit`, and in `written/` each file that the run writes.
+Expected are `stdout` and `stderr` (no file: nothing is said), `exit`, and in `written/` each file that the run writes, but
+for those in `.conductor`, which are for the next run alone.
 The places above are written as their names there, and <<<regex>>> in a line matches what differs from run to run;
 <<<(?s:.*)>>> matches any number of lines.
 """
@@ -63,10 +65,13 @@ def test_a_line_keeps_its_holes_where_they_fit(expected: str, actual: str, kept:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_program_says(name: str, program: Callable[..., Any], taken: str, tmp_path: Path, update: bool) -> None:
+def test_the_program_says(
+    name: str, program: Callable[..., Any], taken: str, served: Callable[[], str], tmp_path: Path, update: bool
+) -> None:
     case = GOLDEN / name
     shutil.copytree(case, tmp_path, ignore=NOT_COPIED, dirs_exist_ok=True)
     known = {**PLACES, "HERE": str(tmp_path), **({"TAKEN": taken} if "$TAKEN" in read(case / "cmd") else {})}
+    known |= {"URL": served()} if "$URL" in read(case / "cmd") else {}
     actual = run(case, within_this_process(tmp_path) if name.startswith("usage-") else program, known)
     expected = {file: read(case / file) for file in expected_files(case)}
     kept = {file: with_holes(expected.get(file, ""), text) for file, text in actual.items()}
@@ -120,7 +125,8 @@ def placeless(text: str, known: dict[str, str]) -> str:
 
 
 def files_below(directory: Path) -> set[str]:
-    return {str(file.relative_to(directory)) for file in directory.rglob("*") if file.is_file()}
+    found = {str(file.relative_to(directory)) for file in directory.rglob("*") if file.is_file()}
+    return {file for file in found if not file.startswith(".conductor/")}
 
 
 def expected_files(case: Path) -> list[str]:

@@ -1,5 +1,7 @@
 """Program `conductor`: its commands, of which only the one that is asked for is imported."""
 
+import os
+
 from mcp_conductor import __version__
 from mcp_conductor.cli.terminal import ReaderGone, Terminal, diagnostic
 from mcp_conductor.errors import UsageError, nearest
@@ -10,6 +12,8 @@ NO_SERVER = 3
 TIMED_OUT = 124
 COMMANDS = {
     "test": "run declarative tests of an MCP server",
+    "discover": "write a first suite for a server",
+    "init": "write the settings and a first suite for the project in this directory",
     "serve": "serve MCP as a JSON or YAML file describes it",
 }
 
@@ -21,7 +25,15 @@ def main(argv: list[str], terminal: Terminal) -> int:
         from mcp_conductor.cli.serve import main as serve
 
         return serve(rest, terminal, program="conductor serve", bad=COULD_NOT_RUN)
-    if command == "test" or _is_pattern(command):
+    if command == "discover":
+        from mcp_conductor.cli.discover import main as discover
+
+        return discover(rest, terminal)
+    if command == "init":
+        from mcp_conductor.cli.init import main as init
+
+        return init(rest, terminal)
+    if command == "test" or _is_pattern(argv, terminal.directory):
         from mcp_conductor.cli.test import main as test
 
         return test(rest if command == "test" else argv, terminal)
@@ -42,9 +54,11 @@ def main(argv: list[str], terminal: Terminal) -> int:
     return 0
 
 
-def _is_pattern(word: str) -> bool:
-    """`conductor PATTERN …` is `conductor test PATTERN …`."""
-    return not word.startswith("-") and ("/" in word or "*" in word or ".yml" in word or ".yaml" in word)
+def _is_pattern(argv: list[str], directory: str) -> bool:
+    """`conductor PATTERN …` is `conductor test PATTERN …`, also where flags come first."""
+    word = next((word for word in argv if not word.startswith("-")), "")
+    looks = any(part in word for part in ("/", "*", ".yml", ".yaml"))
+    return looks or (bool(word) and word not in COMMANDS and os.path.isdir(os.path.join(directory, word)))
 
 
 def _help() -> str:

@@ -5,6 +5,25 @@ from mcp_conductor.cli.target import TARGET_FLAGS
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.duration import seconds
 
+_SHOWN = (
+    Flag("--verbose", "a line for every test", short="-v"),
+    Flag("--wire", "what was said, too", short="-vv"),
+    Flag("--quiet", "failures and the last line only", short="-q"),
+    Flag("--errors-only", "the same"),
+    Flag("--max-errors", "show so many findings of each test", "N"),
+)
+_REPORTED = (
+    Flag(
+        "--report",
+        "json, junit, tap, github or markdown, to a file or to stdout (repeatable)",
+        "KIND[:FILE]",
+        many=True,
+    ),
+    Flag("--json", "the same as --report json"),
+    Flag("--color", "auto, always or never", "WHEN"),
+)
+OUTPUT_FLAGS = (*_SHOWN, *_REPORTED)  # what every command that reports something has
+
 FLAGS: Groups = {
     "Which tests": (
         Flag("--keyword", "those whose names fit: words with and, or, not, ()", "EXPRESSION", short="-k"),
@@ -38,24 +57,13 @@ FLAGS: Groups = {
         Flag("--update-snapshots", "take what the server answers now"),
     ),
     "Output": (
-        Flag("--verbose", "a line for every test", short="-v"),
-        Flag("--wire", "what was said, too", short="-vv"),
-        Flag("--quiet", "failures and the last line only", short="-q"),
-        Flag("--errors-only", "the same"),
-        Flag("--max-errors", "show so many findings of each test", "N"),
+        *_SHOWN,
         Flag("--timing", "how long each test took"),
         Flag("--durations", "the N slowest tests", "N"),
         Flag("--coverage", "which tools, resources and prompts no test has touched"),
         Flag("--min-coverage", "fail if less than so many percent of them were touched", "PERCENT"),
         Flag("--server-coverage", "measure which code of the server runs, and keep it in this directory", "DIR"),
-        Flag(
-            "--report",
-            "json, junit, tap, github or markdown, to a file or to stdout (repeatable)",
-            "KIND[:FILE]",
-            many=True,
-        ),
-        Flag("--json", "the same as --report json"),
-        Flag("--color", "auto, always or never", "WHEN"),
+        *_REPORTED,
         Flag("--help", "show this text", short="-h"),
     ),
 }

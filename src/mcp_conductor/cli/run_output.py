@@ -39,33 +39,36 @@ class Output:
             errors_only="--errors-only" in given,
             timing=self._timing,
         )
-        self._left: dict[int, int] = {}  # how many outcomes each job has to come
-        self._held: dict[int, list[Outcome]] = {}
+        self._one_by_one = True
+        self._shown: set[int] = set()  # the jobs of which something has been shown
 
     def begin(self, jobs: list[Job]) -> None:
-        self._left = {id(job): len(job.cases) for job in jobs}
-        self._held = {id(job): [] for job in jobs}
         self._one_by_one = len(jobs) == 1
+        self._shown = set()
 
     def outcome(self, job: Job, outcome: Outcome) -> None:
-        """Take an outcome; those of a file are shown together, so that files that run at once do not mix."""
-        held = self._held[id(job)]
-        held.append(outcome)
-        if self._one_by_one:
-            if len(held) == 1:
-                self._show(self._console.suite(job.suite.description, Location(job.suite.file, 1, 1)))
-            self._show(self._console.outcome(outcome))
-        if len(held) < self._left[id(job)]:
+        """Show an outcome as it comes, where there is one file; the outcomes of several would mix."""
+        if not self._one_by_one:
             return
+        if id(job) not in self._shown:
+            self._shown.add(id(job))
+            self._show(self._console.suite(job.suite.description, Location(job.suite.file, 1, 1)))
+        self._show(self._console.outcome(outcome))
+
+    def done(self, job: Job, outcomes: list[Outcome]) -> None:
+        """A file has been run."""
         where = Location(job.suite.file, 1, 1)
         if not self._one_by_one:
-            self._show(self._console.suite(job.suite.description, where))
-            for each in held:
+            self._shown.add(id(job))
+            self._show(self._console.suite(job.suite.description + job.suffix, where))
+            for each in outcomes:
                 self._show(self._console.outcome(each))
-        self._show(self._console.suite_done(job.suite.description + job.suffix, where, held))
-        self._held[id(job)] = []
+        self._show(self._console.suite_done(job.suite.description + job.suffix, where, outcomes))
 
     def end(self, report: Report, suites: list[Suite], results: list[Result]) -> None:
+        for result in results:  # files that were not finished
+            if result.outcomes and id(result.job) not in self._shown:
+                self.done(result.job, result.outcomes)
         for suite in suites:
             for warning in suite.warnings:
                 place = f"{warning.where}: " if warning.where is not None else f"{suite.file}: "
@@ -82,9 +85,11 @@ class Output:
         if "serverCoverage" in report.metrics:
             self._show(told(report.metrics["serverCoverage"]))
         self._show(_flakes(report))
+        if "seed" in report.metrics:
+            self._show(f"shuffled with --seed {report.metrics['seed']}\n")
         self._show(self._console.end(report))
         for kind, file in self._reports:
-            self._write(REPORTERS.get(kind).write(report), file)
+            self.write(REPORTERS.get(kind).write(report), file)
 
     def _show(self, text: str) -> None:
         if not text:
@@ -94,7 +99,8 @@ class Output:
         else:
             self._terminal.write(text)
 
-    def _write(self, text: str, file: str | None) -> None:
+    def write(self, text: str, file: str | None) -> None:
+        """Write a report, or anything else that is asked for, to a file or to stdout."""
         if file is None:
             self._terminal.write(text if text.endswith("\n") else text + "\n")
             return

@@ -83,7 +83,11 @@ def named_server(given: Given, terminal: Terminal, name: str) -> ServerSpec:
     file = given.one("--config") or _nearest_settings(terminal.directory)
     if file is None:
         raise UsageError(f"which server is {name!r}? There is no settings file", hint="--config FILE")
-    return _from_file(os.path.join(terminal.directory, os.path.expanduser(file)), file, name, terminal)
+    spec = _from_file(os.path.join(terminal.directory, os.path.expanduser(file)), file, name, terminal)
+    protocol = _choice(given, "--protocol", PROTOCOL_CHOICES)
+    if protocol is not None:
+        spec = replace(spec, protocol=protocol)
+    return _with_command_flags(spec, given, terminal) if isinstance(spec, StdioSpec) else _with_url_flags(spec, given)
 
 
 def _nearest_settings(directory: str) -> str | None:

@@ -71,6 +71,7 @@ class _Run:
         if self._seed is None:
             self._seed = random.SystemRandom().randrange(10**6) if "--shuffle" in given else 0
         self._compat = choice(given, "--compat", ("aegis",))
+        self._least_coverage = number(given, "--min-coverage", 0, 100)
         self._output = Output(given, terminal)
         self._options = self._read_options()
         self._specs: dict[str | None, ServerSpec] = {}
@@ -113,7 +114,7 @@ class _Run:
         for pattern in patterns:
             files = files_of(pattern, self._terminal.directory)
             if not files:
-                looked = "*.test.mcp.yml" if pattern.path in (".", "") or pattern.path.endswith("/") else pattern.text
+                looked = "*.test.mcp.yml" if pattern.path in (".", "") else pattern.text
                 raise UsageError(
                     f"no test file matches {looked!r}",
                     hint=f"looked for from {self._terminal.directory}; test files are called NAME.test.mcp.yml",
@@ -182,7 +183,7 @@ class _Run:
                 aegis = os.path.join(self._terminal.directory, _AEGIS_SETTINGS)
                 if os.path.isfile(aegis):
                     given = Given((), {**self._given.values, "--config": [_AEGIS_SETTINGS]})
-            if name is None:
+            if name is None or given.words:  # what the command line names is what is meant
                 spec = target(given, self._terminal, program="conductor test")
             else:
                 spec = named_server(given, self._terminal, name)
@@ -228,20 +229,29 @@ class _Run:
         limit = time(self._given, "--timeout")
         began, started = clock.perf_counter(), clock.strftime("%Y-%m-%dT%H:%M:%SZ", clock.gmtime())
         self._output.begin(jobs)
+        rounds: list[list[Result]] = []
+        late = False
         try:
             async with asyncio.timeout(limit):
-                rounds = [await self._round(jobs, variables) for _ in range(number(self._given, "--repeat") or 1)]
+                for _ in range(number(self._given, "--repeat") or 1):
+                    await self._round(jobs, variables, rounds)
         except TimeoutError:
-            self._terminal.say(f"error: the run took longer than {limit:g} s\n  hint: --timeout TIME allows more")
-            return TIMED_OUT
+            late = True
         report = self._report(rounds, suites, started, clock.perf_counter() - began)
         self._remember(list(report.outcomes))
         self._output.end(report, suites, rounds[-1])
+        if late:
+            self._terminal.say(f"error: the run took longer than {limit:g} s\n  hint: --timeout TIME allows more")
+            return TIMED_OUT
         return self._verdict(report, rounds, suites)
 
-    async def _round(self, jobs: list[Job], variables: Variables) -> list[Result]:
-        runner = Runner(self._options, variables, self._output.outcome)
-        return await runner.run(jobs)
+    async def _round(self, jobs: list[Job], variables: Variables, rounds: list[list[Result]]) -> None:
+        """Run everything once; what came of it is in ROUNDS even if we are stopped."""
+        runner = Runner(self._options, variables, self._output.outcome, self._output.done)
+        try:
+            await runner.run(jobs)
+        finally:
+            rounds.append(runner.results)
 
     def _report(self, rounds: list[list[Result]], suites: list[Suite], started: str, seconds: float) -> Report:
         last = rounds[-1]
@@ -273,11 +283,13 @@ class _Run:
         summary = report.summary
         if any(result.could_not_run for results in rounds for result in results):
             return NO_SERVER
-        wanted = number(self._given, "--min-coverage", 0, 100)
+        wanted = self._least_coverage
         short = wanted is not None and float(str(report.metrics["coveragePercent"])) < wanted
         if short:
             self._terminal.say(f"error: {report.metrics['coveragePercent']} % were touched, less than {wanted} %")
         warned = "--strict" in self._given and (summary["warned"] or any(suite.warnings for suite in suites))
+        if warned:
+            self._terminal.say("error: there are warnings, and --strict makes them failures")
         return FAILED if summary["failed"] or summary["errored"] or short or warned else 0
 
     async def watch(self) -> int:

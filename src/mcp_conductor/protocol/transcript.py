@@ -86,6 +86,10 @@ class Transcript:
             end = max(end, stop)
         return "".join([*clean, text[end:]]) if spans else text
 
+    def since(self, start: int) -> list[Frame]:
+        """The frames from number START on."""
+        return self.frames[start:] if isinstance(self.frames, list) else list(self.frames)[start:]
+
     def messages(self, source: Source) -> Iterator[Message]:
         return (message for frame in self.frames if frame.source == source for message in frame.messages())
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
-from mcp_conductor.errors import ConductorError, TransportError
+from mcp_conductor.errors import ConductorError, TransportError, UsageError
 from mcp_conductor.fields import Field
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import read
+from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report import NOTHING, Finding, Outcome, Status
 from mcp_conductor.suites.conversation import Conversation, Done
+from mcp_conductor.suites.expectations import stray
 from mcp_conductor.suites.snapshots import Snapshots
 from mcp_conductor.suites.steps import Again, Capture, Step
 from mcp_conductor.suites.suite import Case, Suite
@@ -28,6 +30,7 @@ class Memory:
     variables: Variables  # the file's
     captured: dict[str, Any] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)  # names that were to be captured, and by which test
+    veil: Transcript = field(default_factory=Transcript)  # hides what must not be shown
     replies: dict[str, Json] = field(default_factory=dict)  # by test, to be compared with those of another transport
 
 
@@ -59,6 +62,23 @@ class Cases:
         return f"{self._suite.file}::{case.title}{self._suffix}"
 
     def outcome(self, case: Case, status: Status, **members: Any) -> Outcome:
+        return self.clean(self._outcome(case, status, **members))
+
+    def redact(self, text: str) -> str:
+        return self._memory.veil.redact(text)
+
+    def clean(self, outcome: Outcome) -> Outcome:
+        """OUTCOME without what must not be shown."""
+        if not outcome.findings and not outcome.wire and not outcome.stderr:
+            return outcome
+        return replace(
+            outcome,
+            findings=tuple(_clean(each, self.redact) for each in outcome.findings),
+            wire=tuple(map(self.redact, outcome.wire)),
+            stderr=tuple(map(self.redact, outcome.stderr)),
+        )
+
+    def _outcome(self, case: Case, status: Status, **members: Any) -> Outcome:
         return Outcome(
             id=self.identity(case),
             title=case.title + self._suffix,
@@ -75,19 +95,31 @@ class Cases:
 
     def skipped(self, case: Case) -> Outcome | None:
         """The outcome of a test that needs no server to be left out."""
-        return None if case.skip is None else self.outcome(case, "skipped", reason=case.skip)
+        if case.skip is None:
+            return None
+        self._miss(case)
+        return self.outcome(case, "skipped", reason=case.skip)
+
+    def _miss(self, case: Case) -> None:
+        """What CASE would have captured is not there."""
+        for name in case.step.captures:
+            if name not in self._memory.captured:
+                self._memory.missing.setdefault(name, case.title)
 
     async def run(self, case: Case, conversation: Conversation) -> tuple[Outcome, TransportError | None]:
         """What came of CASE, and why the server is gone, if it is."""
         session = conversation.session
         reason = self._reason_to_skip(case, conversation)
         if reason is not None:
-            for name in case.step.captures:
-                self._memory.missing.setdefault(name, case.title)
+            self._miss(case)
             return self.outcome(case, "skipped", reason=reason), None
         start = len(session.transcript.frames)
         began = perf_counter()
-        attempt, again = await self._persist(case, conversation)
+        try:
+            attempt, again = await self._persist(case, conversation)
+        except UsageError as error:  # what a placeholder stands for is known only now
+            finding = Finding(message=error.message, hint=error.hint, where=error.where)
+            attempt, again = Attempt((finding,), 0.0), False
         seconds = attempt.seconds or perf_counter() - began
         outcome = self._judged(case, attempt, again=again, seconds=seconds)
         if outcome.findings or self._keep_wire:
@@ -138,11 +170,10 @@ class Cases:
     async def _once(self, case: Case, conversation: Conversation, variables: Variables) -> Attempt:
         done = await conversation.perform(case.step, (self._suite.script,), variables)
         findings = self.findings(case.step, done, variables)
-        for expect, each in zip(case.step.expects, done, strict=True):
+        for number, (expect, each) in enumerate(zip(case.step.expects, done, strict=True), 1):
             if expect is not None and expect.snapshot and each.observed.reply is not None:
-                findings += self._snapshots.findings(
-                    case.title + self._suffix, each.observed.reply, expect.given, conversation.session.redact
-                )
+                name = case.title + self._suffix + (f" ({number})" if len(done) > 1 else "")
+                findings += self._snapshots.findings(name, each.observed.reply, expect.given, self.redact)
         findings += self._capture(case.step, case.title, done[0])
         lost = next((each.lost for each in done if each.lost is not None), None)
         if lost is not None:
@@ -172,9 +203,11 @@ class Cases:
         found: list[Finding] = []
         for action, expect, each in zip(step.actions, step.expects, done, strict=True):
             found += each.findings
+            each.observed.silent = bool(each.findings)
             if expect is not None and each.lost is None:
                 found += expect.findings(each.observed, variables, verbatim=action.verbatim)
             elif expect is None:
+                found += map(stray, each.observed.stray)
                 found += [Finding(message=note, warning=True) for note in each.observed.notes]
         return found
 
@@ -193,6 +226,7 @@ class Cases:
             self._memory.captured[name] = value
             if capture.secret:
                 self._memory.variables = self._memory.variables.with_secrets({name: value})
+                self._memory.veil.hide(self._memory.variables.secrets)
         return found
 
     def _judged(self, case: Case, attempt: Attempt, *, again: bool, seconds: float) -> Outcome:
@@ -208,14 +242,10 @@ class Cases:
         return self.outcome(case, status, seconds=seconds, findings=attempt.findings, flaky=again)
 
     def _with_evidence(self, outcome: Outcome, conversation: Conversation, start: int) -> Outcome:
-        """OUTCOME with what was said and muttered meanwhile; nothing that is secret is shown."""
-        session = conversation.session
-        session.hide(self._memory.variables.secrets)
-        frames = list(session.transcript.frames)[start:]
-        stderr = tuple(session.redact(frame.text) for frame in frames if frame.source == "stderr")
-        wire = tuple(session.redact(line) for line in conversation.wire(start)[:_MOST_WIRE])
-        findings = tuple(_clean(each, session.redact) for each in outcome.findings)
-        return replace(outcome, wire=wire, stderr=stderr, findings=findings)
+        """OUTCOME with what was said and muttered meanwhile."""
+        frames = conversation.session.transcript.since(start)
+        stderr = tuple(frame.text for frame in frames if frame.source == "stderr")
+        return self.clean(replace(outcome, wire=conversation.wire(start)[:_MOST_WIRE], stderr=stderr))
 
 
 def _in_hook(name: str, finding: Finding) -> Finding:

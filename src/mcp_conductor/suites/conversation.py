@@ -5,7 +5,7 @@ be read a moment later. So after each reply we look until nothing more comes: no
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from time import perf_counter
@@ -19,7 +19,7 @@ from mcp_conductor.protocol.input_rounds import is_final, next_round
 from mcp_conductor.protocol.message import parse
 from mcp_conductor.protocol.oddities import NOT_A_MESSAGE
 from mcp_conductor.protocol.server_spec import ServerSpec
-from mcp_conductor.protocol.transcript import Frame
+from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.report import Finding
 from mcp_conductor.session import MOST_ROUNDS, Session
 from mcp_conductor.suites.actions import Action, Sent
@@ -29,6 +29,8 @@ from mcp_conductor.suites.steps import Step
 from mcp_conductor.suites.variables import Variables
 
 NOTIFICATION_SECONDS = 1.0  # how long a notification may come after the reply
+STDERR_SECONDS = 0.25  # how long a line on stderr may come after the reply
+_LOOK_SECONDS = 0.002
 _MOST_LOOKS = 20  # for a server that never stops writing to stderr
 
 
@@ -48,7 +50,9 @@ class Conversation:
         self.session = session
         self.answers = answers
         self.over = False  # the server has ended, and was expected to
+        self.lost = False  # the server has gone
         self._news = asyncio.Event()
+        self._looked = 0  # how far into the transcript
         self._tools: dict[str, Json] | None = None
 
     def hear(self, _: Incoming) -> None:
@@ -64,14 +68,14 @@ class Conversation:
             done = [await self._act(step, *pairs[0], variables)]
         else:
             done = list(await asyncio.gather(*(self._act(step, action, expect, variables) for action, expect in pairs)))
-        await self._look_around(start, done[0], pairs[0][1], variables)
+        await self._look_around(start, list(zip(done, step.expects, strict=True)), variables)
         done[0].findings += self.answers.findings + self.answers.unused(step.script)
         return done
 
     def wire(self, start: int) -> tuple[str, ...]:
         """What was said after frame number START."""
         arrows = {"client": "--> ", "server": "<-- "}
-        frames = list(self.session.transcript.frames)[start:]
+        frames = self.session.transcript.since(start)
         return tuple(arrows[frame.source] + frame.text for frame in frames if frame.source in arrows)
 
     # One action.
@@ -92,27 +96,51 @@ class Conversation:
                 findings.append(Finding(message=error.message, hint=error.hint))
         except TransportError as error:
             observed.seconds = perf_counter() - began
-            observed.ended = True
+            observed.ended = self.lost = True
             if expect is None or (expect.exit_code is None and expect.shutdown is None):
                 lost = error
         except ConductorError as error:
             findings.append(Finding(message=error.message, hint=error.hint, where=error.where))
-        if expect is not None and (expect.exit_code is not None or expect.shutdown is not None):
-            await self._watch_the_end(step, expect, observed)
+        if expect is not None:
+            findings += self._unseen(expect)
+            if (expect.exit_code is not None or expect.shutdown is not None) and self._is_ours:
+                await self._watch_the_end(step, expect, observed)
         return Done(observed, findings, lost)
+
+    @property
+    def _is_ours(self) -> bool:
+        """Whether we started the server, and see its stderr and its end."""
+        return hasattr(self.session.transport, "hang_up")
+
+    def _unseen(self, expect: Expect) -> list[Finding]:
+        """What cannot be expected of a server at a URL."""
+        if self._is_ours:
+            return []
+        wanted = {"stderr": expect.stderr, "exitCode": expect.exit_code, "shutdown": expect.shutdown}
+        message = "cannot be seen of a server at a URL, only of one that is started"
+        return [
+            Finding(message=f"{key} {message}", where=expect.given.document.locate((*expect.given.path, key)))
+            for key, value in wanted.items()
+            if value is not None
+        ]
 
     async def _reply(self, step: Step, action: Action, sent: Sent, expect: Expect | None) -> Json | None:
         limit = step.timeout
-        if expect is not None and expect.silence is not None:
-            return await self._silence(step, sent, expect.silence)
+        silence = None if expect is None else expect.silence
+        if silence is not None and sent.kind == "request":
+            return await self._silence(step, sent, silence)
+        if silence is not None:
+            limit = silence
+        if step.cancel_after is not None and sent.kind == "request":
+            return await self._cancelled(step, sent)
         if sent.kind == "notification":
             await self.session.notify(sent.method, sent.params)
-            return None
+            return None if silence is None else await self._any_reply(silence)
         if sent.kind == "raw":
             message = await self.session.say(sent.text, timeout=limit)
             return None if message is None else _document(message.raw)
         if sent.kind == "list":
-            return await self._whole_list(sent)
+            return await self._whole_list(sent, limit)
         return await self._exchanged(sent, limit, rounds=not action.verbatim)
 
     async def _exchanged(self, sent: Sent, limit: float | None, *, rounds: bool) -> Json:
@@ -139,11 +167,36 @@ class Conversation:
             params = dialect.stamp(params, context)
         return raw if params is None else {**raw, "params": params}
 
-    async def _whole_list(self, sent: Sent) -> Json:
+    async def _whole_list(self, sent: Sent, limit: float | None) -> Json:
         try:
-            return {"jsonrpc": "2.0", "id": None, "result": await self.session.everything(sent.method, sent.params)}
+            async with asyncio.timeout(limit):
+                whole = await self.session.everything(sent.method, sent.params)
         except MethodError as error:
             return {"jsonrpc": "2.0", "id": None, "error": error.error}
+        except TimeoutError:
+            raise RequestTimeout(sent.method, limit or 0.0) from None
+        return {"jsonrpc": "2.0", "id": None, "result": whole}
+
+    async def _any_reply(self, seconds: float) -> Json | None:
+        """Whether anything is answered within SECONDS, although nothing was asked."""
+        start = len(self.session.transcript.frames)
+        await asyncio.sleep(seconds)
+        for frame in self.session.transcript.since(start):
+            for message in frame.messages() if frame.source == "server" else ():
+                if message.kind in ("result", "error"):
+                    return _document(message.raw, message.text)
+        return None
+
+    async def _cancelled(self, step: Step, sent: Sent) -> Json:
+        """The reply to a request that is cancelled meanwhile; some servers answer all the same."""
+        request = self._request(sent, sent.params)
+        asked = asyncio.ensure_future(self.session.exchange(request, timeout=step.timeout))
+        await asyncio.wait({asked}, timeout=step.cancel_after)
+        if not asked.done():
+            await self.session.notify("notifications/cancelled", {"requestId": request["id"]})
+        reply = (await asked).reply
+        assert reply is not None
+        return _document(reply.raw, reply.text)
 
     async def _silence(self, step: Step, sent: Sent, seconds: float) -> Json | None:
         """Send, perhaps cancel, and see whether a reply comes all the same."""
@@ -156,6 +209,8 @@ class Conversation:
                     await self.session.notify("notifications/cancelled", {"requestId": request["id"]})
             await asyncio.wait({asked}, timeout=seconds)
             if not asked.done():
+                if step.cancel_after is not None:
+                    self.session.forget(request["id"])  # it has been told once
                 return None
             reply = asked.result().reply
             return None if reply is None else _document(reply.raw, reply.text)
@@ -174,19 +229,36 @@ class Conversation:
 
     # What else happened.
 
-    async def _look_around(self, start: int, done: Done, expect: Expect | None, variables: Variables) -> None:
-        observed = done.observed
+    async def _look_around(self, start: int, pairs: list[tuple[Done, Expect | None]], variables: Variables) -> None:
+        """Take in what else happened; each action of a step has seen all of it."""
         await self._until_quiet()
-        if expect is not None and expect.notifications is not None:
-            await self._wait_for(expect, start, variables)
-            observed.notifications = self._notifications(start)
-        elif expect is not None and expect.asserts:
-            observed.notifications = self._notifications(start)
-        frames = self.session.transcript.frames
-        window = [frames[index] for index in range(start, len(frames))]
-        observed.stderr = [self.session.redact(frame.text) for frame in window if frame.source == "stderr"]
+        for done, expect in pairs:
+            if expect is not None and expect.notifications is not None:
+                await self._wait_for(expect, start, variables)
+            if expect is not None and (expect.notifications is not None or expect.asserts):
+                done.observed.notifications = self._notifications(start)
+            if expect is not None and expect.stderr is not None and self._is_ours:
+                await self._wait_for_stderr(expect, start, variables)
+            done.observed.stderr = self._stderr(start)
+        # From where we last looked: what came before the first test is seen in it.
+        window = self.session.transcript.since(self._looked)
+        self._looked += len(window)
         if any(frame.source == "note" for frame in window):
-            self._noted(window, observed)
+            self._noted(window, pairs[0][0].observed)
+
+    def _stderr(self, start: int) -> list[str]:
+        return [frame.text for frame in self.session.transcript.since(start) if frame.source == "stderr"]
+
+    async def _wait_for_stderr(self, expect: Expect, start: int, variables: Variables) -> None:
+        """What is expected on stderr may come after the reply; wait for it, but not for long."""
+        assert expect.stderr is not None
+        check = expect.stderr.made(variables)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + STDERR_SECONDS
+        while check("".join(f"{line}\n" for line in self._stderr(start))) is not None and loop.time() < deadline:
+            await asyncio.sleep(_LOOK_SECONDS)
+            if expect.stderr.given.value == "toBeEmpty":
+                return  # it will not become emptier
 
     async def _until_quiet(self) -> None:
         frames = self.session.transcript.frames
@@ -206,9 +278,8 @@ class Conversation:
                 observed.notes.append(frame.text)
 
     def _notifications(self, start: int) -> list[Json]:
-        frames = list(self.session.transcript.frames)[start:]
         found = []
-        for frame in frames:
+        for frame in self.session.transcript.since(start):
             if frame.source == "server":
                 found += [message.raw for message in frame.messages() if message.kind == "notification"]
         return found
@@ -231,8 +302,6 @@ class Conversation:
         """See how the server ends: of its own accord, or because its stdin is closed."""
         self.over = True
         transport: Any = self.session.transport
-        if not hasattr(transport, "hang_up"):
-            return  # a server at a URL has no end that we could see
         began = perf_counter()
         if expect.shutdown is not None:
             observed.ended = await transport.hang_up(expect.shutdown.within)
@@ -255,7 +324,13 @@ def _wants_schema(expect: Expect) -> bool:
 
 @asynccontextmanager
 async def converse(
-    spec: ServerSpec, *, protocol: str | None, kinds: set[str], timeout: float, lenient: bool = False
+    spec: ServerSpec,
+    *,
+    protocol: str | None,
+    kinds: set[str],
+    timeout: float,
+    secrets: Iterable[str] = (),
+    lenient: bool = False,
 ) -> AsyncIterator[Conversation]:
     """Start or reach a server, and open the conversation."""
     answers = ScriptedAnswers(kinds)
@@ -266,7 +341,13 @@ async def converse(
             conversation.hear(incoming)
 
     async with connect(
-        spec, protocol=protocol, answers=answers, timeout=timeout, on_incoming=hear, lenient=lenient
+        spec,
+        protocol=protocol,
+        answers=answers,
+        timeout=timeout,
+        transcript=Transcript(secrets),
+        on_incoming=hear,
+        lenient=lenient,
     ) as session:
         conversations.append(Conversation(session, answers))
         yield conversations[0]

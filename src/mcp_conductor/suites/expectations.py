@@ -48,6 +48,7 @@ class Observed:
     stray: list[str] = field(default_factory=list)  # lines on stdout that are no messages
     notes: list[str] = field(default_factory=list)  # what else was odd
     tool: Json | None = None  # what tools/list says of the tool that was called
+    silent: bool = False  # why there is no reply is known already
     ended: bool = False  # whether the server has gone
     exit_code: int | None = None
     left_running: list[str] = field(default_factory=list)  # processes that outlived the server
@@ -99,7 +100,7 @@ class Expect:
         """Everything that is not as it should be, snapshots aside."""
         found: list[Finding] = []
         if self.clean_stdout:
-            found += [_stray(line) for line in observed.stray]
+            found += [stray(line) for line in observed.stray]
         found += [Finding(message=note, warning=True) for note in observed.notes]
         if self.silence is not None and observed.reply is not None:
             message = f"a reply came although there should be none within {self.silence:g} s"
@@ -117,7 +118,7 @@ class Expect:
     def _of_reply(self, observed: Observed, variables: Variables, *, verbatim: bool) -> list[Finding]:
         wanted = (self.response, self.result, self.ok, self.error, self.asserts or None)
         if observed.reply is None:
-            if any(each is not None for each in wanted) and self.silence is None:
+            if any(each is not None for each in wanted) and self.silence is None and not observed.silent:
                 return [
                     Finding(message="there is no reply to look at", where=self.given.document.locate(self.given.path))
                 ]
@@ -182,7 +183,7 @@ class Expect:
         if self.exit_code is None and self.shutdown is None:
             return []
         if not observed.ended:
-            when = "it was expected to" if limit is None else f"{limit:g} s after its stdin was closed"
+            when = "although it was expected to" if limit is None else f"{limit:g} s after its stdin was closed"
             found.append(Finding(message=f"the server has not ended {when}", where=self._at(key)))
         elif wanted is not None and observed.exit_code != wanted:
             message = f"the server ended with exit code {observed.exit_code}, not {wanted}"
@@ -200,7 +201,7 @@ class Expect:
         return []
 
 
-def _stray(line: str) -> Finding:
+def stray(line: str) -> Finding:
     hint = "stdout is for messages alone; logs belong on stderr (`stdout: any` allows it)"
     return Finding(message=f"the server printed a line that is no message: {line!r}", actual=line, hint=hint)
 
@@ -210,7 +211,9 @@ def error_of(reply: Json) -> Json | None:
     if "error" in reply:
         error = reply["error"]
         return error if isinstance(error, dict) else {"message": compact(error)}
-    result = reply.get("result")
+    if "result" not in reply:
+        return {"message": "the reply has neither a result nor an error"}
+    result = reply["result"]
     if not isinstance(result, dict) or result.get("isError") is not True:
         return None
     blocks = result.get("content") if isinstance(result.get("content"), list) else []

@@ -74,7 +74,8 @@ class Comparison:
         self, place: Place, message: str, expected: Any = NOTHING, actual: Any = NOTHING, hint: str | None = None
     ) -> None:
         depth = len(place.steps) + (place.source.count(".") + 1 if place.source else 0)
-        mismatch = Mismatch(place.path, message, expected, without_nothing(actual), place.at, hint)
+        shown = actual if actual is NOTHING else without_nothing(actual)
+        mismatch = Mismatch(place.path, message, expected, shown, place.at, hint)
         self.found.append((depth, mismatch))
         if len(self.found) >= MOST_MISMATCHES:
             raise EnoughError

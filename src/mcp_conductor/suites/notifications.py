@@ -57,7 +57,7 @@ def _notifications(count: int) -> str:
 
 
 def read_notifications(given: Field, known: Names) -> Notifications:
-    if given.value == "none":
+    if given.value in ("none", []):
         return Notifications(given, (), "exactly")
     how, listed = "in_order", given
     if isinstance(given.value, dict):

@@ -8,7 +8,8 @@ from typing import Any
 
 from mcp_conductor.errors import ConductorError, TransportError
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, StdioSpec
+from mcp_conductor.protocol.transcript import secret_values
 from mcp_conductor.report import Finding, Outcome
 from mcp_conductor.suites.cases import Cases, Memory
 from mcp_conductor.suites.conversation import Conversation, converse
@@ -66,11 +67,20 @@ class Result:
 class Runner:
     """Runs jobs, and tells of each outcome as it comes."""
 
-    def __init__(self, options: Options, variables: Variables, on_outcome: Callable[[Job, Outcome], None]) -> None:
+    def __init__(
+        self,
+        options: Options,
+        variables: Variables,
+        on_outcome: Callable[[Job, Outcome], None],
+        on_done: Callable[[Job, list[Outcome]], None],
+    ) -> None:
         self._options = options
         self._variables = variables
         self._on_outcome = on_outcome
+        self._on_done = on_done
         self._failures = 0
+        self._snapshots: dict[str, Snapshots] = {}
+        self.results: list[Result] = []  # of the jobs that have begun, and of those that have not
 
     @property
     def stopped(self) -> bool:
@@ -78,13 +88,27 @@ class Runner:
         return self._options.max_failures is not None and self._failures >= self._options.max_failures
 
     async def run(self, jobs: list[Job]) -> list[Result]:
-        results = [Result(job) for job in jobs]
+        self.results = results = [Result(job) for job in jobs]
         if self._options.isolation == "run":
             await self._run_together(results)
         else:
             await self._run_apart(results)
         _compare_transports(results)
+        self._keep_snapshots(results)
+        for result in results:
+            if result.job.suite.transports:  # only now are their outcomes what they are
+                self._on_done(result.job, result.outcomes)
         return results
+
+    def _keep_snapshots(self, results: list[Result]) -> None:
+        for result in results:
+            snapshots = self._snapshots.get(result.job.suite.file)
+            if snapshots is None:
+                continue
+            titles = {case.title for case in result.job.suite.cases}
+            result.obsolete, result.written = snapshots.obsolete(titles), snapshots.written
+            snapshots.save(titles)
+            del self._snapshots[result.job.suite.file]  # jobs of one file share them
 
     async def _run_apart(self, results: list[Result]) -> None:
         waiting = list(reversed(results))
@@ -93,9 +117,13 @@ class Runner:
             while waiting and not self.stopped:
                 await self._run_file(waiting.pop())
 
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(self._options.jobs, len(results))):
-                group.create_task(work())
+        workers = [asyncio.ensure_future(work()) for _ in range(min(self._options.jobs, len(results)))]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
 
     async def _run_together(self, results: list[Result]) -> None:
         """All files on one server, for each server and revision."""
@@ -109,7 +137,7 @@ class Runner:
                 for result in some:
                     if self.stopped:
                         return
-                    if conversation is None or conversation.over:
+                    if conversation is None or conversation.over or conversation.lost:
                         conversation = await self._opened(result, stack, kinds)
                     await self._run_file(result, conversation)
 
@@ -122,29 +150,42 @@ class Runner:
                     protocol=job.protocol,
                     kinds=kinds,
                     timeout=self._options.timeout,
+                    secrets=self._secrets(job),
                     lenient=self._options.lenient,
                 )
             )
         except ConductorError:
             return None  # the file will find out, and say so
 
+    def _secrets(self, job: Job) -> list[str]:
+        """What must not be shown: of the command line, and of the server's settings."""
+        environment = job.spec.env if isinstance(job.spec, StdioSpec) else {}
+        headers = job.spec.headers if isinstance(job.spec, HttpSpec) else {}
+        return [*self._variables.secrets, *secret_values(environment, headers)]
+
     # One file.
 
     async def _run_file(self, result: Result, shared: Conversation | None = None) -> None:
         suite = result.job.suite
         memory = Memory(self._variables.seeded_for(suite.file).defining(suite.vars))
-        snapshots = Snapshots(
-            suite.file,
-            update=self._options.update_snapshots,
-            frozen=self._options.frozen_snapshots,
-            paths=self._options.snapshot_paths,
-        )
+        memory.veil.hide(self._secrets(result.job))
+        chosen = {id(case) for case in result.job.cases}
+        for case in suite.cases:
+            if id(case) not in chosen:  # a test that was not chosen gives nothing to those that were
+                memory.missing.update(dict.fromkeys(case.step.captures, case.title))
+        snapshots = self._snapshots.get(suite.file)
+        if snapshots is None:
+            snapshots = self._snapshots[suite.file] = Snapshots(
+                suite.file,
+                update=self._options.update_snapshots,
+                frozen=self._options.frozen_snapshots,
+                paths=self._options.snapshot_paths,
+            )
         cases = Cases(suite, memory, snapshots, suffix=result.job.suffix, keep_wire=self._options.keep_wire)
         await self._run_cases(result, cases, shared)
         result.replies = memory.replies
-        titles = {case.title + result.job.suffix for case in suite.cases}
-        result.obsolete, result.written = snapshots.obsolete(titles), snapshots.written
-        snapshots.save(titles)
+        if not suite.transports:
+            self._on_done(result.job, result.outcomes)
 
     async def _run_cases(self, result: Result, cases: Cases, shared: Conversation | None) -> None:
         left = list(reversed(result.job.cases))
@@ -164,10 +205,9 @@ class Runner:
                         lost = await self._on_one_server(result, cases, left, conversation, one=isolation == "test")
             except ConductorError as error:
                 lost = error
-            if lost is not None:
-                result.could_not_run = True
-                if not self._options.restart or not isinstance(lost, TransportError) or not result.outcomes:
-                    self._give_up(result, cases, left, lost)
+            goes_on = self._options.restart and isinstance(lost, TransportError) and bool(result.outcomes)
+            if lost is not None and left and not goes_on:
+                self._give_up(result, cases, left, lost)
 
     def _server_for(self, result: Result) -> Any:
         job = result.job
@@ -177,6 +217,7 @@ class Runner:
             protocol=job.protocol,
             kinds=job.suite.kinds,
             timeout=timeout,
+            secrets=self._secrets(job),
             lenient=self._options.lenient,
         )
 
@@ -205,28 +246,28 @@ class Runner:
                 break
         if lost is None and not conversation.over:
             for finding in await cases.hooks("teardown", suite.teardown, conversation):
-                self._blame_last(result, finding)
+                self._blame_last(result, cases, finding)
         if result.touched is not None:
             result.touched.use(session.transcript)
         return lost
 
     def _give_up(self, result: Result, cases: Cases, left: list[Case], error: ConductorError) -> None:
+        result.could_not_run = True
         while left:
             case = left.pop()
             self._tell(result, cases.skipped(case) or cases.errored(case, error))
 
     def _fail_all(self, result: Result, cases: Cases, left: list[Case], findings: tuple[Finding, ...]) -> None:
-        result.could_not_run = True
         while left:
             case = left.pop()
             self._tell(result, cases.skipped(case) or cases.outcome(case, "errored", findings=findings))
 
-    def _blame_last(self, result: Result, finding: Finding) -> None:
+    def _blame_last(self, result: Result, cases: Cases, finding: Finding) -> None:
         """What goes wrong in teardown is a failure of the file; it is shown with its last test."""
         if result.outcomes:
             last = result.outcomes[-1]
             self._failures += last.status not in ("failed", "errored")
-            result.outcomes[-1] = replace(last, status="failed", findings=(*last.findings, finding))
+            result.outcomes[-1] = cases.clean(replace(last, status="failed", findings=(*last.findings, finding)))
             self._on_outcome(result.job, result.outcomes[-1])
 
     def _tell(self, result: Result, outcome: Outcome) -> None:
@@ -237,11 +278,11 @@ class Runner:
 
 def _compare_transports(results: list[Result]) -> None:
     """The same test must be answered in the same way, whichever way leads to the server."""
-    first: dict[str, Result] = {}
+    first: dict[tuple[str, str | None], Result] = {}
     for result in results:
         if not result.job.suite.transports:
             continue
-        other = first.setdefault(result.job.suite.file, result)
+        other = first.setdefault((result.job.suite.file, result.job.protocol), result)
         if other is result:
             continue
         for index, outcome in enumerate(result.outcomes):

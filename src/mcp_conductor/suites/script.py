@@ -44,6 +44,14 @@ class Script:
     def kinds(self) -> set[str]:
         return {*self.turns, *self.always, *(() if self.roots is None else ("roots",))}
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """The variables that it is made of."""
+        every = [*self.always.values(), *(turn for turns in self.turns.values() for turn in turns)]
+        parts = [each.needs for turn in every for each in (turn.reply, turn.error) if each is not None]
+        parts += [turn.expect.filling.needs for turn in every if turn.expect is not None]
+        return frozenset().union(*parts, frozenset() if self.roots is None else self.roots.needs)
+
 
 NOTHING_SCRIPTED = Script({}, {}, None)
 
@@ -105,6 +113,7 @@ class ScriptedAnswers(Answers):
         """From here on answer by SCRIPTS, of which later ones come first."""
         self._variables = variables
         self.findings = []
+        self.roots = [] if "roots" in self._kinds else None
         self._left, self._always = {}, {}
         for script in scripts:
             self._left.update({kind: deque(turns) for kind, turns in script.turns.items()})

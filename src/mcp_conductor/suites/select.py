@@ -29,8 +29,8 @@ class Pattern:
             return case.title == self.name or case.title.startswith(f"{self.name} [")
         if self.line is None:
             return True
-        where = case.where
-        return where is not None and where.line == self.line
+        first, last = case.lines
+        return first <= self.line <= last
 
 
 def read_pattern(text: str) -> Pattern:
@@ -79,9 +79,14 @@ def chosen_by(
             return False
         if by_text is not None and not by_text(names):
             return False
-        return failed is None or f"{suite.file}::{case.title}" in failed
+        return failed is None or any(_is_of(each, f"{suite.file}::{case.title}") for each in failed)
 
     return chosen
+
+
+def _is_of(identity: str, name: str) -> bool:
+    """Whether an outcome is one of the test NAME, in whatever revision."""
+    return identity == name or (identity.startswith(f"{name} [") and identity.endswith("]"))
 
 
 def _filter(text: str) -> Callable[[str], bool]:

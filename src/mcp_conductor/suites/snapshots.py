@@ -1,5 +1,6 @@
 """Replies that were right once, kept in a readable file beside the suite: `__snapshots__/NAME.snap.yml`."""
 
+import math
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -8,13 +9,14 @@ from typing import Any
 from mcp_conductor.errors import UsageError
 from mcp_conductor.fields import Field
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.message import render
+from mcp_conductor.protocol.message import Digits, render
 from mcp_conductor.report import Finding
 from mcp_conductor.source import load
 
 FOLDER = "__snapshots__"
 # What differs from run to run without meaning anything.
 _UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE)
+_UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
 
 
@@ -44,7 +46,7 @@ class Snapshots:
         if title in self._known and self._known[title] == actual:
             return []
         place = where.document.locate(where.path)
-        if title in self._known and not self._update:
+        if title in self._known and (self._frozen or not self._update):
             message = f"the reply differs from its snapshot in {self.file}"
             hint = "--update-snapshots takes the new one"
             return [Finding(message=message, expected=self._known[title], actual=actual, where=place, hint=hint)]
@@ -60,16 +62,20 @@ class Snapshots:
             return {key: self._normal(member, redact) for key, member in value.items()}
         if isinstance(value, list):
             return [self._normal(item, redact) for item in value]
+        if isinstance(value, Digits) and math.isinf(value):
+            return value.text  # which no reader of YAML would take for a number
         if not isinstance(value, str):
             return value
+        value = value.encode(errors="replace").decode()  # half a character is no text
         text = _TIME.sub("<time>", _UUID.sub("<uuid>", redact(value)))
         for path, name in self._paths:
             text = text.replace(path, name)
         return text
 
     def obsolete(self, titles: set[str]) -> list[str]:
-        """Snapshots of tests that are not in the file any more."""
-        return sorted(name for name in self._known if name not in self._seen and name not in titles)
+        """Snapshots of tests that are not in the file any more, in whatever revision or table."""
+        gone = (name for name in self._known if name not in self._seen)
+        return sorted(name for name in gone if not any(name == each or name.startswith(f"{each} ") for each in titles))
 
     def save(self, titles: set[str]) -> None:
         """Write what is new; with --update-snapshots, what is obsolete goes."""
@@ -78,7 +84,9 @@ class Snapshots:
             return
         kept = {name: value for name, value in sorted(self._known.items()) if name not in gone}
         # JSON is YAML, and keeps every number and text as it is.
-        blocks = [f"{render(name)}:\n{_indented(render(value, indent=2))}\n" for name, value in kept.items()]
+        blocks = [
+            f"{_safe(render(name))}:\n{_indented(_safe(render(value, indent=2)))}\n" for name, value in kept.items()
+        ]
         try:
             os.makedirs(os.path.dirname(self.file), exist_ok=True)
             with open(self.file, "w", encoding="utf-8") as file:
@@ -88,6 +96,11 @@ class Snapshots:
                 )
         except OSError as error:
             raise UsageError(f"cannot write {self.file}: {error.strerror}") from error
+
+
+def _safe(text: str) -> str:
+    """JSON without what YAML does not take as it is."""
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _indented(text: str) -> str:

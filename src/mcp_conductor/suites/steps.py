@@ -62,7 +62,7 @@ class Step:
     def needs(self) -> frozenset[str]:
         """The variables that what is sent and expected is made of, but for its own."""
         parts = [*(action.given.needs for action in self.actions), *(each.needs for each in self.vars.values())]
-        parts += [expect.needs for expect in self.expects if expect is not None]
+        parts += [self.script.needs, *(expect.needs for expect in self.expects if expect is not None)]
         return frozenset().union(*parts) - self.vars.keys()
 
 
@@ -127,6 +127,8 @@ def _actions(
     if "expect" in members:
         members["expect"].refuse("has no meaning beside parallel", "each of the parallel requests has its own expect")
     actions, expects = [], []
+    if not members["parallel"].items():
+        members["parallel"].refuse("has nothing to send")
     for item in members["parallel"].items():
         parts = reading.members(item, (*ACTIONS, "expect"))
         keys = [key for key in ACTIONS if key in parts]

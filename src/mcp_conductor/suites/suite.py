@@ -74,6 +74,11 @@ class Case:
     def where(self) -> Location | None:
         return self.step.given.document.locate(self.step.given.path)
 
+    @property
+    def lines(self) -> tuple[int, int]:
+        """The first and the last line of the test in its file."""
+        return self.step.given.document.lines(self.step.given.path)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:

@@ -195,7 +195,6 @@ def test_no_notification_is_expected(check):
     assert "2 notifications came, not 0" in done.findings("loud")
 
 
-@pytest.mark.xfail(strict=True, reason="an empty list of notifications is taken for one that checks nothing")
 def test_an_empty_list_of_notifications_means_none(check):
     done = check("- {it: loud, call: loud, expect: {notifications: []}}")
     assert done.code != 0

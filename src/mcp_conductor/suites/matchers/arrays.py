@@ -11,7 +11,12 @@ from mcp_conductor.suites.paths import parse_path
 
 @matcher("arrayLength")
 def array_length(actual: Any, length: int) -> str | None:
-    """match:arrayLength:LENGTH — an array of so many elements."""
+    """match:arrayLength:LENGTH — an array of so many elements.
+
+    match:arrayLength:2  ["a", "b"]  passes
+    match:arrayLength:3  ["a", "b"]  has 2 elements, not 3
+    match:arrayLength:5  "hello"     is the string 'hello', not an array
+    """
     if not isinstance(actual, list):
         return f"is {described(actual)}, not an array"
     return None if len(actual) == length else f"has {counted(actual)}, not {length}"
@@ -19,7 +24,12 @@ def array_length(actual: Any, length: int) -> str | None:
 
 @matcher("length")
 def has_length(actual: Any, length: int) -> str | None:
-    """match:length:LENGTH — a text of so many characters, or an array of so many elements."""
+    """match:length:LENGTH — a text of so many characters, or an array of so many elements.
+
+    match:length:5  "hello"     passes
+    match:length:2  ["a", "b"]  passes
+    match:length:4  "hello"     is 5 characters long, not 4: 'hello'
+    """
     if isinstance(actual, (list, str)):
         return array_length(actual, length) if isinstance(actual, list) else string_length(actual, length)
     return f"is {described(actual)}, not text or an array"
@@ -29,6 +39,11 @@ def has_length(actual: Any, length: int) -> str | None:
 def array_contains(actual: Any, value: str) -> str | None:
     """match:arrayContains:VALUE — an array with this element; or, as arrayContains:FIELD:VALUE, with an object whose
     field (name, or path with dots) is VALUE. Values are compared as text.
+
+    match:arrayContains:b           ["a", "b"]          passes
+    match:arrayContains:name:read   [{"name": "read"}]  passes
+    match:arrayContains:c           ["a", "b"]          has no element 'c': ["a","b"]
+    match:arrayContains:name:write  [{"name": "read"}]  has no element whose 'name' is 'write', only 'read'
     """
     if not isinstance(actual, list):
         return f"is {described(actual)}, not an array"

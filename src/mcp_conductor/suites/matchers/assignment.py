@@ -109,13 +109,22 @@ def _hand_over(owner: dict[int, int], came_from: dict[int, int], start: int, val
 
 @special_key("unordered")
 def unordered(field: Field, _: Field, partial: bool) -> Node:
-    """match:unordered: […] — an array of these elements and no others, in any order."""
+    """match:unordered: […] — an array of these elements and no others, in any order.
+
+    {match:unordered: [b, a]}  ["a", "b"]       passes
+    {match:unordered: [b, a]}  ["a", "c"]       is 'c', not 'b' at [1]
+    {match:unordered: [b, a]}  ["a", "b", "c"]  has 3 elements, not 2; unexpected element at [2]
+    """
     return _in_any_order(field, exactly=True, partial=partial)
 
 
 @special_key("containsAll")
 def contains_all(field: Field, _: Field, partial: bool) -> Node:
-    """match:containsAll: […] — an array with an element for each of these, in any order; there may be more."""
+    """match:containsAll: […] — an array with an element for each of these, in any order; there may be more.
+
+    {match:containsAll: [c, a]}  ["a", "b", "c"]  passes
+    {match:containsAll: [a, d]}  ["a", "b"]       has no element like [1] 'd'; left over: [1] 'b'
+    """
     return _in_any_order(field, exactly=False, partial=partial)
 
 

@@ -65,6 +65,10 @@ def _operand(text: str) -> Any:
 def cross_field(actual: Any, condition: Condition) -> str | None:
     """match:crossField:A < B — an object of which this is true; A and B are fields (paths) of it, or values: numbers,
     dates, "texts", true, false, null. Operators: < <= > >= == = !=. Numbers and dates in texts are compared as such.
+
+    match:crossField:start < end  {"start": 1, "end": 2}  passes
+    match:crossField:start < end  {"start": 3, "end": 2}  has start = 3, not less than end = 2
+    match:crossField:a > b        {"a": 3}                has no 'b' to compare: the document has no 'b'; it has 'a'
     """
     if not isinstance(actual, (dict, list)):
         return f"is {described(actual)}, not an object with fields to compare"

@@ -39,19 +39,31 @@ def _told(moment: Moment) -> str:
 
 @matcher("dateValid")
 def date_valid(actual: Any) -> str | None:
-    """match:dateValid — a date."""
+    """match:dateValid — a date.
+
+    match:dateValid  "2024-02-29"  passes
+    match:dateValid  "2023-02-29"  is the string '2023-02-29', not a date
+    """
     return _no_date(actual) if moment_of(actual) is None else None
 
 
 @matcher("dateAfter")
 def date_after(actual: Any, date: Moment) -> str | None:
-    """match:dateAfter:DATE — a date later than DATE."""
+    """match:dateAfter:DATE — a date later than DATE.
+
+    match:dateAfter:2024-01-31  "2024-02-01"  passes
+    match:dateAfter:2024-01-31  "2023-12-24"  is '2023-12-24', not after 2024-01-31
+    """
     return _judged(actual, lambda moment: moment > date, f"after {_told(date)}")
 
 
 @matcher("dateBefore")
 def date_before(actual: Any, date: Moment) -> str | None:
-    """match:dateBefore:DATE — a date earlier than DATE."""
+    """match:dateBefore:DATE — a date earlier than DATE.
+
+    match:dateBefore:2024-01-31  "2023-12-24"  passes
+    match:dateBefore:2024-01-31  "2024-02-01"  is '2024-02-01', not before 2024-01-31
+    """
     return _judged(actual, lambda moment: moment < date, f"before {_told(date)}")
 
 
@@ -59,19 +71,31 @@ def date_before(actual: Any, date: Moment) -> str | None:
 def date_between(actual: Any, low: Moment, high: Moment) -> str | None:
     """match:dateBetween:LOW:HIGH — a date from LOW to HIGH, both included; a day without a time is its beginning. With
     times, LOW..HIGH is easier to read.
+
+    match:dateBetween:2024-01-01:2024-12-31  "2024-06-15"  passes
+    match:dateBetween:2024-01-01:2024-12-31  "2025-01-01"  is '2025-01-01', not from 2024-01-01 to 2024-12-31
     """
     return _judged(actual, lambda moment: low <= moment <= high, f"from {_told(low)} to {_told(high)}")
 
 
 @matcher("dateEquals")
 def date_equals(actual: Any, date: Moment) -> str | None:
-    """match:dateEquals:DATE — the same moment, however it is written, to the millisecond."""
+    """match:dateEquals:DATE — the same moment, however it is written, to the millisecond.
+
+    match:dateEquals:2024-01-31  "2024-01-31T01:00:00+01:00"  passes
+    match:dateEquals:2024-01-31  "2024-01-31T01:00:00Z"       is '2024-01-31T01:00:00Z', not 2024-01-31
+    """
     return _judged(actual, lambda moment: int(moment * 1000) == int(date * 1000), _told(date))
 
 
 @matcher("dateAge")
 def date_age(actual: Any, age: timedelta) -> str | None:
-    """match:dateAge:AGE — a date no longer ago than AGE (500ms, 30s, 5m, 2h, 7d), and not in the future."""
+    """match:dateAge:AGE — a date no longer ago than AGE (500ms, 30s, 5m, 2h, 7d), and not in the future.
+
+    match:dateAge:36500d  "2024-01-31"  passes
+    match:dateAge:1h      "2999-01-01"  is '2999-01-01', which is in the future
+    match:dateAge:1h      "soon"        is the string 'soon', not a date
+    """
     moment = moment_of(actual)
     if moment is None:
         return _no_date(actual)
@@ -94,6 +118,9 @@ def _span(seconds: float) -> str:
 def date_format(actual: Any, format: Format) -> str | None:  # noqa: A002  # its name in the manual
     """match:dateFormat:FORMAT — a text in this format: iso (2024-01-31T12:00:00Z, also with a fraction or an offset),
     iso-date (2024-01-31), iso-time (12:00:00), us-date (1/31/2024), eu-date (31/1/2024), timestamp (digits).
+
+    match:dateFormat:iso-date  "2024-01-31"  passes
+    match:dateFormat:us-date   "31/1/2024"   is '31/1/2024', which is not in the format us-date
     """
     if not isinstance(actual, str):
         return f"is {described(actual)}, not text"

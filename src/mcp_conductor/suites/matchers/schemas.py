@@ -34,6 +34,10 @@ class Fits:
 def schema(field: Field, _: Field, __: bool) -> Node:
     """match:schema: {…} — what fits this JSON Schema, or the one in a file: `{file: user.schema.json}`, seen from the
     file of tests.
+
+    {match:schema: {type: integer}}   5    passes
+    {match:schema: {type: integer}}   "5"  does not fit the schema: the value: "5" is not of type "integer"
+    {match:schema: {required: [id]}}  {}   does not fit the schema: the value: "id" is a required property
     """
     wanted = field.value
     if wanted == ANYTHING:
@@ -59,6 +63,12 @@ def _schema_file(field: Field) -> Any:
 def output_schema(actual: Any, *, tools: Tools | None) -> str | None:
     """match:outputSchema — a structuredContent (or the result or response that it is in) that fits the outputSchema
     which tools/list declares for the tool that was called.
+
+    Where tools/list has the outputSchema {type: object, required: [sum]} for `add`, which was called:
+
+    match:outputSchema  {"sum": 3}       passes
+    match:outputSchema  {"total": 3}     does not fit the outputSchema of 'add': the value: "sum" is a required property
+    match:outputSchema  {"content": []}  has no structuredContent
     """
     if not tools:
         return "cannot be checked: it is not known which tool was called, or tools/list does not have it"

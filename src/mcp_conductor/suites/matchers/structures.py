@@ -20,6 +20,11 @@ from mcp_conductor.suites.paths import JsonPath, joined, parse_path
 def partial(field: Field, _: Field, __: bool) -> Node:
     """match:partial: {…} — only what is listed is looked at, at every depth: other members of objects do not matter,
     nor do elements of arrays after those that are listed.
+
+    {match:partial: {a: 1}}        {"a": 1, "b": 2}         passes
+    {match:partial: [{a: 1}]}      [{"a": 1, "b": 2}, 3]    passes
+    {match:partial: {a: 1, c: 3}}  {"a": 1, "b": 2}         is missing at c
+    {match:partial: {a: {b: 1}}}   {"a": {"b": 2, "c": 3}}  is 2, not 1 at a.b
     """
     return compile_node(field, partial=True)
 
@@ -41,6 +46,10 @@ class EachElement:
 def array_elements(field: Field, _: Field, __: bool) -> Node:
     """match:arrayElements: … — an array of which every element is like this; an empty array too. Elements are compared
     exactly, unless `match:partial` stands here.
+
+    {match:arrayElements: {n: match:type:number}}  [{"n": 1}, {"n": 2}]  passes
+    {match:arrayElements: match:type:number}       [1, "2"]              is the string '2', not a number at [1]
+    {match:arrayElements: {n: match:any}}          [{"n": 1, "m": 2}]    unexpected field at [0].m
     """
     return EachElement(compile_node(field, partial=False))
 
@@ -65,6 +74,9 @@ class Extracted:
 def extract_field(field: Field, around: Field, _: bool) -> Node:
     """match:extractField: PATH — with `value: …` beside it: what stands at PATH is like that. `tools.*.name` is an
     array of all names.
+
+    {match:extractField: dogs.*.age, value: [7]}  {"dogs": [{"age": 7}]}  passes
+    {match:extractField: dogs.*.age, value: [8]}  {"dogs": [{"age": 7}]}  is 7, not 8 at dogs.*.age[0]
     """
     if "value" not in around.value:
         field.refuse("has no `value` beside it: nothing would be compared")
@@ -103,13 +115,21 @@ def _condition(field: Field, *, negated: bool) -> Node:
 
 @special_key("crossField")
 def cross_field_key(field: Field, _: Field, __: bool) -> Node:
-    """match:crossField: A < B — the condition is true of the fields of this object; a list has several conditions."""
+    """match:crossField: A < B — the condition is true of the fields of this object; a list has several conditions.
+
+    {match:crossField: start < end}             {"start": 1, "end": 2}   passes
+    {match:crossField: [start < end, end < 9]}  {"start": 1, "end": 10}  has end = 10, not less than 9
+    """
     return _conditions(field, negated=False)
 
 
 @special_key("not:crossField")
 def not_cross_field_key(field: Field, _: Field, __: bool) -> Node:
-    """match:not:crossField: A < B — the condition is not true, or one of the fields is missing."""
+    """match:not:crossField: A < B — the condition is not true, or one of the fields is missing.
+
+    {match:not:crossField: start < end}  {"start": 3, "end": 2}  passes
+    {match:not:crossField: start < end}  {"start": 1, "end": 2}  must not have 'start < end', but has
+    """
     return _conditions(field, negated=True)
 
 
@@ -130,7 +150,12 @@ class JsonText:
 
 @special_key("json")
 def json(field: Field, _: Field, partial: bool) -> Node:
-    """match:json: … — a text that holds JSON, which is like this."""
+    r"""match:json: … — a text that holds JSON, which is like this.
+
+    {match:json: {a: match:type:number}}  "{\"a\": 1}"  passes
+    {match:json: {a: 2}}                  "{\"a\": 1}"  is 1, not 2 at $ | json | a
+    {match:json: {a: 1}}                  "a: 1"        is not JSON: expecting value at character 1: 'a: 1'
+    """
     return JsonText(compile_node(field, partial=partial))
 
 
@@ -160,7 +185,11 @@ def _ordinal(index: int) -> str:
 
 @special_key("anyOf")
 def any_of(field: Field, _: Field, partial: bool) -> Node:
-    """match:anyOf: […] — like at least one of these."""
+    """match:anyOf: […] — like at least one of these.
+
+    {match:anyOf: [match:type:number, auto]}  "auto"   passes
+    {match:anyOf: [match:type:number, auto]}  "never"  is like none of the 2 alternatives
+    """
     if field.value == ANYTHING:
         return compile_node(field, partial=partial)
     return AnyOf([compile_node(item, partial=partial) for item in _some(field)])
@@ -168,7 +197,11 @@ def any_of(field: Field, _: Field, partial: bool) -> Node:
 
 @special_key("allOf")
 def all_of(field: Field, _: Field, partial: bool) -> Node:
-    """match:allOf: […] — like all of these."""
+    """match:allOf: […] — like all of these.
+
+    {match:allOf: [match:type:number, match:lessThan:9]}  5   passes
+    {match:allOf: [match:type:number, match:lessThan:9]}  10  is 10, not less than 9
+    """
     if field.value == ANYTHING:
         return compile_node(field, partial=partial)
     nodes = [compile_node(item, partial=partial) for item in _some(field)]
@@ -200,5 +233,9 @@ class Unlike:
 
 @special_key("not")
 def unlike(field: Field, _: Field, partial: bool) -> Node:
-    """match:not: … — not like this."""
+    """match:not: … — not like this.
+
+    {match:not: {a: 1}}  {"a": 2}  passes
+    {match:not: {a: 1}}  {"a": 1}  equals what it must not: {"a":1}
+    """
     return Unlike(compile_node(field, partial=partial), field.value)

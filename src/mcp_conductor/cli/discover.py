@@ -1,0 +1,134 @@
+"""`conductor discover`: a first suite for any server."""
+
+import os
+from collections.abc import Iterator
+
+from mcp_conductor.cli.conductor import COULD_NOT_RUN, NO_SERVER
+from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
+from mcp_conductor.cli.interruptible import Interrupted, run_interruptibly
+from mcp_conductor.cli.run_flags import time
+from mcp_conductor.cli.target import TARGET_FLAGS, target
+from mcp_conductor.cli.terminal import ReaderGone, Terminal, diagnostic
+from mcp_conductor.errors import ConductorError, UsageError
+from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
+from mcp_conductor.suites.discover import Discovered, Wishes, discover
+from mcp_conductor.suites.run import DEFAULT_SECONDS
+from mcp_conductor.suites.select import SUFFIXES
+from mcp_conductor.suites.skeleton import suite_text
+
+FLAGS: Groups = {
+    "Server": TARGET_FLAGS,
+    "What is written": (
+        Flag("--output", "the file to write; without it, the suite goes to stdout", "FILE", short="-o"),
+        Flag("--force", "write the file even if there is one already"),
+        Flag("--record-expectations", "expect what the server answers now, not only that it answers"),
+        Flag("--include-writes", "call tools that are not marked read-only, too: they may change something"),
+    ),
+    "Running": (
+        Flag("--timeout", "for each request: 5000 (ms), 500ms, 2s, 1m; default 10s", "TIME"),
+        Flag("--help", "show this text", short="-h"),
+    ),
+}
+_USAGE = """\
+usage: conductor discover COMMAND [ARGS …] [FLAGS]
+       conductor discover URL [FLAGS]
+       conductor discover --config FILE [FLAGS]
+
+Write a suite with a case for every tool, resource, template and prompt of a server; arguments are made up by the
+schemas. Each case is tried first, so that the suite passes at once. Tools are called only if they are marked read-only
+(annotations.readOnlyHint); the others are written as cases to be skipped. What is left out is told on stderr.
+
+"""
+_EXAMPLE = """\
+example:
+  conductor discover --output tests/books.test.mcp.yml --record-expectations -- python server.py
+Exit codes: 0 written, 2 could not run, 3 the server could not be started or went away, 130 and 143 interrupted.
+"""
+
+
+def main(argv: list[str], terminal: Terminal) -> int:
+    """Run `conductor discover`: the exit code."""
+    try:
+        given = parse(argv, FLAGS)
+        if "--help" in given:
+            terminal.write(_USAGE + help_text(FLAGS) + _EXAMPLE)
+            return 0
+        return run_interruptibly(_discover(given, terminal))
+    except ReaderGone:
+        return 0
+    except Interrupted as interrupted:
+        return interrupted.exit_code
+    except ConductorError as error:
+        terminal.say(diagnostic(error))
+        return COULD_NOT_RUN if isinstance(error, UsageError) else NO_SERVER
+
+
+async def _discover(given: Given, terminal: Terminal) -> int:
+    output = _output(given, terminal)
+    spec = target(given, terminal, program="conductor discover")
+    wishes = Wishes(
+        record="--record-expectations" in given,
+        writes="--include-writes" in given,
+        timeout=time(given, "--timeout") or DEFAULT_SECONDS,
+        paths=machine_paths(spec, terminal),
+    )
+    found = await discover(spec, wishes)
+    text = suite_text(found, protocol=given.one("--protocol"))
+    if output is None:
+        terminal.write(text)
+    else:
+        write_file(os.path.join(terminal.directory, output), output, text)
+        terminal.say(f"wrote {output}: {counted(found)}")
+        if not output.endswith(SUFFIXES):
+            terminal.say(f"  hint: `conductor test` finds files called NAME{SUFFIXES[0]} by itself")
+    for line in remarks(found):
+        terminal.say(line)
+    return 0
+
+
+def _output(given: Given, terminal: Terminal) -> str | None:
+    """The file to write, which must not exist; better known before a server is started."""
+    file = given.one("--output")
+    if file is None and "--force" in given:
+        raise UsageError("--force is for --output FILE")
+    if file is None or "--force" in given:
+        return file
+    if os.path.lexists(os.path.join(terminal.directory, file)):
+        raise UsageError(f"{file} is there already", hint="--force writes over it")
+    return file
+
+
+def machine_paths(spec: ServerSpec, terminal: Terminal) -> tuple[str, ...]:
+    """Directories that are called otherwise on other machines."""
+    cwd = spec.cwd if isinstance(spec, StdioSpec) else None
+    places = (cwd, terminal.directory, terminal.environ.get("HOME"))
+    return tuple(dict.fromkeys(place for place in places if place))
+
+
+def write_file(path: str, shown: str, text: str) -> None:
+    """Write TEXT to the file at PATH, which messages call SHOWN, and make its directory if need be."""
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"cannot write {shown}: {error.strerror}") from error
+
+
+def counted(found: Discovered) -> str:
+    """How many tests a suite has, and how many of them are to be skipped."""
+    cases, skipped = len(found.written), len(found.skipped)
+    return f"{cases} test{'' if cases == 1 else 's'}" + (f", {skipped} of them to be skipped" if skipped else "")
+
+
+def remarks(found: Discovered) -> Iterator[str]:
+    """What the writer of a suite should know about it."""
+    if found.skipped:
+        names = ", ".join(str(sketch.tool["name"]) for sketch in found.skipped if sketch.tool is not None)
+        yield f"not called, because they are not marked read-only: {names}"
+        yield "  hint: conductor discover --include-writes calls them, too"
+    for case in found.written:
+        if case.remark:
+            yield f"{case.sketch.what}: {case.remark}"
+    for sketch in found.left_out:
+        yield f"left out: {sketch.what}: {sketch.gap}"

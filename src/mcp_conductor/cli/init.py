@@ -1,0 +1,133 @@
+"""`conductor init`: the settings and a first suite for the project in the current directory."""
+
+import os
+
+from mcp_conductor.cli.conductor import COULD_NOT_RUN
+from mcp_conductor.cli.discover import counted, remarks, write_file
+from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
+from mcp_conductor.cli.interruptible import Interrupted, run_interruptibly
+from mcp_conductor.cli.run_flags import time
+from mcp_conductor.cli.target import SETTINGS
+from mcp_conductor.cli.terminal import ReaderGone, Terminal, diagnostic
+from mcp_conductor.errors import ConductorError, UsageError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import render
+from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec, from_words
+from mcp_conductor.protocol.settings import Surroundings, from_settings
+from mcp_conductor.suites.discover import Wishes, discover
+from mcp_conductor.suites.project import Guess, Project, without_secrets
+from mcp_conductor.suites.run import DEFAULT_SECONDS
+from mcp_conductor.suites.skeleton import suite_text, template
+
+FLAGS: Groups = {
+    "Running": (
+        Flag("--timeout", "for each request to the server: 5000 (ms), 500ms, 2s, 1m; default 10s", "TIME"),
+        Flag("--help", "show this text", short="-h"),
+    ),
+}
+SUITE = os.path.join("tests", "first.test.mcp.yml")
+_STARTUP_MILLISECONDS = 10_000  # `npx` and `uv run` may have to install something
+_PLACEHOLDER = {"command": "python3", "args": ["server.py"]}
+_USAGE = f"""\
+usage: conductor init [FLAGS] [-- COMMAND [ARGS …] | -- URL]
+
+Write {SETTINGS} and {SUITE} for the project in this directory. The server is the one that is
+named, or the one that package.json, pyproject.toml, mcp.json or a file such as server.py suggests. If it can be
+started, the suite has a case for everything that it offers, as `conductor discover` writes it; otherwise it shows how
+tests are written. Files that are there already are left alone.
+
+"""
+
+
+def main(argv: list[str], terminal: Terminal) -> int:
+    """Run `conductor init`: the exit code."""
+    try:
+        given = parse(argv, FLAGS)
+        if "--help" in given:
+            terminal.write(_USAGE + help_text(FLAGS))
+            return 0
+        _refuse_to_overwrite(terminal)
+        return run_interruptibly(_init(given, terminal))
+    except ReaderGone:
+        return 0
+    except Interrupted as interrupted:
+        return interrupted.exit_code
+    except ConductorError as error:
+        terminal.say(diagnostic(error))
+        return COULD_NOT_RUN
+
+
+def _refuse_to_overwrite(terminal: Terminal) -> None:
+    for file in (SETTINGS, SUITE):
+        if os.path.lexists(os.path.join(terminal.directory, file)):
+            hint = "move it away, or write another suite: conductor discover"
+            raise UsageError(f"{file} is there already", hint=hint)
+
+
+async def _init(given: Given, terminal: Terminal) -> int:
+    wishes = Wishes(timeout=time(given, "--timeout") or DEFAULT_SECONDS)
+    project = Project(terminal.directory, terminal.environ)
+    guess = _named(given) if given.words else project.server()
+    suite, count = await _suite(guess, wishes, terminal)
+    shared, secrets = without_secrets((guess or Guess(dict(_PLACEHOLDER), "")).entry)
+    _write(SETTINGS, render(_settings(project.name, shared), indent=2) + "\n", terminal)
+    _write(SUITE, suite, terminal)
+    terminal.write(f"wrote {SETTINGS}: {_described(shared, guess)}\n")
+    terminal.write(f"wrote {SUITE}: {count}\n")
+    if secrets:
+        terminal.write(f"values were not copied: set {', '.join(secrets)} in the environment\n")
+    steps = "conductor test" if guess is not None else f"put the server's command into {SETTINGS}, then: conductor test"
+    terminal.write(f"next: {steps}\n")
+    return 0
+
+
+def _named(given: Given) -> Guess:
+    spec = from_words(given.words)
+    if isinstance(spec, StdioSpec):
+        program, *args = spec.command
+        return Guess({"command": program, **({"args": args} if args else {})}, "")
+    return Guess({"url": spec.url}, "")
+
+
+async def _suite(guess: Guess | None, wishes: Wishes, terminal: Terminal) -> tuple[str, str]:
+    """The text of the suite, and what it has."""
+    if guess is None:
+        terminal.say("no server was found in this directory\n  hint: conductor init -- COMMAND …")
+        return template(), "a template"
+    try:
+        spec = _spec(guess, terminal)
+        found = await discover(spec, wishes)
+    except ConductorError as error:
+        terminal.say("the server could not be asked what it offers; the suite is a template")
+        terminal.say(diagnostic(error))
+        return template(), "a template"
+    for line in remarks(found):
+        terminal.say(line)
+    return suite_text(found), counted(found)
+
+
+def _spec(guess: Guess, terminal: Terminal) -> ServerSpec:
+    """The server as `conductor test` will find it by the settings that are to be written."""
+    around = Surroundings(
+        file=guess.source or SETTINGS,
+        directory=terminal.directory,
+        invocation=terminal.directory,
+        environ=terminal.environ,
+        exists=os.path.exists,
+    )
+    return from_settings(_settings("", guess.entry), around)
+
+
+def _settings(name: str, entry: Json) -> Json:
+    startup = {"startupTimeout": _STARTUP_MILLISECONDS} if "command" in entry else {}
+    return {**({"name": name} if name else {}), **entry, **startup}
+
+
+def _described(entry: Json, guess: Guess | None) -> str:
+    words = [entry.get("command") or entry.get("url"), *entry.get("args", [])]
+    source = "a placeholder" if guess is None else f"found in {guess.source}" if guess.source else ""
+    return " ".join(map(str, words)) + (f" ({source})" if source else "")
+
+
+def _write(file: str, text: str, terminal: Terminal) -> None:
+    write_file(os.path.join(terminal.directory, file), file, text)

@@ -1,0 +1,246 @@
+"""A first suite for any server: what it offers, tried once, and written down as tests that pass.
+
+Every case is tried before it is written, by the code that will run it, since nobody can tell from a schema whether a
+made-up argument is taken. Tools are called only if they are marked read-only, or if that is asked for; the others are
+written as cases to be skipped, so that the suite never does what we did not dare to do. Where expectations are recorded
+or tools may change something, everything is tried twice: what differs is not pinned.
+"""
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from time import time
+from typing import Any
+
+from mcp_conductor.errors import UsageError
+from mcp_conductor.fields import Field
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import compact
+from mcp_conductor.protocol.paging import LIST_MEMBERS
+from mcp_conductor.protocol.schema import complaints
+from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
+from mcp_conductor.source import Document
+from mcp_conductor.suites.actions import read_action
+from mcp_conductor.suites.conversation import Conversation, Done, converse
+from mcp_conductor.suites.expectations import Observed, error_of, plain, read_expect
+from mcp_conductor.suites.recorded import Recorder, plain_text
+from mcp_conductor.suites.sketches import Sketch, sketches
+from mcp_conductor.suites.steps import Reading, Step, read_step
+from mcp_conductor.suites.suite import CASE_KEYS
+from mcp_conductor.suites.variables import Variables
+from mcp_conductor.suites.yaml_text import is_writable
+
+_NO_VARIABLES = Variables()
+_SHORTEST_SECRET = 6
+_PLAIN_NAME = re.compile(r"[A-Za-z][\w./:{}?&=,*+#;-]*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """How a suite is to be written."""
+
+    record: bool = False  # what came back is expected again
+    writes: bool = False  # tools that are not marked read-only are called too
+    timeout: float = 10.0  # for each request
+    paths: tuple[str, ...] = ()  # of this machine: not to be expected elsewhere
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case that can be written: what is sent, and what is to be expected of it."""
+
+    sketch: Sketch
+    expect: Json
+    remark: str = ""  # what a reader should know about what came back
+
+
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """What a server offers, as cases; those that have a `gap` or are to be skipped come with the reason."""
+
+    server: Json
+    cases: tuple[Case, ...]
+
+    @property
+    def left_out(self) -> list[Sketch]:
+        return [case.sketch for case in self.cases if case.sketch.gap is not None]
+
+    @property
+    def skipped(self) -> list[Sketch]:
+        return [case.sketch for case in self.cases if case.sketch.gap is None and case.sketch.skip is not None]
+
+    @property
+    def written(self) -> list[Case]:
+        return [case for case in self.cases if case.sketch.gap is None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What became of a case that was tried."""
+
+    observed: Observed
+    problem: str | None = None  # why it can be no test
+
+
+async def discover(spec: ServerSpec, wishes: Wishes) -> Discovered:
+    """Ask the server for everything, and try it; raises what keeps us from reaching the server."""
+    async with AsyncExitStack() as stack:
+        conversation = await stack.enter_async_context(_conversation(spec, wishes))
+        session = conversation.session
+        session.hide(_secrets(spec))
+        found = await sketches(session, writes=wishes.writes)
+        to_try = [sketch for sketch in found if sketch.gap is None and sketch.skip is None]
+        rounds = [await _try_all(spec, wishes, to_try, conversation)]
+    if wishes.record or wishes.writes:
+        rounds.append(await _try_all(spec, wishes, to_try))
+    recorder = Recorder(now=time(), paths=wishes.paths, redact=session.redact)
+    tried = {id(sketch): attempts for sketch, *attempts in zip(to_try, *rounds, strict=True)}
+    cases = (_case(sketch, tried.get(id(sketch)), recorder if wishes.record else None) for sketch in found)
+    return Discovered(session.server, tuple(_without_secrets(case, session.redact) for case in cases))
+
+
+def _secrets(spec: ServerSpec) -> list[str]:
+    """What settings give to the server; short values are switches and numbers, and turn up everywhere."""
+    values = spec.env.values() if isinstance(spec, StdioSpec) else spec.headers.values()
+    return [value for value in values if len(value) >= _SHORTEST_SECRET]
+
+
+def _without_secrets(case: Case, redact: Callable[[str], str]) -> Case:
+    gap = case.sketch.gap
+    return replace(case, sketch=replace(case.sketch, gap=gap and redact(gap)), remark=redact(case.remark))
+
+
+def _conversation(spec: ServerSpec, wishes: Wishes) -> Any:
+    return converse(spec, protocol=None, kinds=set(), timeout=wishes.timeout)
+
+
+async def _try_all(
+    spec: ServerSpec, wishes: Wishes, to_try: Iterable[Sketch], conversation: Conversation | None = None
+) -> list[_Tried]:
+    """Try everything in order on one server, as the suite will; a server that goes away is replaced by a new one."""
+    left = deque(to_try)
+    tried: list[_Tried] = []
+    while left:
+        async with AsyncExitStack() as stack:
+            talk = (
+                await stack.enter_async_context(_conversation(spec, wishes)) if conversation is None else conversation
+            )
+            lost = False
+            while left and not lost:
+                done = (await talk.perform(_step(left.popleft()), (), _NO_VARIABLES))[0]
+                tried.append(_Tried(done.observed, _problem(done)))
+                lost = done.lost is not None
+            conversation = None
+    return tried
+
+
+def _problem(done: Done) -> str | None:
+    if done.lost is not None:
+        return done.lost.message
+    if done.findings:
+        return done.findings[0].message
+    return None if done.observed.reply is not None else "no reply came"
+
+
+def _step(sketch: Sketch) -> Step:
+    reading = Reading(None)
+    field = _field(sketch.action)
+    return read_step(field, reading.members(field, CASE_KEYS), reading)
+
+
+def _field(value: Any) -> Field:
+    return Field(Document("a case", "", value, json=True), (), value)
+
+
+# What is to be expected.
+
+
+def _case(sketch: Sketch, attempts: list[_Tried] | None, recorder: Recorder | None) -> Case:
+    if attempts is None:
+        return Case(sketch, {"ok": True})
+    problem = next((each.problem for each in attempts if each.problem is not None), None)
+    if problem is not None:
+        return Case(replace(sketch, gap=problem), {"ok": True})
+    first, last = attempts[0].observed, attempts[-1].observed
+    errors = [error_of(each.reply or {}) for each in (first, last)]
+    if (errors[0] is None) != (errors[1] is None):
+        said = next(str(error.get("message")) for error in errors if error is not None)
+        return Case(replace(sketch, gap=f"it does not always answer alike: once it failed with {said!r}"), {"ok": True})
+    remark = "" if errors[0] is None else f"It failed: {errors[0].get('message')}"
+    for expect in _expectations(sketch, first, last, recorder):
+        if first.stray or last.stray:
+            expect["stdout"] = "any"
+            remark = f"It prints to stdout what is no message: {(first.stray or last.stray)[0]!r}"
+        if _holds(expect, sketch, first) and _holds(expect, sketch, last):
+            return Case(sketch, expect, remark)
+    return Case(replace(sketch, gap="it does not always answer alike"), {"ok": True})
+
+
+def _expectations(sketch: Sketch, first: Observed, last: Observed, recorder: Recorder | None) -> Iterable[Json]:
+    """What could be expected, from the most that can be said to the least."""
+    failed = error_of(first.reply or {})
+    if sketch.pins is not None and failed is None:
+        yield {"asserts": _pinned(sketch, first, last)}
+    elif recorder is not None and failed is None:
+        yield {"result": _result(sketch, first, last, recorder)}
+    elif recorder is not None:
+        yield {"error": _error(first, last, recorder)}
+    yield {"ok": failed is None}
+
+
+def _pinned(sketch: Sketch, first: Observed, last: Observed) -> list[str]:
+    """That a list has these items, whatever else there may be."""
+    assert sketch.action is not None
+    member = LIST_MEMBERS[read_action("list", _field(sketch.action["list"]), None).sent(_NO_VARIABLES).method]
+    names = [_names(each, member, str(sketch.pins)) for each in (first, last)]
+    path = f"result.{member}[*].{sketch.pins}"
+    return [f"{path} contains {_word(name)}" for name in names[0] if name in names[1]]
+
+
+def _word(name: str) -> str:
+    """NAME as it stands in an assertion: in quotes, unless it is a plain word."""
+    return plain_text(name if _PLAIN_NAME.fullmatch(name) else compact(name))
+
+
+def _names(observed: Observed, member: str, name: str) -> list[str]:
+    items = ((observed.reply or {}).get("result") or {}).get(member) or []
+    names = [item.get(name) for item in items if isinstance(item, dict)]
+    return list(dict.fromkeys(each for each in names if isinstance(each, str) and is_writable(each)))
+
+
+def _result(sketch: Sketch, first: Observed, last: Observed, recorder: Recorder) -> Any:
+    one, other = (_shown(each) for each in (first, last))
+    expected = recorder.expected(one, other)
+    schema = (sketch.tool or {}).get("outputSchema")
+    if schema is None or not isinstance(expected, dict) or "structuredContent" not in expected:
+        return expected
+    fits = not any(complaints(each["structuredContent"], schema) for each in (one, other))
+    return {**expected, "structuredContent": "match:outputSchema"} if fits else expected
+
+
+def _shown(observed: Observed) -> Any:
+    """A result without what the modern era adds, which a test does not look at either."""
+    return plain(observed.reply or {}, observed.dialect, {}, verbatim=True).get("result")
+
+
+def _error(first: Observed, last: Observed, recorder: Recorder) -> Any:
+    one, other = (error_of(each.reply or {}) or {} for each in (first, last))
+    if one.get("isError"):
+        return recorder.expected(one.get("message"), other.get("message"))
+    return recorder.expected(_code_and_message(one), _code_and_message(other))
+
+
+def _code_and_message(error: Json) -> Json:
+    return {key: error[key] for key in ("code", "message") if key in error}
+
+
+def _holds(expect: Json, sketch: Sketch, observed: Observed) -> bool:
+    """Whether a case with this expectation passes on what was OBSERVED."""
+    try:
+        read = read_expect(_field(expect), None)
+    except UsageError:  # an empty message of an error, say
+        return False
+    seen = replace(observed, tool=sketch.tool)
+    return not any(not finding.warning for finding in read.findings(seen, _NO_VARIABLES, verbatim=False))

@@ -1,0 +1,209 @@
+"""Arguments that a tool will probably take: for each that its schema requires, something plain that fits.
+
+What the schema itself offers (`default`, `const`, `examples`, `enum`) comes first. Otherwise candidates are tried one
+after the other, and the validator has the last word; where none of them fits, the caller finds out by asking it too.
+"""
+
+import math
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.schema import complaints, parts
+
+SAMPLE = "sample"
+_FORMATS = {
+    "date": "2026-01-01",
+    "date-time": "2026-01-01T00:00:00Z",
+    "time": "12:00:00Z",
+    "duration": "PT1M",
+    "email": "user@example.com",
+    "hostname": "example.com",
+    "ipv4": "192.0.2.1",
+    "ipv6": "2001:db8::1",
+    "uri": "https://example.com",
+    "uri-reference": "https://example.com",
+    "url": "https://example.com",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+    "json-pointer": "/sample",
+    "regex": ".*",
+}
+# For a `pattern`: one of these fits most that are used.
+_WORDS = (
+    "a",
+    "A",
+    "1",
+    "abc",
+    "ABC",
+    "123",
+    "a1",
+    "A1",
+    "0",
+    "1.0.0",
+    "v1",
+    "en",
+    "en-US",
+    "/",
+    "a/b",
+    "#000000",
+    "+1",
+)
+_KINDS = {"properties": "object", "required": "object", "items": "array", "minimum": "number", "multipleOf": "number"}
+_DEEPEST = 6
+_MOST_CANDIDATES = 40
+_MOST_ITEMS = 100
+_LONGEST = 1000
+
+
+def sample_arguments(schema: Any) -> Json:
+    """The least arguments that SCHEMA accepts, as far as they can be made up."""
+    found = _sample(schema if isinstance(schema, dict) else {}, schema, 0, kind="object")
+    return found if isinstance(found, dict) else {}
+
+
+def optional_arguments(schema: Any, given: Json) -> dict[str, Any]:
+    """The properties of SCHEMA that are not GIVEN, each with its own schema."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return {
+        name: each for name, each in (properties if isinstance(properties, dict) else {}).items() if name not in given
+    }
+
+
+def _sample(schema: Any, root: Any, depth: int, kind: str | None = None) -> Any:
+    alone = {**_definitions(root), **schema} if isinstance(schema, dict) else {}
+    tried: list[Any] = []
+    for candidate in islice(_candidates(schema, root, depth, kind), _MOST_CANDIDATES):
+        if not complaints(candidate, alone):
+            return candidate
+        tried.append(candidate)
+    return tried[0]
+
+
+def _definitions(root: Any) -> Json:
+    """What local references below a part of ROOT may lead to."""
+    return (
+        {key: root[key] for key in ("$schema", "$defs", "definitions") if key in root} if isinstance(root, dict) else {}
+    )
+
+
+def _candidates(schema: Any, root: Any, depth: int, kind: str | None = None) -> Iterator[Any]:
+    if not isinstance(schema, dict) or depth > _DEEPEST:
+        yield SAMPLE
+        return
+    whole = _resolved(schema, root)
+    yield from _offered(whole)
+    for word in ("anyOf", "oneOf"):
+        options = whole.get(word)
+        for option in options if isinstance(options, list) else []:
+            rest = {key: value for key, value in whole.items() if key != word}
+            yield from islice(_candidates(_merged(rest, _resolved(option, root)), root, depth + 1, kind), 4)
+    types = whole.get("type", kind)
+    for each in types if isinstance(types, list) else [types or _kind_of(whole)]:
+        yield from _of_kind(each, whole, root, depth)
+
+
+def _offered(schema: Json) -> Iterator[Any]:
+    for word in ("const", "default"):
+        if word in schema:
+            yield schema[word]
+    for word in ("examples", "enum"):
+        yield from schema[word] if isinstance(schema.get(word), list) else ()
+
+
+def _resolved(schema: Any, root: Any, depth: int = 0) -> Json:
+    """SCHEMA with what it refers to, and with all parts of its allOf, in one."""
+    if not isinstance(schema, dict) or depth > _DEEPEST:
+        return {}
+    whole = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
+    referred = parts({"$ref": schema["$ref"]}, root)[1:2] if isinstance(schema.get("$ref"), str) else []
+    all_of = schema["allOf"] if isinstance(schema.get("allOf"), list) else []
+    for part in (*referred, *all_of):
+        whole = _merged(whole, _resolved(part, root, depth + 1))
+    return whole
+
+
+def _merged(one: Json, other: Json) -> Json:
+    whole = {**one, **other}
+    if isinstance(one.get("properties"), dict) and isinstance(other.get("properties"), dict):
+        whole["properties"] = {**one["properties"], **other["properties"]}
+    if isinstance(one.get("required"), list) and isinstance(other.get("required"), list):
+        whole["required"] = [*one["required"], *other["required"]]
+    return whole
+
+
+def _kind_of(schema: Json) -> str:
+    return next((kind for word, kind in _KINDS.items() if word in schema), "string")
+
+
+def _of_kind(kind: Any, schema: Json, root: Any, depth: int) -> Iterator[Any]:
+    match kind:
+        case "object":
+            yield from _objects(schema, root, depth)
+        case "array":
+            yield from _arrays(schema, root, depth)
+        case "integer" | "number":
+            yield from _numbers(schema, whole=kind == "integer")
+        case "boolean":
+            yield from (False, True)
+        case "null":
+            yield None
+        case _:
+            yield from _texts(schema)
+
+
+def _objects(schema: Json, root: Any, depth: int) -> Iterator[Json]:
+    properties = schema["properties"] if isinstance(schema.get("properties"), dict) else {}
+    listed = schema["required"] if isinstance(schema.get("required"), list) else []
+    required = [name for name in listed if isinstance(name, str)]
+    names = [*(name for name in properties if name in required), *(name for name in required if name not in properties)]
+    least = {name: _sample(properties.get(name), root, depth + 1) for name in names}
+    yield least
+    # Some schemas want more than they list as required: minProperties, dependentRequired, …
+    others = [name for name in properties if name not in least]
+    for name in others[:8]:
+        yield {**least, name: _sample(properties[name], root, depth + 1)}
+    if len(others) > 1:
+        yield {name: _sample(each, root, depth + 1) for name, each in properties.items()}
+
+
+def _arrays(schema: Json, root: Any, depth: int) -> Iterator[list[Any]]:
+    least = min(_MOST_ITEMS, math.ceil(_number(schema, "minItems", 0)))
+    first = schema.get("prefixItems")
+    head = [_sample(each, root, depth + 1) for each in first] if isinstance(first, list) else []
+    items = schema.get("items", {})
+    yield [*head, *[_sample(items, root, depth + 1)] * max(0, least - len(head))] if least else []
+    if least > 1:  # uniqueItems
+        yield list(islice(_candidates(items, root, depth + 1), least))
+        yield [f"{SAMPLE} {number}" for number in range(1, least + 1)]
+        yield list(range(1, least + 1))
+
+
+def _numbers(schema: Json, *, whole: bool) -> Iterator[float]:
+    low, high = _number(schema, "minimum", -math.inf), _number(schema, "maximum", math.inf)
+    above, below = _number(schema, "exclusiveMinimum", -math.inf), _number(schema, "exclusiveMaximum", math.inf)
+    step = _number(schema, "multipleOf", 1) or 1
+    guesses = [1, low, above + 1, high, below - 1, 0, step, (above + min(high, below)) / 2]
+    least = max(low, above)
+    if math.isfinite(least):
+        guesses += [math.ceil(least / step) * step, (math.floor(least / step) + 1) * step]
+    for guess in filter(math.isfinite, guesses):
+        yield math.ceil(guess) if whole or guess == int(guess) else guess
+
+
+def _texts(schema: Json) -> Iterator[str]:
+    least = min(_LONGEST, math.ceil(_number(schema, "minLength", 0)))
+    most = math.floor(_number(schema, "maxLength", _LONGEST))
+    format_ = schema.get("format")
+    if isinstance(format_, str) and format_ in _FORMATS:
+        yield _FORMATS[format_]
+    for word in (SAMPLE, *(_WORDS if "pattern" in schema else ())):
+        yield word.ljust(least, "x")[: max(most, 0)]
+    for length in range(least, least + 12 if "pattern" in schema else least):
+        yield from ("a" * length, "A" * length, "1" * length)
+
+
+def _number(schema: Json, key: str, default: float) -> float:
+    value = schema.get(key)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return value if is_number else default  # type: ignore[return-value]

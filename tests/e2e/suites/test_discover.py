@@ -1,0 +1,240 @@
+"""`conductor discover`: the suite that it writes passes at once, on servers of every kind, and says what it left out."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from tests.conftest import BOOKSHELF, ROOT
+from tests.e2e.server.http_wire import Web
+from tests.e2e.suites.conftest import CONDUCTOR
+
+from mcp_conductor.source import load
+
+FILESYSTEM = (
+    sys.executable,
+    str(ROOT / "examples" / "filesystem" / "server.py"),
+    str(ROOT / "examples" / "filesystem"),
+)
+SDK = (sys.executable, str(ROOT / "tests" / "servers" / "sdk_server.py"))
+SERVERS = ROOT / "examples" / "servers"
+RECORD = "--record-expectations"
+WRITES = "--include-writes"
+WAYS = [(), (RECORD,), (WRITES,), (RECORD, WRITES)]
+
+
+def composed(name: str) -> tuple[str, ...]:
+    return (*CONDUCTOR, "serve", str(SERVERS / name))
+
+
+def written(file: Path):
+    return {test["it"]: test for test in load(str(file)).data["tests"] or []}
+
+
+@pytest.fixture
+def discover(conductor, tmp_path):
+    """Discover a server into a.test.mcp.yml, and run that against the same server: both must succeed."""
+
+    def run(server, *flags):
+        found = conductor("discover", "--output", "a.test.mcp.yml", "--force", *flags, "--", *server)
+        assert found.code == 0, found.all
+        done = conductor("test", "a.test.mcp.yml", "--report", "json:report.json", "--", *server)
+        assert done.code == 0, done.all + (tmp_path / "a.test.mcp.yml").read_text()
+        return found, written(tmp_path / "a.test.mcp.yml")
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("server", "flags"),
+    [(BOOKSHELF, flags) for flags in WAYS] + [(FILESYSTEM, flags) for flags in WAYS] + [(SDK, ()), (SDK, (RECORD,))],
+)
+def test_the_suite_of_a_real_server_passes_at_once(discover, server, flags):
+    _, tests = discover(server, *flags)
+    assert "lists its tools" in tests
+
+
+def test_what_failed_is_expected_to_fail(discover):
+    _, tests = discover(SDK, WRITES)
+    assert tests["calls fail"]["expect"] == {"ok": False}
+    assert tests["calls add"]["expect"] == {"ok": True}
+
+
+@pytest.mark.parametrize("flags", [(), (RECORD, WRITES)], ids="_".join)
+@pytest.mark.parametrize(
+    "name",
+    ["demo.json", "content.yaml", "inline.yaml", "pagination.json", "tasks-only.json", "completions.yaml", "list-changed.json"]
+    + ["old-server.yaml", "subscriptions.yaml", "logging.yaml", "faults-stdio.yaml"],
+)  # fmt: skip
+def test_the_suite_of_a_composed_server_passes_at_once(discover, name, flags):
+    discover(composed(name), "--timeout", "2s", *flags)
+
+
+@pytest.mark.parametrize("flags", [(), (RECORD, WRITES), (RECORD, WRITES, "--protocol", "modern")], ids="_".join)
+@pytest.mark.parametrize("name", ["conformance.yaml", "asking.yaml", "demo-http.json", "stateless.yaml"])
+def test_the_suite_of_a_server_over_http_passes_at_once(discover, tmp_path, name, flags):
+    web = Web([*composed(name), "--port", "0"], tmp_path)
+    try:
+        discover((f"http://127.0.0.1:{web.port}{web.path}",), *flags)
+    finally:
+        web.dispose()
+
+
+def test_each_thing_has_a_case_and_only_read_only_tools_are_called(discover):
+    found, tests = discover(BOOKSHELF)
+    assert tests["calls find_books"]["call"] == {"tool": "find_books", "args": {"text": "sample"}}
+    assert tests["calls find_books"]["expect"] == {"ok": True}
+    assert "skip" not in tests["calls find_books"]
+    assert "not marked read-only" in tests["calls count_pages"]["skip"]
+    assert tests["reads book://shelf/0"]["read"] == "book://shelf/0"
+    assert tests["gets the prompt recommend"]["prompt"] == {"name": "recommend", "args": {"mood": "calm"}}
+    assert tests["lists its tools"]["expect"]["asserts"][0] == "result.tools[*].name contains find_books"
+    assert "not called, because they are not marked read-only: count_pages" in found.err
+
+
+def test_what_came_back_is_expected_when_it_is_recorded(discover):
+    _, tests = discover(BOOKSHELF, RECORD, WRITES)
+    assert tests["calls find_books"]["expect"]["result"]["structuredContent"] == "match:outputSchema"
+    assert tests["calls count_pages"]["expect"] == {"result": {"content": [{"type": "text", "text": "900 pages"}]}}
+
+
+def test_failures_are_recorded_too(discover):
+    found, tests = discover(SDK, RECORD, WRITES)
+    assert "Error executing tool fail" in tests["calls fail"]["expect"]["error"]
+    assert "tool 'fail': It failed" in found.err
+
+
+def test_without_output_the_suite_goes_to_stdout_and_the_rest_to_stderr(conductor, tmp_path):
+    done = conductor("discover", *composed("demo.json")[:1], "--", *composed("demo.json")[1:])
+    (tmp_path / "out.yml").write_text(done.out)
+    assert done.code == 0
+    assert "calls echo" in written(tmp_path / "out.yml")
+    assert "left out: tool 'slow_task': it can only be called as a task" in done.err
+    assert "# - tool 'slow_task': it can only be called as a task" in done.out
+    assert "# - it: reads user://{userId}" in done.out
+
+
+ODD = """
+    import json, uuid, time
+    count = 0
+    def call(params):
+        global count
+        count += 1
+        name = params["name"]
+        if name == "hang":
+            return None
+        if name == "die":
+            sys.exit(3)
+        text = {"random": str(uuid.uuid4()), "clock": f"it is {time.time_ns()}", "braces": "{{ x }}", "pattern": "match:any"}
+        return {"content": [{"type": "text", "text": text.get(name, "?")}], "_meta": {"at": time.time()}}
+    names = ["random", "clock", "braces", "pattern", "hang", "die", "no", "{{ x }}", "two words", 'quo"te', "unfit", "after"]
+    schemas = {"unfit": {"type": "object", "properties": {"s": {"type": "string", "pattern": "^zq{7}$"}}, "required": ["s"]}}
+    tools = [{"name": name, "description": "a\\n\\tb", "inputSchema": schemas.get(name, {"type": "object"}),
+              "annotations": {"readOnlyHint": True}} for name in names]
+    tools += [{"name": "random", "inputSchema": {}}, {"inputSchema": {}}, 7]
+    hello(tools={})
+    while True:
+        request = hear()
+        if request.get("method") == "tools/list":
+            result(request, {"tools": tools})
+        elif request.get("method") == "tools/call":
+            found = call(request["params"])
+            if found is not None:
+                result(request, found)
+"""
+
+
+def test_a_server_of_odd_tools_gets_a_suite_that_passes(discover, serve):
+    found, tests = discover(serve(ODD), RECORD, "--timeout", "1s")
+    expected = {
+        name: tests[f"calls {name}"]["expect"]["result"] for name in ("random", "clock", "braces", "pattern", "after")
+    }
+    texts = {name: each["content"][0]["text"] for name, each in expected.items()}
+    assert texts["random"].startswith("match:regex:^[0-9a-fA-F]{8}")
+    assert texts["clock"].startswith("match:regex:^it is ")
+    assert texts["braces"] == r"\{{ x }}"
+    assert texts["pattern"] == "match:literal:match:any"
+    assert expected["random"]["_meta"] == {"at": "match:dateValid"}
+    assert {"calls no", "calls {{ x }}", "calls two words", 'calls quo"te'} <= tests.keys()
+    assert not {"calls hang", "calls die", "calls unfit"} & tests.keys()
+    for reason in (
+        "tool 'hang': no answer",
+        "tool 'die': the server exited with code 3",
+        "tool 'unfit': no arguments could be made up",
+    ):
+        assert f"left out: {reason}" in found.err
+    assert found.err.count("left out: a tool: it has no usable name") == 2
+
+
+def test_a_tool_that_asks_the_client_is_left_out_with_the_reason(discover, serve):
+    server = serve("""
+        hello(tools={})
+        while True:
+            request = hear()
+            if request.get("method") == "tools/list":
+                result(request, {"tools": [{"name": "ask", "inputSchema": {}, "annotations": {"readOnlyHint": True}}]})
+            elif request.get("method") == "tools/call":
+                ask("q", "sampling/createMessage", messages=[], maxTokens=1)
+                result(request, {"content": []})
+    """)
+    found, tests = discover(server)
+    assert "left out: tool 'ask': the server asked for sampling/createMessage" in found.err
+    assert list(tests) == ["lists its tools"]
+
+
+def test_a_server_that_offers_nothing_is_at_least_pinged(discover, serve):
+    _, tests = discover(serve("hello()\nwhile True:\n    result(hear(), {})\n"))
+    assert list(tests) == ["answers ping"]
+
+
+def test_what_comes_from_secret_settings_is_not_written(conductor, write, serve, tmp_path):
+    words = serve("""
+        import os
+        hello(tools={})
+        while True:
+            request = hear()
+            if request.get("method") == "tools/list":
+                result(request, {"tools": [{"name": "t", "inputSchema": {}, "annotations": {"readOnlyHint": True}}]})
+            elif request.get("method") == "tools/call":
+                result(request, {"content": [{"type": "text", "text": "key " + os.environ["KEY"]}]})
+    """)
+    settings = {"command": words[0], "args": [words[1]], "env": {"KEY": "s3cret-value"}}
+    write("conductor.config.json", json.dumps(settings))
+    done = conductor("discover", RECORD, "-o", "a.test.mcp.yml")
+    assert done.code == 0, done.all
+    assert "s3cret-value" not in (tmp_path / "a.test.mcp.yml").read_text() + done.all
+    assert conductor("test", "a.test.mcp.yml").code == 0
+
+
+def test_a_file_is_not_written_over_unless_that_is_asked_for(conductor, write, tmp_path):
+    file = write("a.test.mcp.yml", "mine")
+    done = conductor("discover", "--output", "a.test.mcp.yml", "--", *BOOKSHELF)
+    assert (done.code, file.read_text()) == (2, "mine")
+    assert "a.test.mcp.yml is there already" in done.err
+    assert conductor("discover", "--output", "a.test.mcp.yml", "--force", "--", *BOOKSHELF).code == 0
+    assert "find_books" in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--outputs", "x"), 2, "did you mean --output?"),
+        (("--force", "--", "true"), 2, "--force is for --output FILE"),
+        ((), 2, "which server?"),
+        (("no-such-program-at-all",), 3, "no-such-program-at-all"),
+        (("--", sys.executable, "-c", "import sys; sys.exit(4)"), 3, "exited with code 4"),
+        (("http://127.0.0.1:9/mcp",), 3, "127.0.0.1:9"),
+    ],
+)
+def test_what_cannot_be_discovered_is_told_by_the_exit_code(conductor, words, code, said):
+    done = conductor("discover", *words)
+    assert done.code == code, done.all
+    assert said in done.err
+    assert done.out == ""
+
+
+def test_help_names_every_flag(conductor):
+    done = conductor("discover", "--help")
+    assert done.code == 0
+    assert {"--record-expectations", "--include-writes", "--output", "--force", "--timeout"} <= set(done.out.split())
+    assert "discover" in conductor("--help").out

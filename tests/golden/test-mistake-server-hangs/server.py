@@ -1,0 +1,5 @@
+from raw import hear, hello
+
+hello(tools={})
+hear()
+hear()

@@ -1,0 +1,231 @@
+"""The pure parts of discover: YAML that reads back as it was meant, arguments that fit, replies as expectations."""
+
+import random
+
+import pytest
+
+from mcp_conductor.fields import Field
+from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE
+from mcp_conductor.protocol.message import Digits
+from mcp_conductor.protocol.schema import complaints
+from mcp_conductor.source import Document, parse
+from mcp_conductor.suites.discover import Case, Discovered
+from mcp_conductor.suites.expectations import Observed, read_expect
+from mcp_conductor.suites.recorded import Recorder, plain_data
+from mcp_conductor.suites.samples import optional_arguments, sample_arguments
+from mcp_conductor.suites.skeleton import suite_text, template
+from mcp_conductor.suites.sketches import Sketch
+from mcp_conductor.suites.variables import Variables, filling
+from mcp_conductor.suites.yaml_text import block, comment, entry, is_writable
+
+NASTY = [
+    "", " ", "a", "no", "Yes", "off", "null", "~", "true", "NaN", ".inf", "0", "-1", "1e3", "0x1f", "0o17", "1_000", "12:30",
+    "2026-01-01", "- a", "-", "? a", "a: b", "a:", ":a", "a #b", "#a", "a#b", "&a", "*a", "!a", "%a", "@a", "`a`", "|", ">", "=", "<<",
+    "[a]", "{a}", "{{ a }}", r"\{{ a", "{{{", "a, b", "'", '"', "''", "it's", 'say "hi"', "\\", "\\n", r"C:\path\x41", "a\nb", "a\nb\n",
+    "\na", "a\n", "a\n\nb", "a \nb", " a\nb", "a\r\nb", "\t", "a\tb", "\0", "\x07", "\x7f", "\x85", "\xa0", "é", "日本", "😀", "\u2028",
+    "\ufeff", "\ufffe", "---", "...", "--- a", "match:any", "match:contains:x", "match:literal:match:x", "match:", "x" * 2000, "a b" * 500,
+    "# a\n# b", "key: v\n- x", "a\n  b\n c", "'a\nb'", "y", "n", "a  b", "trailing ", "ends: ", "\ud7ff\ue000",
+]  # fmt: skip
+
+
+def read(lines):
+    return parse("\n".join(lines) + "\n", "x.yml").data
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_a_text_is_read_back_as_it_was(text):
+    for value in (text, [text], {"k": text}, [[text], {"k": {"k": [text, {"k": text}]}}], {"long": ["x" * 100, text]}):
+        assert read(entry("key", value)) == {"key": value}
+        assert read(block([value, value])) == [value, value]
+    if is_writable({text: 1}):
+        assert read(entry(text, {text: 1, "b": {text: text}})) == {text: {text: 1, "b": {text: text}}}
+
+
+@pytest.mark.parametrize(
+    "value", [None, True, False, 0, -1, 1.5, -0.0, 1e300, 1e-7, 10**30, [], {}, [[]], [{}], {"a": []}]
+)
+def test_what_is_no_text_is_read_back_as_it_was(value):
+    assert read(entry("key", value)) == {"key": value}
+    assert read(block([value])) == [value]
+
+
+def test_any_data_is_read_back_as_it_was():
+    chance = random.Random(1)
+
+    def some(depth):
+        kind = chance.randrange(6 if depth < 5 else 3)
+        if kind < 2:
+            return "".join(chance.choices(NASTY, k=chance.randrange(3)))[:400]
+        if kind == 2:
+            return chance.choice([None, True, 1, 2.5])
+        if kind == 3:
+            return [some(depth + 1) for _ in range(chance.randrange(4))]
+        return {"".join(chance.choices(NASTY, k=2))[:400]: some(depth + 1) for _ in range(chance.randrange(4))}
+
+    for _ in range(500):
+        data = some(0)
+        assert read(entry("key", data)) == {"key": data}
+
+
+def test_short_things_stand_on_one_line_and_long_texts_as_blocks():
+    assert entry("call", {"tool": "add", "args": {"a": 1}}) == ["call: {tool: add, args: {a: 1}}"]
+    assert entry("text", "one\ntwo\n", 2) == ["  text: |", "    one", "    two"]
+    assert entry("read", "test://static") == ["read: test://static"]
+    assert entry("text", '{"a": 1}') == ["text: '{\"a\": 1}'"]
+    assert entry("expect", {"result": "match:type:string"}) == ['expect: {result: "match:type:string"}']
+
+
+def test_a_comment_is_one_printable_line():
+    assert comment("two\nlines \x07 and\u2028more") == "# two lines \ufffd and more"
+    assert len(comment("x" * 1000)) < 110
+
+
+def test_lone_surrogates_and_endless_keys_cannot_be_written():
+    assert not is_writable("\ud800")
+    assert not is_writable([{"\udfff": 1}])
+    assert not is_writable({"k" * 2000: 1})
+    assert not is_writable(Digits("1e400"))
+
+
+SCHEMAS = [
+    {"type": "object"},
+    {},
+    {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a", "b"]},
+    {"type": "object", "required": ["unlisted"]},
+    {"type": "object", "properties": {"n": {"type": "number", "exclusiveMinimum": 5}}, "required": ["n"]},
+    {"type": "object", "properties": {"n": {"type": "integer", "minimum": 3, "multipleOf": 5}}, "required": ["n"]},
+    {"type": "object", "properties": {"n": {"type": "number", "exclusiveMinimum": 0, "maximum": 0.5}}, "required": ["n"]},
+    {"type": "object", "properties": {"n": {"type": "integer", "maximum": -7}}, "required": ["n"]},
+    {"type": "object", "properties": {"s": {"type": "string", "minLength": 20, "maxLength": 20}}, "required": ["s"]},
+    {"type": "object", "properties": {"s": {"type": "string", "maxLength": 2}}, "required": ["s"]},
+    {"type": "object", "properties": {"s": {"type": "string", "pattern": "^[A-Z]{3}$"}}, "required": ["s"]},
+    {"type": "object", "properties": {"s": {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$", "format": "date"}}, "required": ["s"]},
+    {"type": "object", "properties": {"s": {"format": "uuid", "type": "string"}}, "required": ["s"]},
+    {"type": "object", "properties": {"e": {"enum": ["x", "y"]}}, "required": ["e"]},
+    {"type": "object", "properties": {"e": {"const": {"k": 1}}}, "required": ["e"]},
+    {"type": "object", "properties": {"x": {}}, "required": ["x"]},
+    {"type": "object", "properties": {"x": True}, "required": ["x"]},
+    {"type": "object", "properties": {"l": {"type": "array", "items": {"type": "integer"}, "minItems": 3, "uniqueItems": True}}, "required": ["l"]},
+    {"type": "object", "properties": {"l": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/p"}}}, "required": ["l"],
+     "$defs": {"p": {"type": "object", "properties": {"q": {"type": "boolean"}}, "required": ["q"]}}},
+    {"type": "object", "properties": {"a": {"anyOf": [{"type": "null"}, {"type": "string"}]}}, "required": ["a"]},
+    {"type": "object", "properties": {"a": {"type": ["integer", "null"], "minimum": 9}}, "required": ["a"]},
+    {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+    {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "minProperties": 2},
+    {"allOf": [{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}, {"required": ["b"]}]},
+    {"type": "object", "properties": {"a": {"allOf": [{"$ref": "#/definitions/i"}], "description": "as pydantic writes"}}, "required": ["a"],
+     "definitions": {"i": {"type": "integer", "minimum": 2}}},
+    {"type": "object", "properties": {"node": {"$ref": "#/$defs/n"}}, "required": ["node"],
+     "$defs": {"n": {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#/$defs/n"}, {"type": "null"}]}}, "required": ["next"]}}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=str)
+def test_arguments_are_made_that_fit_the_schema(schema):
+    arguments = sample_arguments(schema)
+    assert complaints(arguments, schema) == []
+
+
+def test_what_the_schema_offers_is_taken_before_what_is_made_up():
+    members = {
+        "d": {"type": "string", "default": "x"},
+        "e": {"type": "string", "examples": ["y"]},
+        "o": {"type": "string"},
+    }
+    schema = {"type": "object", "properties": members, "required": ["d", "e"]}
+    assert sample_arguments(schema) == {"d": "x", "e": "y"}
+    assert optional_arguments(schema, {"d": 1, "e": 1}) == {"o": {"type": "string"}}
+
+
+@pytest.mark.parametrize(
+    "schema", [None, 5, "x", {"type": "object", "properties": 5, "required": 7}, {"$ref": "#"}, {"anyOf": 3}]
+)
+def test_a_schema_that_is_none_gives_some_arguments_all_the_same(schema):
+    assert isinstance(sample_arguments(schema), dict)
+
+
+NOW = 1_790_000_000.0
+RECORDER = Recorder(now=NOW, paths=("/home/me/project",), redact=lambda text: text.replace("s3cret", "***"))
+
+
+def passes(expected, actual):
+    """Whether an expectation, written and read again, accepts ACTUAL."""
+    again = read(entry("expect", {"result": expected}))["expect"]
+    expect = read_expect(Field(Document("x", "", again, json=True), (), again), None)
+    observed = Observed(NEWEST_HANDSHAKE, {"jsonrpc": "2.0", "id": 1, "result": actual})
+    return not expect.findings(observed, Variables(), verbatim=False)
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_a_recorded_text_is_expected_again_and_no_other(text):
+    expected = RECORDER.expected({"text": text}, {"text": text})
+    assert passes(expected, {"text": text})
+    assert not passes(expected, {"text": "no" + text})
+    assert not passes(expected, {"text": text, "more": 1})
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_a_text_that_is_sent_arrives_as_it_was(text):
+    written = read(entry("call", {"args": plain_data({"k": [text]})}))["call"]["args"]
+    assert filling(Field(Document("x", "", written, json=True), (), written), None).filled(Variables()) == {"k": [text]}
+
+
+CHANGING = [
+    ("2026-09-21T12:00:00Z", "2026-09-22T12:00:01.5+02:00", "noon"),
+    ("id 123e4567-e89b-12d3-a456-426614174000.", "id 00000000-e89b-12d3-a456-426614174fff.", "id 5."),
+    ("at 2026-09-21T12:00 {{ok}}", "at 2026-09-21T13:00 {{ok}}", "at 12:00 {{ok}}"),
+    ("in /home/me/project/src (1)", "in /elsewhere/src (1)", "in /elsewhere/src (2)"),
+    (int(NOW), int(NOW) + 3, "soon"),
+    (int(NOW * 1000), int(NOW * 1000) + 3, "soon"),
+    ("key=s3cret", "key=other", 5),
+    ("x" * 5000, "x" * 5000, "y" * 5000),
+    (["a"] * 200, ["b"] * 200, ["a"] * 201),
+    ({"match:x": 1}, {"match:x": 1}, []),
+]
+
+
+@pytest.mark.parametrize(("recorded", "later", "other"), CHANGING, ids=str)
+def test_what_cannot_stay_the_same_becomes_a_pattern(recorded, later, other):
+    expected = RECORDER.expected({"it": recorded}, {"it": recorded})
+    assert passes(expected, {"it": recorded})
+    assert passes(expected, {"it": later})
+    assert not passes(expected, {"it": other})
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("took 12 ms", "took 345 ms", "match:regex:^took [^]* ms$"),
+        ("abc", "xyz", "match:type:string"),
+        (1, 2, "match:type:number"),
+        ([1], [1, 2], "match:type:array"),
+        ([1, "a"], [1, "a"], [1, "a"]),
+        ({"a": 1, "b": 2}, {"a": 1}, {"match:partial": {"a": 1}}),
+        (None, 1, "match:any"),
+        (True, True, True),
+        (True, 1, "match:any"),
+        (Digits("0.1000000000000000000001"), Digits("0.1000000000000000000001"), "match:type:number"),
+    ],
+)
+def test_what_differs_between_two_calls_is_not_pinned(first, second, expected):
+    assert RECORDER.expected(first, second) == expected
+    assert passes(expected, first)
+    assert passes(expected, second)
+
+
+def test_a_case_that_cannot_be_is_commented_out_with_the_reason():
+    gap = Sketch(
+        group="Tools", what="tool 'x'", title="calls x", action={"call": {"tool": "x"}}, gap="it\nhangs", skip="no"
+    )
+    text = suite_text(Discovered({"name": "s"}, (Case(gap, {"ok": True}),)))
+    assert parse(text, "x.yml").data == {"description": "s", "tests": None}
+    assert "  # it hangs\n  # - it: calls x\n  #   call: {tool: x}\n  #   expect: {ok: true}\n" in text
+    assert text.endswith("# Left out:\n# - tool 'x': it hangs\n")
+
+
+def test_the_template_and_what_is_commented_out_in_it_are_suites():
+    plain, opened = template(), template().replace("  # - it", "  - it").replace("  #   ", "    ")
+    assert len(parse(plain, "x.yml").data["tests"]) == 1
+    assert [test["it"] for test in parse(opened, "x.yml").data["tests"]][1:] == [
+        "adds two numbers", "refuses what is no number", "reads a resource"
+    ]  # fmt: skip
