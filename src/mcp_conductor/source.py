@@ -31,6 +31,7 @@ _CORE: dict[str, tuple[str, Callable[[str], Any]]] = {
     ),
     "float": (r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", float),
 }
+_NOT_ONLY_TEXT = frozenset("~nNtTfF+-.0123456789")  # what null, booleans and numbers begin with
 _TAG = "tag:yaml.org,2002:"
 _DEEPEST = 500
 # What a line begins with: each space, dash and question mark may be one level.
@@ -217,6 +218,12 @@ def _core_loader() -> Any:
     class CoreLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
         yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
 
+        def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
+            # Most scalars can be nothing but text, as their first character shows; it need not be tried out.
+            if kind is yaml.ScalarNode and (not implicit[0] or (value and value[0] not in _NOT_ONLY_TEXT)):
+                return _TAG + "str"
+            return super().resolve(kind, value, implicit)
+
     for name, (form, _) in _CORE.items():
         CoreLoader.add_implicit_resolver(_TAG + name, re.compile(rf"(?:{form})\Z"), None)
     return CoreLoader
@@ -237,7 +244,9 @@ def _refuse_depth(file: str, text: str, loader: Any) -> None:
 
 def _deepest_possible(text: str) -> int:
     """How deep TEXT is nested at most: by its indentation, and by the brackets that are open at once."""
-    indented = max((found.end() - found.start() for found in _INDENTS.finditer(text)), default=0)
+    indented = max(map(len, _INDENTS.findall(text)), default=0)
+    if indented + text.count("[") + text.count("{") < _DEEPEST:
+        return indented
     deepest = depth = quoted = 0
     for found in _BRACKETS.finditer(text):
         token = found[0]

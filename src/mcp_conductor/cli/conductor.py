@@ -14,6 +14,7 @@ COMMANDS = {
     "test": "run declarative tests of an MCP server",
     "discover": "write a first suite for a server",
     "init": "write the settings and a first suite for the project in this directory",
+    "check": "check whether an MCP server keeps the specification",
     "serve": "serve MCP as a JSON or YAML file describes it",
 }
 
@@ -21,6 +22,10 @@ COMMANDS = {
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run one command: the exit code."""
     command, rest = (argv[0], argv[1:]) if argv else ("--help", [])
+    if command == "check":
+        from mcp_conductor.cli.check import main as check
+
+        return check(rest, terminal)
     if command == "serve":
         from mcp_conductor.cli.serve import main as serve
 

@@ -91,6 +91,21 @@ class Output:
         for kind, file in self._reports:
             self.write(REPORTERS.get(kind).write(report), file)
 
+    def checked(self, report: Report) -> None:
+        """Show the report of a check, which has no files and no lines: group by group."""
+        groups: dict[str, list[Outcome]] = {}
+        for outcome in report.outcomes:
+            groups.setdefault(outcome.group, []).append(outcome)
+        for group, outcomes in groups.items():
+            self._show(self._console.suite(group))
+            for outcome in outcomes:
+                self._show(self._console.outcome(outcome))
+            self._show(self._console.suite_done(group, None, outcomes))
+        self._show(self._console.end(report))
+        self._show(f"score {report.metrics['score']} of 100 ({report.protocol_version})\n")
+        for kind, file in self._reports:
+            self.write(REPORTERS.get(kind).write(report), file)
+
     def _show(self, text: str) -> None:
         if not text:
             return

@@ -23,7 +23,9 @@ class HttpSession:
 
     def __init__(self, transport: TransportConfig) -> None:
         self.id = uuid.uuid4().hex
-        self.streams = Streams(resumable=transport.resumable, retry=transport.retry)
+        # Without sessions nobody can come back: ids would only repeat from one request to the next.
+        resumable = transport.resumable and not transport.stateless
+        self.streams = Streams(resumable=resumable, retry=transport.retry)
         self.common = self.streams.open(lossy=True)  # for what belongs to no request
         self.client = Client(self.common.send)
 

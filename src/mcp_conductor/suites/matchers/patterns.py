@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from mcp_conductor.errors import UsageError, nearest
@@ -35,6 +36,7 @@ class Pattern:
         return f"matches {self.text.removeprefix('not:')!r}, but must not" if found is None else None
 
 
+@cache  # a suite says the same a thousand times
 def read_pattern(text: str) -> Pattern:
     """The pattern that TEXT is, `match:` taken off; raises UsageError for what can only be a mistake."""
     asked = text.removeprefix("not:")

@@ -1,0 +1,114 @@
+"""Requests that are called off, by either side."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+from mcp_conductor.checks import NotSeen, fault, judged, probed
+from mcp_conductor.checks.notifications import calls, is_number
+from mcp_conductor.checks.probe import Probe
+from mcp_conductor.checks.record import Record
+from mcp_conductor.protocol.message import Message, compact
+from mcp_conductor.report import Finding
+
+SLOW_SECONDS = 0.3  # a call that takes so long can be cancelled while it runs
+RACES = 30
+
+
+def _called_off(record: Record) -> list[Message]:
+    found = list(record.notifications("notifications/cancelled"))
+    if not found:
+        raise NotSeen("the server cancelled nothing")
+    return found
+
+
+@judged("cancel-notification-shape-server")
+def cancellations_name_a_request(record: Record) -> Iterator[Finding]:
+    """Look at every cancellation of the server: requestId is a string or a number, reason a string if it is given."""
+    for message in _called_off(record):
+        identity = message.params.get("requestId")
+        if not isinstance(identity, str) and not is_number(identity):
+            yield fault("requestId is neither a string nor a number", message.raw)
+        if "reason" in message.params and not isinstance(message.params["reason"], str):
+            yield fault("reason is not a string", message.raw)
+
+
+@judged("cancel-only-own-active-server")
+def the_server_cancels_its_own_requests(record: Record) -> Iterator[Finding]:
+    """Look at every cancellation of the server: it names a request that the server itself made."""
+    own = {message.id for message in record.questions()}
+    for message in _called_off(record):
+        identity = message.params.get("requestId")
+        if (isinstance(identity, str) or is_number(identity)) and identity not in own:
+            yield fault(f"the server cancels {identity!r}, which is no request of its own", message.raw)
+
+
+@judged("cancel-server-only-subscriptions")
+def the_server_cancels_subscriptions_only(record: Record) -> Iterator[Finding]:
+    """Look at every cancellation of the server: it names a subscriptions/listen request."""
+    requests = (message for message in record.sent if message.kind == "request")
+    subscriptions = {message.id for message in requests if message.method == "subscriptions/listen"}
+    for message in _called_off(record):
+        identity = message.params.get("requestId")
+        if not (isinstance(identity, str) or is_number(identity)) or identity not in subscriptions:
+            yield fault("the server cancels something that is no subscription", message.raw)
+
+
+def _by_notification(probe: Probe) -> None:
+    if not probe.dialect.handshake and probe.transport != "stdio":
+        raise NotSeen("over HTTP a request is cancelled by closing its stream")
+
+
+@probed("cancel-unknown-ignored-server", alone=True)
+async def senseless_cancellations_are_ignored(probe: Probe) -> AsyncIterator[Finding]:
+    """Cancel requests that are unknown, finished or not named at all: nothing comes back, and the server goes on."""
+    _by_notification(probe)
+    async with probe.anew() as other:
+        finished = other.record().sent[0].id
+        mark = len(other.record().heard)
+        for params in ({"requestId": "conductor-unknown"}, {"requestId": finished}, {}, {"requestId": {"a": 1}}):
+            await other.say(compact({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
+        if not await other.alive():
+            yield fault("the server does not answer any longer after cancellations that mean nothing")
+        asked = {message.id for message in other.record().sent if message.kind == "request"}
+        for message in other.record().heard[mark:]:
+            stray = message.kind == "error" and message.id not in asked
+            if stray and probe.transport == "stdio":
+                yield fault("a cancellation that means nothing is answered", message.raw)
+
+
+@probed("cancel-race-server", alone=True)
+async def cancellation_may_cross_the_response(probe: Probe) -> AsyncIterator[Finding]:
+    """Send many requests, each cancelled at once, so that responses and cancellations cross: the server goes on."""
+    method = next((each for each in ("tools", "prompts", "resources") if probe.declares(each)), None)
+    if method is None:
+        raise NotSeen("the server declares nothing that could be cancelled")
+    async with probe.anew() as other:
+        crossing = []
+        for _ in range(RACES):
+            crossing.append(asyncio.ensure_future(other.ask(f"{method}/list")))
+            await asyncio.sleep(0)
+            crossing[-1].cancel()
+        await asyncio.gather(*crossing, return_exceptions=True)
+        if not await other.alive():
+            yield fault("the server does not answer any longer after requests that were cancelled at once")
+
+
+@probed("cancel-no-response-server", alone=True)
+async def cancelled_requests_are_not_answered(probe: Probe) -> AsyncIterator[Finding]:
+    """Cancel a call that takes long: no response to it comes."""
+    if probe.transport != "stdio":
+        raise NotSeen("only on stdio it is certain that a late response would be seen")
+    slow = [(params, each) for params, each in calls(probe.record()) if each.seconds >= SLOW_SECONDS]
+    if not slow:
+        raise NotSeen("no tool takes long enough to be cancelled")
+    params, usual = slow[0]
+    async with probe.anew(answers=probe.session.answers) as other:
+        running = asyncio.ensure_future(other.ask("tools/call", params, id="conductor-cancelled"))
+        await asyncio.wait({running}, timeout=SLOW_SECONDS / 3)
+        running.cancel()
+        await asyncio.wait({running}, timeout=usual.seconds + SLOW_SECONDS)
+        # Silence can only be seen by waiting for longer than the call usually takes.
+        await asyncio.sleep(usual.seconds + SLOW_SECONDS)
+        for message in other.record().heard:
+            if message.kind in ("result", "error") and message.id == "conductor-cancelled":
+                yield fault("a request that was cancelled is answered nevertheless", message.raw)

@@ -1,0 +1,84 @@
+"""Which error codes are whose: those of JSON-RPC, those of MCP, and those that an application may take (2026-07-28)."""
+
+from collections.abc import AsyncIterator, Iterator
+
+from mcp_conductor.checks import NotSeen, fault, judged, probed
+from mcp_conductor.checks.by_hand import VERSION
+from mcp_conductor.checks.probe import Probe
+from mcp_conductor.checks.record import Record
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import (
+    HEADER_MISMATCH,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MODERN_CODES,
+    PARSE_ERROR,
+    RESOURCE_NOT_FOUND,
+    UNSUPPORTED_VERSION,
+)
+from mcp_conductor.protocol.ledger import Exchange
+from mcp_conductor.report import Finding
+
+_URL_ELICITATION_REQUIRED = -32042
+_RETIRED = (RESOURCE_NOT_FOUND, _URL_ELICITATION_REQUIRED)
+_OF_JSON_RPC = (PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR)
+_OF_MCP = range(-32099, -32019)
+_LEGACY = range(-32019, -31999)
+_RESERVED = range(-32768, -32099)  # what JSON-RPC keeps for itself, below the codes of servers
+_NO_RESOURCE = "conductor://no/such/resource"
+
+
+def _codes(record: Record) -> list[tuple[int, Exchange, Json]]:
+    """All error codes that are numbers, with what they answer and the whole reply."""
+    found = []
+    for exchange, error in record.errors():
+        code = error.get("code")
+        if isinstance(code, (int, float)) and not isinstance(code, bool) and exchange.reply is not None:
+            found.append((int(code), exchange, exchange.reply.raw))
+    if not found:
+        raise NotSeen("no error was sent")
+    return found
+
+
+@judged("errors-reserved-range-server")
+def codes_of_mcp_are_used_as_defined(record: Record) -> Iterator[Finding]:
+    """Look at every error code from -32020 to -32099: it is one of the three that MCP defines, in its meaning."""
+    for code, exchange, raw in _codes(record):
+        meta = exchange.request.params.get("_meta")
+        asked = meta.get(VERSION) if isinstance(meta, dict) else None
+        if code in _RETIRED or code not in _OF_MCP:
+            continue
+        if code not in MODERN_CODES:
+            yield fault(f"{code} is reserved for MCP", raw)
+        elif code == UNSUPPORTED_VERSION and asked == record.dialect.version:
+            yield fault(f"{code} means an unsupported version, but {asked} is supported", raw)
+        elif code == HEADER_MISMATCH and record.transport == "stdio":
+            yield fault(f"{code} is about HTTP headers, and there are none", raw)
+
+
+@probed("errors-retired-codes-server")
+async def retired_codes_are_not_used(probe: Probe) -> AsyncIterator[Finding]:
+    """Read a resource that does not exist, and look at all errors: none has the code -32002 or -32042."""
+    if probe.declares("resources"):
+        await probe.ask("resources/read", {"uri": _NO_RESOURCE})
+    for code, _, raw in _codes(probe.record()):
+        if code in _RETIRED:
+            yield fault(f"{code} is a retired code", raw)
+
+
+@judged("errors-legacy-range-server")
+def legacy_codes_are_not_used(record: Record) -> Iterator[Finding]:
+    """Look at every error code: none is in -32000 to -32019."""
+    for code, _, raw in _codes(record):
+        if code in _LEGACY and code not in _RETIRED:
+            yield fault(f"{code} is in the range of older implementations", raw)
+
+
+@judged("errors-application-codes")
+def application_codes_are_outside_of_the_reserved_range(record: Record) -> Iterator[Finding]:
+    """Look at every error code from -32100 to -32768: it is one of JSON-RPC itself."""
+    for code, _, raw in _codes(record):
+        if code in _RESERVED and code not in _OF_JSON_RPC:
+            yield fault(f"{code} is reserved by JSON-RPC", raw)

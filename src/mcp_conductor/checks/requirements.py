@@ -1,0 +1,66 @@
+"""The requirements of the specification, in our words: what must hold, for whom, since when, and how it can be seen."""
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from mcp_conductor.errors import UsageError, nearest
+from mcp_conductor.protocol.message import read
+
+LEVELS = ("MUST", "SHOULD", "MAY")
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One sentence of the specification that can be kept or broken."""
+
+    id: str
+    group: str
+    level: str
+    subject: str  # server or client
+    revisions: tuple[str, ...]
+    transports: tuple[str, ...]  # stdio, http, sse, or any
+    statement: str
+    test: str  # how it can be tested
+    section: str | None
+    tier: int  # 1: matters much and can be tested; 3: cannot be observed, or hardly matters
+    probe: str  # passive, active, fixture or none
+
+    def holds_for(self, version: str, transport: str) -> bool:
+        return version in self.revisions and ("any" in self.transports or transport in self.transports)
+
+    @property
+    def observable(self) -> bool:
+        return self.probe != "none"
+
+
+@cache
+def requirements() -> dict[str, Requirement]:
+    entries = read(files(__package__).joinpath("requirements.json").read_text(encoding="utf-8"))
+    return {
+        entry["id"]: Requirement(
+            id=entry["id"],
+            group=entry["group"],
+            level=entry["level"],
+            subject=entry["subject"],
+            revisions=tuple(entry["revisions"]),
+            transports=tuple(entry["transports"]),
+            statement=entry["statement"],
+            test=entry["test"],
+            section=entry["section"],
+            tier=entry["tier"],
+            probe=entry["probe"],
+        )
+        for entry in entries
+    }
+
+
+def requirement(name: str) -> Requirement:
+    """The requirement of this id."""
+    known = requirements()
+    if name not in known:
+        near = nearest(name, list(known))
+        raise UsageError(
+            f"there is no requirement {name!r}", hint=f"did you mean {near!r}?" if near else "--list shows all"
+        )
+    return known[name]

@@ -1,0 +1,234 @@
+"""`conductor check`: does this server keep the specification?"""
+
+import os
+import time
+from dataclasses import replace
+
+from mcp_conductor.checks import CHECKS
+from mcp_conductor.checks.requirements import LEVELS, Requirement, requirement, requirements
+from mcp_conductor.checks.run import Options, Verdicts, check, score
+from mcp_conductor.checks.walk import ALL
+from mcp_conductor.cli.conductor import COULD_NOT_RUN, FAILED, NO_SERVER
+from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
+from mcp_conductor.cli.interruptible import Interrupted, run_interruptibly
+from mcp_conductor.cli.run_flags import OUTPUT_FLAGS, choice, time as time_of
+from mcp_conductor.cli.run_output import Output
+from mcp_conductor.cli.target import TARGET_FLAGS, target
+from mcp_conductor.cli.terminal import ReaderGone, Terminal, diagnostic
+from mcp_conductor.errors import ConductorError, MethodError, ProtocolError, TransportError, UsageError, nearest
+from mcp_conductor.fields import Field
+from mcp_conductor.opening import connect
+from mcp_conductor.protocol.dialect import DIALECTS, PROTOCOL_CHOICES
+from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
+from mcp_conductor.report import Finding, Outcome, Report
+from mcp_conductor.source import load
+
+_SERVER_FLAGS = tuple(flag for flag in TARGET_FLAGS if flag.name != "--protocol")
+FLAGS: Groups = {
+    "Server": _SERVER_FLAGS,
+    "What to check": (
+        Flag("--protocol", "a revision, all of them, or auto; default: the one that the server prefers", "CHOICE"),
+        Flag("--level", "must, should or may: this and everything above; default may", "LEVEL"),
+        Flag("--only", "a group of requirements, or one of them (repeatable)", "GROUP|ID", many=True),
+        Flag("--skip", "leave out a group of requirements, or one of them (repeatable)", "GROUP|ID", many=True),
+        Flag(
+            "--call-tools",
+            "call these tools too, not only those that say they read (repeatable)",
+            "NAME|all",
+            many=True,
+        ),
+        Flag("--expected-failures", "ids that are known to fail, in a JSON or YAML array", "FILE"),
+        Flag("--timeout", "for each answer; default 2s", "TIME"),
+    ),
+    "Instead of checking": (
+        Flag("--list", "show all requirements, and whether they are checked"),
+        Flag("--explain", "show one requirement, and how it is checked", "ID"),
+        Flag("--help", "show this text", short="-h"),
+    ),
+    "Output": (*OUTPUT_FLAGS, Flag("--badge", "write the score as an SVG picture", "FILE")),
+}
+_USAGE = """\
+usage: conductor check COMMAND [ARGS …] [FLAGS]
+       conductor check [FLAGS] -- COMMAND [ARGS …]
+       conductor check URL [FLAGS]
+
+Check whether an MCP server keeps the specification: every MUST that is broken is a failure, every SHOULD a warning.
+
+"""
+_EXIT_CODES = """\
+Exit codes: 0 no MUST is broken, 1 some are, 2 could not run, 3 the server could not be started or went away.
+"""
+_DEFAULT_SECONDS = 2.0
+
+
+def main(argv: list[str], terminal: Terminal) -> int:
+    """Run `conductor check`: the exit code."""
+    try:
+        given = parse(argv, FLAGS)
+        if "--help" in given:
+            terminal.write(_USAGE + help_text(FLAGS) + "\n" + _EXIT_CODES)
+            return 0
+        if "--list" in given:
+            terminal.write(_listing(given))
+            return 0
+        if "--explain" in given:
+            terminal.write(_explained(requirement(given.need("--explain"))))
+            return 0
+        return run_interruptibly(_Checking(given, terminal).run())
+    except ReaderGone:
+        return 0
+    except Interrupted as interrupted:
+        return interrupted.exit_code
+    except (TransportError, MethodError, ProtocolError) as error:
+        terminal.say(diagnostic(error))
+        return NO_SERVER
+    except ConductorError as error:
+        terminal.say(diagnostic(error))
+        return COULD_NOT_RUN
+
+
+class _Checking:
+    """One command line of `conductor check`."""
+
+    def __init__(self, given: Given, terminal: Terminal) -> None:
+        self._given = given
+        self._terminal = terminal
+        self._protocol = choice(given, "--protocol", ("all", *PROTOCOL_CHOICES)) or "auto"
+        without = {name: values for name, values in given.values.items() if name != "--protocol"}
+        self._spec = target(replace(given, values=without), terminal, program="conductor check")
+        self._output = Output(given, terminal)
+        self._expected = _expected_failures(given, terminal)
+        level = choice(given, "--level", tuple(each.lower() for each in LEVELS)) or "may"
+        named = {each.group for each in requirements().values()} | set(requirements())
+        for word in (*given.all("--only"), *given.all("--skip")):
+            if word not in named:
+                near = nearest(word, sorted(named))
+                hint = f"did you mean {near!r}?" if near else "--list shows all of them"
+                raise UsageError(f"there is no group and no requirement {word!r}", hint=hint)
+        calls = given.all("--call-tools")
+        self._options = Options(
+            timeout=time_of(given, "--timeout") or _DEFAULT_SECONDS,
+            call=ALL if ALL in calls else frozenset(calls),
+            levels=LEVELS[: LEVELS.index(level.upper()) + 1],
+            only=frozenset(given.all("--only")),
+            skip=frozenset(given.all("--skip")),
+        )
+
+    async def run(self) -> int:
+        began, started = time.perf_counter(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        verdicts = []
+        for version in await self._versions():
+            verdict = await self._verdicts(version)
+            if verdict is not None:
+                verdicts.append(verdict)
+        if not verdicts:
+            raise ProtocolError("the server speaks none of the revisions that were asked for")
+        outcomes = [outcome for each in verdicts for outcome in self._told(each, several=len(verdicts) > 1)]
+        report = Report(
+            kind="check",
+            target=_named(self._spec),
+            server=verdicts[-1].server,
+            protocol_version=", ".join(each.version for each in verdicts),
+            started=started,
+            seconds=time.perf_counter() - began,
+            outcomes=tuple(outcomes),
+            metrics={"score": score(outcomes)},
+        )
+        self._output.checked(report)
+        if "--badge" in self._given:
+            self._output.write(_badge(report.metrics["score"]), self._given.need("--badge"))
+        return FAILED if report.summary["failed"] or report.summary["errored"] else 0
+
+    async def _versions(self) -> list[str]:
+        """The revisions to check: all, the one that was asked for, or what the server prefers."""
+        if self._protocol == "all":
+            return list(DIALECTS)
+        if self._protocol in DIALECTS:
+            return [self._protocol]
+        async with connect(self._spec, protocol=self._protocol) as session:
+            return [session.dialect.version]
+
+    async def _verdicts(self, version: str) -> Verdicts | None:
+        try:
+            return await check(self._spec, version, self._options)
+        except (ProtocolError, MethodError) as error:
+            if self._protocol != "all":
+                raise
+            self._terminal.say(f"{version}: not spoken ({error.message})")
+            return None
+
+    def _told(self, verdicts: Verdicts, *, several: bool) -> list[Outcome]:
+        """The outcomes, with what was expected to fail, and in which revision they are."""
+        found = []
+        for outcome in verdicts.outcomes:
+            each = outcome
+            if outcome.id in self._expected:
+                each = _expected(outcome)
+            found.append(replace(each, title=f"{each.title} [{verdicts.version}]") if several else each)
+        return found
+
+
+def _expected(outcome: Outcome) -> Outcome:
+    """An outcome that was expected to be a failure: one that is, is known; one that is none has healed."""
+    if outcome.status in ("failed", "warned"):
+        return replace(outcome, status="skipped", reason="expected to fail")
+    if outcome.status == "passed":
+        message = "it is kept, although it is among the expected failures"
+        finding = Finding(message=message, hint="take it out of the list")
+        return replace(outcome, status="failed", findings=(finding,))
+    return outcome
+
+
+def _expected_failures(given: Given, terminal: Terminal) -> set[str]:
+    file = given.one("--expected-failures")
+    if file is None:
+        return set()
+    document = load(os.path.join(terminal.directory, file), file)
+    found = set()
+    for item in Field(document, (), document.data).items():
+        if item.text() not in requirements():
+            item.refuse("is not a requirement")
+        found.add(item.text())
+    return found
+
+
+def _named(spec: ServerSpec) -> str:
+    return spec.url if isinstance(spec, HttpSpec) else " ".join(spec.command)
+
+
+def _listing(given: Given) -> str:
+    """All requirements, by group: their level, their id, whether they are checked, and what they say."""
+    lines = []
+    group = ""
+    for each in requirements().values():
+        if each.subject != "server" or (given.all("--only") and not {each.id, each.group} & set(given.all("--only"))):
+            continue
+        if each.group != group:
+            group = each.group
+            lines.append(f"{group}:")
+        state = "checked" if each.id in CHECKS else "not observable" if not each.observable else "not checked yet"
+        lines.append(f"  {each.level:<7}{each.id:<48}{state}")
+    return "\n".join(lines) + "\n"
+
+
+def _explained(each: Requirement) -> str:
+    how = CHECKS.get(each.id).doc if each.id in CHECKS else f"not checked yet; it could be: {each.test}"
+    return (
+        f"{each.id} ({each.level}, of the {each.subject})\n\n  {each.statement}\n\n"
+        f"  revisions    {', '.join(each.revisions)}\n"
+        f"  transports   {', '.join(each.transports)}\n"
+        f"  section      {each.section or 'none'}\n"
+        f"  how          {how}\n"
+    )
+
+
+def _badge(figure: object) -> str:
+    """A picture of the score."""
+    value = float(str(figure))
+    colour = "#2c974b" if value >= 95 else "#b08800" if value >= 80 else "#cf222e"
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="118" height="20" role="img" aria-label="MCP: '
+        f'{value:g}"><rect width="70" height="20" fill="#444"/><rect x="70" width="48" height="20" fill="{colour}"/>'
+        '<g fill="#fff" font-family="Verdana,sans-serif" font-size="11"><text x="8" y="14">MCP check</text>'
+        f'<text x="78" y="14">{value:g}</text></g></svg>\n'
+    )
