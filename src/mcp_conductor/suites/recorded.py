@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from string import digits
 from typing import Any
 
 from mcp_conductor.protocol import Json
@@ -91,8 +92,10 @@ class Recorder:
         pattern = self._pattern(first)
         if pattern is not None and read_regex(pattern).search(second):
             return _short_pattern(first, pattern)
-        start = _common_start(first, second)[:_SHOWN_OF_LONG_TEXT]
-        end = _common_start(first[len(start) :][::-1], second[len(start) :][::-1])[:_SHOWN_OF_LONG_TEXT][::-1]
+        # A number that changes does so as a whole: the digits that two of them share say nothing of the third.
+        start = _common_start(first, second)[:_SHOWN_OF_LONG_TEXT].rstrip(digits)
+        rest = _common_start(first[len(start) :][::-1], second[len(start) :][::-1])
+        end = rest[:_SHOWN_OF_LONG_TEXT].rstrip(digits)[::-1]
         return f"match:regex:^{_literally(start)}[^]*{_literally(end)}$" if start or end else "match:type:string"
 
     def _same_text(self, text: str) -> str:
