@@ -172,9 +172,9 @@ class _Checking:
         self, requirement: Requirement, found: Iterable[Finding], *, reason: str | None = None, seconds: float = 0.0
     ) -> None:
         findings = tuple(found)
-        status: Status = "skipped" if reason is not None and not findings else "passed"
+        status: Status = "skipped" if reason is not None else "passed"
         if findings:
-            status = {"MUST": "failed", "SHOULD": "warned"}.get(requirement.level, "warned")  # type: ignore[assignment]
+            status = "failed" if requirement.level == "MUST" else "warned"
         outcome = Outcome(
             id=requirement.id,
             title=requirement.statement,

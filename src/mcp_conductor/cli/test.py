@@ -8,7 +8,6 @@ import random
 import time as clock
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 
 from mcp_conductor.cli.conductor import COULD_NOT_RUN, FAILED, NO_SERVER, TIMED_OUT
 from mcp_conductor.cli.flags import Given, help_text, parse
@@ -24,7 +23,7 @@ from mcp_conductor.report import Outcome, Report
 from mcp_conductor.suites import coverage
 from mcp_conductor.suites.run import DEFAULT_SECONDS, Job, Options, Result, Runner
 from mcp_conductor.suites.select import Pattern, chosen_by, files_of, read_pattern, shard_of
-from mcp_conductor.suites.suite import Suite, load_suite
+from mcp_conductor.suites.suite import Case, Suite, load_suite
 from mcp_conductor.suites.variables import Variables, from_command_line
 
 _USAGE = """\
@@ -158,12 +157,12 @@ class _Run:
             if "--shuffle" in self._given:
                 random.Random(f"{self._seed}:{suite.file}").shuffle(cases)
             if cases:
-                jobs += self._jobs_of(replace(suite, cases=suite.cases), tuple(cases))
+                jobs += self._jobs_of(suite, tuple(cases))
         if "--shuffle" in self._given:
             random.Random(self._seed).shuffle(jobs)
         return jobs, [suite for suite, _ in suites]
 
-    def _jobs_of(self, suite: Suite, cases: tuple) -> Iterator[Job]:  # type: ignore[type-arg]
+    def _jobs_of(self, suite: Suite, cases: tuple[Case, ...]) -> Iterator[Job]:
         """One job for each server and revision that the file wants."""
         protocols: tuple[str | None, ...] = suite.protocols or (None,)
         names: tuple[str | None, ...] = suite.transports or (suite.server,)
@@ -174,7 +173,7 @@ class _Run:
                 ]
                 suffix = f" [{', '.join(parts)}]" if parts and len(names) * len(protocols) > 1 else ""
                 spec = None if "--collect-only" in self._given else self._spec(name)
-                yield Job(suite=suite, cases=cases, spec=spec, protocol=protocol, suffix=suffix)  # type: ignore[arg-type]
+                yield Job(suite=suite, cases=cases, spec=spec, protocol=protocol, suffix=suffix)  # type: ignore[arg-type]  # none is needed to list tests
 
     def _spec(self, name: str | None) -> ServerSpec:
         if name not in self._specs:
