@@ -113,7 +113,7 @@ TASKS = [  # of 2025-11-25
 FAILURES = {
     "conformance.yaml": (call("test_error_handling"), "This tool intentionally returns an error"),
     "headers.yaml": (call("trigger_invalid_params"), "-32602"),
-    "inline.yaml": (call("burn"), "-32050"),
+    "inline.yaml": (call("burn"), "1050"),
     "old-server.yaml": (call("none"), "Tool none not found"),
     "pagination.json": (read("test://none"), "Resource not found"),
 }

@@ -24,7 +24,7 @@ VERSIONS = {"handshake": "2025-11-25", "modern": "2026-07-28"}
 FAILING = {
     "test_error_handling": True,
     "lose": True,
-    "burn": -32050,
+    "burn": 1050,
     "protocol_error_job": -32603,
     "trigger_header_mismatch": -32020,
     "trigger_missing_capability": -32021,
