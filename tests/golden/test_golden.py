@@ -64,6 +64,13 @@ def test_a_line_keeps_its_holes_where_they_fit(expected: str, actual: str, kept:
     assert with_holes(expected, actual) == kept
 
 
+def test_no_case_expects_how_long_a_run_took() -> None:
+    texts = {f"{name}/{file}": read(GOLDEN / name / file) for name in CASES for file in expected_files(GOLDEN / name)}
+    assert [
+        file for file, text in texts.items() if re.search(r"(passed|failed|errored|skipped) in [\d.]+ s", text)
+    ] == []
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_the_program_says(
     name: str, program: Callable[..., Any], taken: str, served: Callable[[], str], tmp_path: Path, update: bool
