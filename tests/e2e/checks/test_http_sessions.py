@@ -122,8 +122,8 @@ class NoPrimingEvent(Good):
 class LeavesWithoutAWord(Good):
     def answer(self, call):
         if call.method == "ping":
-            call.stream(event("", id="9999-0"))
             self.log[9999] = [""]
+            call.stream(event("", id="9999-0"))
             call.close()
         else:
             super().answer(call)
@@ -161,8 +161,8 @@ class Forgets(Good):
     """A call whose connection is lost is given up."""
 
     def work(self, call, token):
+        self.log[7] = ["", self.progress(token)]  # first: whoever has seen an event may come back for the rest at once
         call.stream(event("", id="7-0"), event(self.progress(token), id="7-1"))
-        self.log[7] = ["", self.progress(token)]
         if token == "conductor-drop":
             call.hold()
         else:
