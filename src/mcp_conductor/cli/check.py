@@ -8,14 +8,14 @@ from mcp_conductor.checks import CHECKS
 from mcp_conductor.checks.requirements import LEVELS, Requirement, requirement, requirements
 from mcp_conductor.checks.run import Options, Verdicts, check, score
 from mcp_conductor.checks.walk import ALL
-from mcp_conductor.cli.conductor import COULD_NOT_RUN, FAILED, NO_SERVER
+from mcp_conductor.cli.conductor import FAILED
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
-from mcp_conductor.cli.interruptible import Interrupted, run_interruptibly
+from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.run_flags import OUTPUT_FLAGS, choice, time as time_of
 from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.target import TARGET_FLAGS, target
-from mcp_conductor.cli.terminal import ReaderGone, Terminal, diagnostic
-from mcp_conductor.errors import ConductorError, MethodError, ProtocolError, TransportError, UsageError, nearest
+from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.errors import MethodError, ProtocolError, UsageError, nearest
 from mcp_conductor.fields import Field
 from mcp_conductor.opening import connect
 from mcp_conductor.protocol.dialect import DIALECTS, PROTOCOL_CHOICES
@@ -63,28 +63,17 @@ _DEFAULT_SECONDS = 2.0
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor check`: the exit code."""
-    try:
-        given = parse(argv, FLAGS)
-        if "--help" in given:
-            terminal.write(_USAGE + help_text(FLAGS) + "\n" + _EXIT_CODES)
-            return 0
-        if "--list" in given:
-            terminal.write(_listing(given))
-            return 0
-        if "--explain" in given:
-            terminal.write(_explained(requirement(given.need("--explain"))))
-            return 0
-        return run_interruptibly(_Checking(given, terminal).run())
-    except ReaderGone:
+    given = parse(argv, FLAGS)
+    if "--help" in given:
+        terminal.write(_USAGE + help_text(FLAGS) + "\n" + _EXIT_CODES)
         return 0
-    except Interrupted as interrupted:
-        return interrupted.exit_code
-    except (TransportError, MethodError, ProtocolError) as error:
-        terminal.say(diagnostic(error))
-        return NO_SERVER
-    except ConductorError as error:
-        terminal.say(diagnostic(error))
-        return COULD_NOT_RUN
+    if "--list" in given:
+        terminal.write(_listing(given))
+        return 0
+    if "--explain" in given:
+        terminal.write(_explained(requirement(given.need("--explain"))))
+        return 0
+    return run_interruptibly(_Checking(given, terminal).run())
 
 
 class _Checking:

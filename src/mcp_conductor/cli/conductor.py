@@ -3,8 +3,8 @@
 import os
 
 from mcp_conductor import __version__
-from mcp_conductor.cli.terminal import ReaderGone, Terminal, diagnostic
-from mcp_conductor.errors import UsageError, nearest
+from mcp_conductor.cli.terminal import Interrupted, ReaderGone, Terminal, diagnostic
+from mcp_conductor.errors import ConductorError, UsageError, nearest
 
 FAILED = 1
 COULD_NOT_RUN = 2
@@ -21,42 +21,46 @@ COMMANDS = {
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run one command: the exit code."""
-    command, rest = (argv[0], argv[1:]) if argv else ("--help", [])
-    if command == "check":
-        from mcp_conductor.cli.check import main as check
+    try:
+        return _main(argv, terminal)
+    except ReaderGone:
+        return 0
+    except Interrupted as interrupted:
+        return interrupted.exit_code
+    except ConductorError as error:
+        terminal.say(diagnostic(error))
+        return COULD_NOT_RUN if isinstance(error, UsageError) else NO_SERVER
 
-        return check(rest, terminal)
+
+def _main(argv: list[str], terminal: Terminal) -> int:
+    command, rest = (argv[0], argv[1:]) if argv else ("--help", [])
     if command == "serve":
         from mcp_conductor.cli.serve import main as serve
 
         return serve(rest, terminal, program="conductor serve", bad=COULD_NOT_RUN)
-    if command == "discover":
-        from mcp_conductor.cli.discover import main as discover
-
-        return discover(rest, terminal)
-    if command == "init":
-        from mcp_conductor.cli.init import main as init
-
-        return init(rest, terminal)
-    if command == "test" or _is_pattern(argv, terminal.directory):
-        from mcp_conductor.cli.test import main as test
-
-        return test(rest if command == "test" else argv, terminal)
-    try:
-        if command in ("--help", "-h"):
-            terminal.write(_help())
-        elif command == "--version":
-            terminal.write(f"conductor {__version__}\n")
-        else:
-            is_flag = command.startswith("-")
-            known = ("--help", "--version") if is_flag else tuple(COMMANDS)
-            near = nearest(command, known)
-            hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(known)}"
-            terminal.say(diagnostic(UsageError(f"unknown {'flag' if is_flag else 'command'} {command!r}", hint=hint)))
-            return COULD_NOT_RUN
-    except ReaderGone:
-        pass
+    if command in COMMANDS:
+        return _run(command, rest, terminal)
+    if _is_pattern(argv, terminal.directory):
+        return _run("test", argv, terminal)
+    if command in ("--help", "-h"):
+        terminal.write(_help())
+    elif command == "--version":
+        terminal.write(f"conductor {__version__}\n")
+    else:
+        is_flag = command.startswith("-")
+        known = ("--help", "--version") if is_flag else tuple(COMMANDS)
+        near = nearest(command, known)
+        hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(known)}"
+        raise UsageError(f"unknown {'flag' if is_flag else 'command'} {command!r}", hint=hint)
     return 0
+
+
+def _run(command: str, argv: list[str], terminal: Terminal) -> int:
+    """Run the command that the module of its name is; what keeps it from going on is an exception."""
+    from importlib import import_module
+
+    exit_code: int = import_module(f"mcp_conductor.cli.{command}").main(argv, terminal)
+    return exit_code
 
 
 def _is_pattern(argv: list[str], directory: str) -> bool:

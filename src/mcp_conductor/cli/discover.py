@@ -3,13 +3,12 @@
 import os
 from collections.abc import Iterator
 
-from mcp_conductor.cli.conductor import COULD_NOT_RUN, NO_SERVER
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
-from mcp_conductor.cli.interruptible import Interrupted, run_interruptibly
+from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.run_flags import time
 from mcp_conductor.cli.target import TARGET_FLAGS, target
-from mcp_conductor.cli.terminal import ReaderGone, Terminal, diagnostic
-from mcp_conductor.errors import ConductorError, UsageError
+from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
 from mcp_conductor.suites.discover import Discovered, Wishes, discover
 from mcp_conductor.suites.run import DEFAULT_SECONDS
@@ -48,19 +47,11 @@ Exit codes: 0 written, 2 could not run, 3 the server could not be started or wen
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor discover`: the exit code."""
-    try:
-        given = parse(argv, FLAGS)
-        if "--help" in given:
-            terminal.write(_USAGE + help_text(FLAGS) + _EXAMPLE)
-            return 0
-        return run_interruptibly(_discover(given, terminal))
-    except ReaderGone:
+    given = parse(argv, FLAGS)
+    if "--help" in given:
+        terminal.write(_USAGE + help_text(FLAGS) + _EXAMPLE)
         return 0
-    except Interrupted as interrupted:
-        return interrupted.exit_code
-    except ConductorError as error:
-        terminal.say(diagnostic(error))
-        return COULD_NOT_RUN if isinstance(error, UsageError) else NO_SERVER
+    return run_interruptibly(_discover(given, terminal))
 
 
 async def _discover(given: Given, terminal: Terminal) -> int:

@@ -2,13 +2,12 @@
 
 import os
 
-from mcp_conductor.cli.conductor import COULD_NOT_RUN
 from mcp_conductor.cli.discover import counted, remarks, write_file
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
-from mcp_conductor.cli.interruptible import Interrupted, run_interruptibly
+from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.run_flags import time
 from mcp_conductor.cli.target import SETTINGS
-from mcp_conductor.cli.terminal import ReaderGone, Terminal, diagnostic
+from mcp_conductor.cli.terminal import Terminal, diagnostic
 from mcp_conductor.errors import ConductorError, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
@@ -41,20 +40,12 @@ tests are written. Files that are there already are left alone.
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor init`: the exit code."""
-    try:
-        given = parse(argv, FLAGS)
-        if "--help" in given:
-            terminal.write(_USAGE + help_text(FLAGS))
-            return 0
-        _refuse_to_overwrite(terminal)
-        return run_interruptibly(_init(given, terminal))
-    except ReaderGone:
+    given = parse(argv, FLAGS)
+    if "--help" in given:
+        terminal.write(_USAGE + help_text(FLAGS))
         return 0
-    except Interrupted as interrupted:
-        return interrupted.exit_code
-    except ConductorError as error:
-        terminal.say(diagnostic(error))
-        return COULD_NOT_RUN
+    _refuse_to_overwrite(terminal)
+    return run_interruptibly(_init(given, terminal))
 
 
 def _refuse_to_overwrite(terminal: Terminal) -> None:

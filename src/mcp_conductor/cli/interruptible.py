@@ -5,16 +5,10 @@ import signal
 from collections.abc import Coroutine
 from typing import Any
 
+from mcp_conductor.cli.terminal import Interrupted
+
 # The event loops of Windows know no signals.
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else ()
-
-
-class Interrupted(Exception):  # noqa: N818  # what happened; nobody is at fault
-    """A signal came, and everything has been cleaned up."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.exit_code = 128 + number
 
 
 def run_interruptibly(work: Coroutine[Any, Any, int]) -> int:

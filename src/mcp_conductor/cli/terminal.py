@@ -15,6 +15,14 @@ class ReaderGone(Exception):  # noqa: N818  # what happened; nobody is at fault
     """Whoever read our stdout has closed it."""
 
 
+class Interrupted(Exception):  # noqa: N818  # what happened; nobody is at fault
+    """A signal came, and everything has been cleaned up."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.exit_code = 128 + number
+
+
 @dataclass(frozen=True, slots=True)
 class Terminal:
     """The outside world of one run."""

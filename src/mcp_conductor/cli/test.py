@@ -9,15 +9,15 @@ import time as clock
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from mcp_conductor.cli.conductor import COULD_NOT_RUN, FAILED, NO_SERVER, TIMED_OUT
+from mcp_conductor.cli.conductor import FAILED, NO_SERVER, TIMED_OUT
 from mcp_conductor.cli.flags import Given, help_text, parse
-from mcp_conductor.cli.interruptible import Interrupted, run_interruptibly
+from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.run_flags import FLAGS, ISOLATIONS, choice, number, time
 from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.server_coverage import covered, figures
 from mcp_conductor.cli.target import named_server, target
-from mcp_conductor.cli.terminal import ReaderGone, Terminal, diagnostic
-from mcp_conductor.errors import ConductorError, UsageError
+from mcp_conductor.cli.terminal import Terminal, diagnostic
+from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.report import Outcome, Report
 from mcp_conductor.suites import coverage
@@ -44,20 +44,12 @@ _WATCH_SECONDS = 0.3
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor test`: the exit code."""
-    try:
-        given = parse(argv, FLAGS, server_words=False)
-        if "--help" in given:
-            terminal.write(_USAGE + help_text(FLAGS) + _EXIT_CODES)
-            return 0
-        run = _Run(given, terminal)
-        return run_interruptibly(run.watch() if "--watch" in given else run.once())
-    except ReaderGone:
+    given = parse(argv, FLAGS, server_words=False)
+    if "--help" in given:
+        terminal.write(_USAGE + help_text(FLAGS) + _EXIT_CODES)
         return 0
-    except Interrupted as interrupted:
-        return interrupted.exit_code
-    except ConductorError as error:
-        terminal.say(diagnostic(error))
-        return COULD_NOT_RUN
+    run = _Run(given, terminal)
+    return run_interruptibly(run.watch() if "--watch" in given else run.once())
 
 
 class _Run:
