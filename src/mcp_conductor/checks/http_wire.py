@@ -311,8 +311,8 @@ async def bad_notifications_are_refused_by_status(probe: Probe) -> AsyncIterator
     """POST a notification whose params are a number: the status is 202, or one of 400 to 499."""
     async with visiting(probe) as visit:
         raw = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": 5}
-        headers = {} if probe.dialect.handshake else {VERSION: probe.dialect.version, "Mcp-Method": raw["method"]}
-        seen = await visit.post(raw, headers)  # type: ignore[arg-type]
+        named = {VERSION: probe.dialect.version, "Mcp-Method": "notifications/cancelled"}
+        seen = await visit.post(raw, {} if probe.dialect.handshake else named)
         if seen.status != 202 and not 400 <= seen.status < 500:
             yield fault(f"a bad notification is answered with {seen.status}", seen.shown())
 

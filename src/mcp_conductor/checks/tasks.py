@@ -102,8 +102,8 @@ async def _live(probe: Probe, params: Json) -> Life:
     return life
 
 
-def _fault_of(task: Any) -> str | None:
-    """What is wrong with the members of a task."""
+def fault_of(task: Any, ttl: str = "ttl") -> str | None:
+    """What is wrong with the members of a task; TTL is what the revision calls its time to live."""
     if not isinstance(task, dict):
         return "is not an object"
     if not isinstance(task.get("taskId"), str) or not task["taskId"]:
@@ -113,8 +113,8 @@ def _fault_of(task: Any) -> str | None:
     for name in ("createdAt", "lastUpdatedAt"):
         if not is_date(task.get(name)):
             return f"has no {name} that is a date and time of ISO 8601"
-    if "ttl" not in task or not (task["ttl"] is None or is_integer(task["ttl"])):
-        return "has no ttl that is an integer or null"
+    if ttl not in task or not (task[ttl] is None or is_integer(task[ttl])):
+        return f"has no {ttl} that is an integer or null"
     return None
 
 
@@ -167,7 +167,7 @@ async def tasks_are_whole(probe: Probe) -> AsyncIterator[Finding]:
     """Look at tasks wherever they come: taskId, status, createdAt, lastUpdatedAt, and ttl, which may be null."""
     for life in await _tasks(probe):
         for task in (life.task, *life.states, *life.after):
-            problem = _fault_of(task)
+            problem = fault_of(task)
             if problem is not None:
                 yield fault(f"a task {problem}", task)
                 break
@@ -379,7 +379,7 @@ def status_notifications_are_whole(record: Record) -> Iterator[Finding]:
     if not found:
         raise NotSeen("no status of a task was notified")
     for message in found:
-        problem = _fault_of(message.params)
+        problem = fault_of(message.params)
         if problem is not None:
             yield fault(f"a task {problem}", message.raw)
 

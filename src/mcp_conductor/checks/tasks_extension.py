@@ -11,7 +11,7 @@ from mcp_conductor.checks import NotSeen, fault, judged, probed
 from mcp_conductor.checks.notifications import calls
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
-from mcp_conductor.checks.tasks import SHORTEST_ID, STATUSES, TERMINAL, UNKNOWN, is_date
+from mcp_conductor.checks.tasks import SHORTEST_ID, TERMINAL, UNKNOWN, fault_of
 from mcp_conductor.checks.utilities import code_of, is_integer
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Json
@@ -132,20 +132,16 @@ async def _live(probe: Probe, params: Json) -> Life | None:
 
 def _pause(state: Json) -> float:
     proposed = state.get("pollIntervalMs")
-    return min(proposed / 1000, LONGEST_PAUSE) if is_integer(proposed) and proposed > 0 else LONGEST_PAUSE  # type: ignore[operator,unused-ignore]
+    if not isinstance(proposed, int) or proposed <= 0:
+        return LONGEST_PAUSE
+    return min(proposed / 1000, LONGEST_PAUSE)
 
 
 def _fault_of(task: Json) -> str | None:
     """What is wrong with the members that all tasks have."""
-    if not isinstance(task.get("taskId"), str) or not task["taskId"]:
-        return "has no taskId"
-    if task.get("status") not in STATUSES:
-        return "has no status that there is"
-    for name in ("createdAt", "lastUpdatedAt"):
-        if not is_date(task.get(name)):
-            return f"has no {name} that is a date and time of ISO 8601"
-    if "ttlMs" not in task or not (task["ttlMs"] is None or is_integer(task["ttlMs"])):
-        return "has no ttlMs that is an integer or null"
+    flaw = fault_of(task, ttl="ttlMs")
+    if flaw is not None:
+        return flaw
     if "pollIntervalMs" in task and not is_integer(task["pollIntervalMs"]):
         return "has a pollIntervalMs that is no integer"
     return None

@@ -57,7 +57,7 @@ def _calls(record: Record) -> Iterator[tuple[Json, Json]]:
         seen = True
         yield exchange.request.params, result
     if not seen:
-        raise NotSeen("no tool was called with a result; --call says which tools may be called")
+        raise NotSeen("no tool was called with a result; --call-tools says which tools may be called")
 
 
 def blocks(record: Record) -> Iterator[tuple[Json, str, Any]]:
@@ -271,7 +271,7 @@ async def _wrong_calls(probe: Probe) -> AsyncIterator[tuple[str, Message]]:
             seen = True
             yield f"{params['name']}, {what}", reply
     if not seen:
-        raise NotSeen("no tool that may be called has arguments that could be wrong; --call says which may be")
+        raise NotSeen("no tool that may be called has arguments that could be wrong; --call-tools says which may be")
 
 
 def _wrong_arguments(schema: Json, right: Json) -> Iterator[tuple[str, Json]]:
