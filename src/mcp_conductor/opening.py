@@ -103,6 +103,7 @@ async def connect(
             session.note("the server went away when it was asked for server/discover; it is started again without that")
             await stack.aclose()
             session.reset()
+            session.transcript.begin_process()
             await _open(session, spec, "handshake", stack, authorize)
         stack.callback(session.close)
         yield session

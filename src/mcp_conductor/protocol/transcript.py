@@ -65,6 +65,12 @@ class Transcript:
         self.frames: list[Frame] | deque[Frame] = [] if keep is None else deque(maxlen=keep)
         self.listener = listener
         self._secrets = _spellings(secrets)
+        self._last_of_others = -math.inf
+
+    def begin_process(self) -> None:
+        """Another process is the server from now on: what an earlier one wrote to stderr does not explain its end."""
+        if self.frames:
+            self._last_of_others = self.frames[-1].at
 
     def add(self, at: float, source: Source, text: str) -> None:
         frame = Frame(at, source, text)
@@ -97,9 +103,11 @@ class Transcript:
         return [frame.text for frame in self.frames if frame.source == "note"]
 
     def stderr_tail(self) -> tuple[str, ...]:
-        """The last lines that the server wrote to stderr, fit to be shown."""
+        """The last lines that the server's process wrote to stderr, fit to be shown."""
         tail: list[str] = []
         for frame in reversed(self.frames):
+            if frame.at <= self._last_of_others:
+                break
             if frame.source == "stderr" and frame.text.strip():
                 tail.append(self.redact(frame.text)[:_LONGEST_TAIL_LINE])
                 if len(tail) == _STDERR_TAIL:

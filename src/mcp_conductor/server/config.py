@@ -160,7 +160,7 @@ def read(root: Field, over: Overrides) -> ServerConfig:
 def _info(root: Field, info: Field | None) -> Json:
     hint = "serverInfo: {name: …, version: …}"
     if info is None:
-        root.refuse("serverInfo is missing: serverInfo.name and serverInfo.version are required", hint)
+        root.refuse("has no serverInfo: serverInfo.name and serverInfo.version are required", hint)
     known = info.members(INFO_KEYS)
     for key in ("name", "version"):
         if key not in known:
@@ -175,7 +175,7 @@ def _info(root: Field, info: Field | None) -> Json:
 
 def _transport(root: Field, given: Field | None, over: Overrides) -> tuple[TransportConfig, tuple[str, ...], bool]:
     if given is None and over.transport is None:
-        root.refuse("transport is missing: transport.type is required", "transport: {type: stdio}")
+        root.refuse("has no transport: transport.type is required", "transport: {type: stdio}")
     known = {} if given is None else given.members(TRANSPORT_KEYS)
     if given is not None and "type" not in known and over.transport is None:
         given.refuse("has no type: transport.type is required", f"one of {', '.join(TRANSPORTS)}")

@@ -46,6 +46,15 @@ def test_the_tail_of_stderr_is_its_last_ten_lines_that_say_something():
     assert transcript.stderr_tail() == tuple(f"line {number}" for number in range(10, 20))
 
 
+def test_the_tail_of_stderr_begins_with_the_process_that_is_the_server_now():
+    transcript = Transcript()
+    transcript.add(1.0, "stderr", "no key")
+    transcript.begin_process()
+    assert transcript.stderr_tail() == ()
+    transcript.add(2.0, "stderr", "still no key")
+    assert transcript.stderr_tail() == ("still no key",)
+
+
 def test_a_long_line_of_stderr_is_cut_after_its_secrets_are_blotted_out():
     transcript = Transcript(["secret-value"])
     transcript.add(0.0, "stderr", "x" * 395 + "secret-value" + "y" * 1000)
