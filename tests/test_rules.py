@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 BANNED = {
     "anyio", "argparse", "click", "difflib", "h11", "httpcore2", "httpx", "importlib.metadata", "jsonschema_rs", "mcp",
     "mcp_conductor.protocol.schema", "mcp_conductor.protocol.settings", "mcp_conductor.source", "pathlib", "pydantic", "rich",
-    "shutil", "tempfile", "urllib.request", "uvicorn", "xml", "yaml",
+    "shutil", "tempfile", "urllib.request", "httptools", "xml", "yaml",
 }  # fmt: skip
 
 

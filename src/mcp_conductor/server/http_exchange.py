@@ -1,34 +1,57 @@
-"""One HTTP request and its response, over ASGI."""
+"""One HTTP request and its response (RFC 9110, RFC 9112), on a connection that carries many."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from typing import Any
+import time
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Protocol
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = Iterable[tuple[str, str]]
 
 JSON_TYPE = "application/json"
 EVENT_TYPE = "text/event-stream"
 _LARGEST_BODY = 256 << 20
+_REASONS = {status.value: status.phrase for status in HTTPStatus}
+_BODILESS = {status for status in _REASONS if status < 200 or status in (204, 304)}
+
+
+class Line(Protocol):
+    """The connection below."""
+
+    gone: "asyncio.Future[None]"  # done as soon as the client has gone
+
+    def write(self, data: bytes) -> None: ...
+
+    async def drained(self) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class Exchange:
     """What a client asked over HTTP, and the means to answer it."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self.method: str = scope["method"]
-        self.path: str = scope["path"]
-        self.query: bytes = scope["query_string"]
-        self.headers: dict[str, list[str]] = {}
-        for name, value in scope["headers"]:
-            self.headers.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
-        self._receive = receive
-        self._send = send
+    def __init__(
+        self, method: str, path: str, query: bytes, headers: dict[str, list[str]], line: Line, *, lasting: bool = True
+    ) -> None:
+        self.method = method
+        self.path = path
+        self.query = query
+        self.headers = headers
+        self.gone = line.gone
+        self.lasting = lasting  # whether the connection can carry another request after this one
+        self.chunked = True  # whether the client knows chunks: HTTP/1.0 does not
+        self.answered = False  # in full
+        self._line = line
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._waiting: asyncio.Future[None] | None = None  # for the rest of the body
+        self._is_read = False
+        self._begun = b""  # the head of a stream, until something goes with it
+
+    # What the client says.
 
     def header(self, name: str) -> str | None:
         values = self.headers.get(name)
@@ -41,59 +64,97 @@ class Exchange:
             wanted in accepted or f"{wanted.split('/')[0]}/*" in accepted for wanted in types
         )
 
+    def feed(self, part: bytes) -> None:
+        """Take a part of the body. What is too much, or comes after the answer, is thrown away."""
+        self._size += len(part)
+        if self.answered or self._size > _LARGEST_BODY:
+            self._parts.clear()
+            self._stir()
+        else:
+            self._parts.append(part)
+
+    def feed_end(self) -> None:
+        self._is_read = True
+        self._stir()
+
     async def body(self) -> bytes | None:
         """The body; None when it is too large, or when the client went away in the middle of it."""
-        parts: list[bytes] = []
-        size = 0
-        while True:
-            event = await self._receive()
-            if event["type"] != "http.request":
-                return None
-            part = event.get("body", b"")
-            size += len(part)
-            if size > _LARGEST_BODY:
-                return None
-            parts.append(part)
-            if not event.get("more_body", False):
-                return b"".join(parts)
+        if not self._is_read:
+            if (self.header("expect") or "").lower() == "100-continue":
+                self._line.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self._waiting = asyncio.get_running_loop().create_future()
+            await asyncio.wait({self._waiting, self.gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not self._is_read or self._size > _LARGEST_BODY:
+            return None
+        return b"".join(self._parts)
 
-    async def gone(self) -> None:
-        """Wait until the client has gone."""
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
+    def _stir(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    # What is answered.
 
     async def reply(self, status: int, body: bytes = b"", headers: Headers = (), content_type: str = JSON_TYPE) -> None:
         """Answer with all of BODY."""
-        typed = [(b"content-type", content_type.encode("latin-1"))] if body else []
-        await self._start(status, [*typed, (b"content-length", str(len(body)).encode())], headers)
-        await self._send({"type": "http.response.body", "body": body})
+        typed = f"content-type: {content_type}\r\n" if body else ""
+        length = "" if status in _BODILESS else f"content-length: {len(body)}\r\n"
+        head = self._head(status, typed + length, headers)
+        self._line.write(head if self.method == "HEAD" or status in _BODILESS else head + body)
+        self.answered = True
+        await self._line.drained()
 
     async def refuse(self, status: int, code: int, message: str, headers: Headers = ()) -> None:
         """Answer with a status, and with an error that belongs to no request."""
         await self.reply(status, _bytes({"jsonrpc": "2.0", "error": {"code": code, "message": message}}), headers)
 
-    async def begin(self, headers: Headers = (), content_type: str = EVENT_TYPE) -> None:
+    def begin(self, headers: Headers = (), content_type: str = EVENT_TYPE) -> None:
         """Begin an event stream."""
-        fixed = [
-            (b"content-type", content_type.encode("latin-1")),
-            (b"cache-control", b"no-cache, no-transform"),
-            (b"x-accel-buffering", b"no"),
-        ]
-        await self._start(200, fixed, headers)
+        self.lasting = self.lasting and self.chunked
+        self._begun = self._head(
+            200,
+            f"content-type: {content_type}\r\n"
+            "cache-control: no-cache, no-transform\r\n"
+            "x-accel-buffering: no\r\n" + ("transfer-encoding: chunked\r\n" if self.chunked else ""),
+            headers,
+        )
+        # One packet is faster than two, but where nothing is said yet the client must know that it is connected.
+        asyncio.get_running_loop().call_soon(self._send, b"")
 
     async def write(self, part: bytes, *, more: bool) -> None:
-        await self._send({"type": "http.response.body", "body": part, "more_body": more})
+        """Say PART of a stream."""
+        if self.chunked:
+            part = (b"%x\r\n%b\r\n" % (len(part), part) if part else b"") + (b"" if more else b"0\r\n\r\n")
+        self._send(part)
+        self.answered = not more
+        await self._line.drained()
 
     def cut(self) -> None:
-        """Close the connection in the middle of everything. ASGI has no word for that: it is done behind its back."""
-        cycle = getattr(self._send, "__self__", None)
-        transport: asyncio.Transport | None = getattr(cycle, "transport", None)
-        if transport is not None:
-            transport.close()
+        """Close the connection in the middle of everything."""
+        self._send(b"")
+        self._line.close()
 
-    async def _start(self, status: int, fixed: list[tuple[bytes, bytes]], headers: Headers) -> None:
-        more = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
-        await self._send({"type": "http.response.start", "status": status, "headers": [*fixed, *more]})
+    def _send(self, data: bytes) -> None:
+        begun, self._begun = self._begun, b""
+        if begun or data:
+            self._line.write(begun + data)
+
+    def _head(self, status: int, fixed: str, headers: Headers) -> bytes:
+        more = "".join([f"{name}: {value}\r\n" for name, value in headers])
+        end = "" if self.lasting else "connection: close\r\n"
+        reason = _REASONS.get(status, "")
+        return f"HTTP/1.1 {status} {reason}\r\n{_date()}{fixed}{more}{end}\r\n".encode("latin-1")
+
+
+_dated = (0, "")
+
+
+def _date() -> str:
+    """The Date header, which is the same for a second."""
+    global _dated  # noqa: PLW0603  # one clock for all
+    now = int(time.time())
+    if now != _dated[0]:
+        _dated = (now, time.strftime("date: %a, %d %b %Y %H:%M:%S GMT\r\n", time.gmtime(now)))
+    return _dated[1]
 
 
 def _bytes(message: Json) -> bytes:

@@ -1,4 +1,4 @@
-"""The ASGI application: who may come in, which era a request belongs to, and the modern era's answers.
+"""The HTTP endpoint: who may come in, which era a request belongs to, and the modern era's answers.
 
 Requests that do not come from this machine's own pages are refused before anything is read (basic/transports, security
 warning): a wrong Origin with 403, a wrong Host with 421.
@@ -25,7 +25,7 @@ from mcp_conductor.server.client import Client, introduction, modern_client, ver
 from mcp_conductor.server.config import TransportConfig
 from mcp_conductor.server.definitions import Refusal, unreadable
 from mcp_conductor.server.faults import Bend
-from mcp_conductor.server.http_exchange import EVENT_TYPE, JSON_TYPE, Exchange, Receive, Scope, Send
+from mcp_conductor.server.http_exchange import EVENT_TYPE, JSON_TYPE, Exchange
 from mcp_conductor.server.http_sessions import HttpSessions
 from mcp_conductor.server.http_streams import Outlet, Stream, answer, first_word, pump, speak
 from mcp_conductor.server.server import Server
@@ -46,8 +46,7 @@ class HttpHost:
         self._live: set[Client] = set()  # clients of the modern era that wait for an answer
         self._open = transport.host not in LOOPBACK and not transport.allowed_hosts
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange = Exchange(scope, receive, send)
+    async def serve(self, exchange: Exchange) -> None:
         try:
             await self._route(exchange)
         except Exception as error:  # noqa: BLE001  # one request that fails must not go unseen, nor end the server

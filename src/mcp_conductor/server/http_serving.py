@@ -1,63 +1,62 @@
-"""A listening socket with uvicorn behind it, which starts, says where it is, and stops when it is told to."""
+"""A listening socket, and the connections that come in there, until the server is told to stop."""
 
 import asyncio
 import errno
-import logging
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import closing
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.server.config import TransportConfig
+from mcp_conductor.server.http_connection import Connection
 from mcp_conductor.server.http_host import HttpHost
 from mcp_conductor.server.server import Server
 
 _GRACE_SECONDS = 1
 _BACKLOG = 2048
-_KEEP_ALIVE_SECONDS = 60
+_IDLE_SECONDS = 60
 
 
 async def serve_http(
     server: Server, transport: TransportConfig, stop: asyncio.Event, started: Callable[[str], None]
 ) -> int:
     """Serve until STOP is set: the exit code. STARTED is told the URL."""
-    import uvicorn
-
-    class Uvicorn(uvicorn.Server):
-        @contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            yield  # signals are the program's business
-
-    # What it would log is either said by us, or done on purpose.
-    logging.getLogger("uvicorn.error").disabled = True
-    listener = _listen(transport)
     host = HttpHost(server, transport)
-    config = uvicorn.Config(
-        host,
-        lifespan="off",
-        ws="none",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-        backlog=_BACKLOG,
-        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-    )
-    running = Uvicorn(config)
-    serving = asyncio.create_task(running.serve(sockets=[listener]))
-    stopping = asyncio.create_task(stop.wait())
-    try:
-        # The socket listens already: whoever connects now is served as soon as uvicorn has started.
-        started(_url(transport, listener.getsockname()[1]))
-        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        host.stop()
-        running.should_exit = True
-        await serving
-    finally:
-        stopping.cancel()
-        with suppress(OSError):
-            listener.close()
+    live: set[Connection] = set()
+    listener = _listen(transport)
+    with closing(listener):
+        loop = asyncio.get_running_loop()
+        serving = await loop.create_server(lambda: Connection(host.serve, live), sock=listener, backlog=_BACKLOG)
+        tidying = asyncio.create_task(_tidy(live))
+        try:
+            started(_url(transport, listener.getsockname()[1]))
+            await stop.wait()
+        finally:
+            tidying.cancel()
+            serving.close()
+            host.stop()
+            await _close(live)
     return 0
+
+
+async def _tidy(live: set[Connection]) -> None:
+    """Close connections that nobody uses."""
+    loop = asyncio.get_running_loop()
+    while True:
+        await asyncio.sleep(_IDLE_SECONDS / 4)
+        for connection in tuple(live):
+            if connection.idle_since is not None and loop.time() - connection.idle_since > _IDLE_SECONDS:
+                connection.close()
+
+
+async def _close(live: set[Connection]) -> None:
+    """Close all connections; those that are in the middle of an answer may finish it, if that does not take long."""
+    for connection in tuple(live):
+        connection.stop()
+    if live:
+        await asyncio.wait([connection.gone for connection in live], timeout=_GRACE_SECONDS)
+    for connection in tuple(live):
+        connection.abort()
 
 
 def _listen(transport: TransportConfig) -> socket.socket:

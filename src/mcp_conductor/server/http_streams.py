@@ -8,7 +8,6 @@ import asyncio
 import os
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from mcp_conductor.protocol import Json
@@ -153,7 +152,7 @@ async def answer(exchange: Exchange, reply: Any, *, status: int, headers: Header
         await exchange.reply(status, data, headers, kind)
         return
     if data:
-        await exchange.begin(headers, kind)
+        exchange.begin(headers, kind)
         await exchange.write(data, more=True)
     end(exchange)
 
@@ -204,14 +203,8 @@ class Streams:
 
 async def first_word(exchange: Exchange, stream: Stream) -> bool:
     """Wait until there is anything to say; False when the client went away first."""
-    gone = asyncio.create_task(exchange.gone())
-    try:
-        await stream.news(stream.attach(), 0, gone)
-        return not gone.done()
-    finally:
-        gone.cancel()
-        with suppress(asyncio.CancelledError):
-            await gone
+    await stream.news(stream.attach(), 0, exchange.gone)
+    return not exchange.gone.done()
 
 
 async def pump(
@@ -220,10 +213,9 @@ async def pump(
     """Send what is said on STREAM after POSITION until it ends; False when the client went away first."""
     reader = stream.attach()
     left = None if bend is None else bend.cut_stream
-    await exchange.begin(headers, (bend and bend.content_type) or EVENT_TYPE)
-    gone: asyncio.Task[None] | None = None
+    exchange.begin(headers, (bend and bend.content_type) or EVENT_TYPE)
     try:
-        while True:
+        while not exchange.gone.done():
             events = stream.after(position)
             if left is not None and len(events) >= left:
                 await exchange.write(b"".join(event for _, event in events[:left]), more=True)
@@ -240,14 +232,7 @@ async def pump(
                 if stream.ending is not None:
                     stream.ending(exchange)
                 return True
-            if gone is None:
-                gone = asyncio.create_task(exchange.gone())
-            await stream.news(reader, position, gone)
-            if gone.done():
-                return False
+            await stream.news(reader, position, exchange.gone)
+        return False
     finally:
         stream.detach(reader)
-        if gone is not None:
-            gone.cancel()
-            with suppress(asyncio.CancelledError):
-                await gone
