@@ -21,7 +21,8 @@ SETTINGS = "aegis.config.json"
 ENDING = ".test.mcp.yml"
 LATENCY = 100  # milliseconds
 TESTS_PER_FILE = 4  # of the files for the server with latency
-SLOW_SERVER = (sys.executable, os.path.join(HERE, "slow_server.py"), str(LATENCY))
+# -S -E: the runner is to be measured, not how long Python takes to look for packages that the server does not need.
+SLOW_SERVER = (sys.executable, "-S", "-E", os.path.join(HERE, "slow_server.py"), str(LATENCY))
 
 HEAD = """\
 description: "How the weather is"
