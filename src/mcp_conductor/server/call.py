@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.dialect import LOG_LEVELS, META, RELATED_TASK
 from mcp_conductor.protocol.message import Message
+from mcp_conductor.protocol.schema import complaints, flaw
 from mcp_conductor.server.client import Client, Outlet
+from mcp_conductor.server.definitions import AskFailed
 from mcp_conductor.server.rounds import Rounds
 
 if TYPE_CHECKING:
@@ -113,10 +115,15 @@ class Call:
             self.client.require(question)
         questions = {key: self._spoken(question) for key, question in questions.items()}
         if self.task is not None:
-            return await self.task.ask(questions)
-        if self.rounds is not None:
-            return self.rounds.answers(questions)
-        return {key: await self.client.ask(question, self.outlet) for key, question in questions.items()}
+            answers = await self.task.ask(questions)
+        elif self.rounds is not None:
+            answers = self.rounds.answers(questions)
+        else:
+            answers = {key: await self.client.ask(question, self.outlet) for key, question in questions.items()}
+        for key, question in questions.items():
+            if question["method"] == "elicitation/create":
+                _check_form(question.get("params", {}), answers.get(key))
+        return answers
 
     def _spoken(self, question: Json) -> Json:
         """QUESTION without what this revision does not know."""
@@ -127,3 +134,19 @@ class Call:
         if not self.client.revision.elicitation_id:
             unknown.add("elicitationId")
         return {**question, "params": {key: value for key, value in params.items() if key not in unknown}}
+
+
+def _check_form(asked: Json, answer: Any) -> None:
+    """A client must answer an elicitation with an action, and what it accepts must fit what it was asked."""
+    given = answer if isinstance(answer, dict) else {}
+    action, schema = given.get("action"), asked.get("requestedSchema")
+    if action not in ("accept", "decline", "cancel"):
+        problem = f"its action is {action!r}, not accept, decline or cancel"
+    elif action != "accept" or schema is None or flaw(schema) is not None:
+        return  # where the schema is none, nothing can be held against the client
+    elif "content" not in given:
+        problem = "it has no content"
+    else:
+        problem = "; ".join(complaints(given["content"], schema))
+    if problem:
+        raise AskFailed(f"the client's answer to elicitation/create is wrong: {problem}")

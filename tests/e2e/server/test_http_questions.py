@@ -115,6 +115,31 @@ def test_elicitation_comes_on_the_stream_of_the_call(shared, version):
     assert stream.rest() == []
 
 
+@pytest.mark.parametrize(
+    ("answer", "complaint"),
+    [
+        ({"action": "accept", "content": {"name": 5}}, "name: 5 is not of type"),
+        ({"action": "accept"}, "it has no content"),
+        ({"action": "perhaps"}, "its action is 'perhaps', not accept, decline or cancel"),
+    ],
+)
+def test_an_elicitation_answered_otherwise_than_asked_fails_the_call_with_the_reason(shared, answer, complaint):
+    session = shared.session(elicitation={})
+    stream = session.begin(call(1, "collect_elicitation", FORM))
+    answered(session, stream.hear(), answer)
+    reply = stream.hear()
+    assert reply["result"]["isError"] is True
+    assert text_of(reply).startswith("the client's answer to elicitation/create is wrong: " + complaint)
+
+
+@pytest.mark.parametrize("answer", [{"action": "decline"}, {"action": "cancel", "content": {"name": 5}}])
+def test_an_elicitation_that_is_declined_needs_no_content(shared, answer):
+    session = shared.session(elicitation={})
+    stream = session.begin(call(1, "collect_elicitation", FORM))
+    answered(session, stream.hear(), answer)
+    assert text_of(stream.hear()).startswith("Elicitation response: ")
+
+
 @pytest.mark.parametrize("version", HANDSHAKE)
 def test_sampling_and_roots_come_on_the_streams_of_their_calls(shared, version):
     session = shared.session(version, sampling={}, roots={})

@@ -24,7 +24,9 @@ EVERYTHING: Json = {
     "elicitation": {"form": {}, "url": {}},
     "extensions": {TASKS_EXTENSION: {}},
 }
-ACCEPTED: Json = {"action": "accept", "content": {"value": "blue"}}
+# It fits the form of every preset.
+FILLED_IN: Json = {"value": "blue", "confirm": True, "input": "blue", "approved": True}
+ACCEPTED: Json = {"action": "accept", "content": FILLED_IN}
 SAMPLED: Json = {"role": "assistant", "content": {"type": "text", "text": "hello"}, "model": "m"}
 ROOTS: Json = {"roots": [{"uri": "file:///work", "name": "work"}]}
 # What the client answers to each kind of question, unless a test says otherwise; an error has a code.

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.unit.server.harness import ERAS, HANDSHAKE, MODERN, Conversation, failure_of, text_of
+from tests.unit.server.harness import ACCEPTED, ERAS, HANDSHAKE, MODERN, Conversation, failure_of, text_of
 
 from mcp_conductor.fields import Field
 from mcp_conductor.protocol.dialect import INTERNAL_ERROR, MISSING_CLIENT_CAPABILITY
@@ -164,7 +164,7 @@ async def test_ask_asks_several_things_at_once(version):
     )
     result = await talk.call("tool")
     assert set(result["structuredContent"]) == set(QUESTIONS)
-    assert result["structuredContent"]["form"] == {"action": "accept", "content": {"value": "blue"}}
+    assert result["structuredContent"]["form"] == ACCEPTED
 
 
 @both_eras

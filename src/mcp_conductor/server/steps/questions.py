@@ -44,8 +44,9 @@ def sample(given: Field, script: Script) -> Step:
 def elicit(given: Field, script: Script) -> Step:
     """Ask the user: `{message, schema}` for a form, or `{message, url}` for a page.
 
-    A page may have an `elicitationId`, or else gets one of its own. `as` and `ifSupported` as for sample;
-    without `as` the answer is elicit_1, elicit_2, and so on.
+    What is accepted must fit the schema; if it does not, the call fails with the reason. A page may have an
+    `elicitationId`, or else gets one of its own. `as` and `ifSupported` as for sample; without `as` the answer is
+    elicit_1, elicit_2, and so on.
     """
     return _single("elicit", given, script)
 
