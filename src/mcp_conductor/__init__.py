@@ -6,36 +6,104 @@ an interrupt at start-up must find our handler as early as can be.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mcp_conductor.bridge import Backoff as Backoff, Bridge as Bridge, BridgeEvent as BridgeEvent, Health as Health
     from mcp_conductor.errors import (
         ConductorError as ConductorError,
+        ConfigError as ConfigError,
+        ConnectionLost as ConnectionLost,
+        HttpStatusError as HttpStatusError,
         MethodError as MethodError,
         ProtocolError as ProtocolError,
         RequestTimeout as RequestTimeout,
+        ServerDown as ServerDown,
+        StdioNotSupported as StdioNotSupported,
         TransportError as TransportError,
         UsageError as UsageError,
     )
-    from mcp_conductor.opening import connect as connect
-    from mcp_conductor.protocol.answers import Answers as Answers
-    from mcp_conductor.protocol.server_spec import HttpSpec as HttpSpec, StdioSpec as StdioSpec
-    from mcp_conductor.protocol.transcript import Transcript as Transcript
-    from mcp_conductor.session import Session as Session
+    from mcp_conductor.opening import (
+        connect as connect,
+    )
+    from mcp_conductor.protocol.answers import (
+        Answers as Answers,
+        Incoming as Incoming,
+    )
+    from mcp_conductor.protocol.ledger import (
+        Exchange as Exchange,
+    )
+    from mcp_conductor.protocol.message import (
+        Message as Message,
+    )
+    from mcp_conductor.protocol.server_spec import (
+        AsgiSpec as AsgiSpec,
+        HttpSpec as HttpSpec,
+        StdioSpec as StdioSpec,
+        StreamsSpec as StreamsSpec,
+    )
+    from mcp_conductor.protocol.transcript import (
+        Transcript as Transcript,
+    )
+    from mcp_conductor.protocol.views import (
+        Completion as Completion,
+        Content as Content,
+        Prompt as Prompt,
+        PromptMessage as PromptMessage,
+        PromptResult as PromptResult,
+        ReadResult as ReadResult,
+        Resource as Resource,
+        ResourceContents as ResourceContents,
+        ResourceTemplate as ResourceTemplate,
+        Tool as Tool,
+        ToolResult as ToolResult,
+    )
+    from mcp_conductor.session import (
+        Session as Session,
+    )
+    from mcp_conductor.suites.like import (
+        like as like,
+    )
 
 # A literal: importlib.metadata would cost every program 45 ms.
 __version__ = "0.1.0"
 
 _HOMES = {
     "Answers": "protocol.answers",
+    "AsgiSpec": "protocol.server_spec",
+    "Backoff": "bridge",
+    "Bridge": "bridge",
+    "BridgeEvent": "bridge",
+    "Completion": "protocol.views",
     "ConductorError": "errors",
+    "ConfigError": "errors",
+    "ConnectionLost": "errors",
+    "Content": "protocol.views",
+    "Exchange": "protocol.ledger",
+    "Health": "bridge",
     "HttpSpec": "protocol.server_spec",
+    "HttpStatusError": "errors",
+    "Incoming": "protocol.answers",
+    "Message": "protocol.message",
     "MethodError": "errors",
+    "Prompt": "protocol.views",
+    "PromptMessage": "protocol.views",
+    "PromptResult": "protocol.views",
     "ProtocolError": "errors",
+    "ReadResult": "protocol.views",
     "RequestTimeout": "errors",
+    "Resource": "protocol.views",
+    "ResourceContents": "protocol.views",
+    "ResourceTemplate": "protocol.views",
+    "ServerDown": "errors",
     "Session": "session",
+    "StdioNotSupported": "errors",
     "StdioSpec": "protocol.server_spec",
+    "StreamsSpec": "protocol.server_spec",
+    "Tool": "protocol.views",
+    "ToolResult": "protocol.views",
     "Transcript": "protocol.transcript",
     "TransportError": "errors",
     "UsageError": "errors",
     "connect": "opening",
+    "like": "suites.like",
 }
 
 __all__ = [*_HOMES, "__version__"]  # noqa: PLE0604  # all of them are texts

@@ -1,14 +1,20 @@
 """The errors of MCP Conductor: one sentence each, perhaps a hint and a place; never an exit code or a colour.
 
-    ConductorError
-    ├── UsageError          bad flag, config, suite or preset
-    ├── TransportError      cannot start, cannot connect, went away
-    │   └── HttpStatusError     the server answered with a status, and with nothing that we could use
-    ├── ProtocolError       the peer said something we cannot continue from; has the Message
-    ├── MethodError         the peer answered with a JSON-RPC error: code, message, data
-    └── RequestTimeout      no answer in time: method, seconds
+    ConductorError              RUNTIME_MCP_ERROR
+    ├── UsageError              RUNTIME_MCP_INVALID_USAGE        bad flag, suite or preset
+    │   └── ConfigError         RUNTIME_MCP_INVALID_CONFIG       what should say which server is meant does not
+    ├── TransportError          RUNTIME_MCP_TRANSPORT_ERROR      cannot start, cannot connect
+    │   ├── StdioNotSupported   RUNTIME_MCP_STDIO_NOT_SUPPORTED  this platform starts no processes
+    │   ├── ConnectionLost      RUNTIME_MCP_CONNECTION_LOST      the server went away, perhaps with our request
+    │   ├── ServerDown          RUNTIME_MCP_SERVER_DOWN          a server of a bridge is not there; nothing was sent
+    │   └── HttpStatusError     RUNTIME_MCP_HTTP_STATUS          a status, and nothing that we could use
+    ├── ProtocolError           RUNTIME_MCP_PROTOCOL_ERROR       the peer said what we cannot continue from
+    ├── MethodError             RUNTIME_MCP_METHOD_ERROR         the peer answered with a JSON-RPC error
+    └── RequestTimeout          RUNTIME_MCP_TIMEOUT              no answer in time: method, seconds
 
-An exception means that we could not go on. What a server did wrong and we could live with is a note in the transcript.
+The texts are stable, and every error has its own as `kind`, and as `code` too; only the `code` of a MethodError is the
+one that the server gave. An exception means that we could not go on. What a server did wrong and we could live with is
+a note in the transcript.
 """
 
 from dataclasses import dataclass
@@ -31,24 +37,61 @@ class Location:
 class ConductorError(Exception):
     """Something that keeps us from going on, told to the person who must act."""
 
+    kind = "RUNTIME_MCP_ERROR"  # stable, for programs
+
     def __init__(self, message: str, *, hint: str | None = None, where: Location | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
         self.where = where
         self.stderr: tuple[str, ...] = ()  # the server's last lines, where they may explain what happened
+        self.context: dict[str, Any] = {}  # the server, the platform, and what transports it has, once they are known
+
+    @property
+    def code(self) -> str | int | None:
+        return self.kind
 
 
 class UsageError(ConductorError):
     """A flag, a file or a value given to us is wrong."""
 
+    kind = "RUNTIME_MCP_INVALID_USAGE"
+
+
+class ConfigError(UsageError):
+    """What should say which server is meant, and how to reach it, does not."""
+
+    kind = "RUNTIME_MCP_INVALID_CONFIG"
+
 
 class TransportError(ConductorError):
     """The server cannot be started or reached, or it went away."""
 
+    kind = "RUNTIME_MCP_TRANSPORT_ERROR"
+
+
+class StdioNotSupported(TransportError):  # noqa: N818  # what is so, not what kind of class it is
+    """This platform starts no processes, so that only servers at a URL can be reached."""
+
+    kind = "RUNTIME_MCP_STDIO_NOT_SUPPORTED"
+
+
+class ConnectionLost(TransportError):  # noqa: N818
+    """The server went away; whether it has done what it was asked last, nobody knows."""
+
+    kind = "RUNTIME_MCP_CONNECTION_LOST"
+
+
+class ServerDown(TransportError):  # noqa: N818
+    """A server of a bridge is not connected; nothing was sent to it."""
+
+    kind = "RUNTIME_MCP_SERVER_DOWN"
+
 
 class HttpStatusError(TransportError):
     """The server answered over HTTP with a status that is no success, and without a JSON-RPC error."""
+
+    kind = "RUNTIME_MCP_HTTP_STATUS"
 
     def __init__(
         self, method: str, status: int, headers: "list[tuple[str, str]]", body: str, *, session: bool = False
@@ -74,24 +117,33 @@ class HttpStatusError(TransportError):
 class ProtocolError(ConductorError):
     """The peer said something that we cannot continue from."""
 
+    kind = "RUNTIME_MCP_PROTOCOL_ERROR"
+
     def __init__(self, message: str, *, hint: str | None = None, heard: Any = None) -> None:
         super().__init__(message, hint=hint)
         self.heard = heard
 
 
 class MethodError(ConductorError):
-    """The peer answered a request with a JSON-RPC error."""
+    """The peer answered a request with a JSON-RPC error; `code` is the server's."""
+
+    kind = "RUNTIME_MCP_METHOD_ERROR"
 
     def __init__(self, method: str, error: Any, *, hint: str | None = None) -> None:
         self.method = method
         self.error = error
-        self.code = error.get("code") if isinstance(error, dict) else None
         said = error.get("message") if isinstance(error, dict) else error
         super().__init__(f"{method} was answered with error {self.code}: {said}", hint=hint)
+
+    @property
+    def code(self) -> Any:
+        return self.error.get("code") if isinstance(self.error, dict) else None
 
 
 class RequestTimeout(ConductorError):  # noqa: N818  # what happened, not what kind of class it is
     """No answer came in time."""
+
+    kind = "RUNTIME_MCP_TIMEOUT"
 
     def __init__(self, method: str, seconds: float) -> None:
         super().__init__(f"no answer to {method} within {seconds:g} s")

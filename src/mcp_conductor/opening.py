@@ -9,14 +9,16 @@
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_conductor import __version__
 from mcp_conductor.errors import (
+    ConductorError,
     HttpStatusError,
     MethodError,
     ProtocolError,
@@ -42,10 +44,13 @@ from mcp_conductor.protocol.dialect import (
 )
 from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message, render
-from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, StdioSpec
-from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.protocol.server_spec import AnySpec, HttpSpec, StdioSpec, StreamsSpec, supported_transports
+from mcp_conductor.protocol.transcript import Transcript, secret_values
 from mcp_conductor.session import DEFAULT_TIMEOUT, Session
 from mcp_conductor.transport import Authorize, open_transport
+
+if TYPE_CHECKING:
+    from mcp_conductor.targets import Target
 
 CLIENT = {"name": "mcp-conductor", "version": __version__}
 # How long `auto` waits for an answer to server/discover before it sends initialize as well: long enough for a server
@@ -60,7 +65,7 @@ NONE = "none"  # no opening at all: for those who send their own `initialize`
 
 @asynccontextmanager
 async def connect(
-    spec: ServerSpec,
+    target: "Target",
     *,
     protocol: str | None = None,
     answers: Answers | None = None,
@@ -73,9 +78,13 @@ async def connect(
 ) -> AsyncIterator[Session]:
     """Reach the server, open the conversation, and end both on leaving.
 
-    LENIENT opens it as mcp-aegis does: a server may leave things out of its answer, hears `initialized` by its old name
-    too, and gets time to read each of these messages by itself.
+    TARGET is a spec, a config (`{"url": …}` or `{"command": …, "args": […]}`), a URL, a command as text or as words, an
+    ASGI application, or a pair of streams. LENIENT opens it as mcp-aegis does: a server may leave things out of its
+    answer, hears `initialized` by its old name too, and gets time to read each of these messages by itself.
     """
+    context: Json = {"platform": sys.platform, "supportedTransports": list(supported_transports(sys.platform))}
+    with _told_with(context):
+        spec = _spec(target)
     choice = protocol or spec.protocol or "handshake"
     if choice not in PROTOCOL_CHOICES and choice != NONE:
         raise UsageError(f"unknown protocol {choice!r}", hint=f"known: {', '.join(PROTOCOL_CHOICES)}")
@@ -83,30 +92,64 @@ async def connect(
         client=CLIENT,
         answers=answers or Answers(),
         timeout=timeout,
-        transcript=Transcript() if transcript is None else transcript,
+        transcript=Transcript(_secrets(spec)) if transcript is None else transcript,
         extensions=extensions or {},
         on_incoming=on_incoming,
     )
     session.lenient = lenient
+    session.context = {"server": session.redact(str(spec)), **context}
     async with AsyncExitStack() as stack:
-        try:
-            await _open(session, spec, choice, stack, authorize)
-        except HttpStatusError as error:
-            if not isinstance(spec, HttpSpec) or spec.sse or not spec.fall_back or error.status not in _OLD_STATUSES:
-                raise
-            await stack.aclose()
-            session.reset()
-            await _open_old(session, spec, choice, stack, authorize, error)
-        except TransportError:
-            if choice != "auto" or not isinstance(spec, StdioSpec) or not session.transcript.frames:
-                raise
-            session.note("the server went away when it was asked for server/discover; it is started again without that")
-            await stack.aclose()
-            session.reset()
-            session.transcript.begin_process()
-            await _open(session, spec, "handshake", stack, authorize)
+        with _told_with(session.context):
+            await _open_somehow(session, spec, choice, stack, authorize)
         stack.callback(session.close)
         yield session
+
+
+def _spec(target: "Target") -> AnySpec:
+    if isinstance(target, (StdioSpec, HttpSpec, StreamsSpec)):
+        return target
+    from mcp_conductor.targets import spec_of
+
+    return spec_of(target)
+
+
+def _secrets(spec: AnySpec) -> list[str]:
+    if isinstance(spec, StreamsSpec):
+        return []
+    return secret_values(spec.env, {}) if isinstance(spec, StdioSpec) else secret_values({}, spec.headers)
+
+
+@contextmanager
+def _told_with(context: Json) -> Iterator[None]:
+    """Whatever goes wrong in here is told with CONTEXT."""
+    try:
+        yield
+    except ConductorError as error:
+        error.context = context
+        raise
+
+
+async def _open_somehow(
+    session: Session, spec: AnySpec, choice: str, stack: AsyncExitStack, authorize: Authorize | None
+) -> None:
+    """Open, and once more in another way where the first was refused as older servers refuse it."""
+    try:
+        await _open(session, spec, choice, stack, authorize)
+    except HttpStatusError as error:
+        if not isinstance(spec, HttpSpec) or spec.sse or not spec.fall_back or error.status not in _OLD_STATUSES:
+            raise
+        await stack.aclose()
+        session.reset()
+        await _open_old(session, spec, choice, stack, authorize, error)
+    except TransportError as error:
+        late = isinstance(error.__cause__, RequestTimeout)  # one that says nothing would say nothing again
+        if late or choice != "auto" or not isinstance(spec, StdioSpec) or not session.transcript.frames:
+            raise
+        session.note("the server went away when it was asked for server/discover; it is started again without that")
+        await stack.aclose()
+        session.reset()
+        session.transcript.begin_process()
+        await _open(session, spec, "handshake", stack, authorize)
 
 
 async def _open_old(
@@ -126,7 +169,7 @@ async def _open_old(
 
 
 async def _open(
-    session: Session, spec: ServerSpec, choice: str, stack: AsyncExitStack, authorize: Authorize | None
+    session: Session, spec: AnySpec, choice: str, stack: AsyncExitStack, authorize: Authorize | None
 ) -> None:
     try:
         session.attach(await stack.enter_async_context(open_transport(spec, session, authorize)))

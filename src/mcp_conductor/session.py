@@ -6,28 +6,28 @@ there and never shifts a later reply. Every wait ends: by the reply, by the time
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from itertools import count
 from time import monotonic
 from typing import Any
 
+from mcp_conductor.asking import Asking
 from mcp_conductor.errors import (
     ConductorError,
+    ConnectionLost,
     HttpStatusError,
     MethodError,
     ProtocolError,
     RequestTimeout,
-    TransportError,
     UsageError,
 )
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.answers import Answer, Answers, Incoming
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE, Dialect
 from mcp_conductor.protocol.input_rounds import is_final, next_round
-from mcp_conductor.protocol.ledger import Exchange, Ledger
+from mcp_conductor.protocol.ledger import Exchange, Ledger, progress_token
 from mcp_conductor.protocol.message import Message, build, compact, kind_of, members, parse
 from mcp_conductor.protocol.oddities import complaint, excerpt
-from mcp_conductor.protocol.paging import LIST_MEMBERS, Cursors, joined
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.transport import Transport
 from mcp_conductor.waiting import Reply, Waiting
@@ -37,7 +37,7 @@ MOST_ROUNDS = 10  # of input_required, before we stop believing that the server 
 _ROUND_PAUSES = (0.05, 0.1, 0.25)  # between retries when the server asks for nothing but time
 
 
-class Session:
+class Session(Asking):
     """A conversation that has been opened: by `connect()`, which also ends it."""
 
     def __init__(
@@ -60,13 +60,16 @@ class Session:
         self.transcript = transcript
         self.hide = transcript.hide
         self.redact = transcript.redact
+        self.context: Json = {}  # what errors of this session say of their surroundings
         self.lenient = False  # take an opening that is not as it should be, and say more than we have to
         self.reopen: Callable[[], Awaitable[None]] | None = None  # begins a new session on the same transport
         self._extensions = extensions
         self._on_incoming = on_incoming
         self._loop = asyncio.get_running_loop()
         self._began = monotonic()
+        self.on_unsubscribed: Callable[[bool], object] = bool  # told whether the subscription was lost, or ended
         self.next_id = count(1).__next__
+        self.on_progress: dict[Any, Callable[[Json], None]] = {}  # who wants to hear of it, by progress token
         self.reset()
 
     def attach(self, transport: Transport) -> None:
@@ -161,30 +164,6 @@ class Session:
         ended.cancel()
         raise RequestTimeout(message.method, self.timeout)
 
-    async def pages(self, method: str, params: Json | None = None) -> AsyncIterator[Any]:
-        """The results of a list method, page by page; a cursor that comes back is noted and ends the list."""
-        cursors = Cursors(self.dialect)
-        cursor: str | None = None
-        while True:
-            page = await self.request(method, params if cursor is None else {**(params or {}), "cursor": cursor})
-            yield page
-            cursor, oddity = cursors.after(page)
-            if oddity is not None:
-                self.note(f"{method}: {oddity}")
-            if cursor is None:
-                return
-
-    async def everything(self, method: str, params: Json | None = None) -> Any:
-        """The first page of a list method with the items of all pages in it; a cursor is left if it led nowhere."""
-        member = LIST_MEMBERS[method]
-        whole: Json | None = None
-        async for page in self.pages(method, params):
-            if not isinstance(page, dict) or not isinstance(page.get(member), list):
-                self.note(f"{method}: the result has no array {member!r}")
-                return page if whole is None else whole
-            whole = joined(whole, page, member)
-        return whole
-
     async def wait_until_gone(self) -> None:
         """Wait for the server to go away of its own accord, which is an error."""
         raise self._loss(await asyncio.shield(self._end))
@@ -199,11 +178,17 @@ class Session:
 
     def close(self) -> None:
         """Give up what is still open: subscriptions, and requests that nobody waited for."""
+        for subscription in self._subscriptions:
+            subscription.cancel()
+        self.gone("the session was closed")
         self._waiting.stop()
         for request in self._ledger.open_requests():
             self._give_up(request, "the client is closing")
-        for subscription in self._subscriptions:
-            subscription.cancel()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more can be said: the server is gone, or the session was closed."""
+        return self._end.done()
 
     # What we hear; called by the transport.
 
@@ -217,6 +202,7 @@ class Session:
 
     def failed(self, request_id: Id, error: ConductorError) -> None:
         if self._ledger.lost(request_id, self._now()) is not None:
+            error.context = self.context
             self._waiting.fail(request_id, error)
 
     def _take(self, message: Message, now: float) -> None:
@@ -238,6 +224,8 @@ class Session:
         self.transcript.add(self._now(), "stderr", line)
 
     def gone(self, why: str) -> None:
+        if self._end.done():
+            return
         self._end.set_result(why)
         self._waiting.fail_all(lambda method: self._loss(f"{why} before it answered {method}"))
         if self._stray is not None and not self._stray.done():
@@ -248,6 +236,8 @@ class Session:
             request = self._ledger.request_of(message)
             if request is not None:
                 self._waiting.extend(request)
+                if (told := self.on_progress.get(progress_token(request.raw))) is not None:
+                    told(message.params)
         elif message.method == "notifications/subscriptions/acknowledged":
             subscription = _object(message.params.get("_meta")).get(f"{META}subscriptionId")
             acknowledged = self._acknowledgements.pop(subscription, None) if isinstance(subscription, int) else None
@@ -256,8 +246,11 @@ class Session:
         self._tell(Incoming(message))
 
     def _subscription_ended(self, ended: "asyncio.Task[Exchange]") -> None:
-        if not ended.cancelled() and ended.exception() is None:
-            self.note("the server has ended the subscription")
+        if not ended.cancelled():
+            lost = ended.exception() is not None
+            if not lost:
+                self.note("the server has ended the subscription")
+            self.on_unsubscribed(lost)
 
     def _asked(self, message: Message) -> None:
         if not self.dialect.handshake:
@@ -327,7 +320,7 @@ class Session:
         except RequestTimeout as error:
             unsent = self.transport.unsent()
             error.hint = f"the server does not read its stdin: {unsent} bytes wait to be read" if unsent else None
-            error.stderr = self.transcript.stderr_tail()
+            error.stderr, error.context = self.transcript.stderr_tail(), self.context
             self._give_up(message, "timed out")
             raise
         except asyncio.CancelledError:
@@ -364,11 +357,10 @@ class Session:
         reply, method = exchange.reply, exchange.request.method
         assert reply is not None
         if reply.kind == "error":
-            raise MethodError(method, reply.error)
+            raise self._here(MethodError(method, reply.error))
         if reply.kind != "result":
-            raise ProtocolError(
-                f"the answer to {method} cannot be used: {reply.problem}: {excerpt(reply, self.redact)}", heard=reply
-            )
+            why = f"the answer to {method} cannot be used: {reply.problem}: {excerpt(reply, self.redact)}"
+            raise self._here(ProtocolError(why, heard=reply))
         if not isinstance(reply.result, dict):
             self.note(f"{method}: a result must be an object, not {kind_of(reply.result)}")
         return reply.result
@@ -387,10 +379,18 @@ class Session:
             self._tell(Incoming(build({"jsonrpc": "2.0", "id": key, "method": method, "params": params}), answer))
         return responses
 
-    def _loss(self, why: str) -> TransportError:
-        error = TransportError(why)
+    def _loss(self, why: str) -> ConductorError:
+        error = ConnectionLost(why)
         error.stderr = self.transcript.stderr_tail()
+        return self._here(error)
+
+    def _here(self, error: ConductorError) -> ConductorError:
+        error.context = self.context
         return error
+
+    @property
+    def _arguments_in_headers(self) -> bool:
+        return self.transport.cancels_by_closing and not self.dialect.handshake
 
     def _now(self) -> float:
         return monotonic() - self._began

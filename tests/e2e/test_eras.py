@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from mcp_conductor import StdioSpec, TransportError, connect
+
 INFO = ("--method", "server/info")
 DISCOVER = """
     DISCOVER = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
@@ -338,3 +340,13 @@ def test_a_batch_is_noted_where_the_revision_has_none(cli, serve):
     run = cli(*server, "--method", "tools/list")
     assert run.code == 0
     assert "a JSON-RPC batch, which 2025-11-25 does not have" in run.err
+
+
+async def test_a_server_that_never_answers_is_not_started_twice(serve, environment, tmp_path):
+    starts = tmp_path / "starts"
+    server = serve(f"open({str(starts)!r}, 'a').write('started ')\nwhile True: hear()")
+    spec = StdioSpec(command=server, env=environment, startup_timeout=1)
+    with pytest.raises(TransportError, match="startupTimeout"):
+        async with connect(spec, protocol="auto"):
+            pass
+    assert starts.read_text() == "started "

@@ -8,6 +8,7 @@ import pytest
 
 from mcp_conductor import (
     Answers,
+    ConnectionLost,
     MethodError,
     ProtocolError,
     RequestTimeout,
@@ -165,7 +166,7 @@ async def test_what_is_open_when_the_server_dies_fails_with_its_last_words(spec)
     server = spec("hello(); hear(); hear(); sys.stderr.write('out of memory\\n'); sys.exit(137)")
     async with connect(server) as session:
         results = await asyncio.gather(session.request("a"), session.request("b"), return_exceptions=True)
-        assert [type(error) for error in results] == [TransportError, TransportError]
+        assert [type(error) for error in results] == [ConnectionLost, ConnectionLost]
         assert results[0].stderr == ("out of memory",)
         with pytest.raises(TransportError):
             await session.request("c")

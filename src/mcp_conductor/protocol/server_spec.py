@@ -1,12 +1,26 @@
-"""Which server is meant, and how to reach it: a command to start, or a URL to call; never both, never neither."""
+"""Which server is meant, and how to reach it: a command to start, or a URL to call; never both, never neither.
 
-from collections.abc import Mapping
+A server in our own process is reached without either: as an ASGI application, or by a pair of streams.
+"""
+
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlsplit
 
-from mcp_conductor.errors import UsageError
+from mcp_conductor.errors import ConfigError, UsageError
 
 TRANSPORTS = ("stdio", "sse", "http")
+# Where there are no processes to start.
+_NO_PROCESSES = ("emscripten", "wasi", "ios", "tvos", "watchos")
+
+_Event = MutableMapping[str, Any]
+AsgiApp = Callable[[_Event, Callable[[], Awaitable[_Event]], Callable[[_Event], Awaitable[None]]], Awaitable[None]]
+
+
+def supported_transports(platform: str) -> tuple[str, ...]:
+    """How servers can be reached from PLATFORM, which is what `sys.platform` says."""
+    return TRANSPORTS[1:] if platform in _NO_PROCESSES else TRANSPORTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +57,39 @@ class HttpSpec:
         return self.name or self.url
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsgiSpec(HttpSpec):
+    """A server that is an ASGI application, called without a socket; its lifespan is that of the connection."""
+
+    app: AsgiApp
+    url: str = "http://127.0.0.1:8000/mcp"
+    lifespan: bool = True  # whether to tell the application that it starts and ends
+
+    def __str__(self) -> str:
+        return self.name or f"the application {type(self.app).__name__}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamsSpec:
+    """A server at the other end of two streams of messages.
+
+    READ is iterated over; WRITE has `send`, as the streams of anyio, or `write`, as those of asyncio. ENCODE makes what
+    is written from a line of JSON, DECODE makes a line of JSON from what is read.
+    """
+
+    read: AsyncIterable[Any]
+    write: object
+    encode: Callable[[str], Any] = lambda line: line.encode(errors="surrogateescape") + b"\n"
+    decode: Callable[[Any], Any] = lambda item: item
+    name: str = ""
+    protocol: str | None = None
+
+    def __str__(self) -> str:
+        return self.name or "the server at the other end of the streams"
+
+
 ServerSpec = StdioSpec | HttpSpec
+AnySpec = StdioSpec | HttpSpec | StreamsSpec
 
 
 def from_words(words: tuple[str, ...], *, transport: str | None = None) -> ServerSpec:
@@ -52,14 +98,14 @@ def from_words(words: tuple[str, ...], *, transport: str | None = None) -> Serve
     is_url = first.startswith(("http://", "https://"))
     if transport == "stdio" or (transport is None and not is_url):
         if is_url:
-            raise UsageError(f"{first} is a URL; stdio needs a command")
+            raise ConfigError(f"{first} is a URL; stdio needs a command")
         return StdioSpec(command=words)
     if not is_url:
         raise UsageError(f"--transport {transport} needs a URL (http:// or https://), not {first!r}")
     if len(words) > 1:
-        raise UsageError(f"nothing can follow a URL, but {words[1]!r} does")
+        raise ConfigError(f"nothing can follow a URL, but {words[1]!r} does")
     if problem := url_problem(first):
-        raise UsageError(f"{first} is not the URL of a server: {problem}")
+        raise ConfigError(f"{first} is not the URL of a server: {problem}")
     return HttpSpec(url=first, sse=is_sse(first, transport), fall_back=transport is None)
 
 

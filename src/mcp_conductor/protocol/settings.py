@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from os.path import isabs, join, normpath
 from typing import Any, NoReturn
 
-from mcp_conductor.errors import Location, UsageError, nearest
+from mcp_conductor.errors import ConfigError, Location, nearest
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
 from mcp_conductor.protocol.duration import seconds
@@ -53,25 +53,45 @@ class Surroundings:
 def from_settings(settings: Any, around: Surroundings, server: str | None = None) -> ServerSpec:
     """The server called SERVER in a settings file; a file with one server needs no name."""
     if not isinstance(settings, dict):
-        raise UsageError(f"{around.file}: must be an object, not {kind_of(settings)}", where=around.locate(()))
+        raise ConfigError(f"{around.file}: must be an object, not {kind_of(settings)}", where=around.locate(()))
     table = _table(settings)
     if table is None:
         return _Entry(settings, (), around, str(settings.get("name", ""))).flat(server)
     entries = settings[table]
     if not isinstance(entries, dict) or not entries:
-        raise UsageError(
+        raise ConfigError(
             f"{around.file}: {table!r} must be an object with at least one server", where=around.locate((table,))
         )
     if server is None and len(entries) > 1:
-        raise UsageError(
+        raise ConfigError(
             f"{around.file} has {len(entries)} servers", hint=f"choose one with --server: {_list(entries)}"
         )
     name = server if server is not None else next(iter(entries))
     if name not in entries:
         near = nearest(name, list(entries))
         hint = f"did you mean {near!r}?" if near else f"it has: {_list(entries)}"
-        raise UsageError(f"{around.file} has no server {name!r}", hint=hint)
+        raise ConfigError(f"{around.file} has no server {name!r}", hint=hint)
     return _Entry(entries[name], (table, name), around, name).spec()
+
+
+def entry_spec(entry: Any, around: Surroundings, name: str = "") -> ServerSpec:
+    """The server that one entry describes, wherever it comes from."""
+    return _Entry(entry, (), around, name).spec()
+
+
+def every_server(settings: Any, around: Surroundings) -> dict[str, "ServerSpec | ConfigError"]:
+    """All servers of a settings file by their names; one that is described wrongly is its mistake."""
+    table = _table(settings)
+    if table is None or not isinstance(settings[table], dict) or not settings[table]:
+        spec = from_settings(settings, around)
+        return {spec.name or "server": spec}
+    found: dict[str, ServerSpec | ConfigError] = {}
+    for name in settings[table]:
+        try:
+            found[name] = from_settings(settings, around, name)
+        except ConfigError as error:
+            found[name] = error
+    return found
 
 
 def _table(settings: Any) -> str | None:
@@ -107,16 +127,16 @@ class _Entry:
         """A mistake of the whole server, best seen at AT."""
         who = f"server {self.name!r}: " if self.name else ""
         where = self.around.locate(self.path + at)
-        raise UsageError(f"{self.around.file}: {who}{problem}", hint=hint, where=where)
+        raise ConfigError(f"{self.around.file}: {who}{problem}", hint=hint, where=where)
 
     def flat(self, server: str | None) -> ServerSpec:
         """A whole file that describes one server: our own format, so every key must be known."""
         if server is not None and server != self.name:
-            raise UsageError(
+            raise ConfigError(
                 f"{self.around.file} has no server {server!r}", hint=f"it describes one server, {self.name!r}"
             )
         for key in self.entry:
-            if key not in _KEYS:
+            if key not in (*_KEYS, "vars"):  # the variables of tests, which are none of a server's business
                 near = nearest(key, (*_KEYS, *_TABLES))
                 self.blame(
                     (key,), f"unknown key {key!r}", f"did you mean {near!r}?" if near else f"known: {_list(_KEYS)}"

@@ -13,7 +13,7 @@ from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
+from mcp_conductor.protocol.server_spec import AnySpec, StdioSpec, StreamsSpec
 
 if TYPE_CHECKING:
     from mcp_conductor.transport.http_client import HttpClient
@@ -87,13 +87,17 @@ Authorize = Callable[["HttpClient"], Authorization]
 
 
 def open_transport(
-    spec: ServerSpec, listener: Listener, authorize: Authorize | None = None
+    spec: AnySpec, listener: Listener, authorize: Authorize | None = None
 ) -> AbstractAsyncContextManager[Transport]:
     """Start or reach the server; leaving the context ends the connection, and the process if there is one."""
     if isinstance(spec, StdioSpec):
         from mcp_conductor.transport.stdio import open_stdio
 
         return open_stdio(spec, listener)
+    if isinstance(spec, StreamsSpec):
+        from mcp_conductor.transport.streams import open_streams
+
+        return open_streams(spec, listener)
     if spec.sse:
         from mcp_conductor.transport.http_sse import open_http_sse
 

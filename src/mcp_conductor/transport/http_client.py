@@ -11,7 +11,7 @@ import ssl
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urljoin, urlsplit
 
 import httpcore2
@@ -39,10 +39,21 @@ def head(first: str, headers: Iterable[tuple[str, str]]) -> str:
     return "\n".join([first, *(f"{name}: {value}" for name, value in shown)])
 
 
+class Reply(Protocol):
+    """An answer, as whatever carries requests out hands it over: raw headers, and a body to come."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+
+    def aiter_stream(self) -> AsyncIterator[bytes]: ...
+
+    async def aclose(self) -> None: ...
+
+
 class Response:
     """A reply whose body has not been read yet."""
 
-    def __init__(self, url: str, reply: httpcore2.Response) -> None:
+    def __init__(self, url: str, reply: Reply) -> None:
         self.url = url
         self.status: int = reply.status
         # Surrogates keep what is not UTF-8, so that it can be sent back as it came.
@@ -145,13 +156,11 @@ class HttpClient:
             hint="give that URL, if you trust it",
         )
 
-    async def _send(
-        self, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None
-    ) -> httpcore2.Response:
+    async def _send(self, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None) -> Reply:
         request = httpcore2.Request(
             method,
             url,
-            headers=[_written(name, value) for name, value in (*_basic_headers(url, body), *headers)],
+            headers=written(url, headers, body),
             content=body or b"",
             extensions={"timeout": {"connect": CONNECT_SECONDS}},
         )
@@ -190,6 +199,11 @@ class HttpClient:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         return context
+
+
+def written(url: str, headers: Iterable[tuple[str, str]], body: bytes | None) -> list[tuple[bytes, bytes]]:
+    """All headers of a request, as they go out."""
+    return [_written(name, value) for name, value in (*_basic_headers(url, body), *headers)]
 
 
 def _basic_headers(url: str, body: bytes | None) -> list[tuple[str, str]]:

@@ -14,11 +14,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import cast
 
-from mcp_conductor.errors import TransportError
+from mcp_conductor.errors import StdioNotSupported, TransportError
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message, decode
-from mcp_conductor.protocol.server_spec import StdioSpec
+from mcp_conductor.protocol.server_spec import StdioSpec, supported_transports
 from mcp_conductor.transport import Listener, finish
 
 GRACE_SECONDS = 2.0  # for each step of the shutdown
@@ -28,7 +28,6 @@ LONGEST_LINE = 256 * 2**20
 LONGEST_STDERR_LINE = 64 * 2**10
 
 _POLL_SECONDS = 0.01
-_NO_PROCESSES = ("emscripten", "wasi", "ios", "tvos", "watchos")
 _HAS_GROUPS = hasattr(os, "killpg")
 
 # The servers running now, by the process id that is also their session's: for `kill_all`.
@@ -277,8 +276,8 @@ class _Pipe(asyncio.Protocol):
 
 
 async def _spawn(spec: StdioSpec, child: StdioTransport) -> None:
-    if sys.platform in _NO_PROCESSES:
-        raise TransportError(
+    if "stdio" not in supported_transports(sys.platform):
+        raise StdioNotSupported(
             f"cannot start {spec.command[0]!r}: {sys.platform} has no processes, so stdio servers do not work there",
             hint="use a server with a url",
         )

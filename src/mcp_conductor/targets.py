@@ -1,0 +1,107 @@
+"""What `connect()` can be given, and the server that is meant by it."""
+
+import os
+from collections.abc import AsyncIterable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mcp_conductor.errors import ConfigError, Location
+from mcp_conductor.protocol.message import kind_of
+from mcp_conductor.protocol.server_spec import (
+    AnySpec,
+    AsgiApp,
+    AsgiSpec,
+    HttpSpec,
+    ServerSpec,
+    StdioSpec,
+    StreamsSpec,
+    from_words,
+)
+
+if TYPE_CHECKING:
+    from mcp_conductor.protocol.settings import Surroundings
+
+# A spec; a config such as {"url": …} or {"command": …, "args": […]}; a URL or a command, as one text or as words; an
+# ASGI application; a pair of streams, of which the first is read.
+Target = AnySpec | Mapping[str, Any] | str | Sequence[str] | AsgiApp | tuple[AsyncIterable[Any], object]
+
+
+def spec_of(target: Target, name: str = "") -> AnySpec:
+    """The server that TARGET means; raises ConfigError where it means none."""
+    if isinstance(target, (StdioSpec, HttpSpec, StreamsSpec)):
+        return target
+    if isinstance(target, Mapping):
+        return _from_config(dict(target), name)
+    if isinstance(target, str):
+        return _from_words(_words(target))
+    if isinstance(target, tuple) and len(target) == 2 and hasattr(target[0], "__aiter__"):
+        return StreamsSpec(read=target[0], write=target[1], name=name)
+    if isinstance(target, Sequence):
+        return _from_words(tuple(target))
+    if callable(target):
+        return AsgiSpec(app=target, name=name)
+    raise ConfigError(
+        f"a server cannot be told from {kind_of(target)}",
+        hint='a URL, a command, {"url": …} or {"command": …, "args": […]}, an ASGI application, a pair of streams',
+    )
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """The words of a command, quoted as for a shell; a URL is one word."""
+    if text.startswith(("http://", "https://")):
+        return (text,)
+    import shlex
+
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise ConfigError(f"the command cannot be split into words: {str(error).lower()}", hint=text) from error
+
+
+def _from_words(words: tuple[object, ...]) -> AnySpec:
+    texts = tuple(word for word in words if isinstance(word, str))
+    if not texts or len(texts) != len(words):
+        raise ConfigError("a server needs at least one word, and all of them must be texts")
+    return from_words(texts)
+
+
+def _from_config(config: dict[str, Any], name: str) -> AnySpec:
+    from mcp_conductor.protocol.settings import entry_spec, from_settings
+
+    around = _around("the config", os.getcwd())
+    if "mcpServers" in config or "servers" in config:
+        return from_settings(config, around)
+    given = config.get("name")
+    return entry_spec(config, around, name or (given if isinstance(given, str) else ""))
+
+
+def specs_of_table(table: Mapping[str, Any]) -> "dict[str, ServerSpec | ConfigError]":
+    """The servers of `{"mcpServers": …}`; one that is described wrongly is its mistake."""
+    from mcp_conductor.protocol.settings import every_server
+
+    return every_server(dict(table), _around("the config", os.getcwd()))
+
+
+def specs_of_file(path: str) -> "dict[str, ServerSpec | ConfigError]":
+    """The servers of a settings file; one that is described wrongly is its mistake."""
+    from mcp_conductor.protocol.settings import every_server
+    from mcp_conductor.source import load
+
+    document = load(path)
+    around = _around(path, os.path.dirname(os.path.abspath(path)), document.locate)
+    return every_server(document.data, around)
+
+
+def _around(
+    file: str, directory: str, locate: "Callable[[tuple[str | int, ...]], Location | None]" = lambda _: None
+) -> "Surroundings":
+    """What a config is read against: this process."""
+    from mcp_conductor.protocol.settings import Surroundings
+
+    return Surroundings(
+        file=file,
+        directory=directory,
+        invocation=os.getcwd(),
+        environ=os.environ,
+        exists=os.path.exists,
+        locate=locate,
+    )
