@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from mcp_conductor.cli import check, discover, init, plan, run_flags, serve
+from mcp_conductor.cli import bridge, check, discover, init, plan, run_flags, serve
 from mcp_conductor.cli.flags import Groups
 from mcp_conductor.reporters import REPORTERS
 from mcp_conductor.server.faults import FAULTS
@@ -92,6 +92,7 @@ def flags() -> str:
         "conductor init": init.FLAGS,
         "conductor check": check.FLAGS,
         "conductor serve": serve.FLAGS,
+        "conductor bridge": bridge.FLAGS,
     }
     return "# Flags\n\n" + "\n".join(f"## {program}\n\n{_flags(groups)}" for program, groups in programs.items())
 

@@ -16,6 +16,7 @@ COMMANDS = {
     "init": "write the settings and a first suite for the project in this directory",
     "check": "check whether an MCP server keeps the specification",
     "serve": "serve MCP as a JSON or YAML file describes it",
+    "bridge": "serve many MCP servers as one",
 }
 
 
@@ -51,6 +52,8 @@ def _main(argv: list[str], terminal: Terminal) -> int:
         known = ("--help", "--version") if is_flag else tuple(COMMANDS)
         near = nearest(command, known)
         hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(known)}"
+        if os.path.isfile(os.path.join(terminal.directory, command)):
+            hint = f"conductor serve {command}, if it is the file of a server"
         raise UsageError(f"unknown {'flag' if is_flag else 'command'} {command!r}", hint=hint)
     return 0
 

@@ -74,6 +74,11 @@ def main(argv: list[str], terminal: Terminal) -> int:
             return Exit.OK
         if (given.one("--method") or "").startswith("oauth/"):
             return _run_oauth(given, terminal)
+        if given.one("--server") == "all":
+            from mcp_conductor.cli.all_servers import list_all, means_all
+
+            if means_all(given):
+                return list_all(given, terminal)
         return _Run(plan(given, terminal), terminal).run()
     except ConductorError as error:
         terminal.say(diagnostic(error))

@@ -67,7 +67,7 @@ def _main(given: Given, terminal: Terminal, program: str) -> int:
         if "--validate" in given:
             terminal.write(_summary(config))
         else:
-            _hold_standard_streams()
+            hold_standard_streams()
             return asyncio.run(_serve(config, terminal))
     return 0
 
@@ -97,11 +97,11 @@ def _config(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
     transport: Any = None if kind is None else _TRANSPORTS[kind]
     json = True if "--json" in given else False if "--yaml" in given else None
     path = os.path.relpath(os.path.join(terminal.directory, named[0])) if not os.path.isabs(named[0]) else named[0]
-    over = Overrides(transport=transport, host=given.one("--host"), port=_port(given))
+    over = Overrides(transport=transport, host=given.one("--host"), port=port_of(given))
     return load(path, environ=terminal.environ, json=json, over=over)
 
 
-def _port(given: Given) -> int | None:
+def port_of(given: Given) -> int | None:
     written = given.one("--port")
     if written is None:
         return None
@@ -110,7 +110,7 @@ def _port(given: Given) -> int | None:
     return int(written)
 
 
-def _hold_standard_streams() -> None:
+def hold_standard_streams() -> None:
     """A stream that was closed before we started would be given to the next file that is opened, whatever it is."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
@@ -121,7 +121,7 @@ async def _serve(config: "ServerConfig", terminal: Terminal) -> int:
     from mcp_conductor.server.server import Server
 
     stop = asyncio.Event()
-    _on_signals(stop.set)
+    on_signals(stop.set)
     server = Server(config)
     if config.transport.type == "stdio":
         from mcp_conductor.server.stdio_host import serve_stdio
@@ -135,7 +135,7 @@ async def _serve(config: "ServerConfig", terminal: Terminal) -> int:
     return await serve_http(server, config.transport, stop, started)
 
 
-def _on_signals(stop: Callable[[], None]) -> None:
+def on_signals(stop: Callable[[], None]) -> None:
     """Stop in good order at the first signal, at once at the second."""
 
     def react() -> None:

@@ -57,7 +57,7 @@ def _named(given: Given, terminal: Terminal, transport: str | None, program: str
             raise UsageError("--server names an entry of a settings file", hint="give --config, and no other words")
         return from_words(given.words, transport=transport)
     if file is None:
-        found = _nearest_settings(terminal.directory)
+        found = nearest_settings(terminal.directory)
         file = found and os.path.relpath(found, terminal.directory)
     if file is None:
         raise UsageError(
@@ -80,7 +80,7 @@ def _ways(program: str) -> str:
 
 def named_server(given: Given, terminal: Terminal, name: str) -> ServerSpec:
     """The server called NAME in the settings file."""
-    file = given.one("--config") or _nearest_settings(terminal.directory)
+    file = given.one("--config") or nearest_settings(terminal.directory)
     if file is None:
         raise UsageError(f"which server is {name!r}? There is no settings file", hint="--config FILE")
     spec = _from_file(os.path.join(terminal.directory, os.path.expanduser(file)), file, name, terminal)
@@ -90,7 +90,7 @@ def named_server(given: Given, terminal: Terminal, name: str) -> ServerSpec:
     return _with_command_flags(spec, given, terminal) if isinstance(spec, StdioSpec) else _with_url_flags(spec, given)
 
 
-def _nearest_settings(directory: str) -> str | None:
+def nearest_settings(directory: str) -> str | None:
     """The settings file of the nearest directory, from here upwards."""
     while True:
         file = os.path.join(directory, SETTINGS)

@@ -1,0 +1,272 @@
+"""Many servers behind one door: what each has under names that cannot clash, and each kept connected by itself.
+
+A server that cannot be reached never takes the others down. A call that was under way when its server went away fails
+and is never sent twice, unless the server declares that calling twice does no harm.
+"""
+
+import asyncio
+import os
+import random as chance
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from itertools import count
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from mcp_conductor.bridge.backoff import Backoff
+from mcp_conductor.bridge.link import Link
+from mcp_conductor.bridge.terms import BridgeEvent, Catalogue, Health, Terms
+from mcp_conductor.errors import (
+    ConductorError,
+    ConfigError,
+    ConnectionLost,
+    HttpStatusError,
+    RequestTimeout,
+    TransportError,
+    UsageError,
+    nearest,
+)
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.answers import Answers
+from mcp_conductor.protocol.server_spec import AnySpec
+from mcp_conductor.protocol.views import (
+    Completion,
+    Prompt,
+    PromptResult,
+    ReadResult,
+    Resource,
+    ResourceTemplate,
+    Tool,
+    ToolResult,
+)
+from mcp_conductor.session import DEFAULT_TIMEOUT, Session
+from mcp_conductor.targets import Target, spec_of, specs_of_file, specs_of_table
+from mcp_conductor.transport import finish
+
+__all__ = ["Backoff", "Bridge", "BridgeEvent", "Health"]
+
+_MOST_REPEATS = 3  # of a call that may be repeated
+
+T = TypeVar("T")
+
+
+class Bridge:
+    """Any number of servers, by their names: `async with Bridge({"files": …, "web": …}) as bridge`.
+
+    SERVERS is a mapping of names to whatever `connect()` takes, a table `{"mcpServers": …}`, or the path of a file with
+    such a table. Tools and prompts are called `server/name`, resources `server/uri`.
+    """
+
+    def __init__(
+        self,
+        servers: Mapping[str, Target] | str | os.PathLike[str],
+        *,
+        timeout: float = DEFAULT_TIMEOUT,  # for each request
+        connect_timeout: float = 30.0,  # for a server to start, and to list what it has
+        start_timeout: float | None = None,  # for all of them, before the bridge is entered without the rest
+        patience: float = 10.0,  # how long a call waits for a server that is not up
+        health_interval: float = 15.0,
+        health_timeout: float = 5.0,
+        backoff: Backoff | None = None,
+        random: Callable[[], float] = chance.random,
+        answers: Callable[[], Answers] = Answers,
+        on_event: Callable[[BridgeEvent], None] | None = None,
+    ) -> None:
+        self._specs = _specs(servers)
+        self._patience = patience
+        self._start_timeout = start_timeout
+        self._on_event = on_event
+        self._terms = Terms(
+            timeout=timeout,
+            connect_timeout=connect_timeout,
+            health_interval=health_interval,
+            health_timeout=health_timeout,
+            backoff=backoff or Backoff(),
+            random=random,
+            answers=answers,
+            tell=self._tell,
+        )
+        self._links: dict[str, Link] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Self:
+        """Connect all servers at once, and wait until each has answered or failed for the first time."""
+        self._links = {name: Link(name, spec, self._terms) for name, spec in self._specs.items()}
+        for link in self._links.values():
+            task = asyncio.create_task(link.run())
+            task.add_done_callback(link.confess)
+            self._tasks.append(task)
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._start_timeout):
+                    await asyncio.gather(*(link.tried.wait() for link in self._links.values()))
+        except asyncio.CancelledError:
+            await finish(self._close())
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await finish(self._close())
+
+    async def _close(self) -> None:
+        """End all servers at once; each has its own bound."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _tell(self, event: BridgeEvent) -> None:
+        if self._on_event is not None:
+            # Later, and by itself: an observer that fails must not take a server down.
+            asyncio.get_running_loop().call_soon(self._on_event, event)
+
+    def health(self) -> dict[str, Health]:
+        """How each server is."""
+        return {name: link.health for name, link in self._links.items()}
+
+    def reconnect(self, server: str) -> None:
+        """Try a server again now, also one that is down."""
+        self._link(server).retry_now()
+
+    # What all of them have.
+
+    async def list_tools(self) -> list[Tool]:
+        """The tools of all servers; see `full_name` and `server`. A server that is down has none."""
+        return [tool for catalogue in await self._catalogues() for tool in catalogue.tools]
+
+    async def list_resources(self) -> list[Resource]:
+        return [resource for catalogue in await self._catalogues() for resource in catalogue.resources]
+
+    async def list_resource_templates(self) -> list[ResourceTemplate]:
+        return [template for catalogue in await self._catalogues() for template in catalogue.templates]
+
+    async def list_prompts(self) -> list[Prompt]:
+        return [prompt for catalogue in await self._catalogues() for prompt in catalogue.prompts]
+
+    async def _catalogues(self) -> Iterable[Catalogue]:
+        return await asyncio.gather(*(link.listed(self._terms.timeout) for link in self._links.values()))
+
+    # What one of them is asked.
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        meta: Json | None = None,
+        timeout: float | None = None,
+        on_progress: Callable[[Json], None] | None = None,
+    ) -> ToolResult:
+        """Call `server/tool`. It is repeated after a loss only if it is declared read-only or idempotent."""
+        link, key = self._route(name)
+        tool = link.catalogue.tool(key)
+        return await self._ask(
+            link,
+            lambda session: session.call_tool(key, arguments, meta=meta, timeout=timeout, on_progress=on_progress),
+            repeatable=tool is not None and tool.repeatable,
+        )
+
+    async def read_resource(self, uri: str, *, meta: Json | None = None, timeout: float | None = None) -> ReadResult:
+        """Read `server/uri`."""
+        link, key = self._route(uri)
+        return await self._ask(link, lambda session: session.read_resource(key, meta=meta, timeout=timeout))
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: Mapping[str, str] | None = None,
+        *,
+        meta: Json | None = None,
+        timeout: float | None = None,
+    ) -> PromptResult:
+        """Get `server/prompt`."""
+        link, key = self._route(name)
+        return await self._ask(link, lambda session: session.get_prompt(key, arguments, meta=meta, timeout=timeout))
+
+    async def complete(
+        self, server: str, ref: Json, argument: str, value: str = "", *, context: Mapping[str, str] | None = None
+    ) -> Completion:
+        """What an argument could be; REF is as the server itself knows it."""
+        return await self._ask(
+            self._link(server), lambda session: session.complete(ref, argument, value, context=context)
+        )
+
+    async def subscribe(self, uri: str) -> None:
+        """Be told of changes of `server/uri`, also after its server has been connected anew."""
+        link, key = self._route(uri)
+        await self._ask(link, lambda session: session.subscribe(key))
+        link.subscriptions.add(key)
+
+    async def unsubscribe(self, uri: str) -> None:
+        link, key = self._route(uri)
+        link.subscriptions.discard(key)
+        await self._ask(link, lambda session: session.unsubscribe(key))
+
+    async def request(
+        self, server: str, method: str, params: Json | None = None, *, timeout: float | None = None
+    ) -> Any:
+        """The result of any method of one server; never repeated."""
+        return await self._ask(
+            self._link(server), lambda session: session.request(method, params, timeout=timeout), repeatable=False
+        )
+
+    async def _ask(self, link: Link, ask: Callable[[Session], Awaitable[T]], *, repeatable: bool = True) -> T:
+        for attempt in count(1):
+            session = await link.available(self._patience)
+            link.calls += 1
+            try:
+                return await ask(session)
+            except (RequestTimeout, HttpStatusError):  # a status is an answer, although not one of MCP
+                link.look()
+                raise
+            except TransportError as error:
+                link.doubt(error)
+                if not repeatable or attempt > _MOST_REPEATS:
+                    raise _interrupted(link.name, error) from error
+            finally:
+                link.calls -= 1
+        raise AssertionError("count() does not end")
+
+    def _route(self, name: str) -> tuple[Link, str]:
+        """The server that NAME is about, and what it is called there."""
+        for server, link in self._links.items():
+            if name.startswith(f"{server}/"):
+                return link, name[len(server) + 1 :]
+        server = name.partition("/")[0]
+        return self._link(server), name.partition("/")[2]
+
+    def _link(self, server: str) -> Link:
+        if server not in self._links:
+            near = nearest(server, list(self._links))
+            known = f"did you mean {near!r}?" if near else f"there are: {', '.join(self._links) or 'none'}"
+            raise UsageError(f"this bridge has no server {server!r}", hint=known)
+        return self._links[server]
+
+
+def _interrupted(server: str, error: TransportError) -> ConnectionLost:
+    lost = ConnectionLost(
+        f"{server}: {error.message}", hint="it is not known whether it was done; it has not been sent again"
+    )
+    lost.stderr = error.stderr
+    lost.context = {**error.context, "server": server}
+    return lost
+
+
+def _specs(servers: Mapping[str, Target] | str | os.PathLike[str]) -> dict[str, AnySpec | ConductorError]:
+    found: dict[str, AnySpec | ConductorError] = {}
+    if isinstance(servers, (str, os.PathLike)):
+        found.update(specs_of_file(os.fspath(servers)))
+    elif "mcpServers" in servers:
+        found.update(specs_of_table(servers))
+    else:
+        for name, target in servers.items():
+            try:
+                found[name] = spec_of(target, name)
+            except ConfigError as error:
+                found[name] = error
+    for name in found:
+        for other in found:
+            if other.startswith(f"{name}/"):
+                raise ConfigError(f"the servers {name!r} and {other!r} could not be told apart: rename one of them")
+    return found

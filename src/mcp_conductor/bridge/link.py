@@ -1,0 +1,374 @@
+"""One server of a bridge, kept connected: seen to be lost, tried again, and taken up where it was left.
+
+The session is used by many tasks and opened by one, which lives as long as the bridge. What others must know of it is
+announced: whoever waits for the server looks again at every change.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from mcp_conductor.bridge.terms import BridgeEvent, Catalogue, EventKind, Health, State, Terms
+from mcp_conductor.errors import (
+    ConductorError,
+    ConnectionLost,
+    MethodError,
+    ProtocolError,
+    RequestTimeout,
+    ServerDown,
+    TransportError,
+)
+from mcp_conductor.opening import connect
+from mcp_conductor.protocol.answers import Incoming
+from mcp_conductor.protocol.server_spec import AnySpec, HttpSpec, StdioSpec, StreamsSpec
+from mcp_conductor.protocol.transcript import Transcript, secret_values
+from mcp_conductor.protocol.views import Listed
+from mcp_conductor.session import Session
+
+_MOST_SILENCE = 2  # probes without an answer in a row, before a server that does not answer is given up
+_KEPT_FRAMES = 1000  # of a transcript that may go on for months
+_MOST_REFRESHES = 3  # of a list that changes while it is read
+
+V = TypeVar("V", bound=Listed)
+
+
+class Link:
+    """One server and the way to it."""
+
+    def __init__(self, name: str, spec: AnySpec | ConductorError, terms: Terms) -> None:
+        self.name = name
+        self.catalogue = Catalogue()
+        self.subscriptions: set[str] = set()
+        self.calls = 0  # under way
+        self.tried = asyncio.Event()  # whether the first attempt has ended, well or not
+        self._spec = replace(spec, name=name) if isinstance(spec, (StdioSpec, HttpSpec, StreamsSpec)) else spec
+        self._terms = terms
+        self._state: State = "retrying"
+        self._failures = 0
+        self._last_error: ConductorError | None = None
+        self._session: Session | None = None
+        self._trusted = True  # False: a call has failed, and it is being found out why
+        self._look = asyncio.Event()  # look after the server now, not at the next interval
+        self._again = asyncio.Event()  # somebody wants a server that is down, or waits for one that is not up
+        self._changed = asyncio.Event()
+        self._deaf = False  # a stream of notifications is over
+        self._stale: set[str] = set()  # lists that have changed
+        self._reading: set[str] = set()  # lists that are being read again
+        self._refreshing: asyncio.Task[None] | None = None
+
+    @property
+    def health(self) -> Health:
+        return Health(self._state, self._failures, self._last_error)
+
+    # For those who want something of the server.
+
+    async def available(self, seconds: float) -> Session:
+        """The session, if need be after waiting for so long; raises ServerDown."""
+        if (session := self._usable()) is not None:
+            return session
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._state != "down":
+                    await self._changed.wait()
+                    if (session := self._usable()) is not None:
+                        return session
+        raise self._down()
+
+    async def listed(self, seconds: float) -> Catalogue:
+        """What the server has; where that is being looked up, after waiting for so long at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while (self._stale or self._reading) and self._state == "up":
+                    await self._changed.wait()
+        return self.catalogue
+
+    def doubt(self, error: TransportError) -> None:
+        """A call has failed: nobody is to use this session before it has been looked at."""
+        self._trusted = False
+        self._last_error = error
+        self._look.set()
+
+    def look(self) -> None:
+        """See soon whether the server still answers."""
+        self._look.set()
+
+    def retry_now(self) -> None:
+        """Try again at once, and from the first delay on."""
+        self._failures = 0
+        self._again.set()
+
+    def _usable(self) -> Session | None:
+        session = self._session
+        return session if session is not None and self._trusted and not session.ended else None
+
+    def _down(self) -> ServerDown:
+        last = self._last_error
+        why = f": {last.message}" if last is not None else ""
+        error = ServerDown(f"the server {self.name!r} is not there{why}", hint=last.hint if last is not None else None)
+        if last is not None:
+            error.stderr = last.stderr
+        error.context = {**(last.context if last is not None else {}), "server": self.name}
+        return error
+
+    # The life of the connection.
+
+    async def run(self) -> None:
+        """Keep the server connected, until we are cancelled."""
+        while True:
+            error = await self._live()
+            self._last_error = error
+            self._failures += 1
+            hopeless = isinstance(self._spec, ConductorError)
+            delay = None if hopeless else self._terms.backoff.delay(self._failures, self._terms.random)
+            self._enter("down" if delay is None else "retrying")
+            if delay is None:
+                self.catalogue = Catalogue()
+                self._tell("down", error)
+            self.tried.set()
+            await self._pause(delay)
+
+    def confess(self, task: "asyncio.Task[None]") -> None:
+        """A bug of ours must not leave anybody waiting."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._last_error = TransportError(f"internal error: {error!r}")
+        self._session = None
+        self._enter("down")
+        self.tried.set()
+
+    async def _live(self) -> ConductorError:
+        """Connect, and stay so: why that has ended."""
+        if isinstance(self._spec, ConductorError):
+            return self._spec
+        try:
+            async with (
+                asyncio.timeout(self._terms.connect_timeout) as limit,
+                connect(
+                    self._spec,
+                    answers=self._terms.answers(),
+                    timeout=self._terms.timeout,
+                    transcript=Transcript(_secrets(self._spec), keep=_KEPT_FRAMES),
+                    on_incoming=self._heard,
+                ) as session,
+            ):
+                await self._take_up(session)
+                limit.reschedule(None)
+                await self._stay(session)
+        except ConductorError as error:
+            return error
+        except TimeoutError:
+            return TransportError(f"{self.name} was not connected within {self._terms.connect_timeout:g} s")
+        raise AssertionError("a connection does not end by itself")
+
+    async def _take_up(self, session: Session) -> None:
+        """List what the server has, and subscribe to what was subscribed to before."""
+        self._stale.clear()
+        for kind in _CHANGES:
+            await self._list(session, kind)
+        session.on_unsubscribed = self._unsubscribed
+        await self._listen(session)
+        self._after_reopening(session)
+
+    async def _listen(self, session: Session) -> None:
+        """Be told of what was subscribed to, and of lists that change."""
+        self._deaf = False
+        for uri in sorted(self.subscriptions):
+            await _tolerated(session.subscribe(uri))
+        if not session.dialect.handshake:
+            wanted = [kind for kind in _CHANGES if _tells_changes(session, kind)]
+            if wanted:
+                await _tolerated(session.listen({f"{kind}ListChanged": True for kind in wanted}))
+
+    def _unsubscribed(self, lost: bool) -> None:
+        """A stream of notifications is over. One that the server has ended is opened again, but not at once."""
+        self._deaf = True
+        if lost:
+            self._look.set()
+
+    def _after_reopening(self, session: Session) -> None:
+        """A new session over HTTP, which begins where the server has ended the old one, knows no subscriptions."""
+        reopen = session.reopen
+        if reopen is None:
+            return
+
+        async def again() -> None:
+            await reopen()
+            await self._listen(session)
+            self._list_all_again()
+
+        session.reopen = again
+
+    async def _stay(self, session: Session) -> None:
+        """Offer the session to everybody, for as long as it lasts; raises why it is lost."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        self._session, self._last_error = session, None
+        self._trusted = True
+        self._look.clear()
+        self._enter("up")
+        self._tell("connected")
+        self.tried.set()
+        if self._stale:
+            self._refresh()
+        try:
+            await self._watch(session)
+        except ConductorError as error:
+            # Told before the server is cleaned up after, which may take some seconds.
+            self._last_error = error
+            if loop.time() - began >= self._terms.backoff.settled:
+                self._failures = 0
+            self._enter("retrying")
+            self._tell("lost", error)
+            raise
+        finally:
+            self._session = None
+            if self._refreshing is not None:
+                self._refreshing.cancel()
+
+    async def _watch(self, session: Session) -> None:
+        """See to it that the server is there; raises why it is not."""
+        gone = asyncio.ensure_future(session.wait_until_gone())
+        silence = 0
+        try:
+            while True:
+                await self._wait_for_a_reason(gone)
+                if gone.done():
+                    gone.result()
+                silence = silence + 1 if await self._silent(session) else 0
+                # A server may be silent because it is busy: calls that are under way have their own deadlines.
+                if silence >= _MOST_SILENCE and not self.calls:
+                    raise ConnectionLost(f"{self.name} has not answered {silence} times in a row")
+                self._trusted = silence == 0
+                if self._trusted:
+                    self._last_error = None
+                    if self._deaf:
+                        await self._listen(session)
+                        self._list_all_again()
+                else:
+                    self._look.set()
+                self._announce()
+        finally:
+            gone.cancel()
+
+    async def _wait_for_a_reason(self, gone: "asyncio.Future[None]") -> None:
+        looking = asyncio.ensure_future(self._look.wait())
+        reasons: set[asyncio.Future[Any]] = {gone, looking}
+        try:
+            await asyncio.wait(reasons, timeout=self._terms.health_interval, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            looking.cancel()
+        self._look.clear()
+
+    async def _silent(self, session: Session) -> bool:
+        """Whether the server leaves a ping unanswered. That it answers with an error is an answer."""
+        try:
+            await session.ping(timeout=self._terms.health_timeout)
+        except RequestTimeout:
+            return True
+        except (MethodError, ProtocolError):
+            return False
+        return False
+
+    async def _pause(self, delay: float | None) -> None:
+        self._again.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(delay):
+                await self._again.wait()
+
+    def _enter(self, state: State) -> None:
+        self._state = state
+        self._announce()
+
+    def _announce(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    def _tell(self, kind: EventKind, error: ConductorError | None = None, uri: str = "") -> None:
+        self._terms.tell(BridgeEvent(kind, self.name, error, uri))
+
+    # What the server has, and what it says of that.
+
+    async def _list(self, session: Session, kind: str) -> None:
+        has = kind in session.capabilities
+        if kind == "tools":
+            self.catalogue.tools = await self._all(session.list_tools) if has else []
+        elif kind == "prompts":
+            self.catalogue.prompts = await self._all(session.list_prompts) if has else []
+        else:
+            self.catalogue.resources = await self._all(session.list_resources) if has else []
+            self.catalogue.templates = await self._all(session.list_resource_templates) if has else []
+
+    async def _all(self, ask: Callable[[], Awaitable[list[V]]]) -> list[V]:
+        found = await _tolerated(ask()) or []
+        for item in found:
+            item.server = self.name
+        return found
+
+    def _heard(self, incoming: Incoming) -> None:
+        message = incoming.message
+        match message.method.split("/"):
+            case ["notifications", ("tools" | "resources" | "prompts") as kind, "list_changed"]:
+                self._stale.add(kind)
+                if self._session is not None:
+                    self._refresh()
+            case ["notifications", "resources", "updated"]:
+                uri = message.params.get("uri")
+                if isinstance(uri, str) and uri in self.subscriptions:
+                    self._tell("resource_updated", uri=uri)
+
+    def _list_all_again(self) -> None:
+        """Lists may have changed while nobody could tell us."""
+        self._stale.update(_CHANGES)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = asyncio.create_task(self._list_again())
+
+    async def _list_again(self) -> None:
+        """List anew what has changed; a list that changes while we read it is read again, but not for ever."""
+        for _ in range(_MOST_REFRESHES):
+            for kind in sorted(self._stale):
+                session = self._session
+                if session is None:
+                    return
+                self._stale.discard(kind)
+                self._reading.add(kind)
+                try:
+                    await self._list(session, kind)
+                except ConductorError:  # the connection is lost or slow; who watches over it will see
+                    self.look()
+                finally:
+                    self._reading.discard(kind)
+                self._tell(_CHANGES[kind])
+            if not self._stale:
+                break
+        self._stale.clear()
+        self._announce()
+
+
+_CHANGES: dict[str, EventKind] = {
+    "tools": "tools_changed",
+    "resources": "resources_changed",
+    "prompts": "prompts_changed",
+}
+
+
+async def _tolerated(asked: Awaitable[Any]) -> Any:
+    """What was asked for; nothing, where the server answers that it has no such thing."""
+    try:
+        return await asked
+    except (MethodError, ProtocolError):
+        return None
+
+
+def _tells_changes(session: Session, kind: str) -> bool:
+    declared = session.capabilities.get(kind)
+    return isinstance(declared, dict) and declared.get("listChanged") is True
+
+
+def _secrets(spec: AnySpec) -> list[str]:
+    env = spec.env if isinstance(spec, StdioSpec) else {}
+    headers = spec.headers if isinstance(spec, HttpSpec) else {}
+    return secret_values(env, headers)

@@ -1,0 +1,58 @@
+"""`mcp-cli --config FILE --server all`: one list of what all servers of a settings file have."""
+
+import os
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from mcp_conductor.bridge import Backoff, Bridge
+from mcp_conductor.cli import methods
+from mcp_conductor.cli.flags import Given
+from mcp_conductor.cli.interruptible import run_interruptibly
+from mcp_conductor.cli.plan import run_time
+from mcp_conductor.cli.terminal import Interrupted, Terminal
+from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol.message import render
+from mcp_conductor.protocol.paging import LIST_MEMBERS
+from mcp_conductor.protocol.views import Listed
+from mcp_conductor.targets import specs_of_file
+
+ALL = "all"
+_LISTS: dict[str, Callable[[Bridge], Awaitable[Any]]] = {
+    "tools/list": Bridge.list_tools,
+    "resources/list": Bridge.list_resources,
+    "resources/templates/list": Bridge.list_resource_templates,
+    "prompts/list": Bridge.list_prompts,
+}
+
+
+def means_all(given: Given) -> bool:
+    """Whether all servers are meant, and not one that is called so."""
+    file = given.one("--config")
+    return given.one("--server") == ALL and file is not None and ALL not in specs_of_file(os.path.expanduser(file))
+
+
+def list_all(given: Given, terminal: Terminal) -> int:
+    """Print the list; servers that cannot be reached are named on stderr: the exit code."""
+    method = given.one("--method") or ""
+    if method not in _LISTS:
+        raise UsageError(f"--server all takes a list method, not {method!r}", hint=f"one of {', '.join(_LISTS)}")
+    methods.check(method, given)
+    try:
+        return run_interruptibly(_list(os.path.expanduser(given.need("--config")), method, run_time(given), terminal))
+    except Interrupted as interrupted:
+        return interrupted.exit_code
+
+
+async def _list(file: str, method: str, seconds: float, terminal: Terminal) -> int:
+    async with Bridge(file, timeout=seconds, connect_timeout=seconds, backoff=Backoff(attempts=1)) as bridge:
+        items = [_named(item) for item in await _LISTS[method](bridge)]
+        failed = {name: health.last_error for name, health in bridge.health().items() if health.last_error is not None}
+    terminal.write(render({LIST_MEMBERS[method]: items}, 2) + "\n")
+    for name, error in failed.items():
+        terminal.say(f"error: {name}: {error.message}" + (f"\n  hint: {error.hint}" if error.hint else ""))
+    return 1 if failed else 0
+
+
+def _named(item: Listed) -> Any:
+    """ITEM as its server lists it, with the server's name before its own."""
+    return {**item.raw, "name": f"{item.server}/{item.name}"} if isinstance(item.raw, dict) else item.raw

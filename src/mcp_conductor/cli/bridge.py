@@ -1,0 +1,118 @@
+"""`conductor bridge`: the servers of a settings file, served as one."""
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Any
+
+from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
+from mcp_conductor.cli.serve import hold_standard_streams, on_signals, port_of
+from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.errors import UsageError
+
+if TYPE_CHECKING:
+    from mcp_conductor.bridge import BridgeEvent
+    from mcp_conductor.server.config import TransportConfig
+
+FLAGS: Groups = {
+    "Servers": (Flag("--config", "the file with mcpServers, if it is not given as a word", "FILE"),),
+    "How it is served": (
+        Flag("--transport", "stdio (default), streamable-http or sse", "TRANSPORT"),
+        Flag("--host", "the address to listen on; default 127.0.0.1", "HOST"),
+        Flag("--port", "the port to listen on; 0 takes any that is free; default 3000", "PORT"),
+        Flag("--separator", "what stands between a server's name and a tool's; default __", "TEXT"),
+    ),
+    "Instead of serving": (Flag("--help", "show this text", short="-h"),),
+}
+SEPARATOR = "__"
+_TRANSPORTS = {"stdio": "stdio", "streamable-http": "streamable-http", "http": "streamable-http", "sse": "sse"}
+_START_SECONDS = 5.0  # then we serve what there is, and tell of the rest when it comes
+_CALL_SECONDS = 600.0  # whoever calls us has a deadline of its own
+
+
+def main(argv: list[str], terminal: Terminal) -> int:
+    """Serve until we are told to stop: the exit code."""
+    given = parse(argv, FLAGS, server_words=False)
+    if "--help" in given:
+        terminal.write(_help())
+        return 0
+    file, transport = _file(given), _transport(given)
+    separator = given.one("--separator") or SEPARATOR
+    hold_standard_streams()
+    return asyncio.run(_serve(os.path.expanduser(file), transport, separator, terminal))
+
+
+def _help() -> str:
+    return (
+        "usage: conductor bridge FILE [flags]\n\n"
+        "Serve all servers of a settings file as one. Tools and prompts are called SERVER__NAME; a server that goes\n"
+        "away is tried again, and takes none of the others with it.\n\n"
+        + help_text(FLAGS)
+        + "\nexample:\n  conductor bridge mcp.json --transport streamable-http --port 8080\n"
+    )
+
+
+def _file(given: Given) -> str:
+    named = [*given.words, *given.after, *given.all("--config")]
+    if not named:
+        raise UsageError("no settings file is given", hint="conductor bridge FILE, a file with mcpServers")
+    if len(named) > 1:
+        raise UsageError(f"one settings file is enough, not {len(named)}: {', '.join(named)}")
+    return named[0]
+
+
+def _transport(given: Given) -> "TransportConfig":
+    from mcp_conductor.server.config import DEFAULT_HOST, DEFAULT_PORT, TransportConfig
+
+    kind = given.one("--transport") or "stdio"
+    if kind not in _TRANSPORTS:
+        raise UsageError(f"--transport takes stdio, streamable-http or sse, not {kind!r}")
+    host, port = given.one("--host"), port_of(given)
+    if kind == "stdio" and (host is not None or port is not None):
+        raise UsageError("--host and --port have no meaning for stdio", hint="add --transport streamable-http")
+    served: Any = _TRANSPORTS[kind]
+    return TransportConfig(
+        type=served,
+        host=host or DEFAULT_HOST,
+        port=DEFAULT_PORT if port is None else port,
+        path="/sse" if served == "sse" else "/mcp",
+    )
+
+
+async def _serve(file: str, transport: "TransportConfig", separator: str, terminal: Terminal) -> int:
+    from mcp_conductor.bridge import Bridge
+    from mcp_conductor.cli.mirror import Mirror
+
+    stop = asyncio.Event()
+    on_signals(stop.set)
+    events: asyncio.Queue[BridgeEvent] = asyncio.Queue()
+    bridge = Bridge(file, timeout=_CALL_SECONDS, start_timeout=_START_SECONDS, on_event=events.put_nowait)
+    async with bridge:
+        mirror = Mirror(bridge, transport, separator)
+        await mirror.refresh()
+        for name, health in bridge.health().items():
+            if health.last_error is not None:
+                terminal.say(f"{name}: {health.state}: {health.last_error.message}")
+        following = asyncio.create_task(_follow(events, mirror, terminal))
+        try:
+            return await _host(mirror, transport, stop, terminal)
+        finally:
+            following.cancel()
+
+
+async def _follow(events: "asyncio.Queue[BridgeEvent]", mirror: Any, terminal: Terminal) -> None:
+    """Pass on what happens to the servers: to our clients, and in a line each to whoever started us."""
+    while True:
+        event = await events.get()
+        if event.kind in ("connected", "lost", "down"):
+            terminal.say(f"{event.server}: {event.kind}" + (f": {event.error.message}" if event.error else ""))
+        await mirror.take(event)
+
+
+async def _host(mirror: Any, transport: "TransportConfig", stop: asyncio.Event, terminal: Terminal) -> int:
+    if transport.type == "stdio":
+        from mcp_conductor.server.stdio_host import serve_stdio
+
+        return await serve_stdio(mirror.server, stop)
+    from mcp_conductor.server.http_serving import serve_http
+
+    return await serve_http(mirror.server, transport, stop, lambda url: terminal.say(f"Bridge listening at {url}"))

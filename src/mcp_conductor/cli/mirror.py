@@ -1,0 +1,208 @@
+"""A bridge seen as one server: its tools, prompts and resources as definitions that ask the bridge.
+
+Tools and prompts are called by the name of their server and their own, with a separator that tool names may have.
+Resources keep their URIs, which other results may link to; where two servers have the same, both are `bridge://SERVER/URI`.
+"""
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from mcp_conductor import __version__
+from mcp_conductor.bridge import Bridge, BridgeEvent
+from mcp_conductor.errors import ConductorError, MethodError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import INTERNAL_ERROR, META
+from mcp_conductor.protocol.message import Message
+from mcp_conductor.protocol.uri_template import UriTemplate, parse
+from mcp_conductor.protocol.views import Listed, View
+from mcp_conductor.server.call import Call
+from mcp_conductor.server.client import Client, Outlet
+from mcp_conductor.server.config import ServerConfig, TransportConfig
+from mcp_conductor.server.definitions import Prompt, Refusal, Resource, Template, Tool, failed
+from mcp_conductor.server.faults import Bend
+from mcp_conductor.server.server import Deliver, Server
+
+_KINDS = ("tools", "resources", "prompts")
+# What results of the modern era say of themselves; our server says its own.
+_OF_THE_ERA = ("resultType", "ttlMs", "cacheScope")
+
+
+class Mirror:
+    """A server whose definitions are those of a bridge."""
+
+    def __init__(self, bridge: Bridge, transport: TransportConfig, separator: str) -> None:
+        self._bridge = bridge
+        self._separator = separator
+        self._uris: dict[str, str] = {}  # what a resource is called here: its full name on the bridge
+        config = ServerConfig(
+            info={"name": "conductor-bridge", "version": __version__},
+            transport=transport,
+            list_changed=frozenset(_KINDS),
+            subscriptions=True,
+        )
+        self.server = _Server(config, self._subscribe)
+
+    async def take(self, event: BridgeEvent) -> None:
+        """Pass on what has happened to a server of the bridge."""
+        if event.kind == "resource_updated":
+            full = f"{event.server}/{event.uri}"
+            for uri in [here for here, there in self._uris.items() if there == full] or [event.uri]:
+                self.server.updated(uri)
+        elif event.kind in ("connected", "down"):
+            await self.refresh(*_KINDS)
+        elif event.kind.endswith("_changed"):
+            await self.refresh(event.kind.removesuffix("_changed"))
+
+    async def refresh(self, *kinds: str) -> None:
+        """Take over what the bridge lists now; clients are told of KINDS."""
+        tools = [self._tool(each) for each in await self._bridge.list_tools() if isinstance(each.raw, dict)]
+        prompts = [self._prompt(each) for each in await self._bridge.list_prompts() if isinstance(each.raw, dict)]
+        listed = [each for each in await self._bridge.list_resources() if isinstance(each.raw, dict)]
+        templates = [each for each in await self._bridge.list_resource_templates() if isinstance(each.raw, dict)]
+        often = Counter(each.key for each in (*listed, *templates))
+        self._uris = {_uri(each, often): each.full_name for each in listed}
+        before = {kind: self._shown(kind) for kind in _KINDS}
+        self.server.tools = {tool.name: tool for tool in tools}
+        self.server.prompts = {prompt.name: prompt for prompt in prompts}
+        self.server.resources = {_uri(each, often): self._resource(each, often) for each in listed}
+        self.server.templates = [self._template(each, often) for each in templates]
+        for kind in kinds:
+            if self._shown(kind) != before[kind]:
+                self.server.changed(kind)
+
+    def _shown(self, kind: str) -> list[Json]:
+        found: dict[str, Any] = getattr(self.server, kind)
+        more = [template.listed for template in self.server.templates] if kind == "resources" else []
+        return [each.listed for each in found.values()] + more
+
+    def _name(self, thing: Listed) -> str:
+        return f"{thing.server}{self._separator}{thing.name}"
+
+    def _tool(self, tool: Listed) -> Tool:
+        # Whether it runs as a task, and how, is between us and our client.
+        listed = {key: value for key, value in tool.raw.items() if key != "execution"}
+        full = tool.full_name
+
+        async def run(call: Call) -> Json:
+            told = _progress(call) if "progressToken" in call.meta else None
+            return await _asked(call, self._bridge.call_tool(full, call.arguments, meta=_meta(call), on_progress=told))
+
+        return Tool(
+            listed={"inputSchema": {"type": "object"}, **listed, "name": self._name(tool)},
+            run=run,
+            arguments_checked=False,  # that is for the server to do
+            output_checked=False,
+        )
+
+    def _prompt(self, prompt: Listed) -> Prompt:
+        full = prompt.full_name
+
+        async def get(call: Call) -> Json:
+            return await _asked(call, self._bridge.get_prompt(full, call.arguments, meta=_meta(call)))
+
+        return Prompt(listed={**prompt.raw, "name": self._name(prompt)}, get=get)
+
+    def _resource(self, resource: Listed, often: "Counter[str]") -> Resource:
+        return Resource(
+            listed={**resource.raw, "uri": _uri(resource, often)}, read=self._reading(resource.server, resource.key)
+        )
+
+    def _template(self, template: Listed, often: "Counter[str]") -> Template:
+        uri = _uri(template, often)
+        try:
+            pattern: UriTemplate | None = parse(uri)
+        except ValueError:
+            pattern = None
+        return Template(
+            listed={**template.raw, "uriTemplate": uri}, read=self._reading(template.server), pattern=pattern
+        )
+
+    def _reading(self, server: str, key: str | None = None) -> Callable[[Call], Awaitable[Json]]:
+        async def read(call: Call) -> Json:
+            uri = key or str(call.params["uri"]).removeprefix(f"bridge://{server}/")
+            return await _asked(call, self._bridge.read_resource(f"{server}/{uri}", meta=_meta(call)))
+
+        return read
+
+    async def _subscribe(self, uri: str) -> None:
+        """Somebody wants to be told of changes: so do we."""
+        try:
+            if uri in self._uris:
+                await self._bridge.subscribe(self._uris[uri])
+        except ConductorError as error:
+            print(f"resources/subscribe {uri}: {error.message}", file=sys.stderr)  # noqa: T201
+
+
+class _Server(Server):
+    """A server that learns which resources its clients subscribe to."""
+
+    def __init__(self, config: ServerConfig, subscribe: Callable[[str], Awaitable[None]]) -> None:
+        super().__init__(config)
+        self._subscribe = subscribe
+        self._subscribing: set[asyncio.Future[None]] = set()
+
+    def take(
+        self, message: Message, client: Client, outlet: Outlet, deliver: Deliver, bend: Bend | None = None
+    ) -> None:
+        for uri in _subscribed(message):
+            task = asyncio.ensure_future(self._subscribe(uri))
+            self._subscribing.add(task)
+            task.add_done_callback(self._subscribing.discard)
+        super().take(message, client, outlet, deliver, bend)
+
+
+def _subscribed(message: Message) -> list[str]:
+    """The resources that a request subscribes to, in either era."""
+    wanted: Any = None
+    if message.method == "resources/subscribe":
+        wanted = [message.params.get("uri")]
+    elif message.method == "subscriptions/listen":
+        notifications = message.params.get("notifications")
+        wanted = notifications.get("resourceSubscriptions") if isinstance(notifications, dict) else None
+    return [uri for uri in wanted if isinstance(uri, str)] if isinstance(wanted, list) else []
+
+
+def _uri(thing: Listed, often: "Counter[str]") -> str:
+    return thing.key if often[thing.key] == 1 else f"bridge://{thing.server}/{thing.key}"
+
+
+def _meta(call: Call) -> Json | None:
+    """What the caller says of its request, without what concerns our connection with it alone."""
+    return {key: value for key, value in call.meta.items() if not key.startswith(META) and key != "progressToken"}
+
+
+def _progress(call: Call) -> Callable[[Json], None]:
+    """What passes on the progress of a server, under the token of our client."""
+
+    def tell(params: Json) -> None:
+        progress, total, message = (params.get(key) for key in ("progress", "total", "message"))
+        if isinstance(progress, (int, float)):
+            call.progress(progress, total, message)
+
+    return tell
+
+
+async def _asked(call: Call, answer: Awaitable[View]) -> Json:
+    """The answer of a server of the bridge; its errors are ours."""
+    try:
+        result = (await answer).raw
+    except MethodError as error:
+        if isinstance(error.error, dict) and isinstance(error.code, int):
+            raise Refusal(error.code, str(error.error.get("message")), error.error.get("data")) from error
+        raise Refusal(INTERNAL_ERROR, error.message) from error
+    except ConductorError as error:
+        if call.method == "tools/call":
+            return failed(error.message)
+        raise Refusal(INTERNAL_ERROR, error.message) from error
+    if not isinstance(result, dict):
+        raise Refusal(INTERNAL_ERROR, "the server's result is no object")
+    kept = {key: value for key, value in result.items() if key not in _OF_THE_ERA}
+    meta = kept.get("_meta")
+    if isinstance(meta, dict):
+        kept["_meta"] = {key: value for key, value in meta.items() if key != f"{META}serverInfo"}
+        if not kept["_meta"]:
+            del kept["_meta"]
+    return kept

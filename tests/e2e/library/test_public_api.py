@@ -1,0 +1,111 @@
+"""The public interface is a promise: its signatures stand in public_api.txt, and change only on purpose.
+
+After a change on purpose: `python tests/e2e/library/test_public_api.py` writes the file anew.
+"""
+
+import enum
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import mcp_conductor
+
+FILE = Path(__file__).parent / "public_api.txt"
+ROOT = Path(__file__).parents[3]
+# Where Any stands for a JSON value, or for what a stream of somebody else's carries.
+JSON = {
+    "Content.__init__", "Content.each", "View.each", "Answers.__init__", "StreamsSpec.__init__", "Message.__new__", "ToolResult.structured",
+    "HttpStatusError.error", "MethodError.__init__", "MethodError.code", "ProtocolError.__init__", "Message.result",
+    "Message.error", "Session.request", "Session.everything", "Session.pages", "Bridge.request", "like",
+}  # fmt: skip
+
+# How a session is opened, and what its transport tells it: nobody else's business.
+INNER = {
+    f"Session.{member}"
+    for member in (
+        "__init__", "attach", "client_capabilities", "close", "failed", "forget", "gone", "heard", "input_responses", "muttered",
+        "reset", "settle", "trace",
+    )
+}  # fmt: skip
+
+
+def written(annotation):
+    text = inspect.formatannotation(annotation) if not isinstance(annotation, str) else annotation
+    text = re.sub(r"\b(?:mcp_conductor|collections|typing|os|contextlib|types|asyncio)\.(?:\w+\.)*", "", text)
+    return text.replace("~", "")
+
+
+def signature(thing):
+    found = inspect.signature(thing)
+    parameters = []
+    for each in found.parameters.values():
+        if each.name in ("self", "cls"):
+            continue
+        if each.kind is each.KEYWORD_ONLY and "*" not in parameters:
+            parameters.append("*")
+        prefix = {each.VAR_POSITIONAL: "*", each.VAR_KEYWORD: "**"}.get(each.kind, "")
+        hint = "" if each.annotation is each.empty else f": {written(each.annotation)}"
+        default = "" if each.default is each.empty else f" = {shown(each.default)}"
+        parameters.append(f"{prefix}{each.name}{hint}{default}")
+    returned = "" if found.return_annotation is found.empty else f" -> {written(found.return_annotation)}"
+    return f"({', '.join(parameters)}){returned}"
+
+
+def shown(default):
+    if isinstance(default, (str, int, float, tuple, type(None), enum.Enum)):
+        return repr(default)
+    return "…" if not hasattr(default, "__name__") or default.__name__ == "<lambda>" else default.__name__
+
+
+def lines():
+    for name in sorted(mcp_conductor.__all__):
+        thing = getattr(mcp_conductor, name)
+        if not inspect.isclass(thing):
+            yield name + signature(thing) if callable(thing) else name
+            continue
+        bases = ", ".join(base.__name__ for base in thing.__bases__ if base is not object)
+        yield f"class {name}({bases})"
+        yield from sorted(members(name, thing))
+
+
+def members(name, owner):
+    for member, kept in inspect.getmembers_static(owner):
+        if (member.startswith("_") and member != "__init__") or f"{name}.{member}" in INNER:
+            continue
+        value = kept.__func__ if isinstance(kept, (classmethod, staticmethod)) else kept
+        if isinstance(value, property):
+            yield f"    {name}.{member}: {written(value.fget.__annotations__.get('return', ''))}"
+        elif inspect.isfunction(value) and not value.__module__.startswith("abc"):
+            yield f"    {name}.{member}{signature(value)}"
+
+
+def test_the_signatures_are_those_that_were_promised():
+    assert list(lines()) == FILE.read_text().splitlines()
+
+
+def test_any_stands_for_json_alone():
+    strange = []
+    for line in lines():
+        rest = re.sub(r"(?:dict|Mapping|MutableMapping)\[str, Any\]|AsyncIterable\[Any\]", "JSON", line.strip())
+        place = re.match(r"[\w.]+", rest.removeprefix("class "))[0]
+        if re.search(r"\bAny\b", rest) and place not in JSON and not place.endswith((".each", ".__init__")):
+            strange.append(line)
+    assert strange == []
+
+
+def test_the_examples_are_typed_strictly():
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", str(ROOT / "examples" / "library")],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+if __name__ == "__main__":
+    FILE.write_text("\n".join(lines()) + "\n")
