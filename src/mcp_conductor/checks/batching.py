@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterator
 
 from mcp_conductor.checks import fault, judged, probed
-from mcp_conductor.checks.by_hand import context, harmless, posting
+from mcp_conductor.checks.by_hand import context, posting
 from mcp_conductor.checks.malformed import reaction
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
@@ -12,7 +12,7 @@ from mcp_conductor.protocol.message import compact, members
 from mcp_conductor.report import Finding
 
 _NOTICE: Json = {"jsonrpc": "2.0", "method": "notifications/conductor-unknown", "params": {}}
-_IDS = ("conductor-a", "conductor-b")
+_IDS = ("conductor-batch-a", "conductor-batch-b")
 
 
 @probed("batch-receive-server", alone=True)
@@ -57,7 +57,7 @@ def no_batches_are_sent(record: Record) -> Iterator[Finding]:
 @probed("batch-rejected-server", alone=True)
 async def batches_are_refused(probe: Probe) -> AsyncIterator[Finding]:
     """Send an array of one request: it is refused with an error or a status of 400 and more, and not carried out."""
-    request: Json = {"jsonrpc": "2.0", "id": _IDS[0], "method": harmless(probe)}
+    request: Json = {"jsonrpc": "2.0", "id": _IDS[0], "method": probe.harmless}
     if not probe.dialect.handshake:
         request["params"] = {"_meta": context(probe)}
     came = await reaction(probe, compact([request]))

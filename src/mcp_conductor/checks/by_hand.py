@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from mcp_conductor.checks.probe import Answered, Probe
-from mcp_conductor.checks.record import Record
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, META
 from mcp_conductor.protocol.event_stream import EventStream
@@ -18,9 +17,6 @@ LISTS = {"tools": "tools/list", "resources": "resources/list", "prompts": "promp
 VERSION = f"{META}protocolVersion"
 CAPABILITIES = f"{META}clientCapabilities"
 CLIENT_INFO = f"{META}clientInfo"
-_OPENINGS = ("initialize", "server/discover")
-_WALKING = "walk-"  # how the progress tokens of the walk begin
-_SLOWER = 4.0  # how much longer a start may take while others start too
 
 Post = Callable[..., Awaitable[Answered]]
 
@@ -46,22 +42,11 @@ def result_of(reply: Message | None) -> Json | None:
     return result if isinstance(result, dict) else None
 
 
-def harmless(probe: Probe) -> str:
-    """A method that every server answers, and that does nothing."""
-    return "ping" if probe.dialect.handshake else "server/discover"
-
-
 def declared_lists(probe: Probe) -> list[str]:
     return [method for capability, method in LISTS.items() if probe.declares(capability)]
 
 
 # The first words on a connection.
-
-
-def patience(probe: Probe) -> float:
-    """How long the first answer on a new connection may take: a process must start before it can speak."""
-    openings = (each.seconds for each in probe.record().exchanges if each.request.method in _OPENINGS)
-    return probe.timeout + _SLOWER * next(openings, 0.0)
 
 
 async def first(fresh: Probe, method: str, params: Json | None, seconds: float) -> Message:
@@ -147,15 +132,12 @@ def message_in(answered: Answered) -> Message | None:
 # What the walk did.
 
 
-def walked_calls(record: Record) -> Iterator[tuple[Json, Json | None]]:
+def walked_calls(probe: Probe) -> Iterator[tuple[Json, Json | None]]:
     """The params of the tool calls of the walk, without `_meta`, and their results: calls that may be made again."""
-    for exchange in record.exchanges:
+    left = list(probe.found.called)
+    for exchange in probe.record().exchanges:
         params = exchange.request.params if exchange.request.method == "tools/call" else {}
-        meta = params.get("_meta")
-        token = meta.get("progressToken") if isinstance(meta, dict) else None
-        if (
-            isinstance(token, str)
-            and token.startswith(_WALKING)
-            and not {"inputResponses", "requestState"} & set(params)
-        ):
-            yield {key: value for key, value in params.items() if key != "_meta"}, result_of(exchange.reply)
+        own = {key: value for key, value in params.items() if key != "_meta"}
+        if own in left:
+            left.remove(own)
+            yield own, result_of(exchange.reply)

@@ -62,8 +62,8 @@ def _by_notification(probe: Probe) -> None:
 async def senseless_cancellations_are_ignored(probe: Probe) -> AsyncIterator[Finding]:
     """Cancel requests that are unknown, finished or not named at all: nothing comes back, and the server goes on."""
     _by_notification(probe)
-    async with probe.anew() as other:
-        finished = other.record().sent[0].id
+    async with probe.apart() as other:
+        finished = (await other.ask(other.harmless)).id
         mark = len(other.record().heard)
         for params in ({"requestId": "conductor-unknown"}, {"requestId": finished}, {}, {"requestId": {"a": 1}}):
             await other.say(compact({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
@@ -98,7 +98,7 @@ async def cancelled_requests_are_not_answered(probe: Probe) -> AsyncIterator[Fin
     """Cancel a call that takes long: no response to it comes."""
     if probe.transport != "stdio":
         raise NotSeen("only on stdio it is certain that a late response would be seen")
-    slow = [(params, each) for params, each in calls(probe.record()) if each.seconds >= SLOW_SECONDS]
+    slow = [(params, each) for params, each in calls(probe) if each.seconds >= SLOW_SECONDS]
     if not slow:
         raise NotSeen("no tool takes long enough to be cancelled")
     params, usual = slow[0]

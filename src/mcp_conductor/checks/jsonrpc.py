@@ -10,9 +10,7 @@ from mcp_conductor.checks.by_hand import (
     context,
     declared_lists,
     first,
-    harmless,
     initialize,
-    patience,
 )
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
@@ -197,10 +195,10 @@ def notifications_have_a_method_and_no_id(record: Record) -> Iterator[Finding]:
 @probed("base-notification-no-response-server", alone=True)
 async def notifications_are_not_answered(probe: Probe) -> AsyncIterator[Finding]:
     """Send a notification that does not exist, then two requests: nothing but these is answered."""
-    async with probe.anew() as other:
+    async with probe.beside() as other:
         await other.session.notify("notifications/conductor-unknown", {})
         for _ in range(2):
-            await other.ask(harmless(other))
+            await other.ask(other.harmless)
         for message in unasked(other.record()):
             yield fault("a notification was answered", message.raw)
 
@@ -231,8 +229,8 @@ async def unknown_methods_are_refused(probe: Probe) -> AsyncIterator[Finding]:
 @probed("base-response-id-echo-server", alone=True)
 async def ids_are_echoed(probe: Probe) -> AsyncIterator[Finding]:
     """Ask with strings and numbers as ids, for results and for errors: each reply has the id of its request."""
-    ids = {harmless(probe): _IDS_OF_RESULTS, "conductor/no-such-method": _IDS_OF_ERRORS}
-    async with probe.anew() as other:
+    ids = {probe.harmless: _IDS_OF_RESULTS, "conductor/no-such-method": _IDS_OF_ERRORS}
+    async with probe.beside() as other:
         for method, identity in ((method, each) for method, several in ids.items() for each in several):
             problem = await _echo_problem(other, method, identity)
             if problem is not None:
@@ -264,13 +262,13 @@ async def unknown_capabilities_are_ignored(probe: Probe) -> AsyncIterator[Findin
     """Declare capabilities that do not exist, and add a member to params: everything goes on as usual."""
     async with probe.unopened() as fresh:
         if probe.dialect.handshake:
-            reply = await initialize(fresh, patience(probe), capabilities=_UNKNOWN_CAPABILITIES, xConductor=True)
+            reply = await initialize(fresh, probe.patience, capabilities=_UNKNOWN_CAPABILITIES, xConductor=True)
             if reply.kind == "result":
                 await fresh.session.notify("notifications/initialized")
         else:
             meta = {**context(probe), CAPABILITIES: _UNKNOWN_CAPABILITIES}
             params = {"_meta": meta, "xConductor": True}
-            reply = await first(fresh, "server/discover", params, patience(probe))
+            reply = await first(fresh, "server/discover", params, probe.patience)
         if reply.kind != "result":
             yield fault("unknown capabilities are refused", reply.raw)
             return
@@ -284,8 +282,8 @@ async def unknown_capabilities_are_ignored(probe: Probe) -> AsyncIterator[Findin
 @probed("base-utf8-server", alone=True)
 async def messages_are_utf_8(probe: Probe) -> AsyncIterator[Finding]:
     """Decode every message strictly as UTF-8; an id with letters of other scripts comes back as it was sent."""
-    async with probe.anew() as other:
-        problem = await _echo_problem(other, harmless(other), _FOREIGN_ID)
+    async with probe.beside() as other:
+        problem = await _echo_problem(other, other.harmless, _FOREIGN_ID)
         for record in (probe.record(), other.record()):
             for frame in record.frames:
                 # Bytes that are not UTF-8 are kept as lone surrogates.

@@ -1,8 +1,9 @@
 """The handshake: what initialize is answered with, which version is agreed on, what may be said when, and the end."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from mcp_conductor.checks import NotSeen, fault, judged, probed
@@ -13,7 +14,6 @@ from mcp_conductor.checks.by_hand import (
     declared_lists,
     first,
     initialize,
-    patience,
     result_of,
     walked_calls,
 )
@@ -22,7 +22,7 @@ from mcp_conductor.checks.probe import HANDSHAKE_DIALECTS, Probe
 from mcp_conductor.checks.record import Record
 from mcp_conductor.errors import HttpStatusError, RequestTimeout
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import INVALID_PARAMS, META, METHOD_NOT_FOUND
+from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message, kind_of, render
 from mcp_conductor.report import Finding
 from mcp_conductor.transport.stdio import StdioTransport
@@ -98,9 +98,8 @@ def instructions_are_text(record: Record) -> Iterator[Finding]:
 @judged("lifecycle-implementation-optional")
 def the_server_describes_itself_in_the_right_types(record: Record) -> Iterator[Finding]:
     """Look at title, description, websiteUrl and icons of the server, where they are there: they have their types."""
-    meta = record.opened.get("_meta")
-    info = record.opened.get("serverInfo") or (meta.get(f"{META}serverInfo") if isinstance(meta, dict) else None)
-    if not isinstance(info, dict) or not any(member in info for member in _IMPLEMENTATION):
+    info = record.server
+    if not any(member in info for member in _IMPLEMENTATION):
         raise NotSeen("the server says no more about itself than it must")
     for member, kind in _IMPLEMENTATION.items():
         if member in info and not isinstance(info[member], kind):
@@ -113,7 +112,8 @@ def the_server_describes_itself_in_the_right_types(record: Record) -> Iterator[F
 @probed("lifecycle-version-server-echo", alone=True)
 async def supported_versions_are_echoed(probe: Probe) -> AsyncIterator[Finding]:
     """Initialize with each known version: one that the server offers in any answer is echoed when it is asked for."""
-    replies = {each.version: await _offer(probe, each.version) for each in HANDSHAKE_DIALECTS}
+    versions = [each.version for each in HANDSHAKE_DIALECTS]
+    replies = dict(zip(versions, await _offers(probe, versions), strict=True))
     offered = {asked: _agreed(reply) for asked, reply in replies.items()}
     for asked, reply in replies.items():
         supported = data_of(reply).get("supported")
@@ -125,8 +125,7 @@ async def supported_versions_are_echoed(probe: Probe) -> AsyncIterator[Finding]:
 @probed("lifecycle-version-server-counter", alone=True)
 async def unknown_versions_get_a_counter_offer(probe: Probe) -> AsyncIterator[Finding]:
     """Initialize with versions that do not exist: the result names another version, one that the server supports."""
-    for asked in _UNKNOWN_VERSIONS:
-        reply = await _offer(probe, asked)
+    for asked, reply in zip(_UNKNOWN_VERSIONS, await _offers(probe, _UNKNOWN_VERSIONS), strict=True):
         agreed = _agreed(reply)
         if reply.kind == "error":
             hint = "the server must answer with a version that it supports; the client then decides"
@@ -166,9 +165,22 @@ async def a_refused_version_is_explained(probe: Probe) -> AsyncIterator[Finding]
         yield fault(f"data.requested is not {asked}", reply.raw, path="error.data.requested")
 
 
+async def _offers(probe: Probe, versions: Iterable[str]) -> list[Message]:
+    return await asyncio.gather(*(_offer(probe, version) for version in versions))
+
+
 async def _offer(probe: Probe, version: str) -> Message:
-    async with probe.unopened() as fresh:
-        return await initialize(fresh, patience(probe), version=version)
+    """What initialize with VERSION is answered with; asked once, each time on a connection of its own."""
+
+    async def ask() -> Message:
+        async with probe.unopened() as fresh:
+            return await initialize(fresh, probe.patience, version=version)
+
+    opening = probe.record().exchanges[0]
+    if opening.request.method == "initialize" and opening.request.params.get("protocolVersion") == version:
+        assert opening.reply is not None
+        return opening.reply
+    return await probe.once(f"initialize {version}", ask)
 
 
 def _agreed(reply: Message) -> Any:
@@ -178,33 +190,67 @@ def _agreed(reply: Message) -> Any:
 # What may be said when.
 
 
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """A handshake, step by step."""
+
+    before: Message  # the answer to a ping before notifications/initialized
+    questions: list[Message]  # what the server asked until then
+    after: Message  # the answer to a ping after it
+    strays: list[Message]  # answers to no request
+
+
+async def _beginning(probe: Probe) -> _Beginning:
+    """Shake hands slowly; once, whoever wants to see it."""
+
+    async def begin() -> _Beginning:
+        capabilities = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}}
+        async with probe.unopened() as fresh:
+            await initialize(fresh, probe.patience, capabilities=capabilities)
+            before = await fresh.ask("ping")
+            await fresh.settled()
+            questions = list(fresh.record().questions())
+            after = await _initialized(fresh, None)
+            return _Beginning(before, questions, after, unasked(fresh.record()))
+
+    return await probe.once("beginning", begin)
+
+
+async def _initialized(fresh: Probe, params: Json | None) -> Message:
+    await fresh.session.notify("notifications/initialized", params)
+    return await fresh.ask("ping")
+
+
 @probed("lifecycle-initialized-accepted-server", alone=True)
 async def initialized_is_taken_silently(probe: Probe) -> AsyncIterator[Finding]:
     """Send notifications/initialized with and without params: nothing comes back, and the next request is served."""
     usual = await probe.ask("ping")
-    variants: tuple[Json | None, ...] = (None, {})
-    for params in variants:
-        async with probe.unopened() as fresh:
-            await initialize(fresh, patience(probe))
-            await fresh.session.notify("notifications/initialized", params)
-            reply = await fresh.ask("ping")
-            how = "without params" if params is None else "with empty params"
-            if reply.kind != usual.kind:
-                yield fault(f"after notifications/initialized {how} a request is not served", reply.raw)
-            for message in unasked(fresh.record()):
-                yield fault(f"notifications/initialized {how} is answered", message.raw)
+    begun = await _beginning(probe)
+    async with probe.unopened() as fresh:
+        await initialize(fresh, probe.patience)
+        reply = await _initialized(fresh, {})
+        strays = unasked(fresh.record())
+    for how, after, found in (("without params", begun.after, begun.strays), ("with empty params", reply, strays)):
+        if after.kind != usual.kind:
+            yield fault(f"after notifications/initialized {how} a request is not served", after.raw)
+        for message in found:
+            yield fault(f"notifications/initialized {how} is answered", message.raw)
 
 
 @probed("lifecycle-server-quiet-before-initialized", alone=True)
 async def the_server_waits_for_initialized(probe: Probe) -> AsyncIterator[Finding]:
     """Send initialize, but not notifications/initialized: the server asks nothing but ping."""
-    capabilities = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}}
-    async with probe.unopened() as fresh:
-        await initialize(fresh, patience(probe), capabilities=capabilities)
-        await asyncio.sleep(probe.timeout)
-        for message in fresh.record().questions():
-            if message.method != "ping":
-                yield fault(f"{message.method} is asked before notifications/initialized", message.raw)
+    for message in (await _beginning(probe)).questions:
+        if message.method != "ping":
+            yield fault(f"{message.method} is asked before notifications/initialized", message.raw)
+
+
+@probed("lifecycle-ping-during-init-server", alone=True)
+async def ping_is_answered_before_initialized(probe: Probe) -> AsyncIterator[Finding]:
+    """Send ping between initialize and notifications/initialized: the answer is a result."""
+    reply = (await _beginning(probe)).before
+    if reply.kind != "result":
+        yield fault("ping is refused before notifications/initialized", reply.raw)
 
 
 @probed("lifecycle-server-rejects-preinit", alone=True)
@@ -215,7 +261,7 @@ async def nothing_is_served_before_initialize(probe: Probe) -> AsyncIterator[Fin
     method = declared_lists(probe)[0]
     async with probe.unopened() as fresh:
         try:
-            reply = await first(fresh, method, None, patience(probe))
+            reply = await first(fresh, method, None, probe.patience)
         except RequestTimeout:
             yield fault(f"{method} before initialize is not answered")
             return
@@ -223,16 +269,6 @@ async def nothing_is_served_before_initialize(probe: Probe) -> AsyncIterator[Fin
             return
         if reply.kind == "result":
             yield fault(f"{method} is served before initialize", reply.raw)
-
-
-@probed("lifecycle-ping-during-init-server", alone=True)
-async def ping_is_answered_before_initialized(probe: Probe) -> AsyncIterator[Finding]:
-    """Send ping between initialize and notifications/initialized: the answer is a result."""
-    async with probe.unopened() as fresh:
-        await initialize(fresh, patience(probe))
-        reply = await fresh.ask("ping")
-        if reply.kind != "result":
-            yield fault("ping is refused before notifications/initialized", reply.raw)
 
 
 # Capabilities.
@@ -277,8 +313,8 @@ async def undeclared_features_do_not_exist(probe: Probe) -> AsyncIterator[Findin
 @probed("lifecycle-respect-negotiated-server", "lifecycle-respect-negotiated-server-strict", alone=True)
 async def only_what_the_client_can_do_is_asked(probe: Probe) -> AsyncIterator[Finding]:
     """Declare no capabilities, and call the tools that may be called: the server asks for none of them."""
-    calls = [params for params, _ in walked_calls(probe.record())]
-    async with probe.anew() as other:
+    calls = [params for params, _ in walked_calls(probe)]
+    async with probe.beside() as other:
         await other.alive()
         for params in calls:
             with suppress(RequestTimeout):

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from mcp_conductor.checks import NotSeen, fault, probed
-from mcp_conductor.checks.by_hand import code_of, context, harmless, message_in, posting
+from mcp_conductor.checks.by_hand import code_of, context, message_in, posting
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.errors import RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
@@ -39,8 +39,8 @@ class Reaction:
 
 
 async def reaction(probe: Probe, text: str) -> Reaction:
-    """Say TEXT in a conversation of its own."""
-    return (await reactions(probe, [text]))[0]
+    """Say TEXT in a conversation of its own; once, however many ask."""
+    return (await probe.once(text, lambda: reactions(probe, [text])))[0]
 
 
 async def reactions(probe: Probe, texts: list[str]) -> list[Reaction]:
@@ -49,13 +49,13 @@ async def reactions(probe: Probe, texts: list[str]) -> list[Reaction]:
         async with posting(probe) as post:
             answers = [await post(text) for text in texts]
         return [Reaction(message_in(answered), answered.status) for answered in answers]
-    async with probe.anew() as other:
+    async with probe.apart() as other:
         return [await _said(other, text) for text in texts]
 
 
 async def _said(probe: Probe, text: str) -> Reaction:
     seen = len(probe.record().frames)
-    message = await probe.say(text)
+    message = await probe.odd(text)
     since = probe.record().frames[seen:]
     if message is None:  # perhaps an error without an id, which answers no request in particular
         heard = [each for frame in since if frame.source == "server" for each in frame.messages()]
@@ -91,7 +91,7 @@ async def unreadable_ids_are_not_invented(probe: Probe) -> AsyncIterator[Finding
 @probed("base-invalid-request-server", alone=True)
 async def what_is_no_request_is_refused(probe: Probe) -> AsyncIterator[Finding]:
     """Send requests with jsonrpc "1.0", with the id null, and without a method: the error has the code -32600."""
-    method = harmless(probe)
+    method = probe.harmless
     params = {} if probe.dialect.handshake else {"params": {"_meta": context(probe)}}
     wrong = {
         'a request with jsonrpc "1.0"': {"jsonrpc": "1.0", "id": "conductor-1", "method": method, **params},
@@ -112,7 +112,7 @@ async def params_that_do_not_fit_are_refused(probe: Probe) -> AsyncIterator[Find
     offered = [each for capability, each in _MISFITS.items() if probe.declares(capability)]
     if not offered:
         raise NotSeen("the server declares neither tools, resources nor prompts")
-    async with probe.anew() as other:
+    async with probe.beside() as other:
         for method, params in offered:
             reply = await other.ask(method, params)
             if code_of(reply) not in _REFUSALS:
@@ -122,11 +122,11 @@ async def params_that_do_not_fit_are_refused(probe: Probe) -> AsyncIterator[Find
 @probed("base-malformed-input-survival-server", alone=True)
 async def garbage_is_survived(probe: Probe) -> AsyncIterator[Finding]:
     """Send garbage, then a request: it is answered as before."""
-    async with probe.anew() as other:
+    async with probe.apart() as other:
         for text in ("garbage", _NO_JSON, "[]", "null"):
             other.session.transport.send(parse(text))
             try:
-                await other.ask(harmless(other))
+                await other.ask(other.harmless)
             except (RequestTimeout, TransportError) as error:
                 yield fault(f"after {text!r} the server does not go on", hint=error.message)
                 return

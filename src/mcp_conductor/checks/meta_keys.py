@@ -12,7 +12,7 @@ from mcp_conductor.report import Finding
 
 _LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _NAME = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"
-_KEY = re.compile(rf"(?:(?P<prefix>{_LABEL}(?:\.{_LABEL})*)/)?{_NAME}")
+KEY = re.compile(rf"(?:(?P<prefix>{_LABEL}(?:\.{_LABEL})*)/)?{_NAME}")
 PREFIXED_KEY = re.compile(rf"{_LABEL}(?:\.{_LABEL})*/{_NAME}")
 _MCP = ("mcp", "modelcontextprotocol")
 # Whether the reserved label is followed by another (mcp.dev/), as it was at first, or is the second one (dev.mcp/).
@@ -37,7 +37,7 @@ _NOT_OURS = frozenset(
     | {"input", "structuredContent", "extensions"}
 )
 _STATE = r"[a-z0-9][a-z0-9_*/@-]*=[\x20-\x2b\x2d-\x3c\x3e-\x7e]*"  # no comma, no equals sign
-_TRACE = {
+TRACE = {
     "traceparent": re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?"),
     "tracestate": re.compile(rf"(?:{_STATE})?(?:\s*,\s*(?:{_STATE})?)*\s*"),
     "baggage": re.compile(r"\s*[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*=[^,]*(?:,\s*[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*=[^,]*)*"),
@@ -87,22 +87,27 @@ def _is_content(value: Any) -> bool:
 def meta_keys_follow_the_grammar(record: Record) -> Iterator[Finding]:
     """Look at every key in `_meta`: an optional prefix of labels with dots and a slash, then a name."""
     for entry in _entries(record):
-        if not _KEY.fullmatch(entry.key):
+        if not KEY.fullmatch(entry.key):
             yield fault(f"{entry.key!r} is not a key for _meta", entry.message.raw, path=entry.path)
 
 
 def _labels(key: str) -> list[str]:
-    fits = _KEY.fullmatch(key)
+    fits = KEY.fullmatch(key)
     return (fits["prefix"] or "").lower().split(".") if fits else []
+
+
+def is_reserved(key: str, version: str) -> bool:
+    """Whether the prefix of KEY is reserved for MCP in this revision, and MCP does not define it."""
+    labels = _labels(key)
+    reserved = labels[:-1] if version in _FOLLOWED else labels[1:2]
+    return key not in _DEFINED and any(label in _MCP for label in reserved)
 
 
 @judged("base-meta-reserved-prefix-server")
 def reserved_prefixes_are_left_alone(record: Record) -> Iterator[Finding]:
     """Look at every key in `_meta` whose prefix is reserved for MCP: it is one that MCP defines."""
     for entry in _entries(record):
-        labels = _labels(entry.key)
-        reserved = labels[:-1] if record.dialect.version in _FOLLOWED else labels[1:2]
-        if entry.key not in _DEFINED and any(label in _MCP for label in reserved):
+        if is_reserved(entry.key, record.dialect.version):
             yield fault(f"the prefix of {entry.key!r} is reserved for MCP", entry.message.raw, path=entry.path)
 
 
@@ -118,9 +123,9 @@ def prefixes_are_reversed_domains(record: Record) -> Iterator[Finding]:
 @judged("meta-trace-context-format-server")
 def trace_context_has_its_format(record: Record) -> Iterator[Finding]:
     """Look at traceparent, tracestate and baggage in `_meta`: they are written as the W3C says."""
-    entries = [entry for entry in _entries(record) if entry.key in _TRACE]
+    entries = [entry for entry in _entries(record) if entry.key in TRACE]
     if not entries:
         raise NotSeen("no trace context was sent")
     for entry in entries:
-        if not isinstance(entry.value, str) or not _TRACE[entry.key].fullmatch(entry.value):
+        if not isinstance(entry.value, str) or not TRACE[entry.key].fullmatch(entry.value):
             yield fault(f"{entry.key} does not have its format", entry.value, path=f"{entry.path}.{entry.key}")

@@ -31,17 +31,16 @@ _SECRETS = re.compile(
 _loud: WeakSet[Session] = WeakSet()  # sessions in which tools have been called with the level debug
 
 
-def calls(record: Record) -> list[tuple[Json, Exchange]]:
-    """The calls of tools that the walk has made and that were answered: params that may be sent again."""
+def calls(probe: Probe) -> list[tuple[Json, Exchange]]:
+    """The calls of tools that the walk was allowed to make, and that were answered: params that may be sent again."""
     found: dict[str, tuple[Json, Exchange]] = {}
-    silent = {_tool(each) for each in record.exchanges if each.reply is None}
-    for exchange in record.exchanges:
-        request = exchange.request
-        token = progress_token(request.raw)
-        if _tool(exchange) in silent or not str(token).startswith("walk-"):
-            continue
-        own: Json = {key: request.params[key] for key in ("name", "arguments", "task") if key in request.params}
-        found.setdefault(str(own.get("name")), (own, exchange))
+    exchanges = probe.record().exchanges
+    silent = {_tool(each) for each in exchanges if each.reply is None}
+    for exchange in exchanges:
+        params = exchange.request.params
+        own: Json = {key: params[key] for key in ("name", "arguments", "task") if key in params}
+        if own in probe.found.called and _tool(exchange) not in (None, *silent):
+            found.setdefault(str(own["name"]), (own, exchange))
     return list(found.values())
 
 
@@ -51,7 +50,7 @@ def _tool(exchange: Exchange) -> Any:
 
 def callable_again(probe: Probe) -> list[Json]:
     """The params of calls that the walk was allowed to make."""
-    found = [params for params, _ in calls(probe.record())][:MOST_CALLS]
+    found = [params for params, _ in calls(probe)][:MOST_CALLS]
     if not found:
         raise NotSeen("no tool may be called (--call names those that do more than read)")
     return found
@@ -75,7 +74,7 @@ async def _messages(probe: Probe) -> list[Message]:
     if probe.session not in _loud:
         _loud.add(probe.session)
         meta = {} if probe.dialect.handshake else {"_meta": {f"{META}logLevel": "debug"}}
-        for params, _ in calls(probe.record())[:MOST_CALLS]:
+        for params, _ in calls(probe)[:MOST_CALLS]:
             with suppress(ConductorError):
                 await probe.session.request("tools/call", {**params, **meta})
     found = list(probe.record().notifications("notifications/message"))
@@ -251,7 +250,7 @@ async def progress_has_its_token_and_ais_number(probe: Probe) -> AsyncIterator[F
     _seen(record)
     # A token that is in use must not be given again, and a task uses it for as long as it runs.
     talkative = {str(message.params.get("progressToken")) for message, state in _reports(record) if state != "task"}
-    for params in (each for each, _ in calls(record) if f"walk-{each.get('name')}" in talkative and "task" not in each):
+    for params in (each for each, _ in calls(probe) if f"walk-{each.get('name')}" in talkative and "task" not in each):
         for token in (42, "43"):
             mark = len(probe.record().heard)
             with suppress(ConductorError):

@@ -1,24 +1,27 @@
 """What a probe can do: ask, say anything at all, look at HTTP itself, and begin anew with a server of its own."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-from mcp_conductor.checks.record import Record
+from mcp_conductor.checks.record import Record, transport_of
+from mcp_conductor.checks.sessions import Sessions, Use
 from mcp_conductor.errors import ConductorError, RequestTimeout, TransportError
-from mcp_conductor.opening import NONE, connect
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import DIALECTS, Dialect
 from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
+from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.session import Session
 from mcp_conductor.transport.http_client import HttpClient, Response
 
-START_SECONDS = 30.0
+GRACE_SECONDS = 0.15  # for what a server says of its own accord, once it has answered what came later
 JSON_AND_EVENTS = "application/json, text/event-stream"
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +41,32 @@ class Found:
     resources: list[Json] = field(default_factory=list)
     templates: list[Json] = field(default_factory=list)
     prompts: list[Json] = field(default_factory=list)
+    called: list[Json] = field(default_factory=list)  # the params of the tools that were called, and may be again
+    silence: str | None = None  # what the server did not answer before it answered nothing any more
 
 
 class Probe:
     """One session on the server under test, and the means to begin others."""
 
-    def __init__(self, session: Session, spec: ServerSpec, found: Found, timeout: float) -> None:
+    def __init__(self, session: Session, sessions: Sessions, found: Found, since: int = 0) -> None:
         self.session = session
-        self.spec = spec
         self.found = found
-        self.timeout = timeout
+        self._sessions = sessions
+        self._since = since  # the frame with which the part of this probe begins
+        self._late: list[str] = []  # what was not answered in time, in any session of this probe
+
+    @property
+    def spec(self) -> ServerSpec:
+        return self._sessions.spec
+
+    @property
+    def timeout(self) -> float:
+        return self._sessions.timeout
+
+    @property
+    def patience(self) -> float:
+        """How long the first answer on a new connection may take: a process must start before it can speak."""
+        return self._sessions.patience
 
     @property
     def dialect(self) -> Dialect:
@@ -57,16 +76,27 @@ class Probe:
     def transport(self) -> str:
         return transport_of(self.spec)
 
+    @property
+    def harmless(self) -> str:
+        """A method that every server answers, and that does nothing."""
+        return "ping" if self.dialect.handshake else "server/discover"
+
     def declares(self, capability: str) -> bool:
         return self.record().declares(capability)
 
     def record(self) -> Record:
-        """What has been said so far."""
-        return Record(self.session.transcript, self.dialect, self.transport, self.session.opened)
+        """What has been said so far; in a session that others have used, since then."""
+        transcript = self.session.transcript
+        if self._since:
+            transcript = Transcript()
+            transcript.frames = self.session.transcript.since(self._since)
+        return Record(transcript, self.dialect, self.transport, self.session.opened)
 
     # Saying things.
 
-    async def ask(self, method: str, params: Json | None = None, **members: Any) -> Message:
+    async def ask(
+        self, method: str, params: Json | None = None, *, seconds: float | None = None, **members: Any
+    ) -> Message:
         """The reply to a request, error or not; MEMBERS go into the request itself. Silence is RequestTimeout."""
         raw: Json = {"jsonrpc": "2.0", "id": self.session.next_id(), "method": method, **members}
         if not self.dialect.handshake:
@@ -74,7 +104,11 @@ class Probe:
             params = self.dialect.stamp(params, context)
         if params is not None:
             raw["params"] = params
-        exchange = await self.session.exchange(raw, timeout=self.timeout)
+        try:
+            exchange = await self.session.exchange(raw, timeout=self.timeout if seconds is None else seconds)
+        except RequestTimeout:
+            self._late.append(method)
+            raise
         assert exchange.reply is not None
         return exchange.reply
 
@@ -91,29 +125,85 @@ class Probe:
             return None
 
     async def alive(self) -> bool:
-        """Whether the server still answers."""
-        method = "ping" if self.dialect.handshake else "server/discover"
+        """Whether the server still answers. It may be busy with what it was asked before."""
         try:
-            await self.ask(method)
+            await self.ask(self.harmless, seconds=self.patience)
         except ConductorError:
             return False
         return True
 
+    async def odd(self, text: str) -> Message | None:
+        """What answers TEXT, which is no request; None when nothing does before two requests behind it are answered."""
+        answer = asyncio.ensure_future(self.say(text))
+        with suppress(ConductorError):
+            await self.ask(self.harmless)
+            await asyncio.wait({answer}, timeout=min(GRACE_SECONDS, self.timeout))
+            await self.ask(self.harmless)
+        if answer.done():
+            return answer.result()
+        answer.cancel()
+        await asyncio.gather(answer, return_exceptions=True)
+        return None
+
+    async def settled(self) -> None:
+        """Wait until the server has said what it wants to say of its own accord, if anything."""
+        await self.alive()
+        await asyncio.sleep(min(GRACE_SECONDS, self.timeout))
+        await self.alive()
+
     # Other sessions.
 
     @asynccontextmanager
-    async def anew(self, *, protocol: str | None = None, answers: Answers | None = None) -> AsyncIterator["Probe"]:
-        """A session of its own, in the same revision unless PROTOCOL says otherwise; on stdio, a new process."""
-        choice = protocol or self.dialect.version
-        async with connect(patient(self.spec), protocol=choice, answers=answers, timeout=self.timeout) as session:
-            yield Probe(session, self.spec, self.found, self.timeout)
+    async def anew(self, *, answers: Answers | None = None) -> AsyncIterator["Probe"]:
+        """A session of its own, in the same revision; on stdio, a new process."""
+        async with self._sessions.anew(self.dialect.version, answers) as session:
+            yield self._in(session)
+
+    @asynccontextmanager
+    async def beside(self, *, answers: Answers | None = None, second: bool = False) -> AsyncIterator["Probe"]:
+        """A session for those who leave it as it was; on stdio others may have used it before. SECOND: one more."""
+        if self.transport != "stdio":
+            async with self.anew(answers=answers) as other:
+                yield other
+            return
+        use: Use = "polite too" if second else "polite"
+        async with self._sessions.shared(use, self.dialect, answers) as session:
+            yield self._in(session, len(session.transcript.frames))
+
+    @asynccontextmanager
+    async def apart(self) -> AsyncIterator["Probe"]:
+        """A session to say odd things in; on stdio, others may have done so before, and the server has lived on."""
+        if self.transport != "stdio":
+            async with self.anew() as other:
+                yield other
+            return
+        async with self._sessions.shared("odd", self.dialect) as session:
+            yield self._in(session, len(session.transcript.frames))
 
     @asynccontextmanager
     async def unopened(self, dialect: Dialect | None = None) -> AsyncIterator["Probe"]:
         """A connection on which nothing has been said yet."""
-        async with connect(self.spec, protocol=NONE, timeout=self.timeout) as session:
-            session.dialect = dialect or self.dialect
-            yield Probe(session, self.spec, self.found, self.timeout)
+        async with self._sessions.unopened(dialect or self.dialect) as session:
+            yield self._in(session)
+
+    def _in(self, session: Session, since: int = 0) -> "Probe":
+        other = Probe(session, self._sessions, self.found, since)
+        other._late = self._late
+        return other
+
+    def again(self) -> "Probe":
+        """The same for another probe."""
+        return Probe(self.session, self._sessions, self.found, self._since)
+
+    @property
+    def late(self) -> bool:
+        """Whether anything was not answered in time."""
+        return bool(self._late)
+
+    async def once(self, name: str, make: Callable[[], Coroutine[Any, Any, Made]]) -> Made:
+        """What MAKE gives, made once for all probes that ask for it by this NAME."""
+        made: Made = await self._sessions.once(name, make)
+        return made
 
     # HTTP itself.
 
@@ -128,9 +218,13 @@ class Probe:
         client = HttpClient(cafile=self.spec.cafile, verify=not self.spec.insecure)
         try:
             sent = [(name, value) for name, value in given.items() if value is not None]
-            async with client.open(method, self.spec.url, sent, data) as response:
-                text = await _beginning(response, self.timeout)
-                return Answered(response.status, {name.lower(): value for name, value in response.headers}, text)
+            async with asyncio.timeout(self.timeout) as limit:
+                async with client.open(method, self.spec.url, sent, data) as response:
+                    limit.reschedule(None)
+                    text = await _beginning(response, self.timeout)
+                    return Answered(response.status, {name.lower(): value for name, value in response.headers}, text)
+        except TimeoutError:
+            raise RequestTimeout(f"the {method}", self.timeout) from None
         finally:
             await client.aclose()
 
@@ -147,19 +241,6 @@ async def _beginning(response: Response, seconds: float) -> str:
     except (TimeoutError, TransportError):
         pass
     return b"".join(parts).decode(errors="replace")
-
-
-def patient(spec: ServerSpec) -> ServerSpec:
-    """SPEC with more time to start than to answer."""
-    if isinstance(spec, HttpSpec) or spec.startup_timeout is not None:
-        return spec
-    return replace(spec, startup_timeout=START_SECONDS)
-
-
-def transport_of(spec: ServerSpec) -> str:
-    if not isinstance(spec, HttpSpec):
-        return "stdio"
-    return "sse" if spec.sse else "http"
 
 
 HANDSHAKE_DIALECTS = [dialect for dialect in DIALECTS.values() if dialect.handshake]

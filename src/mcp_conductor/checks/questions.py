@@ -1,12 +1,10 @@
 """What a server asks of its client: roots, sampling, elicitation; as requests, or in place of a result."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from mcp_conductor.checks import NotSeen, fault, judged, probed
 from mcp_conductor.checks.notifications import calls, is_number
@@ -18,13 +16,11 @@ from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report import Finding
-from mcp_conductor.session import Session
 
 SAMPLING, ELICITATION, ROOTS = "sampling/createMessage", "elicitation/create", "roots/list"
 KINDS = (SAMPLING, ELICITATION, ROOTS)
 MOST_ASKING = 12  # tools that are called again because they ask
 Question = tuple[str, Json, Any]  # method, params, and the message that it came in
-_unable: "WeakKeyDictionary[Session, asyncio.Future[Record]]" = WeakKeyDictionary()
 
 
 def asked(record: Record) -> Iterator[Question]:
@@ -46,11 +42,11 @@ def asked_for(record: Record, method: str) -> list[Question]:
     return found
 
 
-def asking(record: Record, *methods: str, mode: str | None = None) -> list[Json]:
+def asking(probe: Probe, *methods: str, mode: str | None = None) -> list[Json]:
     """The params of calls during which the server asked one of METHODS, or anything; in this MODE of elicitation."""
     names: set[Any] = set()
     current: Any = None
-    for frame in record.frames:
+    for frame in probe.record().frames:
         for message in frame.messages():
             if frame.source == "client" and message.kind == "request" and message.method == "tools/call":
                 current = message.params.get("name")
@@ -58,7 +54,7 @@ def asking(record: Record, *methods: str, mode: str | None = None) -> list[Json]
                 for method, params in _inside(message):
                     if method in (methods or KINDS) and mode in (None, params.get("mode", "form")):
                         names.add(current)
-    return [params for params, _ in calls(record) if params.get("name") in names][:MOST_ASKING]
+    return [params for params, _ in calls(probe) if params.get("name") in names][:MOST_ASKING]
 
 
 def _inside(message: Message) -> Iterator[tuple[str, Json]]:
@@ -86,7 +82,7 @@ class Declaring(Answers):
 
 async def called_again(probe: Probe, wanted: list[Json], answers: Answers) -> Record:
     """A conversation of its own in which tools are called once more, by a client that gives other ANSWERS."""
-    async with probe.anew(answers=answers) as other:
+    async with probe.beside(answers=answers) as other:
         for params in wanted:
             with suppress(ConductorError):
                 await other.session.request("tools/call", params)
@@ -96,10 +92,7 @@ async def called_again(probe: Probe, wanted: list[Json], answers: Answers) -> Re
 
 async def _unasked(probe: Probe) -> Record:
     """What the server says to a client that declares nothing, when tools are called during which it asks."""
-    if probe.session not in _unable:
-        again = called_again(probe, asking(probe.record()), Declaring({}))
-        _unable[probe.session] = asyncio.ensure_future(again)
-    return await _unable[probe.session]
+    return await probe.once("unable", lambda: called_again(probe, asking(probe), Declaring({})))
 
 
 async def _gated(probe: Probe, method: str, capability: str) -> AsyncIterator[Finding]:
@@ -122,7 +115,7 @@ async def roots_are_asked_of_those_who_have_them(probe: Probe) -> AsyncIterator[
 @probed("roots-listchanged-handled-server", alone=True)
 async def changed_roots_do_no_harm(probe: Probe) -> AsyncIterator[Finding]:
     """Say that the roots have changed: the server goes on."""
-    async with probe.anew(answers=Answers(roots=[])) as other:
+    async with probe.beside(answers=probe.session.answers) as other:
         await other.session.notify("notifications/roots/list_changed")
         if not await other.alive():
             yield fault("the server does not answer any longer after notifications/roots/list_changed")
@@ -176,11 +169,16 @@ def priorities_are_from_0_to_1(record: Record) -> Iterator[Finding]:
                 yield fault(f"{name} is not a number from 0 to 1", evidence)
 
 
+def _declared(record: Record, part: str) -> bool:
+    sampling = record.offered.get("sampling")
+    return isinstance(sampling, dict) and part in sampling
+
+
 @judged("sampling-include-context-server")
 def context_is_not_included(record: Record) -> Iterator[Finding]:
     """Look at sampling requests to a client that does not declare sampling.context: they do not ask for context."""
     for _, params, evidence in asked_for(record, SAMPLING):
-        if params.get("includeContext") in ("thisServer", "allServers"):
+        if not _declared(record, "context") and params.get("includeContext") in ("thisServer", "allServers"):
             yield fault("context is asked of a client that does not declare sampling.context", evidence)
 
 
@@ -188,7 +186,7 @@ def context_is_not_included(record: Record) -> Iterator[Finding]:
 def tools_are_for_those_who_declare_them(record: Record) -> Iterator[Finding]:
     """Look at sampling requests to a client that does not declare sampling.tools: they have no tools."""
     for _, params, evidence in asked_for(record, SAMPLING):
-        if "tools" in params or "toolChoice" in params:
+        if not _declared(record, "tools") and ("tools" in params or "toolChoice" in params):
             yield fault("tools are given to a client that does not declare sampling.tools", evidence)
 
 
@@ -211,7 +209,7 @@ def tool_uses_are_answered(record: Record) -> Iterator[Finding]:
     """Look at the messages of sampling requests: every tool_use has its tool_result in the message that follows."""
     seen = False
     for messages, evidence in _conversations(record):
-        for message, following in zip(messages, [*messages[1:], {}], strict=True):
+        for message, following in zip(messages, [*messages[1:], {}], strict=False):  # there may be no messages
             used = {str(block.get("id")) for block in _blocks(message, "tool_use")}
             seen = seen or bool(used)
             answered = {str(block.get("toolUseId")) for block in _blocks(following, "tool_result")}
@@ -224,7 +222,7 @@ def tool_uses_are_answered(record: Record) -> Iterator[Finding]:
 @probed("sampling-content-array-server", alone=True)
 async def samples_may_be_arrays(probe: Probe) -> AsyncIterator[Finding]:
     """Answer sampling with an array of content: the tool works as it does with one piece of content."""
-    wanted = [params for params in asking(probe.record(), SAMPLING) if _worked(probe.record(), params)]
+    wanted = [params for params in asking(probe, SAMPLING) if _worked(probe.record(), params)]
     if not wanted:
         raise NotSeen(f"the server did not ask for {SAMPLING}")
     content = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
@@ -270,7 +268,7 @@ async def elicitation_is_for_those_who_declare_it(probe: Probe) -> AsyncIterator
 async def modes_are_for_those_who_declare_them(probe: Probe) -> AsyncIterator[Finding]:
     """Declare only one mode of elicitation, and call the tools that elicit: the other mode is not used."""
     asked_for(probe.record(), ELICITATION)
-    wanted = asking(probe.record(), ELICITATION)
+    wanted = asking(probe, ELICITATION)
     for mode, other in (("form", "url"), ("url", "form")):
         record = await called_again(probe, wanted, Declaring({"elicitation": {mode: {}}}))
         for method, params, evidence in asked(record):
@@ -281,11 +279,11 @@ async def modes_are_for_those_who_declare_them(probe: Probe) -> AsyncIterator[Fi
 @probed("elicit-decline-handled-server", alone=True)
 async def refusals_are_taken(probe: Probe) -> AsyncIterator[Finding]:
     """Decline, and cancel, what is elicited: the call ends nevertheless."""
-    wanted = asking(probe.record(), ELICITATION)
+    wanted = asking(probe, ELICITATION)
     if not wanted:
         raise NotSeen(f"the server did not ask for {ELICITATION}")
     for action in ("decline", "cancel"):
-        async with probe.anew(answers=Answers(roots=[], sampling="auto", elicitation=action)) as other:
+        async with probe.beside(answers=Answers(roots=[], sampling="auto", elicitation=action)) as other:
             for params in wanted:
                 try:
                     await other.session.request("tools/call", params)
@@ -314,7 +312,7 @@ async def content_is_validated(probe: Probe) -> AsyncIterator[Finding]:
     forms = (params for _, params, _ in asked_for(probe.record(), ELICITATION))
     if not any(_properties(params.get("requestedSchema")) for params in forms):
         raise NotSeen("the server asked for no form with properties")
-    wanted = [each for each in asking(probe.record(), ELICITATION, mode="form") if _worked(probe.record(), each)]
+    wanted = [each for each in asking(probe, ELICITATION, mode="form") if _worked(probe.record(), each)]
     record = await called_again(probe, wanted, _Nonsense(roots=[], sampling="auto", elicitation="auto"))
     for params in wanted:
         if _worked(record, params):

@@ -5,9 +5,10 @@ from functools import cached_property
 from typing import Any
 
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import Dialect
+from mcp_conductor.protocol.dialect import META, Dialect
 from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message
+from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
 
 
@@ -21,6 +22,25 @@ class Record:
         self.opened = opened  # the result of initialize or server/discover
         capabilities = opened.get("capabilities")
         self.capabilities: Json = capabilities if isinstance(capabilities, dict) else {}
+
+    @property
+    def server(self) -> Json:
+        """Who the server says it is."""
+        meta = self.opened.get("_meta")
+        info = self.opened.get("serverInfo") or (meta.get(f"{META}serverInfo") if isinstance(meta, dict) else None)
+        return info if isinstance(info, dict) else {}
+
+    @cached_property
+    def offered(self) -> Json:
+        """The capabilities that the client declared in its first request."""
+        for message in (each for each in self.sent if each.kind == "request"):
+            meta = message.params.get("_meta")
+            capabilities = message.params.get("capabilities") if message.method == "initialize" else None
+            if capabilities is None and isinstance(meta, dict):
+                capabilities = meta.get(f"{META}clientCapabilities")
+            if isinstance(capabilities, dict):
+                return capabilities
+        return {}
 
     @property
     def frames(self) -> list[Frame]:
@@ -84,10 +104,20 @@ class Record:
                 yield f"{member}[{index}]", item
 
     def declares(self, capability: str) -> bool:
-        """Whether the server declares a capability: tools, or resources.subscribe."""
-        found: Any = self.capabilities
-        for step in capability.split("."):
-            if not isinstance(found, dict) or step not in found:
-                return False
-            found = found[step]
-        return found is not False
+        """Whether the server declares a capability: tools, resources.subscribe, or extensions.example.com/one."""
+        return _declared(self.capabilities, capability)
+
+
+def _declared(found: Any, name: str) -> bool:
+    if not isinstance(found, dict):
+        return False
+    if name in found:
+        return found[name] is not False
+    # The names of extensions have dots in them.
+    return any(_declared(found[key], name[len(key) + 1 :]) for key in found if name.startswith(f"{key}."))
+
+
+def transport_of(spec: ServerSpec) -> str:
+    if not isinstance(spec, HttpSpec):
+        return "stdio"
+    return "sse" if spec.sse else "http"

@@ -16,7 +16,6 @@ from mcp_conductor.checks.by_hand import (
     declared_lists,
     initialize,
     message_in,
-    patience,
     posting,
     result_of,
     walked_calls,
@@ -95,7 +94,7 @@ async def _posted(probe: Probe) -> list[tuple[str, Answered]]:
 async def _knows_the_handshake(probe: Probe) -> bool:
     try:
         async with probe.unopened(NEWEST_HANDSHAKE) as fresh:
-            return (await initialize(fresh, patience(probe))).kind == "result"
+            return (await initialize(fresh, probe.patience)).kind == "result"
     except ConductorError:
         return False
 
@@ -134,7 +133,7 @@ def results_name_the_server(record: Record) -> Iterator[Finding]:
 
 def _asking_calls(probe: Probe) -> list[Json]:
     """Calls of the walk that were answered with questions."""
-    found = [params for params, result in walked_calls(probe.record()) if _asks(result)]
+    found = [params for params, result in walked_calls(probe) if _asks(result)]
     if not found:
         raise NotSeen("no tool that was called asked for anything")
     return found
@@ -152,7 +151,7 @@ def _able() -> Answers:
 async def what_the_client_cannot_do_is_named(probe: Probe) -> AsyncIterator[Finding]:
     """Call tools that ask something, without capabilities: an error -32021 names what is missing."""
     for params in _asking_calls(probe):
-        async with probe.anew() as other:
+        async with probe.beside() as other:
             reply = await other.ask("tools/call", params)
         if _asks(result_of(reply)):
             yield fault(f"{params['name']} asks a client that declares nothing", reply.raw)
@@ -186,11 +185,10 @@ async def missing_capabilities_have_status_400(probe: Probe) -> AsyncIterator[Fi
 @probed("meta-no-carry-over", alone=True)
 async def nothing_is_remembered(probe: Probe) -> AsyncIterator[Finding]:
     """Call a tool that asks something with capabilities, then without, on one connection: the second asks nothing."""
-    for params in _asking_calls(probe):
-        async with probe.anew() as other:
-            if _asks(result_of(await other.ask("tools/call", params))):
+    async with probe.anew(answers=_able()) as other:
+        for params in _asking_calls(probe):
+            if _asks(result_of(await with_meta(other, "tools/call", context(other), params))):
                 continue  # it asks anybody, which is another matter
-        async with probe.anew(answers=_able()) as other:
             await other.ask("tools/call", params)
             reply = await with_meta(other, "tools/call", context(other), params)
             if _asks(result_of(reply)):
@@ -232,7 +230,7 @@ async def lists_are_the_same_on_every_connection(probe: Probe) -> AsyncIterator[
     methods = declared_lists(probe)
     if not methods:
         raise NotSeen("the server declares no lists")
-    async with probe.anew() as one, probe.anew() as other:
+    async with probe.beside() as one, probe.beside(second=True) as other:
         for method in methods:
             before, there, after = [await _everything(each, method) for each in (one, other, one)]
             if before == there == after:
@@ -252,16 +250,16 @@ async def _everything(probe: Probe, method: str) -> list[str] | None:
 async def the_next_step_may_take_another_connection(probe: Probe) -> AsyncIterator[Finding]:
     """Fetch the second page of a list, and answer a tool's questions, on a new connection: it goes on there."""
     paged = [(each.request.method, result["nextCursor"]) for each, result in _paged(probe.record())]
-    asking = [params for params, result in walked_calls(probe.record()) if _asks(result)]
+    asking = [params for params, result in walked_calls(probe) if _asks(result)]
     if not paged and not asking:
         raise NotSeen("there is neither a list of several pages nor a tool that asks")
     for method, cursor in paged[:1]:
-        async with probe.anew() as other:
+        async with probe.beside() as other:
             reply = await other.ask(method, {"cursor": cursor})
             if reply.kind == "error":
                 yield fault(f"the next page of {method} is refused on a new connection", reply.raw)
     for params in asking[:1]:
-        async with probe.anew(answers=_able()) as one, probe.anew(answers=_able()) as other:
+        async with probe.beside(answers=_able()) as one, probe.beside(answers=_able(), second=True) as other:
             asked = result_of(await one.ask("tools/call", params)) or {}
             responses = one.session.input_responses(asked.get("inputRequests"))
             reply = await other.ask("tools/call", next_round(params, asked, responses))
@@ -285,7 +283,7 @@ async def requests_at_once_are_independent(probe: Probe) -> AsyncIterator[Findin
         {**whole, CLIENT_INFO: {"name": "somebody-else", "version": "0.0.1"}},
         _without(whole, CLIENT_INFO),
     ]
-    async with probe.anew() as other:
+    async with probe.beside() as other:
         alone = [await with_meta(other, "server/discover", meta) for meta in metas]
         together = await asyncio.gather(*(with_meta(other, "server/discover", meta) for meta in metas))
     for by_itself, among_others in zip(alone, together, strict=True):

@@ -110,7 +110,7 @@ def _repeated(text: str) -> list[str]:
 @probed("mrtr-capability-respected", alone=True)
 async def only_what_is_declared_is_asked(probe: Probe) -> AsyncIterator[Finding]:
     """Call the tools that ask with no capabilities, and with one at a time: nothing else is asked."""
-    wanted = asking(probe.record())
+    wanted = asking(probe)
     if not wanted:
         raise NotSeen("no result was a question")
     subsets: list[Json] = [{}, *({each: {}} for each in _CAPABILITIES.values())]
@@ -143,7 +143,7 @@ class _Round:
 async def _asks(probe: Probe) -> list[_Round]:
     """Fresh questions, one for each tool that asks."""
     rounds = []
-    for params in asking(probe.record()):
+    for params in asking(probe):
         result = await probe.result("tools/call", params)
         if result is not None and result.get("resultType") == QUESTION:
             with suppress(UsageError, ProtocolError):  # a question that we have no answer to
@@ -232,10 +232,10 @@ async def answers_that_are_none_are_refused(probe: Probe) -> AsyncIterator[Findi
 @probed("mrtr-no-abandon-assumption", alone=True)
 async def nobody_need_answer(probe: Probe) -> AsyncIterator[Finding]:
     """Leave ten questions unanswered: the server goes on, and asks the same of the next one."""
-    wanted = asking(probe.record())
+    wanted = asking(probe)
     if not wanted:
         raise NotSeen("no result was a question")
-    async with probe.anew(answers=probe.session.answers) as other:
+    async with probe.beside(answers=probe.session.answers) as other:
         try:
             for _ in range(ABANDONED):
                 await other.ask("tools/call", wanted[0])

@@ -1,63 +1,31 @@
 """A check of one server: a walk to judge, probes to provoke, and what came of each requirement."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from mcp_conductor.checks import CHECKS, Check, NotSeen
+from mcp_conductor.checks import Act, Check, NotSeen
 from mcp_conductor.checks.authorization import Stranger
-from mcp_conductor.checks.probe import Found, Probe, patient, transport_of
-from mcp_conductor.checks.record import Record
+from mcp_conductor.checks.judging import MOST_FINDINGS, Options, Seen, Verdicts, chosen, judged, outcome_of
+from mcp_conductor.checks.probe import Probe
+from mcp_conductor.checks.record import Record, transport_of
 from mcp_conductor.checks.requirements import Requirement, requirements
+from mcp_conductor.checks.sessions import Sessions, silent
 from mcp_conductor.checks.walk import walk
-from mcp_conductor.errors import ConductorError, HttpStatusError, RequestTimeout, TransportError
+from mcp_conductor.errors import ConductorError, HttpStatusError, RequestTimeout, TransportError, UsageError
 from mcp_conductor.opening import connect
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import DIALECTS, TASKS_EXTENSION
 from mcp_conductor.protocol.server_spec import ServerSpec
-from mcp_conductor.report import Finding, Outcome, Status
+from mcp_conductor.report import Finding, Outcome
 from mcp_conductor.session import Session
 
-AT_ONCE = 4  # sessions of probes that run at the same time
-MOST_FINDINGS = 5  # of one requirement that are shown
+AT_ONCE = 8  # probes that run at the same time: they wait more than they work
 PROTECTED = "auth-server"  # the group of requirements that can be seen without a login
 NEEDS_A_SESSION = "auths-token-every-request"
 WEIGHTS = {"MUST": 10, "SHOULD": 3, "MAY": 1}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """How to check."""
-
-    timeout: float = 2.0
-    call: Collection[str] | str = ()
-    levels: Collection[str] = ("MUST", "SHOULD", "MAY")
-    only: Collection[str] = ()  # groups or ids
-    skip: Collection[str] = ()
-
-
-@dataclass(slots=True)
-class Verdicts:
-    """What was found out about one server in one revision."""
-
-    version: str
-    server: dict[str, object] = field(default_factory=dict)
-    outcomes: list[Outcome] = field(default_factory=list)
-
-
-def chosen(options: Options, version: str, transport: str, subject: str = "server") -> list[tuple[Requirement, Check]]:
-    """The requirements that are to be checked here, with how."""
-    found = []
-    for name, each in requirements().items():
-        wanted = not options.only or name in options.only or each.group in options.only
-        left_out = name in options.skip or each.group in options.skip
-        fits = each.subject == subject and each.level in options.levels and each.holds_for(version, transport)
-        if wanted and not left_out and fits and name in CHECKS:
-            found.append((each, CHECKS.get(name)))
-    return found
 
 
 async def check(
@@ -73,7 +41,7 @@ class _Checking:
         self._version = version
         self._options = options
         self._on_outcome = on_outcome
-        self._records: list[Record] = []
+        self._silence: str | None = None  # the first thing that a server did not answer that answers nothing any more
         self._verdicts = Verdicts(version)
 
     async def run(self) -> Verdicts:
@@ -93,100 +61,113 @@ class _Checking:
         stranger: Any = Stranger(self._spec, DIALECTS[self._version], self._options.timeout)
         for requirement, each in wanted:
             if requirement.group == PROTECTED and requirement.id != NEEDS_A_SESSION and each.probe is not None:
-                await self._probed(requirement, each, stranger)
+                self._conclude(requirement, await _seen(each.probe, stranger))
             else:
-                self._conclude(requirement, [], reason="the server wants a token: --token, or --header")
+                self._conclude(requirement, Seen([], "the server wants a token: --token, or --header"))
 
     async def _inside(self, wanted: list[tuple[Requirement, Check]]) -> None:
-        async with self._connected() as session:
+        async with Sessions(self._spec, self._options.timeout) as sessions, self._connected(sessions) as session:
+            sessions.started_in(session.transcript.frames[-1].at)
             found = await walk(session, self._options.call)
-            probe = Probe(session, self._spec, found, self._options.timeout)
-            record = probe.record()
-            self._records.append(record)
+            probe = Probe(session, sessions, found)
             self._verdicts.server = session.server
-            for requirement, each in wanted:
-                if each.probe is not None and not each.alone:
-                    await self._probed(requirement, each, probe)
-            await self._alone([pair for pair in wanted if pair[1].probe is not None and pair[1].alone], probe)
+            self._silence = found.silence
+            probes = _by_act(wanted)
+            for act in (act for act, pairs in probes.items() if not pairs[0][1].alone):
+                self._conclude_all(probes[act], *await self._acted(act, probes[act], probe))
+            await self._alone({act: pairs for act, pairs in probes.items() if pairs[0][1].alone}, probe)
             # Last: what the server said to probes is judged too.
-            for requirement, each in wanted:
-                if each.judge is not None:
-                    self._judged(requirement, each, record)
+            self._judged(wanted, probe.record())
 
-    def _connected(self) -> AbstractAsyncContextManager[Session]:
+    def _connected(self, sessions: Sessions) -> AbstractAsyncContextManager[Session]:
         answers = Answers(roots=[], sampling="auto", elicitation="auto")
         return connect(
-            patient(self._spec),
+            sessions.patient_spec,
             protocol=self._version,
             answers=answers,
             timeout=self._options.timeout,
             extensions={TASKS_EXTENSION: {}},
         )
 
-    async def _alone(self, wanted: list[tuple[Requirement, Check]], probe: Probe) -> None:
-        """Probes that need a session of their own; some at a time."""
+    async def _alone(self, probes: dict[Act, list[tuple[Requirement, Check]]], probe: Probe) -> None:
+        """Probes that do not use the session of the walk; some at a time."""
         gate = asyncio.Semaphore(AT_ONCE)
+        late: list[Act] = []
 
-        async def one(requirement: Requirement, each: Check) -> None:
+        async def one(act: Act, pairs: list[tuple[Requirement, Check]]) -> None:
             async with gate:
-                await self._probed(requirement, each, probe)
+                own = probe.again()
+                seen, seconds = await self._acted(act, pairs, own)
+                doubtful = own.late or seen.gone or seen.silence is not None
+                if doubtful and seen.findings and self._silence is None:
+                    late.append(act)
+                else:
+                    self._conclude_all(pairs, seen, seconds)
 
-        await asyncio.gather(*(one(requirement, each) for requirement, each in wanted))
+        await asyncio.gather(*(one(act, pairs) for act, pairs in probes.items()))
+        # An answer that was late while others kept the machine busy gets a second chance, by itself; and so does a
+        # server that went away: by now it is known whether another process of it can be had at all.
+        for act, pairs in probes.items():
+            if act in late:
+                self._conclude_all(pairs, *await self._acted(act, pairs, probe.again()))
 
-    async def _probed(self, requirement: Requirement, each: Check, probe: Probe) -> None:
-        assert each.probe is not None
-        if each.needs is not None and not probe.declares(each.needs):
-            self._conclude(requirement, [], reason=f"the server does not declare {each.needs}")
-            return
+    async def _acted(self, act: Act, pairs: list[tuple[Requirement, Check]], probe: Probe) -> tuple[Seen, float]:
+        """Carry out one probe: what came of it, and how long it took."""
         began = perf_counter()
-        found: list[Finding] = []
-        reason: str | None = None
-        try:
-            async for finding in each.probe(probe):
-                found.append(finding)  # noqa: PERF401  # what was found before a failure counts
-        except NotSeen as nothing:
-            reason = str(nothing)
-        except RequestTimeout as error:
-            found.append(Finding(message=f"{error.message}: the server is silent", hint=error.hint))
-        except TransportError as error:
-            found.append(Finding(message=error.message, hint=error.hint))
-        except ConductorError as error:
-            found.append(Finding(message=error.message, hint=error.hint))
-        self._conclude(requirement, found, reason=reason, seconds=perf_counter() - began)
+        reason = self._reason_not_to(pairs[0][1], probe)
+        seen = Seen([], reason) if reason is not None else await _seen(act, probe)
+        if seen.silence is not None and not self._silence and await silent(probe.session, probe.timeout):
+            self._silence = seen.silence
+        return seen, perf_counter() - began
 
-    def _judged(self, requirement: Requirement, each: Check, record: Record) -> None:
-        assert each.judge is not None
-        if each.needs is not None and not record.declares(each.needs):
-            self._conclude(requirement, [], reason=f"the server does not declare {each.needs}")
-            return
-        reason: str | None = None
-        found: list[Finding] = []
-        try:
-            for finding in each.judge(record):
-                found.append(finding)  # noqa: PERF402  # what was found before there was nothing more to see counts
-        except NotSeen as nothing:
-            reason = str(nothing)
-        self._conclude(requirement, found, reason=reason)
+    def _conclude_all(self, pairs: list[tuple[Requirement, Check]], seen: Seen, seconds: float) -> None:
+        for requirement, _ in pairs:
+            self._conclude(requirement, seen, seconds=seconds)
 
-    def _conclude(
-        self, requirement: Requirement, found: Iterable[Finding], *, reason: str | None = None, seconds: float = 0.0
-    ) -> None:
-        findings = tuple(found)
-        status: Status = "skipped" if reason is not None else "passed"
-        if findings:
-            status = "failed" if requirement.level == "MUST" else "warned"
-        outcome = Outcome(
-            id=requirement.id,
-            title=requirement.statement,
-            group=requirement.group,
-            status=status,
-            level=requirement.level,
-            seconds=seconds,
-            findings=findings[:MOST_FINDINGS],
-            reason=reason if status == "skipped" else None,
-        )
+    def _reason_not_to(self, each: Check, probe: Probe) -> str | None:
+        if each.needs is not None and not probe.declares(each.needs):
+            return f"the server does not declare {each.needs}"
+        # One finding tells enough of a server that says nothing any more; each further one would take its time.
+        told = any(outcome.status == "failed" for outcome in self._verdicts.outcomes)
+        return f"the server does not answer any longer: {self._silence}" if self._silence and told else None
+
+    def _judged(self, wanted: list[tuple[Requirement, Check]], record: Record) -> None:
+        for requirement, each in wanted:
+            if each.judge is not None:
+                self._conclude(requirement, judged(each, record))
+
+    def _conclude(self, requirement: Requirement, seen: Seen, *, seconds: float = 0.0) -> None:
+        outcome = outcome_of(requirement, seen, seconds)
         self._verdicts.outcomes.append(outcome)
         self._on_outcome(outcome)
+
+
+def _by_act(wanted: list[tuple[Requirement, Check]]) -> dict[Act, list[tuple[Requirement, Check]]]:
+    """The probes, each once, with the requirements that it is for."""
+    found: dict[Act, list[tuple[Requirement, Check]]] = {}
+    for requirement, each in wanted:
+        if each.probe is not None:
+            found.setdefault(each.probe, []).append((requirement, each))
+    return found
+
+
+async def _seen(act: Act, probe: Probe) -> Seen:
+    """What comes of a probe."""
+    seen = Seen([])
+    try:
+        async for finding in act(probe):
+            seen.findings.append(finding)  # what was found before a failure counts
+    except NotSeen as nothing:
+        seen.reason = str(nothing)
+    except UsageError as error:
+        seen.reason = f"the server asks what we cannot answer: {error.message}"
+    except RequestTimeout as error:
+        seen.silence = error.message
+        seen.findings.append(Finding(message=f"{error.message}: the server is silent", hint=error.hint))
+    except ConductorError as error:
+        seen.gone = isinstance(error, TransportError)
+        seen.findings.append(Finding(message=error.message, hint=error.hint))
+    return seen
 
 
 def score(outcomes: Iterable[Outcome]) -> float:
@@ -197,4 +178,4 @@ def score(outcomes: Iterable[Outcome]) -> float:
     return 100.0 if not total else round(100 * kept / total, 1)
 
 
-__all__ = ["Found", "Options", "Verdicts", "check", "chosen", "score"]
+__all__ = ["MOST_FINDINGS", "Options", "Verdicts", "check", "chosen", "score"]

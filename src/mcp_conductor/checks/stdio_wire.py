@@ -11,7 +11,7 @@ from mcp_conductor.checks import NotSeen, fault, judged, probed
 from mcp_conductor.checks.http_wire import eventually
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
-from mcp_conductor.errors import ConductorError
+from mcp_conductor.errors import ConductorError, RequestTimeout
 from mcp_conductor.protocol.message import Message, compact, parse
 from mcp_conductor.report import Finding
 
@@ -118,13 +118,13 @@ def _several(line: str) -> bool:
 async def lines_may_come_in_any_pieces(probe: Probe) -> AsyncIterator[Finding]:
     """Write two requests at once, and one of a mebibyte, which comes in many pieces: all are answered."""
     method = "ping" if probe.dialect.handshake else "server/discover"
-    async with probe.anew() as other:
+    async with probe.apart() as other:
         two = [_request(other, method, identity) for identity in ("conductor-a", "conductor-b")]
-        await other.say("\n".join(two))
+        other.session.transport.send(parse("\n".join(two)))
         await other.ask(method)
-        if not await eventually(lambda: _heard_both(other), other.timeout):
+        if not await eventually(lambda: _heard_both(other), other.patience):
             yield fault("of two requests that are written at once not both are answered", two)
-    async with probe.anew() as other:
+    async with probe.apart() as other:
         if not await _answers_long_line(other, method):
             yield fault(f"a request of {LONG_LINE} bytes is not answered")
 
@@ -143,7 +143,7 @@ def _heard_both(probe: Probe) -> bool:
 
 async def _answers_long_line(probe: Probe, method: str) -> bool:
     try:
-        await probe.ask(method, {"_meta": {"example.com/padding": "x" * LONG_LINE}})
+        await probe.ask(method, {"_meta": {"example.com/padding": "x" * LONG_LINE}}, seconds=probe.patience)
     except ConductorError:
         return False
     return True
@@ -170,7 +170,10 @@ async def cancelled_requests_are_silent(probe: Probe) -> AsyncIterator[Finding]:
         call.cancel()  # the session tells the server so
         await asyncio.gather(call, return_exceptions=True)
         # Once a later request is answered, the server has read the cancellation, however busy it was.
-        await other.ask("server/discover")
+        try:
+            await other.ask("server/discover")
+        except RequestTimeout:
+            raise NotSeen("the server does nothing else while the call runs") from None
         await asyncio.sleep(IN_FLIGHT_SECONDS)
         before = len(other.record().heard)
         await asyncio.sleep(min(slow.seconds * 1.5, probe.timeout))

@@ -57,7 +57,7 @@ def _support(tool: Json) -> str:
 def _tools(probe: Probe, *support: str) -> list[Json]:
     """The params of calls that may be made, of tools with this support of tasks; without `task`."""
     named = {tool.get("name") for tool in probe.found.tools if _support(tool) in support}
-    found = [params for params, _ in calls(probe.record()) if params.get("name") in named]
+    found = [params for params, _ in calls(probe) if params.get("name") in named]
     if not found:
         raise NotSeen(f"no tool whose taskSupport is {' or '.join(support)} may be called")
     return [{key: value for key, value in params.items() if key != "task"} for params in found]
@@ -142,7 +142,7 @@ async def tasks_that_are_not_offered_are_ignored(probe: Probe) -> AsyncIterator[
     """Ask a server without tasks for one: the tool is called as if nobody had asked."""
     if probe.declares(CALL):
         raise NotSeen(f"the server declares {CALL}")
-    for params, usual in calls(probe.record()):
+    for params, usual in calls(probe):
         if usual.reply is not None and usual.reply.kind == "result" and "task" not in params:
             try:
                 reply = await probe.ask("tools/call", {**params, "task": {"ttl": 60_000}})

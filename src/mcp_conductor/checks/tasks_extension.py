@@ -67,7 +67,7 @@ def _makers(probe: Probe) -> list[Json]:
         for exchange, result in record.results("tools/call")
         if result.get("resultType") == "task"
     }
-    found = [params for params, _ in calls(record) if params.get("name") in made]
+    found = [params for params, _ in calls(probe) if params.get("name") in made]
     if not found:
         raise NotSeen("no tool that may be called becomes a task")
     return found[:MOST_LIVES]

@@ -327,8 +327,9 @@ def succeeded(reply: Message | None) -> bool:
 
 def callable_tools(probe: Probe) -> list[Json]:
     """The tools that may be called: the walk had a result from them; those that only run as tasks are left out."""
-    names = [exchange.request.params.get("name") for exchange, _ in probe.record().results("tools/call")]
-    return [tool for tool in probe.found.tools if tool.get("name") in names and _plain(tool)]
+    answered = [exchange.request.params.get("name") for exchange, _ in probe.record().results("tools/call")]
+    allowed = [params["name"] for params in probe.found.called if params["name"] in answered]
+    return [tool for tool in probe.found.tools if tool.get("name") in allowed and _plain(tool)]
 
 
 def _plain(tool: Json) -> bool:

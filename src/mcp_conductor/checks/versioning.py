@@ -15,7 +15,6 @@ from mcp_conductor.checks.by_hand import (
     first,
     initialize,
     message_in,
-    patience,
     posting,
     result_of,
     walked_calls,
@@ -165,7 +164,7 @@ async def initialize_is_refused_with_versions(probe: Probe) -> AsyncIterator[Fin
     listed = _versions(probe.session.opened.get("supportedVersions")) or [probe.dialect.version]
     async with probe.unopened(NEWEST_HANDSHAKE) as fresh:
         try:
-            reply = await initialize(fresh, patience(probe))
+            reply = await initialize(fresh, probe.patience)
             said: Any = reply.raw
         except HttpStatusError as error:
             said = error.body
@@ -182,7 +181,7 @@ async def no_handshake_is_needed(probe: Probe) -> AsyncIterator[Finding]:
     """Ask for a list as the first message on a connection, with all of `_meta`: it is served."""
     method = next(iter(declared_lists(probe)), "server/discover")
     async with probe.unopened() as fresh:
-        reply = await first(fresh, method, {"_meta": context(probe)}, patience(probe))
+        reply = await first(fresh, method, {"_meta": context(probe)}, probe.patience)
     if reply.kind == "error" and (await probe.ask(method)).kind == "result":
         yield fault(f"{method} as the first message is refused", reply.raw)
 
@@ -213,10 +212,10 @@ async def extensions_are_used_only_if_declared(probe: Probe) -> AsyncIterator[Fi
     for exchange, result in probe.record().results():
         if isinstance(result.get("resultType"), str) and result["resultType"] not in _NEGOTIATED_TYPES:
             yield fault(f"{exchange.request.method} has a resultType that no extension of ours has", result)
-    calls = [params for params, _ in walked_calls(probe.record())]
+    calls = [params for params, _ in walked_calls(probe)]
     if not calls:
         raise NotSeen("no tool may be called without asking (--call-tools)")
-    async with probe.anew() as other:
+    async with probe.beside() as other:
         for params in calls:
             try:
                 reply = await other.ask("tools/call", params)

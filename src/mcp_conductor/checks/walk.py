@@ -3,59 +3,85 @@
 It uses a server as a careful client does, so that there is a conversation to judge. What is not declared is not used.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Coroutine
 from contextlib import suppress
 from typing import Any
 
 from mcp_conductor.checks.probe import Found
-from mcp_conductor.errors import ConductorError
+from mcp_conductor.checks.sessions import silent
+from mcp_conductor.errors import ConductorError, RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.schema import complaints, filled_in
 from mcp_conductor.session import Session
 
 MOST_ITEMS = 25  # of each kind that are used; all are listed
+BUSY = 3  # how much longer than an answer a server may be busy with the call before
 ALL = "all"
 
 
 async def walk(session: Session, call: Collection[str] | str) -> Found:
     """Use what the server of SESSION declares. CALL: which tools beside the read-only ones may be called, or ALL."""
-    found = Found()
-    if "tools" in session.capabilities:
-        found.tools = await _listed(session, "tools/list", "tools")
-    if "resources" in session.capabilities:
-        found.resources = await _listed(session, "resources/list", "resources")
-        found.templates = await _listed(session, "resources/templates/list", "resourceTemplates")
-    if "prompts" in session.capabilities:
-        found.prompts = await _listed(session, "prompts/list", "prompts")
-    for resource in found.resources[:MOST_ITEMS]:
-        if isinstance(resource.get("uri"), str):
-            await _tried(session, "resources/read", {"uri": resource["uri"]})
-    for prompt in found.prompts[:MOST_ITEMS]:
-        await _tried(session, "prompts/get", prompt_params(prompt))
-    for tool in found.tools:
-        if may_call(tool, call):
-            params = tool_params(tool)
-            if params is not None:
-                await _tried(session, "tools/call", {**params, "_meta": {"progressToken": f"walk-{tool['name']}"}})
-    if session.dialect.handshake:
-        await _tried(session, "ping", None)
-        if "logging" in session.capabilities:
-            await _tried(session, "logging/setLevel", {"level": "debug"})
-    return found
+    walker = _Walker(session)
+    with suppress(_SilentError):
+        await walker.everywhere(call)
+    return walker.found
 
 
-async def _listed(session: Session, method: str, member: str) -> list[Json]:
-    try:
-        whole = await session.everything(method)
-    except ConductorError:
-        return []
-    items = whole.get(member) if isinstance(whole, dict) else None
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+class _SilentError(Exception):
+    """The server answers nothing any more: there is nowhere to go."""
 
 
-async def _tried(session: Session, method: str, params: Json | None) -> None:
-    with suppress(ConductorError):  # whatever came is in the transcript
-        await session.request(method, params)
+class _Walker:
+    def __init__(self, session: Session) -> None:
+        self.found = Found()
+        self._session = session
+
+    async def everywhere(self, call: Collection[str] | str) -> None:
+        session, found = self._session, self.found
+        if "tools" in session.capabilities:
+            found.tools = await self._listed("tools/list", "tools")
+        if "resources" in session.capabilities:
+            found.resources = await self._listed("resources/list", "resources")
+            found.templates = await self._listed("resources/templates/list", "resourceTemplates")
+        if "prompts" in session.capabilities:
+            found.prompts = await self._listed("prompts/list", "prompts")
+        for resource in found.resources[:MOST_ITEMS]:
+            if isinstance(resource.get("uri"), str):
+                await self._tried("resources/read", {"uri": resource["uri"]})
+        for prompt in found.prompts[:MOST_ITEMS]:
+            await self._tried("prompts/get", prompt_params(prompt))
+        for tool in found.tools:
+            await self._called(tool, call)
+        if session.dialect.handshake:
+            await self._tried("ping", None)
+            if "logging" in session.capabilities:
+                await self._tried("logging/setLevel", {"level": "debug"})
+
+    async def _listed(self, method: str, member: str) -> list[Json]:
+        whole = await self._answered(self._session.everything(method))
+        items = whole.get(member) if isinstance(whole, dict) else None
+        return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+    async def _called(self, tool: Json, call: Collection[str] | str) -> None:
+        params = tool_params(tool) if may_call(tool, call) else None
+        if params is not None:
+            self.found.called.append(params)
+            await self._tried("tools/call", {**params, "_meta": {"progressToken": f"walk-{tool['name']}"}})
+
+    async def _tried(self, method: str, params: Json | None) -> None:
+        await self._answered(self._session.request(method, params))
+
+    async def _answered(self, answer: Coroutine[Any, Any, Any]) -> Any:
+        """The result to come; None if there is none. Whatever came instead is in the transcript."""
+        try:
+            return await answer
+        except RequestTimeout as error:
+            if await silent(self._session, BUSY * self._session.timeout):
+                self.found.silence = error.message
+                raise _SilentError from error
+        except ConductorError:
+            pass
+        return None
 
 
 def may_call(tool: Json, call: Collection[str] | str) -> bool:

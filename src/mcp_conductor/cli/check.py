@@ -5,8 +5,12 @@ import time
 from dataclasses import replace
 
 from mcp_conductor.checks import CHECKS
+from mcp_conductor.checks.clients import WATCHED
+from mcp_conductor.checks.clients.unseen import UNSEEN
+from mcp_conductor.checks.examples import examples
 from mcp_conductor.checks.requirements import LEVELS, Requirement, requirement, requirements
 from mcp_conductor.checks.run import Options, Verdicts, check, score
+from mcp_conductor.checks.sessions import Sessions
 from mcp_conductor.checks.walk import ALL
 from mcp_conductor.cli.conductor import FAILED
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
@@ -40,9 +44,11 @@ FLAGS: Groups = {
         Flag("--expected-failures", "ids that are known to fail, in a JSON or YAML array", "FILE"),
         Flag("--timeout", "for each answer; default 2s", "TIME"),
     ),
+    "Recording": (Flag("--transcript", "judge what was said in this recording, and start nothing", "FILE"),),
+    "Client": (Flag("--client", "check this client instead; {server}, {url} or {config} in it is our server", "CMD"),),
     "Instead of checking": (
         Flag("--list", "show all requirements, and whether they are checked"),
-        Flag("--explain", "show one requirement, and how it is checked", "ID"),
+        Flag("--explain", "show one requirement, how it is checked, and an example that keeps it", "ID"),
         Flag("--help", "show this text", short="-h"),
     ),
     "Output": (*OUTPUT_FLAGS, Flag("--badge", "write the score as an SVG picture", "FILE")),
@@ -51,6 +57,8 @@ _USAGE = """\
 usage: conductor check COMMAND [ARGS …] [FLAGS]
        conductor check [FLAGS] -- COMMAND [ARGS …]
        conductor check URL [FLAGS]
+       conductor check --client "CMD {server}" [FLAGS]
+       conductor check --transcript FILE [FLAGS]
 
 Check whether an MCP server keeps the specification: every MUST that is broken is a failure, every SHOULD a warning.
 
@@ -73,18 +81,28 @@ def main(argv: list[str], terminal: Terminal) -> int:
     if "--explain" in given:
         terminal.write(_explained(requirement(given.need("--explain"))))
         return 0
-    return run_interruptibly(_Checking(given, terminal).run())
+    if "--client" in given:
+        from mcp_conductor.cli.check_client import CheckingClient
+
+        return run_interruptibly(CheckingClient(given, terminal).run())
+    if "--transcript" in given:
+        from mcp_conductor.cli.check_recording import CheckingRecording
+
+        return run_interruptibly(CheckingRecording(given, terminal).run())
+    return run_interruptibly(Checking(given, terminal).run())
 
 
-class _Checking:
+class Checking:
     """One command line of `conductor check`."""
+
+    subject = "server"
+    default_seconds = _DEFAULT_SECONDS
 
     def __init__(self, given: Given, terminal: Terminal) -> None:
         self._given = given
         self._terminal = terminal
         self._protocol = choice(given, "--protocol", ("all", *PROTOCOL_CHOICES)) or "auto"
-        without = {name: values for name, values in given.values.items() if name != "--protocol"}
-        self._spec = target(replace(given, values=without), terminal, program="conductor check")
+        self._target = self._aim()
         self._output = Output(given, terminal)
         self._expected = _expected_failures(given, terminal)
         level = choice(given, "--level", tuple(each.lower() for each in LEVELS)) or "may"
@@ -96,12 +114,18 @@ class _Checking:
                 raise UsageError(f"there is no group and no requirement {word!r}", hint=hint)
         calls = given.all("--call-tools")
         self._options = Options(
-            timeout=time_of(given, "--timeout") or _DEFAULT_SECONDS,
+            timeout=time_of(given, "--timeout") or self.default_seconds,
             call=ALL if ALL in calls else frozenset(calls),
             levels=LEVELS[: LEVELS.index(level.upper()) + 1],
             only=frozenset(given.all("--only")),
             skip=frozenset(given.all("--skip")),
         )
+
+    def _aim(self) -> str:
+        """Find out what is to be checked: its name."""
+        without = {name: values for name, values in self._given.values.items() if name != "--protocol"}
+        self._spec = target(replace(self._given, values=without), self._terminal, program="conductor check")
+        return _named(self._spec)
 
     async def run(self) -> int:
         began, started = time.perf_counter(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -111,11 +135,11 @@ class _Checking:
             if verdict is not None:
                 verdicts.append(verdict)
         if not verdicts:
-            raise ProtocolError("the server speaks none of the revisions that were asked for")
+            raise ProtocolError(f"the {self.subject} speaks none of the revisions that were asked for")
         outcomes = [outcome for each in verdicts for outcome in self._told(each, several=len(verdicts) > 1)]
         report = Report(
             kind="check",
-            target=_named(self._spec),
+            target=self._target,
             server=verdicts[-1].server,
             protocol_version=", ".join(each.version for each in verdicts),
             started=started,
@@ -134,12 +158,16 @@ class _Checking:
             return list(DIALECTS)
         if self._protocol in DIALECTS:
             return [self._protocol]
-        async with connect(self._spec, protocol=self._protocol) as session:
+        spec = Sessions(self._spec, self._options.timeout).patient_spec
+        async with connect(spec, protocol=self._protocol, timeout=self._options.timeout) as session:
             return [session.dialect.version]
+
+    async def _check(self, version: str) -> Verdicts:
+        return await check(self._spec, version, self._options)
 
     async def _verdicts(self, version: str) -> Verdicts | None:
         try:
-            return await check(self._spec, version, self._options)
+            return await self._check(version)
         except (ProtocolError, MethodError) as error:
             if self._protocol != "all":
                 raise
@@ -186,29 +214,51 @@ def _named(spec: ServerSpec) -> str:
 
 
 def _listing(given: Given) -> str:
-    """All requirements, by group: their level, their id, whether they are checked, and what they say."""
+    """All requirements, those for servers first, by group: their level, their id, and whether they are checked."""
     lines = []
-    group = ""
-    for each in requirements().values():
-        if each.subject != "server" or (given.all("--only") and not {each.id, each.group} & set(given.all("--only"))):
-            continue
-        if each.group != group:
-            group = each.group
-            lines.append(f"{group}:")
-        state = "checked" if each.id in CHECKS else "not observable" if not each.observable else "not checked yet"
-        lines.append(f"  {each.level:<7}{each.id:<48}{state}")
+    only = set(given.all("--only"))
+    for subject in ("client",) if "--client" in given else ("server", "client"):
+        group = ""
+        for each in requirements().values():
+            if each.subject != subject or (only and not {each.id, each.group} & only):
+                continue
+            if each.group != group:
+                group = each.group
+                lines.append(f"{group}, for {subject}s:")
+            lines.append(f"  {each.level:<7}{each.id:<48}{_state(each)}")
     return "\n".join(lines) + "\n"
 
 
+def _state(each: Requirement) -> str:
+    """Whether a requirement is checked, in a few words."""
+    if each.id in (WATCHED if each.subject == "client" else CHECKS):
+        return "checked"
+    return UNSEEN.get(each.id) or ("not checked yet" if each.observable else "not observable")
+
+
 def _explained(each: Requirement) -> str:
-    how = CHECKS.get(each.id).doc if each.id in CHECKS else f"not checked yet; it could be: {each.test}"
+    if each.id in CHECKS:
+        how = CHECKS.get(each.id).doc
+    elif each.id in WATCHED:
+        how = WATCHED.get(each.id).doc
+    else:
+        how = f"{UNSEEN.get(each.id) or 'not checked yet'}; it could be: {each.test}"
     return (
         f"{each.id} ({each.level}, of the {each.subject})\n\n  {each.statement}\n\n"
         f"  revisions    {', '.join(each.revisions)}\n"
         f"  transports   {', '.join(each.transports)}\n"
         f"  section      {each.section or 'none'}\n"
-        f"  how          {how}\n"
+        f"  how          {how}\n{_example(each)}"
     )
+
+
+def _example(each: Requirement) -> str:
+    """A conversation that keeps the requirement, if we have one."""
+    if each.id not in examples():
+        return ""
+    example = examples()[each.id]
+    lines = "".join(f"    {line}\n" for line in example.lines)
+    return f"\n  for example, in {example.version}:\n\n{lines}"
 
 
 def _badge(figure: object) -> str:

@@ -233,3 +233,17 @@ class BothEras(Good):
 
 async def test_a_server_of_both_eras_may_take_a_request_without_version_for_an_old_one(http):
     assert await broken(spec_of(http(manners(BothEras()))), MODERN) == set()
+
+
+class ByHeader(BothEras):
+    """A request under the header of an old version is an old one, whatever its body says."""
+
+    def __call__(self, call):
+        if call.headers.get("mcp-protocol-version", MODERN) != MODERN:
+            Good.__call__(self, call)
+        else:
+            super().__call__(call)
+
+
+async def test_a_server_of_both_eras_may_take_a_request_under_an_old_header_for_an_old_one(http):
+    assert await broken(spec_of(http(manners(ByHeader()))), MODERN) == set()

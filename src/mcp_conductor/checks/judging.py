@@ -1,0 +1,189 @@
+"""What judges make of a conversation, whoever held it, and when; and which requirements are meant at all."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+from mcp_conductor.checks import CHECKS, Check, NotSeen
+from mcp_conductor.checks.record import Record, transport_of
+from mcp_conductor.checks.requirements import Requirement, requirements
+from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import DIALECTS, META, Dialect
+from mcp_conductor.protocol.message import Message
+from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.protocol.transcript import Frame, Transcript
+from mcp_conductor.report import Finding, Outcome, Status
+from mcp_conductor.session import Session
+
+MOST_FINDINGS = 5  # of one requirement that are shown
+_TOLD_BY_TESTS = ("stdio-stdout-clean-server",)  # noise is a finding of the test during which it came
+MOST_FRAMES = 400  # that are judged after a run of tests: what a server says wrong, it says wrong soon
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to check."""
+
+    timeout: float = 2.0
+    call: Collection[str] | str = ()
+    levels: Collection[str] = ("MUST", "SHOULD", "MAY")
+    only: Collection[str] = ()  # groups or ids
+    skip: Collection[str] = ()
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """What was found out about one server in one revision."""
+
+    version: str
+    server: Json = field(default_factory=dict)
+    outcomes: list[Outcome] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Seen:
+    """What came of one check."""
+
+    findings: list[Finding]
+    reason: str | None = None  # why it could not be seen, or no more of it
+    silence: str | None = None  # what was not answered in time
+    gone: bool = False  # the server went away
+
+
+def chosen(options: Options, version: str, transport: str, subject: str = "server") -> list[tuple[Requirement, Check]]:
+    """The requirements that are to be checked here, with how."""
+    found = []
+    for name, each in requirements().items():
+        wanted = not options.only or name in options.only or each.group in options.only
+        left_out = name in options.skip or each.group in options.skip
+        fits = each.subject == subject and each.level in options.levels and each.holds_for(version, transport)
+        if wanted and not left_out and fits and name in CHECKS:
+            found.append((each, CHECKS.get(name)))
+    return found
+
+
+def judge(transcript: Transcript, options: Options | None = None) -> Verdicts:
+    """Judge a recorded conversation, as far as that can be done by listening."""
+    dialect, opened = _opening(transcript)
+    record = Record(transcript, dialect, _transport(transcript), opened)
+    verdicts = Verdicts(dialect.version, record.server)
+    for requirement, each in chosen(options or Options(), dialect.version, record.transport):
+        if each.judge is not None:
+            verdicts.outcomes.append(outcome_of(requirement, judged(each, record)))
+    return verdicts
+
+
+def judged(each: Check, record: Record) -> Seen:
+    """What a judge finds in a conversation."""
+    assert each.judge is not None
+    if each.needs is not None and not record.declares(each.needs):
+        return Seen([], f"the server does not declare {each.needs}")
+    seen = Seen([])
+    try:
+        for finding in each.judge(record):
+            seen.findings.append(finding)  # what was found before there was nothing more to see counts
+    except NotSeen as nothing:
+        seen.reason = str(nothing)
+    return seen
+
+
+def outcome_of(requirement: Requirement, seen: Seen, seconds: float = 0.0) -> Outcome:
+    """What is concluded about a requirement."""
+    status: Status = "skipped" if seen.reason is not None else "passed"
+    if seen.findings:
+        status = "failed" if requirement.level == "MUST" else "warned"
+    return Outcome(
+        id=requirement.id,
+        title=requirement.statement,
+        group=requirement.group,
+        status=status,
+        level=requirement.level,
+        seconds=seconds,
+        findings=tuple(seen.findings[:MOST_FINDINGS]),
+        reason=seen.reason if status == "skipped" else None,
+    )
+
+
+# What can be read from a recording.
+
+
+def _opening(transcript: Transcript) -> tuple[Dialect, Json]:
+    """The revision that was spoken, and the result that opened the conversation."""
+    exchanges = transcript.exchanges()
+    for exchange in exchanges:
+        result = exchange.reply.result if exchange.reply is not None and exchange.reply.kind == "result" else None
+        if exchange.request.method == "initialize" and isinstance(result, dict):
+            dialect = DIALECTS.get(str(result.get("protocolVersion")))
+            if dialect is not None:
+                return dialect, result
+        elif exchange.request.method == "server/discover" and isinstance(result, dict):
+            dialect = _version_of(exchange.request)
+            if dialect is not None:
+                return dialect, result
+    # The modern era needs no opening.
+    for exchange in exchanges:
+        dialect = _version_of(exchange.request)
+        if dialect is not None:
+            return dialect, {}
+    raise UsageError("nothing in the recording says which revision is spoken", hint="record from the beginning on")
+
+
+def _version_of(request: Message) -> Dialect | None:
+    """The revision that a request of the modern era names."""
+    meta = request.params.get("_meta")
+    return DIALECTS.get(str(meta.get(f"{META}protocolVersion"))) if isinstance(meta, dict) else None
+
+
+def _transport(transcript: Transcript) -> str:
+    """HTTP+SSE begins with a GET, Streamable HTTP with a POST."""
+    first = next((frame.text for frame in transcript.frames if frame.source == "http"), None)
+    if first is None:
+        return "stdio"
+    return "sse" if first.startswith("GET ") else "http"
+
+
+# After a run of tests.
+
+
+def remarks(session: Session, start: int, spec: ServerSpec) -> list[str]:
+    """Which MUST a server has broken since frame START by what it said, however it was asked: a line for each."""
+    transcript, transport = Transcript(), transport_of(spec)
+    transcript.frames = _polite(session.transcript.since(start)[:MOST_FRAMES], session.dialect)
+    record = Record(transcript, session.dialect, transport, session.opened)
+    told = []
+    options = Options(levels=("MUST",), skip=_TOLD_BY_TESTS)
+    for requirement, each in chosen(options, session.dialect.version, transport):
+        try:
+            found = judged(each, record).findings if each.judge is not None else []
+        except Exception as error:  # noqa: BLE001  # a mistake of ours must not end a run of tests, nor go unseen
+            told.append(f"{requirement.id} could not be judged: {error!r}")
+            continue
+        if found:
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            told.append(f"the server breaks {requirement.id}: {session.redact(found[0].message)}{more}")
+    return told
+
+
+def _polite(frames: list[Frame], dialect: Dialect) -> list[Frame]:
+    """FRAMES without requests that are not as they should be, and without what answers them: a test may be rude."""
+    rude: set[object] = set()
+    for frame in frames:
+        for message in frame.messages() if frame.source == "client" else ():
+            if _rude(message, dialect):
+                # What is no request may be answered without an id.
+                rude |= {message.id} if message.kind == "request" else {message.id, None}
+    return [frame for frame in frames if not rude or not any(each in rude for each in _answered(frame))]
+
+
+def _rude(message: Message, dialect: Dialect) -> bool:
+    if message.kind != "request":
+        return message.kind in ("invalid", "batch")
+    return message.problem is not None or (not dialect.handshake and _version_of(message) is not dialect)
+
+
+def _answered(frame: Frame) -> Iterator[object]:
+    """The ids of what the client said, and of the answers of the server; that to what is no request has the id None."""
+    for message in frame.messages():
+        answers = isinstance(message.raw, dict) and "method" not in message.raw
+        if frame.source == "client" or answers:
+            yield message.id

@@ -1,0 +1,39 @@
+"""`conductor check --transcript FILE`: did this server keep the specification, in a conversation that was recorded?"""
+
+import os
+
+from mcp_conductor.checks.judging import Verdicts, judge
+from mcp_conductor.cli.check import Checking
+from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol.transcript import Transcript
+
+_NOT_FOR_RECORDINGS = (
+    "--client", "--config", "--server", "--transport", "--header", "--token", "--cacert", "--insecure", "--env",
+    "--cwd", "--protocol", "--call-tools", "--timeout",
+)  # fmt: skip
+
+
+class CheckingRecording(Checking):
+    """One command line of `conductor check --transcript`."""
+
+    def _aim(self) -> str:
+        given, file = self._given, self._given.need("--transcript")
+        if given.words:
+            raise UsageError(f"both a recording and a server ({given.words[0]!r}) are given")
+        for flag in _NOT_FOR_RECORDINGS:
+            if flag in given:
+                raise UsageError(f"{flag} makes no sense with --transcript: everything has been said already")
+        try:
+            with open(os.path.join(self._terminal.directory, file), encoding="utf-8") as lines:
+                self._transcript = Transcript.from_jsonl(lines)
+        except OSError as error:
+            raise UsageError(f"cannot read {file}: {str(error.strerror).lower()}") from error
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{file} is not a recording: it is not UTF-8") from error
+        return file
+
+    async def _versions(self) -> list[str]:
+        return ["recorded"]
+
+    async def _check(self, version: str) -> Verdicts:  # noqa: ARG002  # the recording says which
+        return judge(self._transcript, self._options)

@@ -1,0 +1,174 @@
+"""How a check is carried out: few processes, bounded waits, and no verdict on what could not be seen."""
+
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from tests.e2e.checks.plain_servers import PlainHttp, broken
+
+from mcp_conductor.checks.record import Record
+from mcp_conductor.checks.run import Options, check
+from mcp_conductor.protocol.dialect import NEWEST_MODERN
+from mcp_conductor.protocol.server_spec import HttpSpec
+from mcp_conductor.protocol.transcript import Transcript
+
+COUNTED = """
+    def run(self):
+        with open(sys.argv[1], "a") as starts:
+            starts.write("x")
+        super().run()
+    """
+
+
+@pytest.mark.parametrize(("base", "version", "most"), [("Plain", "2025-11-25", 18), ("Modern", "2026-07-28", 23)])
+async def test_polite_probes_share_processes(verdicts_of, tmp_path, base, version, most):
+    starts = tmp_path / "starts"
+    await verdicts_of((*broken(tmp_path, base, COUNTED), str(starts)), version)
+    assert 10 < len(starts.read_text()) <= most
+
+
+SILENT = """
+    def take(self, message):
+        if isinstance(message, dict) and message.get("method") in ("initialize", "server/discover"):
+            super().take(message)
+    """
+
+
+async def test_a_server_that_says_nothing_after_its_opening_is_reported_and_not_waited_for(verdicts_of, tmp_path):
+    began = time.monotonic()
+    outcomes = await verdicts_of(broken(tmp_path, "Plain", SILENT), timeout=0.5)
+    assert time.monotonic() - began < 30 * 0.5
+    failed = [each for each in outcomes.values() if each.status == "failed"]
+    assert len(failed) == 1
+    assert "no answer to" in failed[0].findings[0].message
+    assert outcomes["base-parse-error-server"].reason == (
+        "the server does not answer any longer: no answer to tools/list within 0.5 s"
+    )
+
+
+async def test_a_server_that_ignores_ping_alone_is_not_called_silent(verdicts_of, tmp_path):
+    no_ping = """
+        def take(self, message):
+            if not isinstance(message, dict) or message.get("method") != "ping":
+                super().take(message)
+        """
+    outcomes = await verdicts_of(broken(tmp_path, "Plain", no_ping), timeout=0.3, only=("ping", "errors", "base"))
+    assert outcomes["ping-response-server"].status == "failed"
+    assert outcomes["base-method-not-found-server"].status == "passed"
+
+
+async def test_what_needs_a_second_process_is_skipped_where_there_can_be_only_one(verdicts_of, tmp_path):
+    lock = tmp_path / "lock"
+    only_one = """
+        def run(self):
+            try:
+                open(sys.argv[1], "x").close()
+            except FileExistsError:
+                sys.exit("another one runs")
+            super().run()
+        """
+    outcomes = await verdicts_of((*broken(tmp_path, "Plain", only_one), str(lock)))
+    assert not [each.id for each in outcomes.values() if each.status == "failed"]
+    assert outcomes["base-parse-error-server"].reason == (
+        "another session could not be opened: the server exited with code 1 before it answered initialize"
+    )
+
+
+async def test_a_question_that_we_cannot_answer_is_no_finding(verdicts_of, tmp_path):
+    unanswerable = """
+        tools = [
+            {**Plain.tools[0], "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}}}},
+        ]
+
+        def call_tool(self, params):
+            schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(?!)$"}}, "required": ["a"]}
+            self.ask("elicitation/create", "q", params={"message": "?", "requestedSchema": schema})
+            self.hear(sys.stdin.buffer.readline())
+            return super().call_tool(params)
+        """
+    outcomes = await verdicts_of(broken(tmp_path, "Plain", unanswerable), only=("tools", "elicitation"))
+    assert "what we cannot answer" in (outcomes["tools-validate-input"].reason or "")
+
+
+async def test_an_http_server_that_never_begins_its_answer_costs_one_timeout(verdicts_of):
+    """It reads what is no JSON, and does not even send the head of an answer."""
+    plain, stop = PlainHttp(), threading.Event()
+
+    class Front(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            try:
+                json.loads(body)
+            except ValueError:
+                stop.wait(20)
+            status, said = plain.answer_post(body)
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+        def log_message(self, *words):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Front)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        spec = HttpSpec(url=f"http://127.0.0.1:{server.server_port}/mcp", fall_back=False)
+        verdicts = await check(spec, "2025-11-25", Options(only={"base-parse-error-server"}, timeout=0.5))
+    finally:
+        stop.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert [finding.message for finding in verdicts.outcomes[0].findings] == [
+        "no answer to the POST within 0.5 s: the server is silent"
+    ]
+
+
+async def test_an_answer_that_is_late_once_gets_a_second_chance(verdicts_of, tmp_path):
+    slept = tmp_path / "slept"
+    late_once = """
+        def notified(self, notification):
+            if notification["method"].endswith("list_changed") and not os.path.exists(sys.argv[1]):
+                open(sys.argv[1], "x").close()
+                time.sleep(2)
+        """
+    command = broken(tmp_path, "Plain", late_once)
+    file = tmp_path / "broken.py"
+    file.write_text(f"import os, time\n{file.read_text()}")
+    outcomes = await verdicts_of((*command, str(slept)), only=("cancellation",), timeout=0.5)
+    assert slept.exists()
+    assert not [each.id for each in outcomes.values() if each.status == "failed"]
+
+
+async def test_a_server_that_is_busy_with_a_cancelled_call_is_not_blamed_for_being_silent(verdicts_of, tmp_path):
+    """The call takes longer the second time, and nothing else is done meanwhile."""
+    busy = """
+        tools = Plain.tools
+
+        def call_tool(self, params):
+            called = os.path.exists(sys.argv[1])
+            open(sys.argv[1], "a").close()
+            time.sleep(2 if called else 0.3)
+            return super().call_tool(params)
+        """
+    command = broken(tmp_path, "Modern", busy)
+    file = tmp_path / "broken.py"
+    file.write_text(f"import os, time\n{file.read_text()}")
+    only = ("stdio-cancel-silences-server",)
+    outcomes = await verdicts_of((*command, str(tmp_path / "called")), "2026-07-28", only=only, timeout=0.8)
+    assert outcomes[only[0]].reason == "the server does nothing else while the call runs"
+
+
+def test_capabilities_are_found_by_names_with_dots_in_them():
+    opened = {"capabilities": {"extensions": {"com.example/one.two": {"a": {}}, "com.example/off": False}}}
+    record = Record(Transcript(), NEWEST_MODERN, "stdio", opened)
+    assert record.declares("extensions.com.example/one.two")
+    assert record.declares("extensions.com.example/one.two.a")
+    assert not record.declares("extensions.com.example/one")
+    assert not record.declares("extensions.com.example/off")
+    assert not record.declares("extensions.com.example/one.two.b")
