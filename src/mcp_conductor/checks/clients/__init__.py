@@ -1,0 +1,89 @@
+"""The specification as checks of clients: scenarios that a scripted server plays, and judges of what the client did.
+
+One start of the client is one scenario. A judge looks at one scenario, at some, or at all of them; it yields findings,
+and raises `NotSeen` when the client never did what it is about: what is merely absent is not a mistake.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from mcp_conductor.catalog import Catalog
+from mcp_conductor.checks import NotSeen, fault
+from mcp_conductor.protocol.dialect import DIALECTS
+from mcp_conductor.report import Finding
+
+if TYPE_CHECKING:
+    from mcp_conductor.checks.clients.play import Play
+    from mcp_conductor.checks.clients.scripted import Script
+
+Judge = Callable[["Play"], Iterable[Finding]]
+S = TypeVar("S", bound="type[Script]")
+
+PLAIN = "plain"
+EVERYWHERE = ("stdio", "http", "sse")
+ALL = tuple(DIALECTS)
+HANDSHAKES = tuple(version for version, dialect in DIALECTS.items() if dialect.handshake)
+MODERNS = tuple(version for version, dialect in DIALECTS.items() if not dialect.handshake)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One start of the client, and the server that it meets."""
+
+    name: str
+    script: "type[Script]"
+    revisions: tuple[str, ...]
+    transports: tuple[str, ...]
+    seconds: float | None  # for how long the client may be silent here; None: as everywhere
+
+    def fits(self, version: str, transport: str) -> bool:
+        return version in self.revisions and transport in self.transports
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """How one requirement on clients is checked."""
+
+    id: str
+    judge: Judge
+    scenarios: tuple[str, ...]  # none: whatever is played
+
+    @property
+    def doc(self) -> str:
+        return " ".join((self.judge.__doc__ or "").split())
+
+
+WATCHED: Catalog[Watched] = Catalog("check", __name__)
+SCENARIOS: Catalog[Scenario] = Catalog("scenario", __name__)
+
+
+def scenario(
+    name: str,
+    *,
+    revisions: tuple[str, ...] = ALL,
+    transports: tuple[str, ...] = EVERYWHERE,
+    seconds: float | None = None,
+) -> Callable[[S], S]:
+    """Register a script as the server of a scenario."""
+
+    def register(script: S) -> S:
+        SCENARIOS.add(name, Scenario(name, script, revisions, transports, seconds))
+        return script
+
+    return register
+
+
+def watched(*ids: str, scenario: str | tuple[str, ...] = ()) -> Callable[[Judge], Judge]:
+    """Register a function that judges what a client did by the requirements IDS; without a SCENARIO, in all of them."""
+    names = (scenario,) if isinstance(scenario, str) else scenario
+
+    def register(judge: Judge) -> Judge:
+        for each in ids:
+            WATCHED.add(each, Watched(each, judge, names))
+        return judge
+
+    return register
+
+
+__all__ = ["ALL", "HANDSHAKES", "MODERNS", "PLAIN", "SCENARIOS", "WATCHED", "NotSeen", "fault", "scenario", "watched"]

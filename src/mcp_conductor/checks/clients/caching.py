@@ -1,0 +1,35 @@
+"""What a client keeps: a result that may be kept for a while answers the same question only."""
+
+from collections.abc import Iterator
+
+from mcp_conductor.checks.clients import MODERNS, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.clients.pages import LISTS
+from mcp_conductor.checks.clients.play import Play
+from mcp_conductor.checks.clients.scripted import Call, Script
+from mcp_conductor.protocol import Json
+from mcp_conductor.report import Finding
+
+
+@scenario("kept", revisions=MODERNS)
+class Kept(Script):
+    """All results may be kept for an hour."""
+
+    async def _result(self, call: Call) -> Json:
+        result = await super()._result(call)
+        if "ttlMs" in result:
+            self.did("kept")
+            result.update(ttlMs=3_600_000, cacheScope="public")
+        return result
+
+
+@watched("caching-client-key", scenario="kept")
+def other_questions_are_asked(play: Play) -> Iterator[Finding]:
+    """Let everything be kept for an hour: other pages and other resources are asked for nevertheless."""
+    assert play.plain is not None
+    if "kept" not in play.moments:
+        raise NotSeen("the client asked for nothing that can be kept")
+    for method, member in {**dict.fromkeys(LISTS, "cursor"), "resources/read": "uri"}.items():
+        usual = {str(each.params.get(member)) for each in play.plain.requests(method)}
+        asked = {str(each.params.get(member)) for each in play.requests(method)}
+        if asked and usual - asked:
+            yield fault(f"{method} was not sent for {', '.join(sorted(usual - asked))}: another result was used")

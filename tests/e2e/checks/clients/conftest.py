@@ -1,0 +1,63 @@
+"""What the tests of clients share: the polite client with a change in it, and what a check says of it."""
+
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from mcp_conductor.checks.clients import WATCHED
+from mcp_conductor.checks.clients.run import check_client
+from mcp_conductor.checks.clients.stage import Command
+from mcp_conductor.checks.requirements import LEVELS, requirement
+from mcp_conductor.checks.run import Options
+
+HERE = Path(__file__).parent
+# Scenarios in which somebody waits: only the tests that are about them play them.
+SLOW = {"silence", "silent-start", "slow-start", "stubborn", "legacy-silence", "broken-stream"}
+PATIENT = frozenset(name for name, each in WATCHED.items() if each.scenarios and SLOW & set(each.scenarios))
+PLACES = {"stdio": ("--", "{server}"), "http": ("--url", "{url}")}
+
+
+@pytest.fixture
+def broken(tmp_path):
+    """The command line of the polite client with CHANGE in its class, and with PATCH before it."""
+
+    def write(change="", transport="stdio", version="2025-11-25", before=""):
+        body = textwrap.indent(textwrap.dedent(change), "    ") or "    pass"
+        code = f"from polite_client import *\n{textwrap.dedent(before)}\nclass Client(Client):\n{body}\n"
+        file = tmp_path / "client.py"
+        file.write_text(code + "sys.exit(Client(sys.argv).main())\n")
+        words = (sys.executable, str(file), "--version", version, *PLACES[transport])
+        return Command(words, {"PYTHONPATH": str(HERE)}, str(tmp_path))
+
+    return write
+
+
+@pytest.fixture
+def verdicts_of():
+    """Check a client: its outcomes by id."""
+
+    async def run(command, version=None, *, only=(), skip=PATIENT, timeout=15.0, levels=LEVELS):
+        options = Options(only=frozenset(only), skip=skip, timeout=timeout, levels=levels)
+        verdicts = await check_client(command, version, options)
+        return {outcome.id: outcome for outcome in verdicts.outcomes}
+
+    return run
+
+
+@pytest.fixture
+def reported(verdicts_of):
+    """Assert that the client breaks NAME, and no other MUST but those in ALSO."""
+
+    async def look(command, name, also=(), **options):
+        # What cannot fail, or cannot be seen without a token, need not be played.
+        skip = (PATIENT | {"auth-client"}) - {name, *also, *options.get("only", ())}
+        levels = ("MUST",) if requirement(name).level == "MUST" else LEVELS
+        outcomes = await verdicts_of(command, skip=skip, levels=levels, **options)
+        findings = {each.id: each.findings for each in outcomes.values() if each.findings}
+        assert outcomes[name].findings, (outcomes[name], findings)
+        failed = {each.id for each in outcomes.values() if each.status == "failed"}
+        assert failed - {name} == set(also), {each: findings[each] for each in failed}
+
+    return look

@@ -1,0 +1,81 @@
+"""Clients that keep the rules: no requirement is reported that they do not break."""
+
+import sys
+
+import pytest
+
+from mcp_conductor.checks.clients import SCENARIOS, WATCHED
+from mcp_conductor.checks.clients.stage import Command
+from mcp_conductor.checks.clients.unseen import UNSEEN
+from mcp_conductor.checks.requirements import requirements
+
+from .conftest import HERE
+
+REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
+CLI = (sys.executable, "-c", "import sys; from mcp_conductor.cli import mcp_cli; sys.exit(mcp_cli())")
+
+
+def failures(outcomes):
+    return {each.id: each.findings for each in outcomes.values() if each.status == "failed"}
+
+
+def test_every_requirement_on_clients_has_a_judge_or_a_reason():
+    clients = {name for name, each in requirements().items() if each.subject == "client"}
+    judged = {name for name, _ in WATCHED.items()}
+    assert judged | set(UNSEEN) == clients
+    assert judged & set(UNSEEN) == set()
+
+
+def test_every_judge_and_every_scenario_says_what_it_is():
+    assert [name for name, each in WATCHED.items() if not each.doc] == []
+    assert [name for name, each in SCENARIOS.items() if not each.script.__doc__] == []
+    assert {name for _, each in WATCHED.items() for name in each.scenarios} == {name for name, _ in SCENARIOS.items()}
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize("version", REVISIONS)
+async def test_a_polite_client_breaks_nothing(version, transport, broken, verdicts_of):
+    # Those in which somebody waits, once in each era.
+    slow = (version, transport) in ((REVISIONS[3], "stdio"), (REVISIONS[4], "http"))
+    command = broken(version=version, transport=transport)
+    outcomes = await verdicts_of(command, **({"skip": (), "timeout": 8.0} if slow else {}))
+    assert failures(outcomes) == {}
+    expected = {"deprecated-features-client"} if version == REVISIONS[-1] else {"lifecycle-version-client-latest"}
+    expected |= {"stdio-unexpected-exit-client-restart"}
+    assert {each.id for each in outcomes.values() if each.status == "warned"} <= expected
+    assert sum(each.status == "passed" for each in outcomes.values()) > 35
+
+
+@pytest.mark.parametrize("place", ["{server}", "{url}"])
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+async def test_our_own_client_breaks_nothing(era, place, verdicts_of, tmp_path):
+    words = (*CLI, place, "--protocol", era, "--method", "tools/call", "--tool-name", "echo")
+    outcomes = await verdicts_of(Command(words, {}, str(tmp_path)))
+    assert failures(outcomes) == {}
+
+
+async def test_our_own_client_speaks_http_sse_as_it_should(verdicts_of, tmp_path):
+    words = (*CLI, "{url}", "--transport", "sse", "--method", "tools/list")
+    outcomes = await verdicts_of(Command(words, {}, str(tmp_path)))
+    assert failures(outcomes) == {}
+    falling_back = await verdicts_of(
+        Command((*CLI, "{url}", "--method", "tools/list"), {}, str(tmp_path)), only=("sse",)
+    )
+    assert {each.status for each in falling_back.values()} == {"passed"}
+
+
+# What the official Python SDK (mcp 2.3) does not do; nothing else may be reported.
+SDK = {
+    ("legacy", "{server}"): {"sampling-tools-rejected-client"},
+    ("legacy", "{url}"): {"sampling-tools-rejected-client", "session-404-reinitialize-client"},
+    ("auto", "{server}"): {"versioning-resulttype-absent-client", "versioning-resulttype-unknown-client"},
+    ("auto", "{url}"): {"versioning-resulttype-absent-client", "versioning-resulttype-unknown-client"},
+}
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize(("mode", "place"), SDK)
+async def test_the_official_sdk_breaks_only_what_is_known(mode, place, verdicts_of, tmp_path):
+    words = (sys.executable, str(HERE / "sdk_client.py"), mode, place)
+    outcomes = await verdicts_of(Command(words, {}, str(tmp_path)), timeout=30.0)
+    assert set(failures(outcomes)) == SDK[mode, place], failures(outcomes)

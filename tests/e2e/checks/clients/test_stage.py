@@ -1,0 +1,187 @@
+"""How a client is started, told where the server is, and ended, whatever it does."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from .conftest import HERE
+
+CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")
+POLITE = shlex.join([sys.executable, str(HERE / "polite_client.py")])
+
+
+@pytest.fixture
+def check(tmp_path, environment, survivors):
+    """Run `conductor check --client` as a process of its own, and make sure that it leaves none behind."""
+
+    def run(client, *flags, limit=60, **extra):
+        began = time.perf_counter()
+        done = subprocess.run(
+            [*CONDUCTOR, "check", "--client", client, *flags],
+            capture_output=True, text=True, timeout=limit, cwd=tmp_path, check=False,
+            env={**environment, "PYTHONPATH": str(HERE), "TMPDIR": str(tmp_path), **extra},
+        )  # fmt: skip
+        done.seconds = time.perf_counter() - began
+        assert "Traceback" not in done.stderr, done.stderr
+        assert survivors() == [], "processes were left behind"
+        assert [each.name for each in tmp_path.glob("conductor-*")] == [], "files were left behind"
+        return done
+
+    return run
+
+
+@pytest.fixture
+def script(tmp_path):
+    """A client of a few lines."""
+
+    def write(code):
+        file = tmp_path / "script.py"
+        file.write_text("from polite_client import *\nimport os, time, signal\n" + code)
+        return f"{shlex.quote(sys.executable)} {shlex.quote(str(file))}"
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "client",
+    [
+        f"{POLITE} -- {{server}}",
+        f"{POLITE} --url {{url}}",
+        f"sh -c '{POLITE} -- {{server}}'",
+        f"sh -c '{POLITE} -- $CONDUCTOR_SERVER_COMMAND'",
+        f"sh -c '{POLITE} --url $CONDUCTOR_URL'",
+    ],
+    ids=["words", "url", "shell", "environment", "environment-url"],
+)
+def test_a_client_finds_the_server_wherever_it_is_told(client, check):
+    done = check(client, "--only", "ping")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1 passed" in done.stdout
+
+
+@pytest.mark.parametrize("place", ["sys.argv[1]", 'os.environ["CONDUCTOR_CONFIG"]'])
+def test_a_client_finds_the_server_in_a_settings_file(place, check, script):
+    client = script(f"""
+entry = json.load(open({place}))["mcpServers"]["conductor"]
+sys.exit(Client(["--", entry["command"], *entry["args"]]).main())
+""")
+    done = check(f"{client} {{config}}", "--only", "ping")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_client_that_cannot_be_started_is_code_3(check):
+    done = check("no-such-client {server}")
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: cannot start 'no-such-client'")
+
+
+def test_a_client_that_never_connects_is_code_3_with_its_last_words(check, script):
+    done = check(script('sys.exit("I do not like this server")') + " {server}")
+    assert done.returncode == 3
+    assert done.stderr == (
+        "error: the client never connected to the server; it ended with exit code 1\n"
+        "  hint: its last words: I do not like this server\n"
+    )
+
+
+def test_a_client_without_a_place_for_the_server_is_code_2_and_told_what_was_expected(check, script):
+    done = check(script("sys.exit()"))
+    assert done.returncode == 2
+    assert "{server}, {url} or {config}" in done.stderr
+
+
+HANGING = {
+    "sleeps": "time.sleep(600)",
+    "ignores every signal": "signal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(600)",
+    "floods stdout": "while True: print('x' * 1000)",
+    "floods stderr": "while True: print('x' * 1000, file=sys.stderr)",
+    "leaves a child behind": "subprocess.Popen(['sleep', '600'])\ntime.sleep(600)",
+}
+
+
+@pytest.mark.parametrize("how", HANGING)
+def test_a_client_that_never_connects_is_given_up_in_time(how, check, script):
+    done = check(script(HANGING[how]) + " {server}", "--timeout", "1s")
+    assert done.returncode == 3
+    assert done.seconds < 30
+
+
+AFTERWARDS = {
+    "hangs": "Client.work = lambda self: time.sleep(600)",
+    "dies": "Client.work = lambda self: os.kill(os.getpid(), signal.SIGKILL)",
+    "floods the server": "Client.work = lambda self: [self.link.send({'jsonrpc': '2.0', 'id': self.next_id(), 'method': 'ping'}) for _ in iter(int, 1)]",
+    "writes a line without end": "Client.work = lambda self: [self.link.process.stdin.write(b'x' * 65536) for _ in iter(int, 1)]",
+}
+
+
+@pytest.mark.parametrize("how", AFTERWARDS)
+def test_a_client_that_goes_wrong_later_is_still_judged(how, check, script):
+    client = script(f"{AFTERWARDS[how]}\nsys.exit(Client(sys.argv).main())")
+    done = check(f"{client} -- {{server}}", "--timeout", "2s", "--only", "lifecycle-initialized-sent-client")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1 passed" in done.stdout
+
+
+def test_ctrl_c_ends_the_check_and_the_client(script, tmp_path, environment, survivors):
+    client = script("print('here', file=open('started', 'w'))\ntime.sleep(600)")
+    words = [*CONDUCTOR, "check", "--client", f"{client} {{server}}"]
+    env = {**environment, "PYTHONPATH": str(HERE), "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(words, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as checking:
+        deadline = time.monotonic() + 20
+        while not (tmp_path / "started").exists() and time.monotonic() < deadline:
+            os.sched_yield()
+        checking.send_signal(signal.SIGINT)
+        _, said = checking.communicate(timeout=20)
+    assert (checking.returncode, said) == (130, b"")
+    assert survivors() == []
+    assert list(tmp_path.glob("conductor-*")) == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--client", "x {server}", "--token", "t"), "--token says something about a server"),
+        (("--client", "x {server}", "--", "server"), "both a client and a server"),
+        (("--client", "x 'y"), "cannot be taken apart"),
+        (("--client", ""), "--client needs a command"),
+        (("--client", "x {server}", "--protocol", "1999"), "--protocol must be one of"),
+    ],
+)
+def test_flags_that_do_not_fit_are_refused(flags, message, tmp_path):
+    done = subprocess.run(
+        [*CONDUCTOR, "check", *flags], capture_output=True, text=True, cwd=tmp_path, timeout=30, check=False
+    )
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_a_client_is_checked_in_every_revision_that_it_speaks(check):
+    done = check(f"{POLITE} -- {{server}}", "--protocol", "all", "--only", "lifecycle-initialize-first-client")
+    assert done.returncode == 0
+    assert re.findall(r"^(\S+): not spoken", done.stderr, re.MULTILINE) == ["2026-07-28"]
+    assert "(2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25)" in done.stdout
+
+
+def test_a_revision_that_the_client_does_not_speak_is_said_so(check):
+    done = check(f"{POLITE} -- {{server}}", "--protocol", "2026-07-28")
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: the client does not speak 2026-07-28\n")
+
+
+def test_expected_failures_reports_and_badges_work_as_for_servers(check, script, tmp_path):
+    client = script("Client.initialized = lambda self: None\nsys.exit(Client(sys.argv).main())")
+    only = ("--only", "lifecycle-initialized-sent-client")
+    done = check(f"{client} -- {{server}}", *only)
+    assert done.returncode == 1
+    assert "FAIL  lifecycle-initialized-sent-client" in done.stdout
+    (tmp_path / "known.json").write_text('["lifecycle-initialized-sent-client"]')
+    flags = ("--expected-failures", "known.json", "--report", "json:report.json", "--badge", "badge.svg")
+    assert check(f"{client} -- {{server}}", *only, *flags).returncode == 0
+    assert '"kind": "check"' in (tmp_path / "report.json").read_text()
+    assert (tmp_path / "badge.svg").read_text().startswith("<svg")
