@@ -205,9 +205,48 @@ def _compose(file: str, text: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = _location(file, text, mark) if mark else None
-        raise UsageError(f"{file} is not YAML: {error.problem}", where=where) from error
+        raise UsageError(f"{file} is not YAML: {error.problem}", hint=_yaml_hint(text, error), where=where) from error
     except (yaml.YAMLError, RecursionError) as error:
         raise UsageError(f"{file} is not YAML: {' '.join(str(error).split())}") from error
+
+
+_BRACES = 'a text with {{ … }} must stand in quotes: "{{ name }}"'
+# What people write that is no YAML: what libyaml says of it, the line, and what to do. The first that fits counts.
+_MISTAKES = (
+    ("", r"^ *\t", "indent with spaces: YAML allows no tab there"),
+    ("escape", "", "in double quotes a backslash begins an escape; use 'single quotes', or write it twice"),
+    ("start any token|alias", "", "a text that begins with @ ` % * & or ! must stand in quotes"),
+    ("", r"""(?<!["'\w])\{\{""", _BRACES),
+    ("", r"""[\w"']: +[^"'\s{\[|>&*!#][^"',{}\[\]]*: """, 'a text with ": " in it must stand in quotes'),
+    (
+        "expected key|expected ','",
+        r"""[:,\[{-] *("[^"]*"|'[^']*') +[^\s,:\]}#]""",
+        "the text goes on after its closing quote",
+    ),
+    (
+        "indicator|expected key|block end|not allowed",
+        "",
+        "is it indented right? What belongs together begins in one column",
+    ),
+)
+_NO_SPACE = re.compile(r"^\s*(?:- +)?(?!match:)([\w$]+:)(?!\S*: )[^\s:/].*$")
+
+
+def _yaml_hint(text: str, error: Any) -> str | None:
+    """What to do about a mistake that is known to be made."""
+    mark, began = error.problem_mark or error.context_mark, error.context_mark
+    if mark is None:
+        return None
+    if began is not None and began.line < mark.line and re.search("flow|quoted", error.context or ""):
+        return f"is what begins with {text[began.index]} in line {began.line + 1} closed?"
+    line = _source_line(text, mark.line + 1)
+    for suspect in (_source_line(text, mark.line), line):
+        # Without its space, a key is the beginning of a text that goes on in the next line.
+        found = _NO_SPACE.match(suspect)
+        if found and "expected ','" not in error.problem:
+            return f"a space is missing after {found[1]}"
+    fits = (hint for said, form, hint in _MISTAKES if re.search(said, error.problem) and re.search(form, line))
+    return next(fits, None)
 
 
 @cache
@@ -265,8 +304,8 @@ def _construct(root: Any, file: str, text: str) -> Any:
 
     made: dict[int, Any] = {}
 
-    def refuse(node: Any, problem: str) -> NoReturn:
-        raise UsageError(f"{file}: {problem}", where=_location(file, text, node.start_mark))
+    def refuse(node: Any, problem: str, hint: str | None = None) -> NoReturn:
+        raise UsageError(f"{file}: {problem}", hint=hint, where=_location(file, text, node.start_mark))
 
     def make(node: Any) -> Any:
         if id(node) not in made:
@@ -288,7 +327,7 @@ def _construct(root: Any, file: str, text: str) -> Any:
         mapping: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, ScalarNode):
-                refuse(key_node, "a key must be plain text")
+                refuse(key_node, "a key must be plain text", _BRACES if isinstance(key_node, MappingNode) else None)
             if key_node.value in mapping:
                 refuse(key_node, f"the key {key_node.value!r} stands twice in one mapping")
             mapping[key_node.value] = make(value_node)

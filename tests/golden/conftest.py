@@ -13,6 +13,7 @@ from tests.conftest import Run
 # What the installed programs call.
 ENTRY_POINTS = {"mcp-cli": "mcp_cli", "conductor": "conductor", "server-composable": "server_composable"}
 LIMIT_SECONDS = 30
+collect_ignore_glob = ["*.test.mcp.yml", "*.test.mcp.yaml"]  # what the cases are about, and no tests of pytest's
 # What would change what a run of tests says, wherever these tests are run.
 MEDDLERS = ("CI", "COLUMNS", "GITHUB_ACTIONS", "NO_COLOR", "TERM")
 

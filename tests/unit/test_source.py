@@ -252,3 +252,31 @@ def test_a_file_that_cannot_be_read_is_named_as_the_user_called_it(tmp_path):
         with pytest.raises(UsageError) as caught:
             load(str(tmp_path / name), "shown.json")
         assert caught.value.message.startswith("cannot read shown.json: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("a:\n\tb: 1\n", "indent with spaces: YAML allows no tab there"),
+        ("tests:\n  - it:greets\n    call: x\n", "a space is missing after it:"),
+        ("a: 1\nb:2\nc: 3\n", "a space is missing after b:"),
+        ("it: does: this\n", 'a text with ": " in it must stand in quotes'),
+        ("x: [{text: match: Hello}]\n", 'a text with ": " in it must stand in quotes'),
+        ("a: {{ user }}\n", 'a text with {{ … }} must stand in quotes: "{{ name }}"'),
+        ("a: {{ user }} and more\n", 'a text with {{ … }} must stand in quotes: "{{ name }}"'),
+        ("a: [1, 2\nb: 3\n", "is what begins with [ in line 1 closed?"),
+        ("é: 1\na: 'b\nc: 3\n", "is what begins with ' in line 2 closed?"),
+        ('a: "b" c\n', "the text goes on after its closing quote"),
+        ('a: "\\d+"\n', "in double quotes a backslash begins an escape; use 'single quotes', or write it twice"),
+        ("a: @b\n", "a text that begins with @ ` % * & or ! must stand in quotes"),
+        ("a: *b\n", "a text that begins with @ ` % * & or ! must stand in quotes"),
+        ("a:\n  b: 1\n c: 2\n", "is it indented right? What belongs together begins in one column"),
+        ("tests:\n  - it: x\n  expect: y\n", "is it indented right? What belongs together begins in one column"),
+        ("a: 1\n---\nb: 2\n", None),
+        ("[a, b]: 1\n", None),
+    ],
+)
+def test_a_mistake_in_yaml_that_many_make_has_a_hint(text, hint):
+    with pytest.raises(UsageError) as raised:
+        parse(text, "a.yml")
+    assert raised.value.hint == hint

@@ -47,6 +47,7 @@ FLAGS: Groups = {
         Flag("--shuffle", "in another order every time; --seed N makes it the same again"),
         Flag("--seed", "for --shuffle and for random values", "N"),
         Flag("--watch", "run again whenever a file changes"),
+        Flag("--no-judge", "do not warn of what the server says that the specification forbids"),
         Flag("--strict", "warnings are failures"),
         Flag("--compat", "aegis: take the files of mcp-aegis as they are", "NAME"),
     ),

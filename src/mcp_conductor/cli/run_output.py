@@ -2,7 +2,9 @@
 
 import os
 import sys
+from dataclasses import replace
 
+from mcp_conductor.cli.again import Again
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.run_flags import choice, number
 from mcp_conductor.cli.server_coverage import told
@@ -11,8 +13,9 @@ from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.report import Outcome, Report
 from mcp_conductor.reporters import REPORTERS
 from mcp_conductor.reporters.console import Console
+from mcp_conductor.reporters.wording import counted
 from mcp_conductor.suites.run import Job, Result
-from mcp_conductor.suites.suite import Suite
+from mcp_conductor.suites.suite import Suite, Warned
 
 _DEFAULT_WIDTH = 100
 
@@ -30,7 +33,10 @@ class Output:
         self._to_stderr = any(file is None for _, file in self._reports)
         self.wants_wire = "--wire" in given or any(kind == "junit" for kind, _ in self._reports)
         self._timing = "--timing" in given
+        # Where warnings are failures, they are never left out.
+        self.silent = ("--quiet" in given or "--errors-only" in given) and "--strict" not in given
         self._durations = number(given, "--durations")
+        self._again = Again(given)
         self._console = Console(
             colour=_colour(given, terminal),
             verbosity=2 if "--wire" in given else 1 if "--verbose" in given else -1 if "--quiet" in given else 0,
@@ -38,12 +44,14 @@ class Output:
             max_errors=number(given, "--max-errors"),
             errors_only="--errors-only" in given,
             timing=self._timing,
+            again=self._again,
         )
         self._one_by_one = True
         self._shown: set[int] = set()  # the jobs of which something has been shown
 
     def begin(self, jobs: list[Job]) -> None:
         self._one_by_one = len(jobs) == 1
+        self._again.about(jobs)
         self._shown = set()
 
     def outcome(self, job: Job, outcome: Outcome) -> None:
@@ -69,16 +77,17 @@ class Output:
         for result in results:  # files that were not finished
             if result.outcomes and id(result.job) not in self._shown:
                 self.done(result.job, result.outcomes)
-        for suite in suites:
-            for warning in suite.warnings:
-                place = f"{warning.where}: " if warning.where is not None else f"{suite.file}: "
-                self._show(f"warning: {place}{warning.message}\n")
-        for result in results:
+        for warning in () if self.silent else self.warnings(suites, [result.job for result in results]):
+            self._show(f"warning: {warning.where}: {warning.message}\n")
+        # What a server says wrong, it says to every file.
+        for remark in dict.fromkeys(remark for result in results for remark in result.remarks):
+            self._show(f"warning: {remark}\n")
+        for result in () if self.silent else results:
             if result.obsolete:
                 names = ", ".join(map(repr, result.obsolete))
                 self._show(f"warning: {result.job.suite.file}: snapshots of tests that are not there: {names}\n")
             if result.written:
-                self._show(f"{result.job.suite.file}: {result.written} snapshots written\n")
+                self._show(f"{result.job.suite.file}: {counted(result.written, 'snapshot')} written\n")
         if self._durations is not None:
             self._show(self._console.durations(report, self._durations))
         self._show(self._console.coverage(report.metrics))
@@ -90,6 +99,16 @@ class Output:
         self._show(self._console.end(report))
         for kind, file in self._reports:
             self.write(REPORTERS.get(kind).write(report), file)
+
+    def warnings(self, suites: list[Suite], jobs: list[Job]) -> list[Warned]:
+        """What is worth knowing of the files that were run, and of those of their tests that were."""
+        run = {(job.suite.file, case.title) for job in jobs for case in job.cases if case.skip is None}
+        told = [(suite, each) for suite in suites for each in suite.warnings]
+        return [
+            replace(each, where=each.where or Location(suite.file, 1, 1))
+            for suite, each in told
+            if each.case is None or (suite.file, each.case) in run
+        ]
 
     def checked(self, report: Report) -> None:
         """Show the report of a check, which has no files and no lines: group by group."""

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
+from mcp_conductor.reporters.wording import counted
 
 _SECONDS = 60
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
@@ -24,6 +25,8 @@ def covered(spec: ServerSpec, folder: str) -> ServerSpec:
     if not isinstance(spec, StdioSpec):
         raise UsageError("--server-coverage is for servers that are started here, not for one at a URL")
     os.makedirs(folder, exist_ok=True)
+    for old in (*Path(folder).glob("python.coverage*"), *Path(folder, "v8").glob("*.json")):
+        old.unlink()  # of an earlier run, whose servers may have had other code
     environment = {**spec.env, "NODE_V8_COVERAGE": os.path.join(folder, "v8")}
     if not _is_python(spec.command[0]):
         return replace(spec, env=environment)
@@ -117,5 +120,5 @@ def told(measured: Json) -> str:
         if each is not None and "problem" in each:
             lines.append(f"server coverage: {name}: {each['problem']}\n")
         elif each is not None:
-            lines.append(f"server coverage: {each['percent']} % of the {unit} in {each['files']} files\n")
+            lines.append(f"server coverage: {each['percent']} % of the {unit} in {counted(each['files'], 'file')}\n")
     return "".join(lines) or f"server coverage: the server left no figures in {measured['path']}\n"

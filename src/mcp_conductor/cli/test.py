@@ -5,6 +5,7 @@ import gc
 import json
 import os
 import random
+import threading
 import time as clock
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,16 +16,17 @@ from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.run_flags import FLAGS, ISOLATIONS, choice, number, time
 from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.server_coverage import covered, figures
-from mcp_conductor.cli.target import named_server, target
+from mcp_conductor.cli.target import named_server, nearest_settings, target
 from mcp_conductor.cli.terminal import Terminal, diagnostic
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.report import Outcome, Report
+from mcp_conductor.session import Session
 from mcp_conductor.suites import coverage
-from mcp_conductor.suites.run import DEFAULT_SECONDS, Job, Options, Result, Runner
-from mcp_conductor.suites.select import Pattern, chosen_by, files_of, read_pattern, shard_of
+from mcp_conductor.suites.run import DEFAULT_SECONDS, Job, Judge, Options, Result, Runner, variants
+from mcp_conductor.suites.select import Pattern, chosen_by, files_of, no_files, no_tests, read_pattern, shard_of
 from mcp_conductor.suites.suite import Case, Suite, load_suite
-from mcp_conductor.suites.variables import Variables, from_command_line
+from mcp_conductor.suites.variables import Variables, from_command_line, of_settings
 
 _USAGE = """\
 usage: conductor test [PATTERN …] [FLAGS] [-- COMMAND [ARGS …]]
@@ -83,6 +85,7 @@ class _Run:
             snapshot_paths={self._terminal.directory: "<cwd>", environ.get("HOME") or "~": "<home>"},
             lenient=self._compat is not None,
             coverage="--coverage" in given or "--min-coverage" in given,
+            judge=None if "--no-judge" in given or self._compat is not None or self._output.silent else _judging(),
         )
 
     # What is run.
@@ -94,9 +97,18 @@ class _Run:
             pairs=given.all("--var"),
             secrets=given.all("--secret"),
             environ=self._terminal.environ,
-            config={},
+            config=self._vars_of_settings(),
             seed=self._seed or 0,
         )
+
+    def _vars_of_settings(self) -> dict[str, object]:
+        """Those of the settings file, also where the server is another than its own."""
+        file = self._given.one("--config") or nearest_settings(self._terminal.directory)
+        if file is None:
+            return {}
+        path = os.path.join(self._terminal.directory, os.path.expanduser(file))
+        shown = self._given.one("--config") or os.path.relpath(path, self._terminal.directory)
+        return of_settings(path, shown, self._terminal.environ)
 
     def _suites(self, variables: Variables) -> list[tuple[Suite, list[Pattern]]]:
         """The files that are meant, each with the patterns that mean it; every bad file is told of."""
@@ -105,11 +117,7 @@ class _Run:
         for pattern in patterns:
             files = files_of(pattern, self._terminal.directory)
             if not files:
-                looked = "*.test.mcp.yml" if pattern.path in (".", "") else pattern.text
-                raise UsageError(
-                    f"no test file matches {looked!r}",
-                    hint=f"looked for from {self._terminal.directory}; test files are called NAME.test.mcp.yml",
-                )
+                raise no_files(pattern, self._terminal.directory)
             for file in files:
                 found.setdefault(file, []).append(pattern)
         suites, errors = [], []
@@ -124,6 +132,10 @@ class _Run:
             self._terminal.say(diagnostic(each))
         if errors:
             raise errors[-1]
+        for pattern in patterns:
+            near = [suite for suite, meant in suites if pattern in meant]
+            if not any(pattern.means(case) for suite in near for case in suite.cases) and pattern.is_one:
+                raise no_tests(pattern, near)
         return suites
 
     def _jobs(self, variables: Variables) -> tuple[list[Job], list[Suite]]:
@@ -156,16 +168,9 @@ class _Run:
 
     def _jobs_of(self, suite: Suite, cases: tuple[Case, ...]) -> Iterator[Job]:
         """One job for each server and revision that the file wants."""
-        protocols: tuple[str | None, ...] = suite.protocols or (None,)
-        names: tuple[str | None, ...] = suite.transports or (suite.server,)
-        for name in names:
-            for protocol in protocols:
-                parts = [
-                    part for part in (name if suite.transports else None, protocol if suite.protocols else None) if part
-                ]
-                suffix = f" [{', '.join(parts)}]" if parts and len(names) * len(protocols) > 1 else ""
-                spec = None if "--collect-only" in self._given else self._spec(name)
-                yield Job(suite=suite, cases=cases, spec=spec, protocol=protocol, suffix=suffix)  # type: ignore[arg-type]  # none is needed to list tests
+        for name, protocol, suffix in variants(suite):
+            spec = None if "--collect-only" in self._given else self._spec(name)
+            yield Job(suite=suite, cases=cases, spec=spec, protocol=protocol, suffix=suffix)  # type: ignore[arg-type]  # none is needed to list tests
 
     def _spec(self, name: str | None) -> ServerSpec:
         if name not in self._specs:
@@ -278,7 +283,9 @@ class _Run:
         short = wanted is not None and float(str(report.metrics["coveragePercent"])) < wanted
         if short:
             self._terminal.say(f"error: {report.metrics['coveragePercent']} % were touched, less than {wanted} %")
-        warned = "--strict" in self._given and (summary["warned"] or any(suite.warnings for suite in suites))
+        told = self._output.warnings(suites, [result.job for result in rounds[-1]])
+        judged = any(result.remarks for result in rounds[-1])
+        warned = "--strict" in self._given and (summary["warned"] or told or judged)
         if warned:
             self._terminal.say("error: there are warnings, and --strict makes them failures")
         return FAILED if summary["failed"] or summary["errored"] or short or warned else 0
@@ -303,6 +310,28 @@ class _Run:
             cwd = getattr(spec, "cwd", None) or self._terminal.directory
             files.update(os.path.join(cwd, word) for word in getattr(spec, "command", ()))
         return {file: os.stat(file).st_mtime for file in files if os.path.isfile(file)}
+
+
+def _judging() -> Judge:
+    """Judges are many modules: they are imported while the first server starts, when there is nothing else to do."""
+    loading = threading.Thread(target=_load_judges, daemon=True)
+    loading.start()
+
+    def judge(session: Session, start: int, spec: ServerSpec) -> list[str]:
+        loading.join()
+        from mcp_conductor.checks.judging import remarks
+
+        return remarks(session, start, spec)
+
+    return judge
+
+
+def _load_judges() -> None:
+    from mcp_conductor.checks import CHECKS
+    from mcp_conductor.checks.requirements import requirements
+
+    requirements()
+    CHECKS.items()
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 Each method returns whole lines, or nothing at all; who calls them decides where they go.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from shlex import quote
 from typing import Any
@@ -27,7 +27,10 @@ _WORST_FIRST = ("errored", "failed", "warned", "passed", "skipped")
 
 
 class Console:
-    """A run as text for people. VERBOSITY: -1 failures only, 0 a line per suite, 1 per test, 2 the whole wire too."""
+    """A run as text for people. VERBOSITY: -1 failures only, 0 a line per suite, 1 per test, 2 the whole wire too.
+
+    AGAIN gives the command line that shows a failure again.
+    """
 
     def __init__(
         self,
@@ -38,11 +41,13 @@ class Console:
         max_errors: int | None = None,
         errors_only: bool = False,
         timing: bool = False,
+        again: Callable[[Outcome], str] | None = None,
     ) -> None:
         self._style = Style(colour=colour, width=width, whole=verbosity >= 2, max_errors=max_errors)
         self._verbosity = verbosity
         self._quiet = errors_only or verbosity < 0
         self._timing = timing or verbosity > 0
+        self._again = again or (lambda outcome: f"conductor test {quote(place(outcome))}")
 
     def suite(self, group: str, where: Location | None = None) -> str:
         """The line above the outcomes of a suite."""
@@ -105,7 +110,7 @@ class Console:
         details = [*([] if reason is None else [reason]), *findings(outcome, style)]
         details += [*wire(outcome, style), *stderr(outcome, style)]
         if outcome.where is not None and outcome.level is None:
-            details.append(style.paint("again: ", "dim") + f"conductor test {quote(place(outcome))}")
+            details.append(style.paint("again: ", "dim") + self._again(outcome))
         return lines + [f"  {line}" for line in details]
 
     def _line(self, outcome: Outcome) -> str:
@@ -140,7 +145,7 @@ class Console:
                 reasons.setdefault((outcome.status, "flaky"), []).append(outcome)
         lines = [f"{self._mark(status)}  {_which(them)}  ({reason})" for (status, reason), them in reasons.items()]
         more = len(lines) - _MOST_NOTES
-        return [*lines[:_MOST_NOTES], f"… and {more} more reasons (-v)"] if more > 0 else lines
+        return [*lines[:_MOST_NOTES], f"… and {counted(more, 'more reason')} (-v)"] if more > 0 else lines
 
     def _mark(self, status: str, width: int = 0) -> str:
         word, ink = _MARKS[status]

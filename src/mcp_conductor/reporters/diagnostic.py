@@ -4,7 +4,6 @@ The form is that of our errors: a headline, `--> file:line:column`, the source l
 """
 
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Literal
 from unicodedata import combining, east_asian_width
 
@@ -19,8 +18,10 @@ Ink = Literal["red", "green", "yellow", "cyan", "bold", "dim"]
 _INKS: dict[Ink, int] = {"red": 31, "green": 32, "yellow": 33, "cyan": 36, "bold": 1, "dim": 2}
 _MOST_DIFF_LINES = 60
 _MOST_WIRE_LINES = 10
-_MOST_STDERR_LINES = 10
+_FIRST_STDERR_LINES = 3
+_LAST_STDERR_LINES = 7
 _NARROWEST = 40
+_LONGEST_MARK = 32  # of what stands for what is left out of a line, with its number
 _BELOW = " " * 4  # under the bar of an excerpt whose line number has two digits
 
 
@@ -167,14 +168,21 @@ def _label(line: str) -> tuple[str, str]:
 
 
 def stderr(outcome: Outcome, style: Style) -> list[str]:
-    """What the server wrote to stderr meanwhile, the last of it."""
+    """What the server wrote to stderr meanwhile: how it began, and more of how it ended."""
     count = len(outcome.stderr)
     if not count:
         return []
-    most = count if style.whole else min(count, _MOST_STDERR_LINES)
-    note = counted(count, "line") + (f", the last {most}" if most < count else "")
-    shown = islice(outcome.stderr, count - most, None)
-    return [
-        style.paint("stderr    ", "dim") + f"({note})",
-        *(f"  | {cut(one_line(line), style.room(6))}" for line in shown),
-    ]
+    shown = [f"  | {_cut_with_count(one_line(line), style.room(6))}" for line in outcome.stderr]
+    left_out = 0 if style.whole else count - _FIRST_STDERR_LINES - _LAST_STDERR_LINES
+    if left_out > 1:  # one line is no shorter than the remark that it is missing
+        shown[_FIRST_STDERR_LINES : count - _LAST_STDERR_LINES] = [f"  … {left_out} more lines (-vv)"]
+    return [style.paint("stderr    ", "dim") + f"({counted(count, 'line')})", *shown]
+
+
+def _cut_with_count(text: str, room: int | None) -> str:
+    """As `cut`, and of a very long line with how much is missing: it may be nearly all."""
+    if room is None or len(text) <= 2 * room:
+        return cut(text, room)
+    kept = room - _LONGEST_MARK
+    head = kept * 2 // 3
+    return f"{text[:head]} … {len(text) - kept} more characters … {text[head - kept :]}"

@@ -49,9 +49,9 @@ def value_text(value: Any) -> str:
 
 
 def headline(finding: Finding) -> str:
-    """What is wrong, and where in the document that was looked at."""
+    """What is wrong, and where in the document that was looked at, unless the message names the place."""
     message, path = finding.message, finding.path
-    if not path or message.startswith(f"{path} ") or message.endswith(f" {path}"):
+    if not path or re.search(rf"(?<![\w.]){re.escape(path)}(?!\w)", message):
         return visible(message)
     return visible(f"{message} at {path}")
 

@@ -131,6 +131,8 @@ def read(root: Field, over: Overrides) -> ServerConfig:
     """The server that the document at ROOT describes."""
     if root.value is None:
         root.refuse("is empty", "a server has at least serverInfo and transport")
+    if isinstance(root.value, dict) and "tests" in root.value and "serverInfo" not in root.value:
+        root.refuse("is a file of tests, not of a server", f"conductor test {root.document.file}")
     given = root.members(KEYS)
     transport, versions, inject = _transport(root, given.get("transport"), over)
     tasks, poll_interval = _tasks(given.get("tasks"))

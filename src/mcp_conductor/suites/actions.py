@@ -11,6 +11,7 @@ from typing import Any, Literal
 from mcp_conductor.fields import Field
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.paging import LIST_MEMBERS
+from mcp_conductor.suites.keys import IN_CALL, known_members
 from mcp_conductor.suites.variables import Filling, Variables, filling
 
 Names = Collection[str] | None  # of the variables that a file knows at some place; None: any
@@ -76,7 +77,7 @@ def call(given: Field) -> Callable[[Any], Sent]:
     """Call a tool: `{tool, args}`."""
     if isinstance(given.value, str):
         return lambda name: Sent("request", "tools/call", {"name": name, "arguments": {}})
-    members = given.members(("tool", "args", "meta", "task"))
+    members = known_members(given, ("tool", "args", "meta", "task"), IN_CALL)
     if "tool" not in members:
         given.refuse("does not say which tool", "call: {tool: NAME, args: {…}}")
     members["tool"].text()

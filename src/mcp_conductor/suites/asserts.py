@@ -75,7 +75,7 @@ def _asserted(text: str, path: JsonPath, predicate: str) -> Assertion:
         return Assertion(text, path, judge)
 
     def opposite(value: Any) -> str | None:
-        return f"is {shown(value)}, but must not be what `{asked}` says" if judge(value) is None else None
+        return f"is {shown(value)}, but `{asked}` must not be true of it" if judge(value) is None else None
 
     return Assertion(text, path, opposite, optional=asked == "exists")
 
@@ -119,10 +119,17 @@ def _counted(word: str, operator: str, number: str) -> Judge:
     def judge(value: Any) -> str | None:
         if not isinstance(value, countable):
             return f"is {described(value)}, which cannot be counted"
-        fits = holds(len(value), operator, int(number))
-        return None if fits else f"has the {word} {len(value)}, not {WORDS[operator]} {number}"
+        if holds(len(value), operator, int(number)):
+            return None
+        wanted = number if operator in ("=", "==") else f"{WORDS[operator]} {number}"
+        return f"has {_size(value)}, not {wanted}"
 
     return judge
+
+
+def _size(value: Any) -> str:
+    unit = "element" if isinstance(value, list) else "member" if isinstance(value, dict) else "character"
+    return f"{len(value) or 'no'} {unit}{'' if len(value) == 1 else 's'}"
 
 
 def _compared(operator: str, written: str, path: str) -> Judge:

@@ -57,6 +57,7 @@ class Cases:
         self._snapshots = snapshots
         self._suffix = suffix
         self._keep_wire = keep_wire
+        self._ids = suite.ids
 
     def identity(self, case: Case) -> str:
         return f"{self._suite.file}::{case.title}{self._suffix}"
@@ -109,6 +110,7 @@ class Cases:
     async def run(self, case: Case, conversation: Conversation) -> tuple[Outcome, TransportError | None]:
         """What came of CASE, and why the server is gone, if it is."""
         session = conversation.session
+        conversation.avoid(self._ids)
         reason = self._reason_to_skip(case, conversation)
         if reason is not None:
             self._miss(case)
@@ -124,6 +126,8 @@ class Cases:
         outcome = self._judged(case, attempt, again=again, seconds=seconds)
         if outcome.findings or self._keep_wire:
             outcome = self._with_evidence(outcome, conversation, start)
+        if attempt.lost is not None and not outcome.stderr:  # it said why before this test began
+            outcome = self.clean(replace(outcome, stderr=attempt.lost.stderr))
         if attempt.reply is not None:
             self._memory.replies[case.title] = attempt.reply
         return outcome, attempt.lost
@@ -192,6 +196,7 @@ class Cases:
 
     async def hooks(self, name: str, steps: tuple[Step, ...], conversation: Conversation) -> tuple[Finding, ...]:
         """Do the steps of setup or teardown: what went wrong in them."""
+        conversation.avoid(self._ids)
         for step in steps:
             variables = self._memory.variables.with_(self._memory.captured)
             done = await self._hook(step, conversation, variables)

@@ -147,7 +147,7 @@ def _problem(done: Done) -> str | None:
 def _step(sketch: Sketch) -> Step:
     reading = Reading(None)
     field = _field(sketch.action)
-    return read_step(field, reading.members(field, CASE_KEYS), reading)
+    return read_step(field, reading.members(field, CASE_KEYS, {}), reading)
 
 
 def _field(value: Any) -> Field:

@@ -1,7 +1,7 @@
 """What a test expects, and what there is to say when it is not so: every difference, with its place in the file."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_conductor.errors import Location
@@ -12,6 +12,7 @@ from mcp_conductor.protocol.message import compact, kind_of
 from mcp_conductor.report import NOTHING, Finding
 from mcp_conductor.suites.actions import Names
 from mcp_conductor.suites.asserts import Assertion, compile_assert
+from mcp_conductor.suites.keys import IN_EXPECT, known_members
 from mcp_conductor.suites.matching import Expected, Mismatch, compile_expected, compile_text
 from mcp_conductor.suites.notifications import Notifications, read_notifications
 from mcp_conductor.suites.templates import Template
@@ -139,7 +140,8 @@ class Expect:
             complaint = assertion.check(document)
             if complaint is not None:
                 where = each.given.document.locate(each.given.path)
-                found.append(Finding(message=complaint, path=assertion.text, where=where))
+                path = assertion.path.text
+                found.append(Finding(message=f"{path} {complaint}", path=path, where=where))
         return found
 
     def _of_result(self, wanted: Template, reply: Json, observed: Observed, variables: Variables) -> list[Finding]:
@@ -148,23 +150,27 @@ class Expect:
             message = f"there is no result, but an error: {compact(reply.get('error'))}"
             return [Finding(message=message, path="error", actual=reply.get("error"), where=where)]
         shown = plain(reply, observed.dialect, {"result": wanted.given.value}, verbatim=True)["result"]
-        found = _compared(wanted.given, wanted.made(variables), shown, observed.tool)
-        return [replace(each, path=_below("result", each.path)) for each in found]
+        return _compared(wanted.given, wanted.made(variables), shown, observed.tool, below="result")
 
     def _of_error(self, reply: Json, variables: Variables) -> list[Finding]:
         problem = error_of(reply)
         if self.ok is True and problem is not None:
-            message = f"failed: {problem.get('message')}"
-            return [Finding(message=message, path=_error_path(reply), actual=problem, where=self._at("ok"))]
+            path = _error_path(reply)
+            message = (
+                f"{'there is an error' if path == 'error' else 'the result is an error'}: {problem.get('message')}"
+            )
+            return [Finding(message=message, path=path, actual=problem, where=self._at("ok"))]
         if problem is None and (self.ok is False or self.error is not None):
             key = "ok" if self.error is None else "error"
-            message = "succeeded, but an error is expected"
+            message = "it succeeded, but an error is expected"
             return [Finding(message=message, actual=reply.get("result", NOTHING), where=self._at(key))]
         if self.error is None or problem is None:
             return []
-        given = self.error.given.value
-        actual = problem if isinstance(given, dict) else problem.get("message")
-        return _compared(self.error.given, self.error.made(variables), actual, None, below=_error_path(reply))
+        path, expected = _error_path(reply), self.error.made(variables)
+        if isinstance(self.error.given.value, dict):
+            return _compared(self.error.given, expected, problem, None, below=path)
+        path = f"{path}.{'message' if path == 'error' else 'content[*].text'}"
+        return _compared(self.error.given, expected, problem.get("message"), None, below=path)
 
     def _of_stderr(self, observed: Observed, variables: Variables) -> list[Finding]:
         assert self.stderr is not None
@@ -234,7 +240,7 @@ def plain(reply: Json, dialect: Dialect, wanted: Any, *, verbatim: bool) -> Json
     result = shown.get("result")
     if dialect.handshake or not isinstance(result, dict):
         return shown
-    about = asked.get("result", asked)
+    about = next(_members(asked, "result"), asked)
     kept = {key: value for key, value in result.items() if key not in _MODERN_MEMBERS or _mentions(about, key)}
     if isinstance(kept.get("_meta"), dict) and not _mentions(about, "_meta"):
         kept["_meta"] = {key: value for key, value in kept["_meta"].items() if key != f"{META}serverInfo"}
@@ -245,9 +251,16 @@ def plain(reply: Json, dialect: Dialect, wanted: Any, *, verbatim: bool) -> Json
 
 def _mentions(wanted: Any, key: str) -> bool:
     """Whether an expectation says anything of a member, however deep in special keys it stands."""
-    if not isinstance(wanted, dict):
-        return False
-    return key in wanted or any(_mentions(value, key) for name, value in wanted.items() if name.startswith("match:"))
+    return any(True for _ in _members(wanted, key))
+
+
+def _members(wanted: Any, key: str) -> Iterator[Any]:
+    """What an expectation says of a member, here or below special keys."""
+    for name, value in wanted.items() if isinstance(wanted, dict) else ():
+        if name == key:
+            yield value
+        elif name.startswith("match:"):
+            yield from _members(value, key)
 
 
 def _compared(given: Field, expected: Expected, actual: Any, tool: Json | None, *, below: str = "") -> list[Finding]:
@@ -255,14 +268,16 @@ def _compared(given: Field, expected: Expected, actual: Any, tool: Json | None, 
     found = [_finding(given, each, below) for each in mismatches]
     if len(mismatches) > 1 and not expected.has_matchers and isinstance(given.value, dict | list):
         where = given.document.locate(given.path)
-        found.append(Finding(message="the whole document differs", expected=given.value, actual=actual, where=where))
+        message = f"the whole {below or 'reply'} differs"
+        found.append(Finding(message=message, path=below, expected=given.value, actual=actual, where=where))
     return found
 
 
 def _finding(given: Field, mismatch: Mismatch, below: str) -> Finding:
+    path = _below(below, mismatch.path)
     return Finding(
-        message=mismatch.message,
-        path=_below(below, mismatch.path),
+        message=f"{path or 'the reply'} {mismatch.message}",
+        path=path,
         expected=mismatch.expected,
         actual=mismatch.actual,
         where=given.document.locate((*given.path, *mismatch.at)),
@@ -283,7 +298,7 @@ def read_expect(given: Field, known: Names) -> Expect:
     """What stands under `expect`."""
     if given.value == "snapshot":
         return Expect(given, snapshot=True)
-    members = given.members(tuple(EXPECT_KEYS))
+    members = known_members(given, tuple(EXPECT_KEYS), IN_EXPECT)
 
     def template(key: str, make: Callable[[Field], Any]) -> Template | None:
         return Template(members[key], known, make) if key in members else None

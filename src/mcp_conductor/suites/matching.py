@@ -34,6 +34,11 @@ class Mismatch:
     at: Path = ()  # in the file, below the value that was compiled: what to point at
     hint: str | None = None
 
+    @property
+    def sentence(self) -> str:
+        """What is wrong, with what it is said of in front."""
+        return f"{self.path} {self.message}" if self.path else self.message
+
 
 class Place(NamedTuple):  # of which a large document makes many
     """Where we are: in what came, and in the file."""
@@ -171,13 +176,15 @@ class Members:
 
     def walk(self, actual: Any, place: Place, seen: Comparison) -> None:
         if not isinstance(actual, dict):
-            return seen.add(place, f"is {described(actual)}, not an object", self.value, actual)
+            return seen.add(
+                place, f"is {described(actual)}, not an object", self.value, actual, _meant_matcher(self.value)
+            )
         extra = [] if self.open else [key for key in actual if key not in self.nodes]
         missing = [key for key, node in self.nodes.items() if key not in actual and not node.optional]
         mistaken = self._tell_missing(missing, actual, place, seen) if missing else set()
         for key in extra:
             hint = None if key in mistaken else "expect it too, or put `match:partial` around what is expected"
-            seen.add(Place((*place.steps, key), place.at, place.source), "unexpected field", NOTHING, actual[key], hint)
+            seen.add(Place((*place.steps, key), place.at, place.source), "is not expected", NOTHING, actual[key], hint)
         for key, node in self.nodes.items():
             if key in actual:
                 node.walk(actual[key], place.to(key, at=(key,)), seen)
@@ -193,6 +200,14 @@ class Members:
             mistaken |= {near} if near else set()
             seen.add(place.to(key, at=(key,)), "is missing", self.value[key], NOTHING, hint)
         return mistaken
+
+
+def _meant_matcher(value: Any) -> str | None:
+    """What {match: "contains:x"} and {contains: x} probably stand for."""
+    ((key, below),) = value.items() if isinstance(value, dict) and len(value) == 1 else ((None, None),)
+    if isinstance(below, dict | list | None):
+        return None
+    return _forgotten_prefix(str(below) if key == "match" else f"{key}:{below}")
 
 
 def _other_outcome(key: str, actual: Json) -> str | None:

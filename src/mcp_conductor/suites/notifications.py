@@ -48,7 +48,7 @@ class Notifications:
             message = f"no such notification came: {compact(template.given.value)}"
             return Finding(message=message, actual=left, where=where)
         first: Mismatch = expected.check(same)[0]
-        message = f"{method} came, but {first.path or 'it'}: {first.message}"
+        message = f"{method} came, but {'its ' if first.path else 'it '}{first.sentence}"
         return Finding(message=message, path=first.path, expected=first.expected, actual=first.actual, where=where)
 
 

@@ -1,8 +1,8 @@
 """A run: files against servers, so many at a time, each with a server of its own unless told otherwise."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, StdioSpec
 from mcp_conductor.protocol.transcript import secret_values
 from mcp_conductor.report import Finding, Outcome
+from mcp_conductor.session import Session
 from mcp_conductor.suites.cases import Cases, Memory
 from mcp_conductor.suites.conversation import Conversation, converse
 from mcp_conductor.suites.coverage import Touched
@@ -19,6 +20,8 @@ from mcp_conductor.suites.suite import Case, Suite
 from mcp_conductor.suites.variables import Variables
 
 DEFAULT_SECONDS = 10.0  # for each request
+
+Judge = Callable[[Session, int, ServerSpec], list[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,7 @@ class Options:
     snapshot_paths: Mapping[str, str] = field(default_factory=dict)
     coverage: bool = False
     lenient: bool = False  # open conversations as mcp-aegis does
+    judge: Judge | None = None  # what else there is to say of a server, by what it said since a frame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +51,36 @@ class Job:
     spec: ServerSpec
     protocol: str | None = None
     suffix: str = ""  # what tells it from other jobs of the same file
+
+
+def variants(suite: Suite) -> Iterator[tuple[str | None, str | None, str]]:
+    """What SUITE wants to be run on: the name of a server and a revision, and what tells it from the others."""
+    protocols: tuple[str | None, ...] = suite.protocols or (None,)
+    names: tuple[str | None, ...] = suite.transports or (suite.server,)
+    for name in names:
+        for protocol in protocols:
+            parts = [name if suite.transports else None, protocol if suite.protocols else None]
+            told = ", ".join(part for part in parts if part)
+            yield name, protocol, f" [{told}]" if told and len(names) * len(protocols) > 1 else ""
+
+
+def secrets_of(job: Job, variables: Variables) -> list[str]:
+    """What must not be shown: of the command line, and of the server's settings."""
+    environment = job.spec.env if isinstance(job.spec, StdioSpec) else {}
+    headers = job.spec.headers if isinstance(job.spec, HttpSpec) else {}
+    return [*variables.secrets, *secret_values(environment, headers)]
+
+
+def server_for(job: Job, options: Options, variables: Variables) -> AbstractAsyncContextManager[Conversation]:
+    """A server for the tests of one file."""
+    return converse(
+        job.spec,
+        protocol=job.protocol,
+        kinds=job.suite.kinds,
+        timeout=job.suite.timeout or options.timeout,
+        secrets=secrets_of(job, variables),
+        lenient=options.lenient,
+    )
 
 
 @dataclass(slots=True)
@@ -62,6 +96,7 @@ class Result:
     could_not_run: bool = False  # a server could not be started, or went away
     obsolete: list[str] = field(default_factory=list)  # snapshots
     written: int = 0  # snapshots
+    remarks: list[str] = field(default_factory=list)  # of the judge
 
 
 class Runner:
@@ -150,25 +185,19 @@ class Runner:
                     protocol=job.protocol,
                     kinds=kinds,
                     timeout=self._options.timeout,
-                    secrets=self._secrets(job),
+                    secrets=secrets_of(job, self._variables),
                     lenient=self._options.lenient,
                 )
             )
         except ConductorError:
             return None  # the file will find out, and say so
 
-    def _secrets(self, job: Job) -> list[str]:
-        """What must not be shown: of the command line, and of the server's settings."""
-        environment = job.spec.env if isinstance(job.spec, StdioSpec) else {}
-        headers = job.spec.headers if isinstance(job.spec, HttpSpec) else {}
-        return [*self._variables.secrets, *secret_values(environment, headers)]
-
     # One file.
 
     async def _run_file(self, result: Result, shared: Conversation | None = None) -> None:
         suite = result.job.suite
         memory = Memory(self._variables.seeded_for(suite.file).defining(suite.vars))
-        memory.veil.hide(self._secrets(result.job))
+        memory.veil.hide(secrets_of(result.job, self._variables))
         chosen = {id(case) for case in result.job.cases}
         for case in suite.cases:
             if id(case) not in chosen:  # a test that was not chosen gives nothing to those that were
@@ -201,7 +230,7 @@ class Runner:
                     lost = await self._on_one_server(result, cases, left, shared, one=False)
                     shared = None
                 else:
-                    async with self._server_for(result) as conversation:
+                    async with server_for(result.job, self._options, self._variables) as conversation:
                         lost = await self._on_one_server(result, cases, left, conversation, one=isolation == "test")
             except ConductorError as error:
                 lost = error
@@ -209,23 +238,12 @@ class Runner:
             if lost is not None and left and not goes_on:
                 self._give_up(result, cases, left, lost)
 
-    def _server_for(self, result: Result) -> Any:
-        job = result.job
-        timeout = job.suite.timeout or self._options.timeout
-        return converse(
-            job.spec,
-            protocol=job.protocol,
-            kinds=job.suite.kinds,
-            timeout=timeout,
-            secrets=self._secrets(job),
-            lenient=self._options.lenient,
-        )
-
     async def _on_one_server(
         self, result: Result, cases: Cases, left: list[Case], conversation: Conversation, *, one: bool
     ) -> ConductorError | None:
         """Run the cases that are LEFT, as far as this server will do: why it is gone, if it is."""
         suite, session = result.job.suite, conversation.session
+        start = len(session.transcript.frames)
         result.server, result.protocol_version = session.server, session.dialect.version
         if self._options.coverage and result.touched is None:
             result.touched = await Touched.of(session)  # now: a test may end the server
@@ -249,6 +267,8 @@ class Runner:
                 self._blame_last(result, cases, finding)
         if result.touched is not None:
             result.touched.use(session.transcript)
+        if self._options.judge is not None:
+            result.remarks += self._options.judge(session, start, result.job.spec)
         return lost
 
     def _give_up(self, result: Result, cases: Cases, left: list[Case], error: ConductorError) -> None:
@@ -287,12 +307,18 @@ def _compare_transports(results: list[Result]) -> None:
             continue
         for index, outcome in enumerate(result.outcomes):
             title = outcome.title.removesuffix(result.job.suffix)
-            mine, theirs = result.replies.get(title), other.replies.get(title)
-            if mine is None or theirs is None or _comparable(mine) == _comparable(theirs):
-                continue
-            message = f"the reply differs from that of{other.job.suffix or ' the first server'}"
-            finding = Finding(message=message, expected=_comparable(theirs), actual=_comparable(mine))
-            result.outcomes[index] = replace(outcome, status="failed", findings=(*outcome.findings, finding))
+            result.outcomes[index] = compared(
+                outcome, result.replies.get(title), other.replies.get(title), other.job.suffix
+            )
+
+
+def compared(outcome: Outcome, mine: Json | None, theirs: Json | None, suffix: str) -> Outcome:
+    """OUTCOME, which is a failure if the same test was answered otherwise by the server that SUFFIX tells of."""
+    if mine is None or theirs is None or _comparable(mine) == _comparable(theirs):
+        return outcome
+    message = f"the reply differs from that of{suffix or ' the first server'}"
+    finding = Finding(message=message, expected=_comparable(theirs), actual=_comparable(mine))
+    return replace(outcome, status="failed", findings=(*outcome.findings, finding))
 
 
 def _comparable(reply: Json) -> Json:

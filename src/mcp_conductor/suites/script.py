@@ -162,7 +162,7 @@ class ScriptedAnswers(Answers):
             given = turn.expect.given
             for each in expected.check(params):
                 where = given.document.locate((*given.path, *each.at))
-                message = f"what the server asked for: {each.path or 'it'} {each.message}"
+                message = f"what the server asked for: {'' if each.path else 'it '}{each.sentence}"
                 self.findings.append(
                     Finding(message=message, path=each.path, expected=each.expected, actual=each.actual, where=where)
                 )

@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mcp_conductor.errors import UsageError
+from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.suites.suite import Case, Suite
 
 SUFFIXES = (".test.mcp.yml", ".test.mcp.yaml")
 _LINE = re.compile(r"^(.*\.ya?ml):(\d+)$")
 _SKIPPED_FOLDERS = {"node_modules", "__pycache__", "__snapshots__"}
+_MOST_LISTED = 5
 _WORDS = re.compile(r"\(|\)|[^\s()]+")
 
 
@@ -23,6 +24,11 @@ class Pattern:
     path: str
     line: int | None = None
     name: str | None = None
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it names one test of a file, not all of them."""
+        return self.line is not None or self.name is not None
 
     def means(self, case: Case) -> bool:
         if self.name is not None:
@@ -49,6 +55,42 @@ def files_of(pattern: Pattern, directory: str) -> list[str]:
     if os.path.isdir(full):
         return sorted(_below(full))
     return sorted(path for path in glob.glob(full, recursive=True) if os.path.isfile(path))
+
+
+def no_files(pattern: Pattern, directory: str) -> UsageError:
+    """PATTERN means no file: what it may have meant."""
+    full = os.path.join(directory, os.path.expanduser(pattern.path))
+    folder = full if os.path.isdir(full) else os.path.dirname(full)
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith((".yml", ".yaml")))
+    except OSError:
+        names = []
+    named = "test files are called NAME.test.mcp.yml"
+    if os.path.isdir(full):
+        looked = "*.test.mcp.yml" if pattern.path in (".", "") else pattern.text
+        near = next((name for name in names if "test" in name), None)
+        hint = f"there is {near}, but {named}" if near else f"looked for from {directory}; {named}"
+        return UsageError(f"no test file matches {looked!r}", hint=hint)
+    stems = {name.partition(".")[0]: name for name in names}  # what follows is the same for all of them
+    near = nearest(os.path.basename(full).partition(".")[0], list(stems))
+    hint = f"did you mean {stems[near]!r}?" if near else f"looked for from {directory}; {named}"
+    return UsageError(f"no test file matches {pattern.text!r}", hint=hint)
+
+
+def no_tests(pattern: Pattern, suites: list[Suite]) -> UsageError:
+    """PATTERN means no test of SUITES: which there are."""
+    cases = [case for suite in suites for case in suite.cases]
+    titles = list(dict.fromkeys(case.title for case in cases))
+    if pattern.name is not None:
+        near = nearest(pattern.name, titles) or next((each for each in titles if pattern.name in each), None)
+        listed = ", ".join(map(repr, titles[:_MOST_LISTED])) + (", …" if len(titles) > _MOST_LISTED else "")
+        hint = f"did you mean {near!r}?" if near else f"there are: {listed}" if titles else "there is no test in it"
+        return UsageError(f"{pattern.path} has no test called {pattern.name!r}", hint=hint)
+    firsts = sorted({case.lines[0] for case in cases})
+    close = sorted(firsts, key=lambda line: abs(line - (pattern.line or 0)))[:_MOST_LISTED]
+    listed = ", ".join(map(str, sorted(close)))
+    hint = f"tests begin at line{'s' if len(close) > 1 else ''} {listed}" if close else "there is no test in it"
+    return UsageError(f"no test stands at line {pattern.line} of {pattern.path}", hint=hint)
 
 
 def _below(folder: str) -> list[str]:

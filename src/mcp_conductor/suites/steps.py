@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from mcp_conductor.fields import Field
 from mcp_conductor.suites.actions import ACTIONS, Action, Names, read_action
 from mcp_conductor.suites.expectations import EXPECT_KEYS, Expect, read_expect
+from mcp_conductor.suites.keys import IN_EXPECT, IN_TEST, Elsewhere, known_members
 from mcp_conductor.suites.paths import JsonPath, parse_path
 from mcp_conductor.suites.script import NOTHING_SCRIPTED, Script, read_script
 from mcp_conductor.suites.variables import Filling, check_name, filling
@@ -82,14 +83,14 @@ class Reading:
         if self.known is not None:
             self.known.update(names)
 
-    def members(self, field: Field, keys: tuple[str, ...]) -> dict[str, Field]:
+    def members(self, field: Field, keys: tuple[str, ...], elsewhere: Elsewhere) -> dict[str, Field]:
         """The members of an object; what is not among KEYS is refused, or, where we are lenient, remarked on."""
         if not self.lenient:
-            return field.members(keys)
-        members = field.members()
-        for key in members.keys() - set(keys):
-            self.warnings.append((members[key], f"{key!r} is not a key that is known here; it is ignored"))
-        return {key: value for key, value in members.items() if key in keys}
+            return known_members(field, keys, elsewhere)
+        found = field.members()
+        for key in found.keys() - set(keys):
+            self.warnings.append((found[key], f"{key!r} is not a key that is known here; it is ignored"))
+        return {key: value for key, value in found.items() if key in keys}
 
 
 def read_step(given: Field, members: dict[str, Field], reading: Reading) -> Step:
@@ -117,10 +118,13 @@ def _actions(
     given: Field, members: dict[str, Field], names: Names, reading: Reading
 ) -> tuple[tuple[Action, ...], tuple[Expect | None, ...]]:
     there = [key for key in (*ACTIONS, "parallel") if key in members]
-    if len(there) != 1:
+    if not there:
         wanted = "one of " + ", ".join((*ACTIONS, "parallel"))
-        given.refuse(
-            f"does not say what to send: {wanted}" if not there else f"has {' and '.join(there)}; one is enough"
+        given.refuse(f"does not say what to send: {wanted}", "for example: call: {tool: NAME, args: {…}}")
+    if len(there) > 1:
+        second = max((members[key] for key in there), key=_line)
+        second.refuse(
+            f"is one of {len(there)} things to send: {', '.join(there)}", "a test sends one; make it two tests"
         )
     if there[0] != "parallel":
         return (read_action(there[0], members[there[0]], names),), (_expect(members.get("expect"), names, reading),)
@@ -130,7 +134,7 @@ def _actions(
     if not members["parallel"].items():
         members["parallel"].refuse("has nothing to send")
     for item in members["parallel"].items():
-        parts = reading.members(item, (*ACTIONS, "expect"))
+        parts = reading.members(item, (*ACTIONS, "expect"), IN_TEST)
         keys = [key for key in ACTIONS if key in parts]
         if len(keys) != 1:
             item.refuse(f"needs exactly one of {', '.join(ACTIONS)}")
@@ -139,11 +143,16 @@ def _actions(
     return tuple(actions), tuple(expects)
 
 
+def _line(field: Field) -> int:
+    where = field.document.locate(field.path)
+    return 0 if where is None else where.line
+
+
 def _expect(given: Field | None, names: Names, reading: Reading) -> Expect | None:
     if given is None or given.value is None:
         return None
     if reading.lenient and isinstance(given.value, dict):
-        kept = reading.members(given, tuple(EXPECT_KEYS))
+        kept = reading.members(given, tuple(EXPECT_KEYS), IN_EXPECT)
         given = Field(given.document, given.path, {key: field.value for key, field in kept.items()})
     return read_expect(given, names)
 

@@ -1,17 +1,21 @@
 """A test file, understood completely before any server starts: `*.test.mcp.yml`."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mcp_conductor.errors import Location
+from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.fields import Field
+from mcp_conductor.placeholders import Draft
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
+from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.source import load as load_source
 from mcp_conductor.suites.actions import ACTIONS
+from mcp_conductor.suites.keys import IN_FILE, IN_TEST
 from mcp_conductor.suites.script import NOTHING_SCRIPTED, Script, read_script
 from mcp_conductor.suites.steps import STEP_KEYS, Reading, Step, read_step, read_vars
-from mcp_conductor.suites.variables import Filling, Variables, check_name
+from mcp_conductor.suites.variables import Filling, Variables, check_name, filling
 
 # What a file may have, and what the manual says of it.
 SUITE_KEYS = {
@@ -45,6 +49,7 @@ CASE_ONLY_KEYS = {
 }
 _STEP = (*ACTIONS, *STEP_KEYS)
 CASE_KEYS = (*CASE_ONLY_KEYS, *_STEP)
+_SHAPE = "a test file has a description and tests"
 ISOLATIONS = ("run", "file", "test")
 CONDITIONS = ("capability", "no_capability", "platform", "env", "no_env", "protocol")
 
@@ -55,6 +60,7 @@ class Warned:
 
     message: str
     where: Location | None
+    case: str | None = None  # the title of the test that it is about; None: it is about the file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +107,20 @@ class Suite:
     warnings: tuple[Warned, ...] = ()
 
     @property
+    def steps(self) -> tuple[Step, ...]:
+        """Everything that is done to the server."""
+        return (*self.setup, *self.before_each, *(case.step for case in self.cases), *self.after_each, *self.teardown)
+
+    @property
     def kinds(self) -> set[str]:
         """What the client of this file has to declare that it answers."""
-        steps = (*self.setup, *self.before_each, *(case.step for case in self.cases), *self.after_each, *self.teardown)
-        return self.script.kinds.union(*(step.script.kinds for step in steps))
+        return self.script.kinds.union(*(step.script.kinds for step in self.steps))
+
+    @property
+    def ids(self) -> set[int]:
+        """The ids that requests of this file have, as far as we could choose them too."""
+        sent = (action.given.value for step in self.steps for action in step.actions if action.verbatim)
+        return {raw["id"] for raw in sent if isinstance(raw, dict) and isinstance(raw.get("id"), int)}
 
 
 def load_suite(path: str, variables: Variables, *, shown: str | None = None, lenient: bool = False) -> Suite:
@@ -112,10 +128,13 @@ def load_suite(path: str, variables: Variables, *, shown: str | None = None, len
     document = load_source(path, shown, json=False)
     reading = Reading(set(variables.names()), lenient)
     root = Field(document, (), document.data)
-    given = reading.members(root, tuple(SUITE_KEYS))
+    _refuse_others(root)
+    given = reading.members(root, tuple(SUITE_KEYS), IN_FILE)
     for key in ("description", "tests"):
         if key not in given:
-            root.refuse(f"has no {key}", "a test file has a description and tests")
+            root.refuse(f"has no {key}", _SHAPE)
+    if given["tests"].value is None:
+        given["tests"].refuse("has nothing below it", "tests: [{it: …, call: …, expect: …}]")
     own_vars = read_vars(given.get("vars"), reading.names)
     reading.learn(own_vars)
     script = read_script(given["client"], reading.names) if "client" in given else NOTHING_SCRIPTED
@@ -126,7 +145,7 @@ def load_suite(path: str, variables: Variables, *, shown: str | None = None, len
         skip=_skip(given.get("skip")),
         skip_if=_condition(given["skip_if"]) if "skip_if" in given else None,
     )
-    cases = tuple(case for entry in given["tests"].items() for case in _cases(entry, reading, defaults))
+    cases = tuple(case for entry in given["tests"].items() for case in _cases(entry, reading, defaults, own_vars))
     suite = Suite(
         file=document.file,
         description=given["description"].text(),
@@ -146,6 +165,16 @@ def load_suite(path: str, variables: Variables, *, shown: str | None = None, len
     return replace(suite, warnings=tuple(_warnings(suite, reading)))
 
 
+def _refuse_others(root: Field) -> None:
+    """Refuse what is no file of tests at all."""
+    if root.value is None:
+        root.refuse("is empty", f"{_SHAPE}; `conductor init` and `conductor discover` write a first one")
+    if not isinstance(root.value, dict):
+        root.refuse(f"is {kind_of(root.value)}, and no file of tests", _SHAPE)
+    if "tests" not in root.value and "serverInfo" in root.value:
+        root.refuse("is the file of a server, not of tests", f"conductor serve {root.document.file}")
+
+
 def _warnings(suite: Suite, reading: Reading) -> Iterator[Warned]:
     for where, message in reading.warnings:
         yield Warned(message, where.document.locate(where.path))
@@ -154,7 +183,7 @@ def _warnings(suite: Suite, reading: Reading) -> Iterator[Warned]:
     seen: set[str] = set()
     for case in suite.cases:
         if not any(expect is not None and expect.checks_something for expect in case.step.expects):
-            yield Warned(f"{case.title!r} checks nothing: any reply passes", case.where)
+            yield Warned(f"{case.title!r} checks nothing: any reply passes", case.where, case.title)
         if case.title in seen:
             yield Warned(f"there is more than one test called {case.title!r}", case.where)
         seen.add(case.title)
@@ -172,14 +201,14 @@ class _Defaults:
 def _steps(given: Field | None, reading: Reading) -> tuple[Step, ...]:
     if given is None:
         return ()
-    return tuple(read_step(item, reading.members(item, ("it", *_STEP)), reading) for item in given.items())
+    return tuple(read_step(item, reading.members(item, ("it", *_STEP), IN_TEST), reading) for item in given.items())
 
 
-def _cases(entry: Field, reading: Reading, defaults: _Defaults) -> Iterator[Case]:
-    given = reading.members(entry, CASE_KEYS)
+def _cases(entry: Field, reading: Reading, defaults: _Defaults, file_vars: Mapping[str, Filling]) -> Iterator[Case]:
+    given = reading.members(entry, CASE_KEYS, IN_TEST)
     if "it" not in given:
         entry.refuse("has no name", "each test says in `it` what the server should do")
-    title = given["it"].text()
+    given["it"].text()
     rows = _rows(given["parametrize"]) if "parametrize" in given else [("", {})]
     mine = set().union(*(row for _, row in rows)) if reading.known is not None else set()
     only_here = mine - (reading.known or set())
@@ -187,9 +216,11 @@ def _cases(entry: Field, reading: Reading, defaults: _Defaults) -> Iterator[Case
     step = read_step(entry, given, reading)
     if reading.known is not None:
         reading.known -= only_here
-    for name, row in rows:
+    titles = [_title(given["it"], {**file_vars, **_fixed(row), **step.vars}) for _, row in rows]
+    for title, (name, row) in zip(titles, rows, strict=True):
+        told = not name or (title != given["it"].value and titles.count(title) == 1)  # its row in its name
         yield Case(
-            title=f"{title} [{name}]" if name else title,
+            title=title if told else f"{title} [{name}]",
             step=step,
             row=row,
             tags=defaults.tags | _tags(given.get("tags")),
@@ -198,6 +229,27 @@ def _cases(entry: Field, reading: Reading, defaults: _Defaults) -> Iterator[Case
             xfail=_skip(given.get("xfail"), "expected to fail"),
             only=given["only"].boolean() if "only" in given else False,
         )
+
+
+def _fixed(row: Mapping[str, Any]) -> dict[str, Filling]:
+    return {name: Draft(value) for name, value in row.items()}
+
+
+def _title(given: Field, known: Mapping[str, Filling]) -> str:
+    """The name of a test with what is KNOWN filled in, if it is the same in every run: a test is known by its name."""
+    values = {name: each.value for name, each in known.items() if each.is_fixed}
+
+    def fill(found: re.Match[str]) -> str:
+        try:
+            placeholder = filling(Field(given.document, given.path, f"{found[0]} "), None)
+            if placeholder.needs and placeholder.needs <= values.keys():
+                return str(placeholder.filled(Variables(values=values)))[:-1]
+        except UsageError:  # it is only a name, and may have braces for other reasons
+            pass
+        return found[0]
+
+    text = given.text()
+    return re.sub(r"(?<!\\)\{\{.*?\}\}", fill, text) if "{{" in text else text
 
 
 def _rows(given: Field) -> list[tuple[str, dict[str, Any]]]:

@@ -123,6 +123,16 @@ def _of_file(file: str, environ: Mapping[str, str]) -> dict[str, Any]:
     return {name: member.value for name, member in members.items()}
 
 
+def of_settings(path: str, shown: str, environ: Mapping[str, str]) -> dict[str, Any]:
+    """The `vars` of a settings file; what its servers need of the environment is not looked at."""
+    document = load(path, shown)
+    given = document.data.get("vars", {}) if isinstance(document.data, dict) else {}
+    members = Field.root(replace(document, data={"vars": given}), environ).members()["vars"].members()
+    for name, member in members.items():
+        check_name(member, name)
+    return {name: member.value for name, member in members.items()}
+
+
 def _split(flag: str, pairs: list[str]) -> Iterator[tuple[str, str]]:
     for pair in pairs:
         name, equals, text = pair.partition("=")

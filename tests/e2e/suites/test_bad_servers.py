@@ -1,5 +1,7 @@
 """Servers that are rude: noise, wrong ids, silence, sudden death. Each is blamed where it happened, and the run goes on."""
 
+import sys
+
 import pytest
 
 QUIET = "expect: {ok: true, stderr: toBeEmpty}"
@@ -275,3 +277,40 @@ def test_a_mistake_that_shows_only_in_the_run_is_that_tests_alone(check):
     """)  # fmt: skip
     assert done.code == 1
     assert list(done.statuses.values()) == ["passed", "failed", "passed"], done.all
+
+
+DIES_AFTER_THE_HANDSHAKE = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "initialize":
+        result = {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {},
+                  "serverInfo": {"name": "s", "version": "1"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+    else:
+        print("no database at all", file=sys.stderr, flush=True)
+        sys.exit(3)
+"""
+
+
+def test_a_server_that_dies_after_the_handshake_is_shown_with_its_last_words(check, write):
+    server = (sys.executable, str(write("server.py", DIES_AFTER_THE_HANDSHAKE)))
+    for _ in range(3):  # it may be gone before the first request, or while that is under way
+        done = check("- {it: asks, list: tools}\n- {it: asks again, list: tools}", server=server)
+        assert done.code == 3
+        assert "exited with code 3" in done.out
+        assert done.out.count("| no database at all") == 2, done.out
+
+
+def test_the_last_words_of_a_server_are_shown_although_an_earlier_test_has_seen_them(check, write):
+    text = DIES_AFTER_THE_HANDSHAKE.replace("else:", 'elif message["method"] == "tools/list":').replace(
+        "        sys.exit(3)",
+        '        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {"tools": []}}), flush=True)\n        sys.exit(3)',
+    )
+    tests = """
+        - {it: asks, request: {method: tools/list}, expect: {ok: true, stderr: "match:contains:no database"}}
+        - {it: asks again, request: {method: tools/list}, expect: {ok: true}}
+    """
+    done = check(tests, server=(sys.executable, str(write("server.py", text))))
+    assert done.statuses == {"asks": "passed", "asks again": "failed"}
+    assert "| no database at all" in done.out

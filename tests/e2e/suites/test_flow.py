@@ -1,5 +1,8 @@
 """From one test to the next: what is captured, given, repeated, done before and after, or left out."""
 
+import json
+import re
+
 import pytest
 
 ADD = "call: {tool: add, args: {a: 7, b: 8}}"
@@ -172,8 +175,8 @@ def test_a_hook_that_fails_is_named(check, hook, status):
     done = check("- {it: one, call: motto, expect: {ok: true}}", head=f"{hook}: [{{call: lose, expect: {{ok: true}}}}]")
     assert done.code == 1
     assert done.statuses == {"one": status}
-    assert f"{hook}: failed: The book is lost." in done.findings("one")
-    assert done.out.count(f"{hook}: failed: The book is lost.") == 1
+    assert f"{hook}: the result is an error: The book is lost." in done.findings("one")
+    assert done.out.count(f"{hook}: the result is an error: The book is lost.") == 1
 
 
 def test_what_fails_after_all_tests_is_shown_although_several_files_are_run(conductor, suite, book):
@@ -182,7 +185,7 @@ def test_what_fails_after_all_tests_is_shown_although_several_files_are_run(cond
     suite("- {it: three, call: motto, expect: {ok: true}}", name="b.test.mcp.yml")
     done = conductor("test", "--", *book)
     assert done.code == 1
-    assert "teardown: failed: The book is lost." in done.out
+    assert "teardown: the result is an error: The book is lost." in done.out
 
 
 def test_setup_gives_variables_to_all_tests(check):
@@ -312,3 +315,58 @@ def test_the_time_out_of_a_file_and_of_a_run_hold_for_each_step(check, serve):
     assert "0.2 s" in done.findings("waits")
     done = check("- {it: waits, call: x, expect: {ok: true}}", "--step-timeout", "300ms", server=silent)
     assert "0.3 s" in done.findings("waits")
+
+
+def test_what_we_send_never_has_the_id_of_a_request_in_the_file(check):
+    done = check(
+        """
+        - it: sends two at once
+          parallel:
+            - {request: {id: 2, method: tools/call, params: {name: slow}}, expect: {asserts: ["result.content[0].text == at last"]}}
+            - {call: motto, expect: {asserts: ["result.content[0].text startsWith Nobody"]}}
+        - {it: sends more, list: tools, expect: {ok: true}}
+        - {it: has an id that comes later, request: {id: 4, method: ping}, expect: {ok: true}}
+        """,
+        "-vv",
+    )
+    assert done.code == 0, done.out
+    sent = re.findall(r'request +{"jsonrpc":"2.0","id":(\d+)', done.out)
+    assert sorted(sent) == sorted(set(sent)), sent
+
+
+def test_the_name_of_a_test_shows_the_values_of_its_row(check):
+    done = check(
+        """
+        - it: "{{ what }}: {{ row.a }} and {{ b }} at {{ uuid() }}"
+          parametrize: [{row: {a: 1}, b: x}, {row: {a: 2}, b: true}]
+          call: motto
+          expect: {ok: true}
+        - it: "greets {{ said }} in {{ place }}"
+          vars: {place: London}
+          call: motto
+          expect: {ok: true}
+        - {it: "{{ b }}", parametrize: [{b: 1, c: 1}, {b: 1, c: 2}], call: motto, expect: {ok: true}}
+        """,
+        "--var", "said=hush",
+        head="vars: {what: both}",
+    )  # fmt: skip
+    assert list(done.statuses) == [
+        "both: 1 and x at {{ uuid() }}",
+        "both: 2 and true at {{ uuid() }}",
+        "greets {{ said }} in London",
+        "1 [b=1, c=1]",
+        "1 [b=1, c=2]",
+    ]
+
+
+def test_variables_may_stand_in_the_settings(conductor, suite, write, book):
+    file = suite("- {it: x, call: {tool: echo, args: {message: '{{ one }}-{{ two }}-{{ three.four }}'}}, "
+                 "expect: {result: {content: [{type: text, text: match:any}]}, asserts: ['result.content[0].text contains 1-b-HOME5']}}")  # fmt: skip
+    entry = {"command": book[0], "args": book[1:], "vars": {"one": 1, "two": 2, "three": {"four": "HOME${FIVE}"}}}
+    write("conductor.config.json", json.dumps({**entry, "name": "book"}))
+    assert conductor("test", file, "--var", "two=b", FIVE="5").code == 0
+    write("conductor.config.json", json.dumps({"mcpServers": {"book": entry}, "vars": entry.pop("vars")}))
+    assert conductor("test", file, "--var", "two=b", FIVE="5").code == 0
+    write("conductor.config.json", json.dumps({"mcpServers": {"book": entry}, "vars": {"not a name": 1}}))
+    done = conductor("test", file)
+    assert (done.code, "conductor.config.json: vars.not a name cannot be a variable" in done.err) == (2, True), done.err

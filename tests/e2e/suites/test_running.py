@@ -346,3 +346,18 @@ def test_the_help_tells_of_every_flag(conductor):
         "--strict",
     ]:
         assert re.search(rf"(^|\s){re.escape(flag)}\b", done.out, re.MULTILINE), flag
+
+
+def test_only_tests_that_are_run_are_warned_of(check):
+    tests = "- {it: looks, call: motto}\n- {it: is left out, call: motto, skip: later}\n- {it: checks, call: motto, expect: {ok: true}}"
+    assert "'is left out' checks nothing" not in check(tests).out
+    done = check(tests, "-k", "checks", "--strict")
+    assert (done.code, "checks nothing" in done.all) == (0, False)
+
+
+@pytest.mark.parametrize("flag", ["-q", "--errors-only"])
+def test_warnings_are_left_out_where_one_wants_failures_alone_unless_they_are_failures(check, flag):
+    looks = "- {it: looks, call: motto}"
+    assert "checks nothing" not in check(looks, flag).all
+    done = check(looks, flag, "--strict")
+    assert (done.code, "'looks' checks nothing" in done.out) == (1, True)

@@ -108,7 +108,6 @@ def test_a_directory_alone_and_a_pattern_after_flags_are_patterns_too(conductor,
         "nowhere/",
         "*.tests.yml",
         "deep/x/**",
-        "a.test.mcp.yml2::x",
     ],
 )
 def test_a_pattern_that_matches_nothing_says_what_was_looked_for(conductor, files, word):
@@ -117,6 +116,25 @@ def test_a_pattern_that_matches_nothing_says_what_was_looked_for(conductor, file
     assert word in done.err
     assert "looked for from" in done.err
     assert done.out == ""
+
+
+@pytest.mark.parametrize("word", ["a.test.mcp.yml2::x", "a.test.yml", "a.test.mcp.yaml"])
+def test_a_file_that_is_called_otherwise_is_named(conductor, files, word):
+    done = conductor("test", word)
+    assert (done.code, "did you mean 'a.test.mcp.yml'?" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("a.test.mcp.yml:1", "no test stands at line 1 of a.test.mcp.yml\n  hint: tests begin at lines 4, 5, 10"),
+        ("a.test.mcp.yml::nobody", "a.test.mcp.yml has no test called 'nobody'\n  hint: there are: 'reads a file'"),
+        ("a.test.mcp.yml::reads a fil", "a.test.mcp.yml has no test called 'reads a fil'\n  hint: did you mean"),
+    ],
+)
+def test_a_pattern_without_a_test_is_told_which_there_are(conductor, files, word, said):
+    done = conductor("test", word, "a.test.mcp.yml:4", "--", "/nonexistent")
+    assert (done.code, said in done.err) == (2, True), done.err
 
 
 def test_a_directory_without_tests_says_what_was_looked_for(conductor, tmp_path):
@@ -128,7 +146,7 @@ def test_a_directory_without_tests_says_what_was_looked_for(conductor, tmp_path)
 
 @pytest.mark.parametrize(
     "words",
-    [("-k", "nothing"), ("--tag", "none"), ("--filter", "/xyz/"), ("a.test.mcp.yml:1",), ("a.test.mcp.yml::nobody",)],
+    [("-k", "nothing"), ("--tag", "none"), ("--filter", "/xyz/"), ("a.test.mcp.yml:4", "-k", "nothing")],
 )
 def test_filters_that_leave_nothing_are_an_error(conductor, files, words):
     done = conductor("test", *words, "--", "/nonexistent")

@@ -19,7 +19,7 @@ def saying(text):
 def test_a_reply_is_kept_once_and_compared_from_then_on(check, serve, tmp_path):
     done = check(TEST, server=serve(saying("hello")))
     assert done.code == 0
-    assert "snapshots written" in done.out or "snapshot written" in done.out
+    assert "a.test.mcp.yml: 1 snapshot written" in done.out
     kept = (tmp_path / SNAP).read_text()
     assert "hello" in kept
     done = check(TEST, server=serve(saying("hello")))

@@ -171,9 +171,21 @@ def test_of_many_messages_the_first_and_the_last_are_shown():
     assert len(wire(said, Style(whole=True))) == 30
 
 
-def test_of_stderr_the_last_lines_are_shown():
+def test_of_a_long_stderr_the_middle_is_left_out():
     assert stderr(outcome(), Style()) == []
     assert stderr(outcome(stderr=("\x1b[31moh\x1b[0m",)), Style()) == ["stderr    (1 line)", "  | oh"]
     lines = stderr(outcome(stderr=tuple(map(str, range(25)))), Style())
-    assert lines == ["stderr    (25 lines, the last 10)", *(f"  | {number}" for number in range(15, 25))]
+    first, last = ([f"  | {number}" for number in numbers] for numbers in (range(3), range(18, 25)))
+    assert lines == ["stderr    (25 lines)", *first, "  … 15 more lines (-vv)", *last]
     assert len(stderr(outcome(stderr=tuple(map(str, range(25)))), Style(whole=True))) == 26
+    assert len(stderr(outcome(stderr=tuple(map(str, range(11)))), Style())) == 12
+
+
+def test_of_a_long_line_of_stderr_the_middle_is_left_out():
+    (_, line) = stderr(outcome(stderr=("a" * 5000 + "z" * 10,)), Style(width=80))
+    assert line.startswith("  | aaa")
+    assert line.endswith("zzz")
+    assert " more characters " in line
+    assert len(line) <= 80
+    (_, line) = stderr(outcome(stderr=("a" * 5000,)), Style(width=80, whole=True))
+    assert line == "  | " + "a" * 5000

@@ -75,7 +75,9 @@ def test_a_value_is_json_and_words_about_a_value_are_words(value, text):
         ("value differs", "", "value differs"),
         ("value differs at result.x", "result.x", "value differs at result.x"),
         ("result.x is missing", "result.x", "result.x is missing"),
-        ("the result is odd", "result", "the result is odd at result"),
+        ("the result is odd", "result", "the result is odd"),
+        ("the results are odd", "result", "the results are odd at result"),
+        ("x.result is odd", "result", "x.result is odd at result"),
     ],
 )
 def test_a_headline_names_the_path_once(message, path, text):

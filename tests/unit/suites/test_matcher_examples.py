@@ -6,8 +6,6 @@ import pytest
 from scripts.reference import CALLED, examples, matcher_functions
 
 from mcp_conductor.fields import Field
-from mcp_conductor.report import Finding
-from mcp_conductor.reporters.wording import headline
 from mcp_conductor.source import parse
 from mcp_conductor.suites.matchers import MATCHERS, SPECIAL_KEYS, manual
 from mcp_conductor.suites.matching import compile_expected
@@ -19,8 +17,7 @@ EXAMPLES = [example for function in FUNCTIONS.values() for example in examples(f
 def told(expected, actual):
     document = parse(expected, "a.test.mcp.yml")
     mismatches = compile_expected(Field(document, (), document.data)).check(json.loads(actual), CALLED)
-    lines = [headline(Finding(message=each.message, path=each.path)) for each in mismatches]
-    return "; ".join(lines) or "passes"
+    return "; ".join(each.sentence for each in mismatches) or "passes"
 
 
 @pytest.mark.parametrize(("expected", "actual", "outcome"), EXAMPLES)

@@ -81,8 +81,8 @@ def test_what_is_equal_matches(yaml, actual):
         ("a: match:not:contains:x", {}, ["a: is missing"]),
         ("a: {match:not: 5}", {}, ["a: is missing"]),
         ("constructor: match:any", {}, ["constructor: is missing"]),
-        ("{}", {"a": 1}, ["a: unexpected field"]),
-        ("a: {b: 1}", {"a": {"b": 1, "c": 2}}, ["a.c: unexpected field"]),
+        ("{}", {"a": 1}, ["a: is not expected"]),
+        ("a: {b: 1}", {"a": {"b": 1, "c": 2}}, ["a.c: is not expected"]),
         ("[1, 2]", [2, 1], [": has these elements, but in another order"]),
         ("[1, 2]", [1], [": has 1 element, not 2; missing: [1] 2"]),
         ("[1, 2, 3]", [1, 3], [": has 2 elements, not 3; missing: [1] 2"]),
@@ -190,7 +190,7 @@ def test_a_mismatch_points_at_the_line_to_blame(yaml, actual, line, column):
 def test_mismatches_come_shortest_path_first():
     yaml = "{a: {b: {c: 1}}, d: [1], e: 5}"
     assert told(yaml, {"a": {"b": {"c": 2}}, "d": [2], "e": 6, "f": 7}) == [
-        "f: unexpected field", "e: is 6, not 5", "d[0]: is 2, not 1", "a.b.c: is 2, not 1",
+        "f: is not expected", "e: is 6, not 5", "d[0]: is 2, not 1", "a.b.c: is 2, not 1",
     ]  # fmt: skip
 
 

@@ -49,7 +49,7 @@ class InAnyOrder:
             hint = _closest(self.nodes[index], actual, left, place, seen.tools)
             seen.add(place.below(index), message, self.value[index], actual, hint)
         for index in left if self.exactly else ():
-            seen.add(Place((*place.steps, index), place.at, place.source), "unexpected element", NOTHING, actual[index])
+            seen.add(Place((*place.steps, index), place.at, place.source), "is not expected", NOTHING, actual[index])
         return None
 
 
@@ -112,8 +112,8 @@ def unordered(field: Field, _: Field, partial: bool) -> Node:
     """match:unordered: […] — an array of these elements and no others, in any order.
 
     {match:unordered: [b, a]}  ["a", "b"]       passes
-    {match:unordered: [b, a]}  ["a", "c"]       is 'c', not 'b' at [1]
-    {match:unordered: [b, a]}  ["a", "b", "c"]  has 3 elements, not 2; unexpected element at [2]
+    {match:unordered: [b, a]}  ["a", "c"]       [1] is 'c', not 'b'
+    {match:unordered: [b, a]}  ["a", "b", "c"]  has 3 elements, not 2; [2] is not expected
     """
     return _in_any_order(field, exactly=True, partial=partial)
 

@@ -23,8 +23,8 @@ def partial(field: Field, _: Field, __: bool) -> Node:
 
     {match:partial: {a: 1}}        {"a": 1, "b": 2}         passes
     {match:partial: [{a: 1}]}      [{"a": 1, "b": 2}, 3]    passes
-    {match:partial: {a: 1, c: 3}}  {"a": 1, "b": 2}         is missing at c
-    {match:partial: {a: {b: 1}}}   {"a": {"b": 2, "c": 3}}  is 2, not 1 at a.b
+    {match:partial: {a: 1, c: 3}}  {"a": 1, "b": 2}         c is missing
+    {match:partial: {a: {b: 1}}}   {"a": {"b": 2, "c": 3}}  a.b is 2, not 1
     """
     return compile_node(field, partial=True)
 
@@ -48,8 +48,8 @@ def array_elements(field: Field, _: Field, __: bool) -> Node:
     exactly, unless `match:partial` stands here.
 
     {match:arrayElements: {n: match:type:number}}  [{"n": 1}, {"n": 2}]  passes
-    {match:arrayElements: match:type:number}       [1, "2"]              is the string '2', not a number at [1]
-    {match:arrayElements: {n: match:any}}          [{"n": 1, "m": 2}]    unexpected field at [0].m
+    {match:arrayElements: match:type:number}       [1, "2"]              [1] is the string '2', not a number
+    {match:arrayElements: {n: match:any}}          [{"n": 1, "m": 2}]    [0].m is not expected
     """
     return EachElement(compile_node(field, partial=False))
 
@@ -76,7 +76,7 @@ def extract_field(field: Field, around: Field, _: bool) -> Node:
     array of all names.
 
     {match:extractField: dogs.*.age, value: [7]}  {"dogs": [{"age": 7}]}  passes
-    {match:extractField: dogs.*.age, value: [8]}  {"dogs": [{"age": 7}]}  is 7, not 8 at dogs.*.age[0]
+    {match:extractField: dogs.*.age, value: [8]}  {"dogs": [{"age": 7}]}  dogs.*.age[0] is 7, not 8
     """
     if "value" not in around.value:
         field.refuse("has no `value` beside it: nothing would be compared")
@@ -153,7 +153,7 @@ def json(field: Field, _: Field, partial: bool) -> Node:
     r"""match:json: … — a text that holds JSON, which is like this.
 
     {match:json: {a: match:type:number}}  "{\"a\": 1}"  passes
-    {match:json: {a: 2}}                  "{\"a\": 1}"  is 1, not 2 at $ | json | a
+    {match:json: {a: 2}}                  "{\"a\": 1}"  $ | json | a is 1, not 2
     {match:json: {a: 1}}                  "a: 1"        is not JSON: expecting value at character 1: 'a: 1'
     """
     return JsonText(compile_node(field, partial=partial))
@@ -174,7 +174,7 @@ class AnyOf:
         # The fewest differences; among equals, the one that went furthest.
         closest = min(range(len(tried)), key=lambda index: (len(tried[index]), -len(tried[index][0].path)))
         first = tried[closest][0]
-        reason = f"{first.path} {first.message}" if first.path != place.path else f"it {first.message}"
+        reason = first.sentence if first.path != place.path else f"it {first.message}"
         hint = f"closest is the {_ordinal(closest)}, but {reason}"
         seen.add(place, f"is like none of the {len(tried)} alternatives", NOTHING, actual, hint)
 

@@ -39,7 +39,7 @@ def exists(actual: Any) -> str | None:
     match:exists           0     passes
     {a: match:not:exists}  {}    passes
     match:exists           null  is null
-    {a: match:exists}      {}    is missing at a
+    {a: match:exists}      {}    a is missing
     """
     return "is null" if actual is None else None
 
@@ -49,7 +49,7 @@ def anything(actual: Any) -> str | None:  # noqa: ARG001  # whatever it is
     """match:any — any value, null too; but the member must be there.
 
     {a: match:any}  {"a": null}  passes
-    {a: match:any}  {}           is missing at a
+    {a: match:any}  {}           a is missing
     """
     return None
 

@@ -1,0 +1,77 @@
+"""The command line that shows a failure again: the test, what it needs of others, the server and the values as given.
+
+It can be pasted into a shell. Secrets are left out of it: whoever runs it puts them in again.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from shlex import join
+
+from mcp_conductor.cli.flags import Given
+from mcp_conductor.cli.target import TARGET_FLAGS
+from mcp_conductor.protocol.transcript import REDACTED, Transcript, secret_values
+from mcp_conductor.report import Outcome
+from mcp_conductor.reporters.wording import one_line, place
+from mcp_conductor.suites.run import Job
+from mcp_conductor.suites.suite import Case, Suite
+
+# Flags that make a test what it is; those that choose tests, or how they are shown, do not.
+_DECISIVE = (*(flag.name for flag in TARGET_FLAGS), "--isolation", "--step-timeout", "--compat", "--seed")
+_VALUES = ("--var", "--vars-file", "--secret")
+_CREDENTIALS = re.compile(r"(?<=://)[^/?#@\s]*(?=@)")
+
+
+class Again:
+    """How to run each test of a run again."""
+
+    def __init__(self, given: Given) -> None:
+        hidden = Transcript(text.partition("=")[2] for text in given.all("--secret"))
+        words = [*_flags(given), *(("--", *given.after) if given.after else ())]
+        self._rest = [_CREDENTIALS.sub(REDACTED, hidden.redact(one_line(word))) for word in words]
+        self._cases: dict[str, tuple[Suite, Case]] = {}
+
+    def about(self, jobs: Iterable[Job]) -> None:
+        """These are the tests that are run."""
+        for job in jobs:
+            for case in job.cases:
+                self._cases[f"{job.suite.file}::{case.title}{job.suffix}"] = (job.suite, case)
+
+    def __call__(self, outcome: Outcome) -> str:
+        found = self._cases.get(outcome.id)
+        places = [place(outcome)] if found is None else _places(*found)
+        return join(["conductor", "test", *places, *self._rest])
+
+
+def _flags(given: Given) -> Iterator[str]:
+    for name in (*_DECISIVE, *_VALUES):
+        if name in given and not given.all(name):
+            yield name
+        for text in given.all(name):
+            yield name
+            yield _without_secret(name, text)
+
+
+def _without_secret(flag: str, text: str) -> str:
+    if flag == "--token":
+        return REDACTED
+    name, mark, value = text.partition(":" if flag == "--header" else "=")
+    if flag == "--header":
+        return f"{name}: {REDACTED}" if mark else REDACTED
+    if flag == "--secret" or (flag == "--env" and secret_values({name: value}, {})):
+        return f"{name}={REDACTED}"
+    return text
+
+
+def _places(suite: Suite, case: Case) -> list[str]:
+    """Where the test stands, after those that capture what it needs, and what they need themselves."""
+    needed, lines = set(case.step.needs), [_line(case)]
+    before = suite.cases[: suite.cases.index(case)]
+    for other in reversed(before):
+        if needed & other.step.captures.keys():
+            needed |= other.step.needs
+            lines.append(_line(other))
+    return [one_line(f"{suite.file}:{line}") for line in sorted(set(lines))]
+
+
+def _line(case: Case) -> int:
+    return 1 if case.where is None else case.where.line

@@ -1,0 +1,82 @@
+"""Keys of test files that stand at the wrong place, or have the name that other formats give them: where they belong.
+
+An unknown key is refused with the nearest name; what is listed here is better advice than that.
+"""
+
+from collections.abc import Mapping
+
+from mcp_conductor.fields import Field
+
+_CALL = "call: {tool: NAME, args: {…}}"
+_REQUEST = "request: {method: NAME, params: {…}}"
+_OF_EXPECT = (
+    "response",
+    "result",
+    "ok",
+    "error",
+    "asserts",
+    "notifications",
+    "stderr",
+    "stdout",
+    "exitCode",
+    "snapshot",
+)
+_OF_FILE = ("setup", "teardown", "before_each", "after_each", "transports", "isolation", "server", "protocol", "tests")
+_OF_TEST = (
+    "it",
+    "expect",
+    "capture",
+    "call",
+    "request",
+    "read",
+    "prompt",
+    "complete",
+    "list",
+    "notify",
+    "raw",
+    "until",
+)
+_OF_RESULT = ("content", "isError", "structuredContent", "contents", "messages", "tools", "resources", "prompts")
+
+Elsewhere = Mapping[str, str]  # what to do about a key that does not belong here
+
+IN_FILE: Elsewhere = {
+    **{key: f"`{key}` is part of a test, below `tests`: is it indented right?" for key in _OF_TEST},
+    **{key: f"`{key}` is part of what a test expects, below its `expect`" for key in _OF_EXPECT},
+    **dict.fromkeys(("name", "title", "suite"), "what a file is about stands in `description`"),
+}
+IN_TEST: Elsewhere = {
+    **{key: f"`{key}` stands below `expect`: is it indented right?" for key in _OF_EXPECT},
+    **{key: f"`{key}` is for the whole file, and stands beside `tests`" for key in _OF_FILE},
+    **dict.fromkeys(("name", "title", "test", "description"), "the name of a test stands in `it`"),
+    **dict.fromkeys(("tool", "args", "arguments"), f"it stands below `call`: {_CALL}"),
+    **dict.fromkeys(("method", "params", "jsonrpc", "id"), f"it stands below `request`: {_REQUEST}"),
+    "uri": "read: URI",
+    "assert": "`asserts` stands below `expect`",
+    "assertions": "`asserts` stands below `expect`",
+}
+IN_CALL: Elsewhere = {
+    **{key: f"`{key}` is part of the test, not of what it sends: is it indented right?" for key in _OF_TEST},
+    **dict.fromkeys(("name", "toolName"), f"the name of a tool stands in `tool`: {_CALL}"),
+    **dict.fromkeys(("arguments", "params", "input"), f"what a tool is given stands in `args`: {_CALL}"),
+}
+IN_EXPECT: Elsewhere = {
+    **{key: f"`{key}` is part of the result: result: {{match:partial: {{{key}: …}}}}" for key in _OF_RESULT},
+    **{key: f"`{key}` is part of the test, beside `expect`: is it indented right?" for key in _OF_TEST},
+    **dict.fromkeys(("jsonrpc", "id"), "the whole reply stands below `response`"),
+    **dict.fromkeys(("success", "passes"), "ok: true"),
+}
+
+
+def known_members(field: Field, known: tuple[str, ...], elsewhere: Elsewhere) -> dict[str, Field]:
+    """The members of an object; those that are not KNOWN are refused, with what ELSEWHERE has to say of them."""
+    for key in field.value if isinstance(field.value, dict) else ():
+        hint = None if key in known else elsewhere.get(key) or _joined(key, known)
+        if hint is not None:
+            field.member(key, field.value[key]).refuse("is not a key that is known here", hint)
+    return field.members(known)
+
+
+def _joined(key: str, known: tuple[str, ...]) -> str | None:
+    name, colon, _ = key.partition(":")
+    return f"a space is missing after {name}:" if colon and name in known else None

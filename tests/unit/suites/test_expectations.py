@@ -1,0 +1,125 @@
+"""What a test expects of a reply, and what is said when it is not so."""
+
+import pytest
+
+from mcp_conductor.errors import UsageError
+from mcp_conductor.fields import Field
+from mcp_conductor.protocol.dialect import DIALECTS
+from mcp_conductor.source import parse
+from mcp_conductor.suites.expectations import Observed, error_of, plain, read_expect
+from mcp_conductor.suites.variables import Variables
+
+OLD = next(dialect for dialect in DIALECTS.values() if dialect.handshake)
+MODERN = next(dialect for dialect in DIALECTS.values() if not dialect.handshake)
+RESULT = {"jsonrpc": "2.0", "id": 2, "result": {"content": [{"type": "text", "text": "Hello"}], "isError": False}}
+FAILURE = {"jsonrpc": "2.0", "id": 2, "result": {"content": [{"type": "text", "text": "lost"}], "isError": True}}
+ERROR = {"jsonrpc": "2.0", "id": 2, "error": {"code": -32602, "message": "no such tool"}}
+
+
+def expect(text):
+    document = parse(text, "a.test.mcp.yml")
+    return read_expect(Field(document, (), document.data), None)
+
+
+def told(text, reply, *, verbatim=False, **observed):
+    seen = Observed(OLD, reply=reply, **observed)
+    return [each.message for each in expect(text).findings(seen, Variables(), verbatim=verbatim)]
+
+
+@pytest.mark.parametrize(
+    ("text", "reply", "messages"),
+    [
+        ("ok: true", RESULT, []),
+        ("ok: true", FAILURE, ["the result is an error: lost"]),
+        ("ok: true", ERROR, ["there is an error: no such tool"]),
+        ("ok: false", RESULT, ["it succeeded, but an error is expected"]),
+        ("ok: false", FAILURE, []),
+        ("ok: true", {"jsonrpc": "2.0", "id": 2}, ["the result is an error: the reply has neither a result nor an error"]),
+        ("error: no such tool", ERROR, []),
+        ("error: lost", FAILURE, []),
+        ("error: found", FAILURE, ["result.content[*].text is 'lost', not 'found'"]),
+        ("error: match:contains:tools", ERROR, ["error.message does not contain 'tools'"]),
+        ("error: {code: -32601, message: no such tool}", ERROR, ["error.code is -32602, not -32601"]),
+        ("result: {content: match:arrayLength:1, isError: true}", RESULT, ["result.isError is false, not true"]),
+        ("result: []", RESULT, ["result is an object, not an array"]),
+        ("result: {}", ERROR, ['there is no result, but an error: {"code":-32602,"message":"no such tool"}']),
+        ("response: {result: {match:partial: {isError: false}}}", RESULT, []),
+        ("response: match:type:array", RESULT, ["the reply is an object, not an array"]),
+        ("response: {jsonrpc: '2.0', id: '2', error: match:any}", ERROR, ["id is the number 2, not the string '2'"]),
+        ("asserts: ['result.isError == true', 'result.content count == 2']", RESULT,
+         ["result.isError is false, not true", "result.content has 1 element, not 2"]),
+        ("asserts: ['duration < 1ms']", RESULT, ["duration is 250 ms, not less than 1 ms"]),
+        ("performance: {maxResponseTime: 200ms}", RESULT, ["the reply took 250 ms, more than 200 ms"]),
+        ("performance: {minResponseTime: 1s}", RESULT, ["the reply took 250 ms, less than 1000 ms"]),
+        ("ok: true", None, ["there is no reply to look at"]),
+        ("no_response_within: 1s", RESULT, ["a reply came although there should be none within 1 s"]),
+    ],
+)  # fmt: skip
+def test_each_expectation_says_what_is_the_case(text, reply, messages):
+    assert told(text, reply, seconds=0.25) == messages
+
+
+def test_several_differences_are_followed_by_the_whole():
+    messages = told("result: {content: [], isError: true}", RESULT)
+    assert messages[-1] == "the whole result differs"
+    assert len(messages) == 3
+
+
+def test_lines_that_are_no_messages_are_failures_unless_they_are_allowed():
+    assert told("ok: true", RESULT, stray=["hi"]) == ["the server printed a line that is no message: 'hi'"]
+    assert told("{ok: true, stdout: any}", RESULT, stray=["hi"]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "checks"),
+    [("{}", False), ("stdout: any", False), ("ok: true", True), ("snapshot", True), ("stderr: toBeEmpty", True)],
+)
+def test_an_expectation_checks_something_or_not(text, checks):
+    assert expect(text).checks_something is checks
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        (RESULT, None),
+        (ERROR, ERROR["error"]),
+        ({"error": "odd"}, {"message": '"odd"'}),
+        (FAILURE, {"message": "lost", "isError": True}),
+        ({"result": {"isError": True, "content": "odd"}}, {"message": "", "isError": True}),
+        ({"result": {"isError": "true"}}, None),
+        ({"result": []}, None),
+    ],
+)
+def test_what_went_wrong_is_found_wherever_a_reply_says_so(reply, problem):
+    assert error_of(reply) == problem
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kept"),
+    [
+        ({"result": {"a": 1}}, {"result": {"a": 1}}),
+        ({"result": {"a": 1, "ttlMs": 5}}, {"result": {"a": 1, "ttlMs": 5}}),
+        ({"match:partial": {"result": {"match:partial": {"resultType": "x"}}}}, {"result": {"a": 1, "resultType": "complete"}}),
+        ({"id": 2, "result": {"match:partial": {"resultType": "x"}}}, {"id": 2, "result": {"a": 1, "resultType": "complete"}}),
+    ],
+)  # fmt: skip
+def test_what_the_modern_era_adds_to_results_is_looked_at_only_if_the_test_mentions_it(wanted, kept):
+    meta = {"io.modelcontextprotocol/serverInfo": {"name": "s"}}
+    result = {"a": 1, "resultType": "complete", "ttlMs": 5, "cacheScope": "public", "_meta": meta}
+    assert plain({"jsonrpc": "2.0", "id": 2, "result": result}, MODERN, wanted, verbatim=False) == kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ok: maybe",
+        "asserts: result.a == 1",
+        "performance: {max: 1}",
+        "exitCode: zero",
+        "snapshots",
+        "shutdown: {in: 2s}",
+    ],
+)
+def test_an_expectation_that_cannot_be_is_refused(text):
+    with pytest.raises(UsageError):
+        expect(text)

@@ -1,0 +1,137 @@
+"""Which files and which tests the words of a command line mean."""
+
+import pytest
+
+from mcp_conductor.errors import UsageError
+from mcp_conductor.suites.select import Pattern, chosen_by, files_of, no_files, read_pattern, shard_of
+from mcp_conductor.suites.suite import load_suite
+from mcp_conductor.suites.variables import Variables
+
+TEXT = """
+description: Files of all kinds
+tags: all
+tests:
+  - {it: reads a file, tags: [quick, safe], call: read}
+  - it: "writes {{ n }}"
+    tags: slow
+    parametrize: [{n: 1}, {n: 2}]
+    call: write
+  - {it: deletes, parametrize: [{id: one, n: 1}, {id: two, n: 2}], call: delete}
+"""
+
+
+@pytest.fixture
+def suite(tmp_path):
+    (tmp_path / "a.test.mcp.yml").write_text(TEXT)
+    return load_suite(str(tmp_path / "a.test.mcp.yml"), Variables(), shown="a.test.mcp.yml")
+
+
+def titles(suite, **filters):
+    chosen = chosen_by(**{"keyword": None, "tags": [], "not_tags": [], "text": None, "failed": None, **filters})
+    return [case.title for case in suite.cases if chosen(suite, case)]
+
+
+ALL = ["reads a file", "writes 1", "writes 2", "deletes [one]", "deletes [two]"]
+
+
+@pytest.mark.parametrize(
+    ("filters", "left"),
+    [
+        ({}, ALL),
+        ({"keyword": "READS"}, ALL[:1]),
+        ({"keyword": "reads or writes"}, ALL[:3]),
+        ({"keyword": "writes and 2"}, ["writes 2"]),
+        ({"keyword": "writes 2"}, ["writes 2"]),
+        ({"keyword": "not (reads or deletes)"}, ALL[1:3]),
+        ({"keyword": "not not reads"}, ALL[:1]),
+        ({"keyword": "kinds"}, ALL),  # the description
+        ({"keyword": "a.test.mcp"}, ALL),  # the file
+        ({"text": "Reads"}, []),
+        ({"text": "reads a"}, ALL[:1]),
+        ({"text": "/^files .*READS/i"}, ALL[:1]),
+        ({"text": "/WRITES/"}, []),
+        ({"tags": ["quick", "slow"]}, ALL[:3]),
+        ({"tags": ["all"], "not_tags": ["slow"]}, [ALL[0], *ALL[3:]]),
+        ({"failed": {"a.test.mcp.yml::writes 1"}}, ["writes 1"]),
+        ({"failed": {"a.test.mcp.yml::reads a file [2025-06-18]"}}, ALL[:1]),
+        ({"failed": {"b.test.mcp.yml::writes 1"}}, []),
+    ],
+)
+def test_filters_choose_tests(suite, filters, left):
+    assert titles(suite, **filters) == left
+
+
+@pytest.mark.parametrize("keyword", ["", "(a", "a)", "and a", "a or", "not", "()"])
+def test_a_keyword_that_cannot_be_read_is_refused(suite, keyword):
+    with pytest.raises(UsageError):
+        titles(suite, keyword=keyword)
+
+
+@pytest.mark.parametrize(
+    ("word", "pattern"),
+    [
+        ("a.yml", Pattern("a.yml", "a.yml")),
+        ("a.yaml:24", Pattern("a.yaml:24", "a.yaml", line=24)),
+        ("C:\\x\\a.yml:2", Pattern("C:\\x\\a.yml:2", "C:\\x\\a.yml", line=2)),
+        ("a.yml:b", Pattern("a.yml:b", "a.yml:b")),
+        ("a.yml::says: b", Pattern("a.yml::says: b", "a.yml", name="says: b")),
+        ("tests/", Pattern("tests/", "tests/")),
+    ],
+)
+def test_a_word_is_a_path_with_a_line_or_a_name(word, pattern):
+    assert read_pattern(word) == pattern
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("a.yml", ALL),
+        ("a.yml:5", ALL[:1]),
+        ("a.yml:8", ALL[1:3]),
+        ("a.yml:2", []),
+        ("a.yml::deletes", ALL[3:]),
+        ("a.yml::deletes [two]", ALL[4:]),
+        ("a.yml::delete", []),
+    ],
+)
+def test_a_pattern_means_tests(suite, word, meant):
+    assert [case.title for case in suite.cases if read_pattern(word).means(case)] == meant
+
+
+def test_files_are_found_in_one_order_and_not_where_nobody_wrote_them(tmp_path):
+    for name in ("b.test.mcp.yml", "a.test.mcp.yaml", "c.yml", "node_modules/d.test.mcp.yml", ".git/e.test.mcp.yml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    found = {word: files_of(read_pattern(word), str(tmp_path)) for word in (".", "*.yml", "c.yml:1", "x.yml")}
+    names = {word: [file.rpartition("/")[2] for file in files] for word, files in found.items()}
+    assert names == {
+        ".": ["a.test.mcp.yaml", "b.test.mcp.yml"],
+        "*.yml": ["b.test.mcp.yml", "c.yml"],
+        "c.yml:1": ["c.yml"],
+        "x.yml": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        (".", "there is greet.test.yml, but test files are called NAME.test.mcp.yml"),
+        ("gret.test.mcp.yml", "did you mean 'greet.test.yml'?"),
+        ("greet.test.mcp.yml:3", "did you mean 'greet.test.yml'?"),
+        ("nowhere/x.yml", "looked for from {directory}; test files are called NAME.test.mcp.yml"),
+    ],
+)
+def test_where_no_file_is_found_those_that_are_nearly_called_so_are_named(tmp_path, word, hint):
+    (tmp_path / "greet.test.yml").touch()
+    assert no_files(read_pattern(word), str(tmp_path)).hint == hint.format(directory=tmp_path)
+
+
+@pytest.mark.parametrize(("text", "part"), [("1/1", (1, 1)), ("2/3", (2, 3))])
+def test_a_shard_is_a_part_of_so_many(text, part):
+    assert shard_of(text) == part
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "1", "1/0", "a/b", "-1/2"])
+def test_a_shard_that_cannot_be_is_refused(text):
+    with pytest.raises(UsageError):
+        shard_of(text)

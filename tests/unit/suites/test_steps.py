@@ -1,0 +1,77 @@
+"""One step of a test file: what it sends, what it needs of others, and when it is done again."""
+
+import pytest
+
+from mcp_conductor.errors import UsageError
+from mcp_conductor.fields import Field
+from mcp_conductor.source import parse
+from mcp_conductor.suites.steps import Again, Reading, read_step
+from mcp_conductor.suites.suite import CASE_KEYS
+
+
+def step(text, known=None):
+    document = parse(text, "a.test.mcp.yml")
+    field, reading = Field(document, (), document.data), Reading(known)
+    return read_step(field, reading.members(field, CASE_KEYS, {}), reading)
+
+
+@pytest.mark.parametrize(
+    ("text", "needs"),
+    [
+        ("call: x", set()),
+        ("call: {tool: x, args: {a: '{{ one }}', b: '{{ env.HOME }}'}}", {"one"}),
+        ("{call: x, vars: {one: '{{ two }}'}, expect: {error: '{{ one }}'}}", {"two"}),
+        ("{call: x, expect: {result: {a: ['{{ one.b }}']}, stderr: '{{ two }}'}}", {"one", "two"}),
+        ("{call: x, client: {elicitation: [{reply: {a: '{{ one }}'}}]}}", {"one"}),
+        ("parallel: [{call: '{{ one }}', expect: {asserts: ['result.a == {{ two }}']}}, {read: '{{ three }}'}]", {"one", "two", "three"}),
+        ("{call: x, capture: {one: result.a}}", set()),
+    ],
+)  # fmt: skip
+def test_a_step_needs_the_variables_that_are_not_its_own(text, needs):
+    assert step(text).needs == needs
+
+
+@pytest.mark.parametrize(
+    ("text", "retry", "until"),
+    [
+        ("{call: x, retry: 2}", Again(2, None, 0.1), None),
+        ("{call: x, retry: {interval: 1s}}", Again(3, None, 1.0), None),
+        ("{call: x, until: 2s}", None, Again(None, 2.0, 0.1)),
+        ("{call: x, until: {within: 500ms, interval: 10ms}}", None, Again(None, 0.5, 0.01)),
+        ("{call: x, until: {}}", None, Again(None, 5.0, 0.1)),
+    ],
+)
+def test_a_step_can_be_done_again(text, retry, until):
+    assert (step(text).retry, step(text).until) == (retry, until)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{call: x, retry: 0}",
+        "{call: x, retry: {times: 2, within: 3s}}",
+        "{call: x, until: soon}",
+        "{call: x, capture: {n: {json: a}}}",
+        "{call: x, capture: {n: 'result['}}",
+        "{call: x, capture: {env: result.a}}",
+        "{call: x, vars: {1a: b}}",
+        "{parallel: []}",
+        "{parallel: [{call: x}], expect: {ok: true}}",
+        "{parallel: [{call: x, list: tools}]}",
+        "{call: x, cancel_after: -1}",
+    ],
+)
+def test_a_step_that_cannot_be_is_refused_at_its_place(text):
+    with pytest.raises(UsageError) as refused:
+        step(text)
+    assert refused.value.where is not None
+
+
+def test_what_a_step_captures_is_known_to_those_after_it():
+    reading = Reading({"one"})
+    document = parse("{call: '{{ one }}', capture: {two: result.a}}", "a.test.mcp.yml")
+    field = Field(document, (), document.data)
+    read_step(field, field.members(), reading)
+    assert reading.known == {"one", "two"}
+    with pytest.raises(UsageError):
+        step("call: '{{ two }}'", known={"one"})

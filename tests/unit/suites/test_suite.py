@@ -1,0 +1,99 @@
+"""A test file is understood before any server starts: what is wrong in it is refused at its place, with what to do."""
+
+import pytest
+
+from mcp_conductor.errors import UsageError
+from mcp_conductor.suites.select import no_tests, read_pattern
+from mcp_conductor.suites.suite import load_suite
+from mcp_conductor.suites.variables import Variables
+
+HEAD = "description: d\ntests:\n"
+
+
+def refused(tmp_path, text):
+    (tmp_path / "a.test.mcp.yml").write_text(text)
+    with pytest.raises(UsageError) as raised:
+        load_suite(str(tmp_path / "a.test.mcp.yml"), Variables(), shown="a.test.mcp.yml")
+    return raised.value
+
+
+def loaded(tmp_path, text):
+    (tmp_path / "a.test.mcp.yml").write_text(text)
+    return load_suite(str(tmp_path / "a.test.mcp.yml"), Variables(), shown="a.test.mcp.yml")
+
+
+@pytest.mark.parametrize(
+    ("test", "line", "hint"),
+    [
+        ("- {it: x, call: y,\n     args: {}}", 4, "it stands below `call`: call: {tool: NAME, args: {…}}"),
+        ("- {it: x,\n     method: y}", 4, "it stands below `request`: request: {method: NAME, params: {…}}"),
+        ("- name: x\n    call: y", 3, "the name of a test stands in `it`"),
+        ("- it: x\n    call: y\n    ok: true", 5, "`ok` stands below `expect`: is it indented right?"),
+        ("- it: x\n    call: y\n    setup: []", 5, "`setup` is for the whole file, and stands beside `tests`"),
+        ("- it: x\n    call: {tool: y, arguments: {}}", 4, "what a tool is given stands in `args`: call: {tool: NAME, args: {…}}"),
+        ("- it: x\n    call: {name: y}", 4, "the name of a tool stands in `tool`: call: {tool: NAME, args: {…}}"),
+        ("- it: x\n    call: {tool:y}", 4, "a space is missing after tool:"),
+        ("- it: x\n    call:\n      tool: y\n      expect: {ok: true}", 6, "`expect` is part of the test, not of what it sends: is it indented right?"),
+        ("- it: x\n    call: y\n    expect:\n      content: []", 6, "`content` is part of the result: result: {match:partial: {content: …}}"),
+        ("- it: x\n    call: y\n    expect:\n      capture: {}", 6, "`capture` is part of the test, beside `expect`: is it indented right?"),
+        ("- it: x\n    call: y\n    list: tools", 5, "a test sends one; make it two tests"),
+        ("- it: x\n    expect: {ok: true}", 3, "for example: call: {tool: NAME, args: {…}}"),
+        ("- it: x\n    calls: y", 4, "did you mean 'call'?"),
+    ],
+)  # fmt: skip
+def test_a_key_at_the_wrong_place_is_told_where_it_belongs(tmp_path, test, line, hint):
+    error = refused(tmp_path, f"{HEAD}  {test}\n")
+    assert (error.where.line, error.hint) == (line, hint)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("", "a.test.mcp.yml is empty", "a test file has a description and tests; `conductor init` and `conductor discover` write a first one"),
+        ("# to be written\n", "a.test.mcp.yml is empty", "a test file has a description and tests; `conductor init` and `conductor discover` write a first one"),
+        ("- it: x\n", "a.test.mcp.yml is an array, and no file of tests", "a test file has a description and tests"),
+        ("description: d\ntests:\n", "a.test.mcp.yml: tests has nothing below it", "tests: [{it: …, call: …, expect: …}]"),
+        ("description: d\ntests: []\nexpect: {}\n", "a.test.mcp.yml: expect is not a key that is known here", "`expect` is part of a test, below `tests`: is it indented right?"),
+        ("serverInfo: {name: s, version: '1'}\ntools: []\n", "a.test.mcp.yml is the file of a server, not of tests", "conductor serve a.test.mcp.yml"),
+    ],
+)  # fmt: skip
+def test_what_is_no_file_of_tests_is_told_what_it_is(tmp_path, text, message, hint):
+    error = refused(tmp_path, text)
+    assert (error.message, error.hint) == (message, hint)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message", "hint"),
+    [
+        ("a.yml:1", "no test stands at line 1 of a.yml", "tests begin at lines 3, 4"),
+        ("a.yml::reads", "a.yml has no test called 'reads'", "did you mean 'reads it'?"),
+        ("a.yml::wriets", "a.yml has no test called 'wriets'", "did you mean 'writes'?"),
+        ("a.yml::zzz", "a.yml has no test called 'zzz'", "there are: 'reads it', 'writes'"),
+    ],
+)
+def test_a_pattern_that_means_no_test_is_told_which_there_are(tmp_path, pattern, message, hint):
+    suite = loaded(tmp_path, f"{HEAD}  - {{it: reads it, read: 'x://y'}}\n  - {{it: writes, call: y}}\n")
+    error = no_tests(read_pattern(pattern), [suite])
+    assert (error.message, error.hint) == (message, hint)
+
+
+@pytest.mark.parametrize(
+    ("it", "title"),
+    [
+        ("adds {{ a }}", "adds 1"),
+        ("adds {{ a }} to {{ b.c[0] }}", "adds 1 to two"),
+        ("has {{ own }}", "has mine"),
+        ("has {{ b.x }}", "has {{ b.x }} [b={'c': ['two']}, a=1]"),
+        ("has {{ random }}", "has {{ random }} [b={'c': ['two']}, a=1]"),
+        ("has {{ nobody }}", "has {{ nobody }} [b={'c': ['two']}, a=1]"),
+        ("takes {{ any text }} and {{", "takes {{ any text }} and {{ [b={'c': ['two']}, a=1]"),
+    ],
+)
+def test_the_name_of_a_test_has_what_is_the_same_in_every_run(tmp_path, it, title):
+    text = f"""
+description: d
+vars: {{own: theirs, random: "{{{{ uuid() }}}}"}}
+tests:
+  - {{it: "{it}", vars: {{own: mine}}, parametrize: [{{b: {{c: [two]}}, a: 1}}], call: x}}
+"""
+    assert [case.title for case in loaded(tmp_path, text).cases] == [title]
