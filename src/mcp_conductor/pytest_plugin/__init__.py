@@ -1,0 +1,123 @@
+"""The pytest plugin: test files are collected like Python's, and Python tests get servers to talk to.
+
+Only this file is read when pytest starts. It imports nothing of ours, and nothing that pytest has not imported already.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from mcp_conductor.pytest_plugin.hosting import HostedSession, Hosting
+
+SUFFIXES = (".test.mcp.yml", ".test.mcp.yaml")
+_MARKER = (
+    "mcp_server(*words, name=None, config=None, **options): the server of the fixture mcp_server: a command or a URL, "
+    "or an entry of a settings file"
+)
+
+
+class SuiteWarning(UserWarning):
+    """Something about a test file or a server that is worth knowing, but no failure."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("mcp", "MCP servers and *.test.mcp.yml")
+    group.addoption("--mcp-config", metavar="FILE", help="settings file with the servers; else conductor.config.json")
+    group.addoption("--mcp-server", metavar="NAME", help="which server of the settings file")
+    group.addoption("--mcp-command", metavar="WORDS", help="the server itself: a command, or a URL")
+    group.addoption("--mcp-var", metavar="NAME=VALUE", action="append", default=[], help="a variable for test files")
+    group.addoption("--mcp-secret", metavar="NAME=VALUE", action="append", default=[], help="one that is never shown")
+    group.addoption("--mcp-vars-file", metavar="FILE", action="append", default=[], help="variables from a file")
+    group.addoption("--mcp-timeout", metavar="TIME", help="for each request of a test file: 500ms, 2s; default 10s")
+    group.addoption("--mcp-update-snapshots", action="store_true", help="take what the server answers now")
+    parser.addini("mcp_config", "the same as --mcp-config, from the root directory")
+    parser.addini("mcp_server", "the same as --mcp-server")
+    parser.addini("mcp_command", "the same as --mcp-command; it is started in the root directory")
+    parser.addini("mcp_timeout", "the same as --mcp-timeout")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", _MARKER)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    if not file_path.name.endswith(SUFFIXES):
+        return None
+    from mcp_conductor.pytest_plugin.collecting import SuiteFile
+
+    return SuiteFile.from_parent(parent, path=file_path)
+
+
+@pytest.hookimpl(trylast=True)  # of what the others have left
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if "mcp_conductor.pytest_plugin.collecting" in sys.modules:
+        from mcp_conductor.pytest_plugin.collecting import keep_only
+
+        keep_only(config, items)
+
+
+def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, right: object) -> list[str] | None:
+    # Nobody can have called like() before its module was imported.
+    if "mcp_conductor.suites.like" not in sys.modules:
+        return None
+    from mcp_conductor.pytest_plugin.texts import explained
+
+    return explained(config, op, left, right)
+
+
+# Fixtures.
+
+
+@pytest.fixture
+def _mcp_hosting(request: pytest.FixtureRequest) -> "Iterator[Hosting]":
+    """What this test has opened, closed at its end."""
+    from mcp_conductor.pytest_plugin.hosting import Hosting, loop_of
+
+    hosting = Hosting(loop_of(request.config))
+    yield hosting
+    hosting.close()
+
+
+@pytest.fixture
+def mcp_connect(_mcp_hosting: "Hosting") -> "Callable[..., HostedSession]":
+    """Connect to a server: `mcp_connect(target, **options)`, as `mcp_conductor.connect`. It ends with the test.
+
+    What comes back has the methods of a Session. In a test that is not async they return what the server answered; in
+    one that is, they are awaited.
+    """
+    return _mcp_hosting.connect
+
+
+@pytest.fixture
+def mcp_server(request: pytest.FixtureRequest, _mcp_hosting: "Hosting") -> "HostedSession":
+    """The server that is tested: of the marker `mcp_server`, of `mcp_command`, or of the settings file."""
+    from mcp_conductor.errors import ConductorError
+    from mcp_conductor.pytest_plugin.servers import marked_server
+    from mcp_conductor.pytest_plugin.texts import error_text
+
+    try:
+        target, options = marked_server(request)
+        return _mcp_hosting.connect(target, **options)
+    except ConductorError as error:
+        raise pytest.fail.Exception(error_text(error), pytrace=False) from None
+
+
+@pytest.fixture
+def composed_server(
+    _mcp_hosting: "Hosting", tmp_path_factory: pytest.TempPathFactory
+) -> "Callable[..., HostedSession]":
+    """A server made for the test: `composed_server({"tools": […]})`, with what a file of `conductor serve` may have.
+
+    What comes back is a session with it; its `spec` is for whoever else wants to connect.
+    """
+    from mcp_conductor.pytest_plugin.servers import compose
+
+    def connect(config: dict[str, Any], **options: Any) -> "HostedSession":
+        __tracebackhide__ = True
+        return compose(_mcp_hosting, config, tmp_path_factory.mktemp("composed"), options)
+
+    return connect

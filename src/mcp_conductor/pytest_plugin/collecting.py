@@ -1,0 +1,249 @@
+"""Test files in pytest: a file is a collector, which has the server; each of its tests is an item."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_conductor.errors import ConductorError, UsageError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.duration import seconds
+from mcp_conductor.pytest_plugin import SuiteWarning
+from mcp_conductor.pytest_plugin.hosting import LoopThread, loop_of
+from mcp_conductor.pytest_plugin.servers import server_near, setting, settings_near
+from mcp_conductor.pytest_plugin.texts import error_text, failure_text
+from mcp_conductor.report import Outcome
+from mcp_conductor.suites.one_by_one import OneByOne
+from mcp_conductor.suites.run import DEFAULT_SECONDS, Job, Options, compared, variants
+from mcp_conductor.suites.snapshots import Snapshots
+from mcp_conductor.suites.suite import Case, Suite, load_suite
+from mcp_conductor.suites.variables import Variables, from_command_line, of_settings
+
+_NOT_IN_A_MARK = re.compile(r"[^\w:+.-]+")  # -m takes these, and little else
+_MARKS_OF_PYTEST = {"filterwarnings", "mcp_server", "parametrize", "skip", "skipif", "usefixtures", "xfail"}
+Variant = tuple[str | None, str | None, str]  # the name of a server, a revision, and what tells it from the others
+
+
+class SuiteFile(pytest.File):
+    """One test file, and the server that its tests are run on."""
+
+    suite: Suite
+
+    def collect(self) -> Iterator[pytest.Item]:
+        try:
+            self._variables = _variables(self.config, self.path)
+            self._options = _options(self.config)
+            shown = os.path.relpath(self.path, self.config.invocation_params.dir)
+            self.suite = load_suite(str(self.path), self._variables, shown=shown)
+        except UsageError as error:
+            raise self.CollectError(error_text(error)) from None
+        self.extra_keyword_matches.add(self.suite.description)
+        for warning in self.suite.warnings:
+            place = self.suite.file if warning.where is None else str(warning.where)
+            self.warn(SuiteWarning(f"{place}: {warning.message}"))
+        for variant in variants(self.suite):
+            for case in self.suite.cases:
+                yield SuiteItem.from_parent(self, name=_name(case, variant[2]), case=case, variant=variant)
+
+    # What its tests share. pytest sets a collector up before the first of them, and tears it down after the last.
+
+    def setup(self) -> None:
+        self._now: tuple[Variant, OneByOne] | None = None
+        self._replies: dict[tuple[Variant, str], Json] = {}
+        with _in_our_words():
+            self._snapshots = Snapshots(
+                str(self.path),
+                update=self._options.update_snapshots,
+                frozen=self._options.frozen_snapshots,
+                paths=self._options.snapshot_paths,
+            )
+
+    def ready(self, item: "SuiteItem") -> Outcome | None:
+        """See that there is a server for ITEM; the outcome, if there cannot be one."""
+        return self._loop.run(self._tests_on(item.variant).ready(item.case))
+
+    def run(self, item: "SuiteItem") -> Outcome:
+        tests = self._tests_on(item.variant)
+        outcome = self._loop.run(tests.run(item.case))
+        if not self.suite.transports:
+            return outcome
+        reply, title = tests.reply(item.case), item.case.title
+        if reply is not None:
+            self._replies[item.variant, title] = reply
+        first = next(each for each in variants(self.suite) if each[1] == item.variant[1])
+        return (
+            outcome if first == item.variant else compared(outcome, reply, self._replies.get((first, title)), first[2])
+        )
+
+    def _tests_on(self, variant: Variant) -> OneByOne:
+        """The tests on one of the servers that the file wants; one of them runs at a time."""
+        if self._now is not None and self._now[0] == variant:
+            return self._now[1]
+        self._finish()
+        name, protocol, suffix = variant
+        with _in_our_words():
+            spec = server_near(self.config, self.path, name)
+            job = Job(suite=self.suite, cases=self.suite.cases, spec=spec, protocol=protocol, suffix=suffix)
+            self._now = (variant, OneByOne(job, self._options, self._variables, self._snapshots))
+        return self._now[1]
+
+    def finish_test(self) -> None:
+        """End the server, if each test has its own."""
+        if self._now is not None and self._now[1].isolation == "test":
+            self._tell(self._loop.run(self._now[1].finish()))
+
+    def teardown(self) -> None:
+        try:
+            self._finish()
+        finally:
+            titles = {case.title for case in self.suite.cases}
+            obsolete = self._snapshots.obsolete(titles)
+            with _in_our_words():
+                self._snapshots.save(titles)
+        if obsolete and not self._options.update_snapshots:
+            names = ", ".join(map(repr, obsolete))
+            self.warn(SuiteWarning(f"{self.suite.file}: snapshots of tests that are not there: {names}"))
+
+    def _finish(self) -> None:
+        now, self._now = self._now, None
+        if now is not None:
+            self._tell(self._loop.run(now[1].finish()))
+
+    def _tell(self, outcome: Outcome | None) -> None:
+        if outcome is not None:
+            text = failure_text(self.config, outcome, self.nodeid)
+            raise pytest.fail.Exception(text, pytrace=False)
+
+    @property
+    def _loop(self) -> LoopThread:
+        return loop_of(self.config)
+
+
+class SuiteItem(pytest.Item):
+    """One test of a file, on one of its servers."""
+
+    parent: SuiteFile
+
+    def __init__(self, *, case: Case, variant: Variant, **members: Any) -> None:
+        super().__init__(**members)
+        self.case = case
+        self.variant = variant
+        for tag in sorted(case.tags):
+            self.add_marker(_mark(self.config, tag))
+        if case.skip is not None:
+            self.add_marker(pytest.mark.skip(reason=case.skip))
+
+    def setup(self) -> None:
+        outcome = self.parent.ready(self)
+        if outcome is not None:
+            raise self._failure(outcome)
+
+    def runtest(self) -> None:
+        outcome = self.parent.run(self)
+        self._conclude(outcome)
+
+    def teardown(self) -> None:
+        self.parent.finish_test()
+
+    def _conclude(self, outcome: Outcome) -> None:
+        """Tell pytest of OUTCOME in the ways that it has."""
+        xfail, as_others = self.case.xfail, self.config.getoption("runxfail", default=False)
+        if outcome.status == "skipped" and not (xfail and outcome.findings):
+            raise pytest.skip.Exception(outcome.reason or "", _use_item_location=True)
+        if xfail is not None and outcome.status == "skipped" and not as_others:
+            pytest.xfail(xfail)
+        if xfail is not None and outcome.status == "failed" and as_others:
+            return  # that it passes is no failure, then
+        if outcome.status in ("failed", "errored", "skipped"):
+            raise self._failure(outcome)
+        for finding in outcome.findings:
+            self.warn(SuiteWarning(f"{outcome.id}: {finding.message}"))
+        if outcome.flaky:
+            self.warn(SuiteWarning(f"{outcome.id}: it passed, but not at once"))
+
+    def _failure(self, outcome: Outcome) -> BaseException:
+        # This is pytest's own way to say that a traceback would tell nothing.
+        return pytest.fail.Exception(failure_text(self.config, outcome, self.nodeid), pytrace=False)
+
+    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
+        shown = super().repr_failure(excinfo, style)
+        crash = getattr(shown, "reprcrash", None)
+        if isinstance(excinfo.value, pytest.fail.Exception) and crash is not None:
+            # What the last lines of a run say of it.
+            crash.path, crash.lineno = self.parent.suite.file, self.reportinfo()[1] + 1
+            crash.message = str(excinfo.value)
+        return shown
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, self.case.lines[0] - 1, self.name
+
+
+@contextmanager
+def _in_our_words() -> Iterator[None]:
+    """An error of ours is told as such, and not as an error of Python."""
+    try:
+        yield
+    except ConductorError as error:
+        raise pytest.fail.Exception(error_text(error), pytrace=False) from None
+
+
+def _name(case: Case, suffix: str) -> str:
+    """The name of a test as pytest writes it: `reads a file[empty]`, `reads a file[empty-2025-11-25]`."""
+    title = str(case.step.given.value["it"])
+    row = case.title.removeprefix(title).strip().removeprefix("[").removesuffix("]")
+    told = "-".join(part for part in (row, suffix.strip(" []").replace(", ", "-")) if part)
+    # Two colons would end the name, where somebody gives it to pytest.
+    name = " ".join(title.split()).replace("::", ":")
+    return f"{name}[{told}]" if told else name
+
+
+def _mark(config: pytest.Config, tag: str) -> Any:
+    """The mark for a tag, known to pytest from now on."""
+    name = _NOT_IN_A_MARK.sub("_", tag).lstrip("_") or "tag"
+    if name in _MARKS_OF_PYTEST:
+        name = f"tag_{name}"  # a tag says what a test is about, not what is done with it
+    line = f"{name}: a tag of test files"
+    if line not in config.getini("markers"):
+        config.addinivalue_line("markers", line)
+    return getattr(pytest.mark, name)
+
+
+def keep_only(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where a test says `only`, no other test of any file is run; Python's are."""
+    ours = [item for item in items if isinstance(item, SuiteItem)]
+    left_out = [item for item in ours if not item.case.only] if any(item.case.only for item in ours) else []
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _variables(config: pytest.Config, path: Path) -> Variables:
+    here = config.invocation_params.dir
+    settings = settings_near(config, path)
+    return from_command_line(
+        files=[os.path.join(here, file) for file in config.getoption("--mcp-vars-file")],
+        pairs=config.getoption("--mcp-var"),
+        secrets=config.getoption("--mcp-secret"),
+        environ=os.environ,
+        config={} if settings is None else of_settings(settings, os.path.relpath(settings, here), os.environ),
+        seed=0,
+    )
+
+
+def _options(config: pytest.Config) -> Options:
+    text = setting(config, "timeout")
+    timeout = DEFAULT_SECONDS if text is None else seconds(text)
+    if timeout is None:
+        raise UsageError(f"--mcp-timeout takes a time above 0, such as 500ms, 2s or 1m, not {text!r}")
+    ci, here = os.environ.get("CI"), str(config.invocation_params.dir)
+    options = Options(timeout=timeout, frozen_snapshots=bool(ci) and ci != "false")
+    return replace(
+        options,
+        update_snapshots=config.getoption("--mcp-update-snapshots"),
+        snapshot_paths={here: "<cwd>", os.environ.get("HOME") or "~": "<home>"},
+    )

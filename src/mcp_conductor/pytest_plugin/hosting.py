@@ -1,0 +1,172 @@
+"""Where servers are talked to while pytest runs: one event loop, in a thread of its own.
+
+So a server stays alive between tests, test functions need not be async, and those that are may run on any loop.
+"""
+
+import asyncio
+import inspect
+import threading
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, ExitStack
+from typing import Any, TypeVar
+
+import pytest
+
+from mcp_conductor.errors import ConductorError
+from mcp_conductor.opening import connect
+from mcp_conductor.pytest_plugin.texts import error_text
+from mcp_conductor.suites.one_by_one import Held
+
+T = TypeVar("T")
+_END_SECONDS = 30.0  # for everything that is still open at the end; each server has a shorter limit of its own
+
+
+class LoopThread:
+    """An event loop that runs in a thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="mcp-conductor", daemon=True)
+        self._thread.start()
+
+    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for WORK, which has limits of its own."""
+        __tracebackhide__ = True
+        future = self.start(work)
+        try:
+            return future.result()
+        except ConductorError as error:
+            raise told(error) from None
+        except BaseException:
+            future.cancel()  # when it is we who were interrupted
+            raise
+
+    def close(self) -> None:
+        self.start(self._cancel_all()).result(_END_SECONDS)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_END_SECONDS)
+        self._loop.close()
+
+    async def _cancel_all(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await self._loop.shutdown_asyncgens()
+
+
+def told(error: ConductorError) -> ConductorError:
+    """ERROR for a reader of a Python test: with all there is to say, and without the way that it took through us."""
+    _, *more = error_text(error).split("\n")
+    if more and not getattr(error, "__notes__", None):
+        error.add_note("\n".join(more))
+    return error.with_traceback(None)
+
+
+_LOOP = pytest.StashKey[LoopThread]()
+
+
+def loop_of(config: pytest.Config) -> LoopThread:
+    """The loop of this run; it starts when somebody needs it."""
+    if _LOOP not in config.stash:
+        config.stash[_LOOP] = LoopThread()
+        config.add_cleanup(config.stash[_LOOP].close)
+    return config.stash[_LOOP]
+
+
+class HostedSession:
+    """A Session that lives on another loop: the same names, and calls that wait for the answer.
+
+    Where an event loop is running, that is in async tests, a call gives something to await instead.
+    """
+
+    def __init__(self, loop: LoopThread, session: Any, spec: Any) -> None:
+        self._loop = loop
+        self._session = session
+        self.spec = spec  # how to reach the server, for those who want to connect too
+
+    def __repr__(self) -> str:
+        return f"<session with {self.spec}>"
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._session, name)
+        if name.startswith("_") or not inspect.ismethod(value):
+            return value
+
+        def call(*args: Any, **options: Any) -> Any:
+            __tracebackhide__ = True
+            return self._call(value, args, options)
+
+        call.__name__, call.__doc__ = name, value.__doc__
+        return call
+
+    def _call(self, method: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        __tracebackhide__ = True
+        if inspect.isasyncgenfunction(method):
+            values = method(*args, **options)
+            return self._awaited_each(values) if _in_a_loop() else self._each(values)
+        if not inspect.iscoroutinefunction(method):
+            return self._loop.run(_soon(method, args, options))  # what is not awaited takes no time
+        work = method(*args, **options)
+        return asyncio.wrap_future(self._loop.start(work)) if _in_a_loop() else self._loop.run(work)
+
+    def _each(self, values: AsyncIterator[Any]) -> Iterator[Any]:
+        while (value := self._loop.run(_next(values))) is not _END:
+            yield value
+
+    async def _awaited_each(self, values: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        while (value := await asyncio.wrap_future(self._loop.start(_next(values)))) is not _END:
+            yield value
+
+
+_END = object()
+
+
+async def _next(values: AsyncIterator[Any]) -> Any:
+    return await anext(values, _END)
+
+
+async def _soon(method: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    return method(*args, **options)
+
+
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+class Hosting:
+    """What one test has opened, closed in the opposite order."""
+
+    def __init__(self, loop: LoopThread) -> None:
+        self._loop = loop
+        self._open = ExitStack()
+
+    def connect(self, target: Any, **options: Any) -> HostedSession:
+        """A session with the server that TARGET means: a spec, a URL, a command, its words or a config."""
+        __tracebackhide__ = True
+        from mcp_conductor.targets import spec_of
+
+        spec = spec_of(target)
+        return HostedSession(self._loop, self.hold(connect(spec, **options)), spec)
+
+    def hold(self, what: AbstractAsyncContextManager[T]) -> T:
+        """Enter WHAT now, and leave it when the test is over."""
+        __tracebackhide__ = True
+        return self._loop.run(self._hold(what))
+
+    async def _hold(self, what: AbstractAsyncContextManager[T]) -> T:
+        held = Held(what)
+        value = await held.open()
+        self._open.callback(lambda: self._loop.run(held.close()))
+        return value
+
+    def close(self) -> None:
+        self._open.close()

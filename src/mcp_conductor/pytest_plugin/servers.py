@@ -1,0 +1,127 @@
+"""Which server a test means: that of an option, an ini value, a marker, the nearest settings file; or one made here."""
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_conductor.cli.flags import Given
+from mcp_conductor.cli.target import SETTINGS, named_server, nearest_settings, target
+from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.errors import UsageError
+from mcp_conductor.fields import Field
+from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, StdioSpec, from_words
+from mcp_conductor.pytest_plugin.hosting import HostedSession, Hosting, told
+from mcp_conductor.source import parse
+
+_SERVE = (sys.executable, "-m", "mcp_conductor", "serve")
+# A server on a socket does not care for its stdin; this one ends with it, and so with whoever started it.
+_WHILE_HELD = """
+import os, signal, sys, threading
+held = lambda: (sys.stdin.buffer.read(), os.kill(os.getpid(), signal.SIGTERM))
+threading.Thread(target=held, daemon=True).start()
+from mcp_conductor.cli import conductor
+sys.exit(conductor())
+"""
+_SERVE_WHILE_HELD = (sys.executable, "-c", _WHILE_HELD, "serve")
+_LISTENING = "listening at "
+
+
+def setting(config: pytest.Config, name: str) -> str | None:
+    """What the command line says, or else the ini file."""
+    given = config.getoption(f"--mcp-{name}") or config.getini(f"mcp_{name}")
+    return str(given) if given else None
+
+
+def server_near(config: pytest.Config, path: Path, name: str | None = None, file: str | None = None) -> ServerSpec:
+    """The server called NAME, or the one that is meant without a name, for tests at PATH."""
+    command = setting(config, "command")
+    if command and name is None and file is None:
+        spec = from_words(_words(command))
+        if isinstance(spec, StdioSpec) and not config.getoption("--mcp-command"):
+            spec = replace(spec, cwd=str(config.rootpath))
+        return spec
+    here = str(config.invocation_params.dir)
+    terminal = Terminal(None, None, None, os.environ, here)
+    settings = file or settings_near(config, path)
+    if settings is None:
+        raise UsageError(
+            "which server? There is no settings file, and no command is given",
+            hint=f"{SETTINGS} beside the tests or above, --mcp-config FILE, or --mcp-command WORDS",
+        )
+    given = Given((), {"--config": [os.path.relpath(settings, here)]})
+    name = name or setting(config, "server")
+    return target(given, terminal) if name is None else named_server(given, terminal, name)
+
+
+def settings_near(config: pytest.Config, path: Path) -> str | None:
+    """The settings file for tests at PATH."""
+    here = str(config.invocation_params.dir)
+    if file := config.getoption("--mcp-config"):
+        return os.path.join(here, os.path.expanduser(file))
+    if file := config.getini("mcp_config"):
+        return os.path.join(config.rootpath, os.path.expanduser(file))
+    return nearest_settings(str(path.parent)) or nearest_settings(here)
+
+
+def _words(command: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(command))
+    except ValueError as error:
+        raise UsageError(f"the command {command!r} cannot be split into words: {str(error).lower()}") from error
+
+
+def marked_server(request: pytest.FixtureRequest) -> tuple[Any, dict[str, Any]]:
+    """What the fixture `mcp_server` connects to, and with which options."""
+    marker = request.node.get_closest_marker("mcp_server")
+    options = {} if marker is None else dict(marker.kwargs)
+    name, file = options.pop("name", None), options.pop("config", None)
+    path, config = request.path, request.config
+    if marker is None or not marker.args:
+        settings = None if file is None else os.path.join(config.rootpath, file)
+        return server_near(config, path, name, settings), options
+    if name is not None or file is not None:
+        raise UsageError("the marker mcp_server names a server twice", hint="either words, or name and config")
+    from mcp_conductor.targets import spec_of
+
+    spec: Any = spec_of(marker.args[0] if len(marker.args) == 1 else marker.args)
+    if isinstance(spec, StdioSpec):
+        directory = options.pop("cwd", None) or spec.cwd or ""
+        environment: Mapping[str, str] = {**spec.env, **options.pop("env", {})}
+        spec = replace(spec, cwd=os.path.join(config.rootpath, directory), env=environment)
+    return spec, options
+
+
+def compose(hosting: Hosting, config: dict[str, Any], folder: Path, options: dict[str, Any]) -> HostedSession:
+    """A session with the server that CONFIG describes, as a file of `conductor serve` would."""
+    from mcp_conductor.server.config import Overrides, read
+
+    __tracebackhide__ = True
+    whole = {"serverInfo": {"name": "composed", "version": "1.0.0"}, "transport": {"type": "stdio"}, **config}
+    text = json.dumps(whole, indent=2)
+    file = folder / "composed.json"
+    file.write_text(text, encoding="utf-8")
+    try:  # what is wrong is refused here and now, and not by a server that does not start
+        transport = read(Field.root(parse(text, "composed_server()", json=True), os.environ), Overrides()).transport
+    except UsageError as error:
+        raise told(error) from None
+    if transport.type == "stdio":
+        return hosting.connect(StdioSpec(command=(*_SERVE, str(file)), name=_name(whole)), **options)
+    port = () if "port" in whole["transport"] else ("--port", "0")
+    started = StdioSpec(command=(*_SERVE_WHILE_HELD, str(file), *port), ready_pattern=_LISTENING)
+    held = hosting.connect(started, protocol="none")
+    said = next(line for line in held.transcript.stderr_tail() if _LISTENING in line)
+    url = said.partition(_LISTENING)[2].strip()
+    return hosting.connect(
+        HttpSpec(url=url, sse=transport.type == "sse", name=_name(whole), fall_back=False), **options
+    )
+
+
+def _name(config: dict[str, Any]) -> str:
+    return str(config["serverInfo"]["name"])

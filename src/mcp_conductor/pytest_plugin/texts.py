@@ -1,0 +1,66 @@
+"""What pytest shows of ours: the diagnostics of `conductor test`, in the words of pytest's options."""
+
+import re
+from dataclasses import replace
+from shlex import quote
+
+import pytest
+
+from mcp_conductor.cli.terminal import diagnostic
+from mcp_conductor.errors import ConductorError
+from mcp_conductor.report import Finding, Outcome
+from mcp_conductor.reporters.diagnostic import Style, one_finding, stderr, wire
+from mcp_conductor.reporters.wording import why
+
+# Flags of `conductor test` that have another name here.
+_FLAGS = re.compile(r"(?<![\w-])--(config|server|update-snapshots|var|vars-file|secret)\b")
+
+_WIDTH = 100  # where there is no terminal
+
+
+def failure_text(config: pytest.Config, outcome: Outcome, node: str) -> str:
+    """All there is to say of a failure; pytest has said which test it is."""
+    style = style_of(config)
+    findings = list(map(in_our_words, outcome.findings))
+    if findings and all(finding.where is None for finding in findings):
+        findings[0] = replace(findings[0], where=outcome.where)  # at least the test has a place
+    lines = [line for finding in findings for line in one_finding(finding, style)]
+    reason = why(outcome)
+    lines += [*([] if reason is None else [reason]), *wire(outcome, style), *stderr(outcome, style)]
+    return "\n".join([*lines, f"again: pytest {quote(node)}"])
+
+
+def in_our_words(finding: Finding) -> Finding:
+    return finding if finding.hint is None else replace(finding, hint=_FLAGS.sub(r"--mcp-\1", finding.hint))
+
+
+def error_text(error: ConductorError) -> str:
+    """ERROR for the person who must act."""
+    if error.hint is not None:
+        error.hint = _FLAGS.sub(r"--mcp-\1", error.hint)
+    if _FLAGS.match(error.message):
+        error.message = _FLAGS.sub(r"--mcp-\1", error.message, count=1)
+    return diagnostic(error)
+
+
+def style_of(config: pytest.Config) -> Style:
+    # No colours: the same text goes into reports, and from worker to worker.
+    seen = config.pluginmanager.has_plugin("terminalreporter")
+    width = config.get_terminal_writer().fullwidth if seen else _WIDTH
+    return Style(width=width, whole=config.get_verbosity() >= 2)
+
+
+def explained(config: pytest.Config, op: str, left: object, right: object) -> list[str] | None:
+    """Why `left == right` does not hold, where one of them is like(…)."""
+    from mcp_conductor.suites.like import Like
+
+    wanted, actual = (right, left) if isinstance(right, Like) else (left, right)
+    if not isinstance(wanted, Like) or op not in ("==", "!="):
+        return None
+    findings = wanted.findings(actual)
+    if op == "!=":
+        return [f"it is {wanted!r}"]
+    style = style_of(config)
+    count = len(findings)
+    head = f"it is not {wanted!r}" if count == 1 else f"it is not {wanted!r}, in {count} places"
+    return [head, *(line for finding in findings for line in one_finding(finding, style))]
