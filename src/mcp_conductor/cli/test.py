@@ -23,7 +23,7 @@ from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.report import Outcome, Report
 from mcp_conductor.session import Session
 from mcp_conductor.suites import coverage
-from mcp_conductor.suites.run import DEFAULT_SECONDS, Job, Judge, Options, Result, Runner, variants
+from mcp_conductor.suites.run import DEFAULT_SECONDS, Job, Options, Result, Runner, variants
 from mcp_conductor.suites.select import Pattern, chosen_by, files_of, no_files, no_tests, read_pattern, shard_of
 from mcp_conductor.suites.suite import Case, Suite, load_suite
 from mcp_conductor.suites.variables import Variables, from_command_line, of_settings
@@ -66,6 +66,8 @@ class _Run:
         self._compat = choice(given, "--compat", ("aegis",))
         self._least_coverage = number(given, "--min-coverage", 0, 100)
         self._output = Output(given, terminal)
+        unheard = "--no-judge" in given or self._compat is not None or self._output.silent
+        self._judging = None if unheard else _Judging()
         self._options = self._read_options()
         self._specs: dict[str | None, ServerSpec] = {}
 
@@ -85,7 +87,7 @@ class _Run:
             snapshot_paths={self._terminal.directory: "<cwd>", environ.get("HOME") or "~": "<home>"},
             lenient=self._compat is not None,
             coverage="--coverage" in given or "--min-coverage" in given,
-            judge=None if "--no-judge" in given or self._compat is not None or self._output.silent else _judging(),
+            judge=self._judging,
         )
 
     # What is run.
@@ -243,6 +245,8 @@ class _Run:
 
     async def _round(self, jobs: list[Job], variables: Variables, rounds: list[list[Result]]) -> None:
         """Run everything once; what came of it is in ROUNDS even if we are stopped."""
+        if self._judging is not None:
+            self._judging.load()
         runner = Runner(self._options, variables, self._output.outcome, self._output.done)
         try:
             await runner.run(jobs)
@@ -312,18 +316,25 @@ class _Run:
         return {file: os.stat(file).st_mtime for file in files if os.path.isfile(file)}
 
 
-def _judging() -> Judge:
-    """Judges are many modules: they are imported while the first server starts, when there is nothing else to do."""
-    loading = threading.Thread(target=_load_judges, daemon=True)
-    loading.start()
+class _Judging:
+    """What judges say of a server.
 
-    def judge(session: Session, start: int, spec: ServerSpec) -> list[str]:
-        loading.join()
+    They are many modules: these are imported while the first server starts, when there is nothing else to do.
+    """
+
+    def __init__(self) -> None:
+        # No daemon: an interpreter that ends in the middle of an import may crash.
+        self._loading = threading.Thread(target=_load_judges)
+
+    def load(self) -> None:
+        if self._loading.ident is None:
+            self._loading.start()
+
+    def __call__(self, session: Session, start: int, spec: ServerSpec) -> list[str]:
+        self._loading.join()
         from mcp_conductor.checks.judging import remarks
 
         return remarks(session, start, spec)
-
-    return judge
 
 
 def _load_judges() -> None:

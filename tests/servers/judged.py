@@ -1,3 +1,5 @@
+"""A server that breaks the specification in what it lists, and answers badly when it is asked nothing."""
+
 from raw import error, hear, hello, result, say
 
 hello(tools={})
