@@ -45,7 +45,7 @@ from mcp_conductor.protocol.dialect import (
 from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message, render
 from mcp_conductor.protocol.server_spec import AnySpec, HttpSpec, StdioSpec, StreamsSpec, supported_transports
-from mcp_conductor.protocol.transcript import Transcript, secret_values
+from mcp_conductor.protocol.transcript import Transcript, secrets_of_server
 from mcp_conductor.session import DEFAULT_TIMEOUT, Session
 from mcp_conductor.transport import Authorize, open_transport
 
@@ -92,7 +92,7 @@ async def connect(
         client=CLIENT,
         answers=answers or Answers(),
         timeout=timeout,
-        transcript=Transcript(_secrets(spec)) if transcript is None else transcript,
+        transcript=Transcript(secrets_of_server(spec)) if transcript is None else transcript,
         extensions=extensions or {},
         on_incoming=on_incoming,
     )
@@ -111,12 +111,6 @@ def _spec(target: "Target") -> AnySpec:
     from mcp_conductor.targets import spec_of
 
     return spec_of(target)
-
-
-def _secrets(spec: AnySpec) -> list[str]:
-    if isinstance(spec, StreamsSpec):
-        return []
-    return secret_values(spec.env, {}) if isinstance(spec, StdioSpec) else secret_values({}, spec.headers)
 
 
 @contextmanager

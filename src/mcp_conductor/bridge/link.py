@@ -23,7 +23,7 @@ from mcp_conductor.errors import (
 from mcp_conductor.opening import connect
 from mcp_conductor.protocol.answers import Incoming
 from mcp_conductor.protocol.server_spec import AnySpec, HttpSpec, StdioSpec, StreamsSpec
-from mcp_conductor.protocol.transcript import Transcript, secret_values
+from mcp_conductor.protocol.transcript import Transcript, secrets_of_server
 from mcp_conductor.protocol.views import Listed
 from mcp_conductor.session import Session
 
@@ -148,7 +148,7 @@ class Link:
                     self._spec,
                     answers=self._terms.answers(),
                     timeout=self._terms.timeout,
-                    transcript=Transcript(_secrets(self._spec), keep=_KEPT_FRAMES),
+                    transcript=Transcript(secrets_of_server(self._spec), keep=_KEPT_FRAMES),
                     on_incoming=self._heard,
                 ) as session,
             ):
@@ -366,9 +366,3 @@ async def _tolerated(asked: Awaitable[Any]) -> Any:
 def _tells_changes(session: Session, kind: str) -> bool:
     declared = session.capabilities.get(kind)
     return isinstance(declared, dict) and declared.get("listChanged") is True
-
-
-def _secrets(spec: AnySpec) -> list[str]:
-    env = spec.env if isinstance(spec, StdioSpec) else {}
-    headers = spec.headers if isinstance(spec, HttpSpec) else {}
-    return secret_values(env, headers)

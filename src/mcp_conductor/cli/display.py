@@ -11,8 +11,7 @@ from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.answers import Incoming
 from mcp_conductor.protocol.message import render
-from mcp_conductor.protocol.server_spec import StdioSpec
-from mcp_conductor.protocol.transcript import Frame, Transcript, secret_values
+from mcp_conductor.protocol.transcript import Frame, Transcript, secrets_of_server
 
 # A one-shot call needs the end of the conversation for its messages, not all of it; a recording is written as we go.
 FRAMES_KEPT = 10_000
@@ -31,7 +30,7 @@ class Display:
         self._warnings = 0
         self._recording = _opened(plan.given.one("--record"), terminal.directory)
         spec = plan.spec
-        secrets = secret_values(spec.env, {}) if isinstance(spec, StdioSpec) else secret_values({}, spec.headers)
+        secrets = secrets_of_server(spec)
         self.transcript = Transcript(secrets, self._show, keep=FRAMES_KEPT)
 
     def close(self) -> None:

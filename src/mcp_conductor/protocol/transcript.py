@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, get_args
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.ledger import Exchange, Ledger
 from mcp_conductor.protocol.message import Message, compact, decode, members, read
+from mcp_conductor.protocol.server_spec import AnySpec, HttpSpec, StdioSpec
 
 # "note" is ours: what we noticed at this place in the conversation.
 Source = Literal["client", "server", "stderr", "http", "note"]
@@ -166,6 +167,13 @@ def secret_values(environment: Mapping[str, str], headers: Mapping[str, str]) ->
     values = [value for name, value in environment.items() if len(value) >= _LONG_VALUE or _SOUNDS_SECRET.search(name)]
     # "Bearer abc" may be quoted back to us as "abc".
     return [*values, *headers.values(), *(value.partition(" ")[2] for value in headers.values())]
+
+
+def secrets_of_server(spec: AnySpec) -> list[str]:
+    """`secret_values` of a server, however it is reached."""
+    env = spec.env if isinstance(spec, StdioSpec) else {}
+    headers = spec.headers if isinstance(spec, HttpSpec) else {}
+    return secret_values(env, headers)
 
 
 def _places(secret: str, text: str) -> Iterator[tuple[int, int]]:

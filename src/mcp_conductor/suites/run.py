@@ -8,8 +8,8 @@ from typing import Any
 
 from mcp_conductor.errors import ConductorError, TransportError
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, StdioSpec
-from mcp_conductor.protocol.transcript import secret_values
+from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.protocol.transcript import secrets_of_server
 from mcp_conductor.report import Finding, Outcome
 from mcp_conductor.session import Session
 from mcp_conductor.suites.cases import Cases, Memory
@@ -66,9 +66,7 @@ def variants(suite: Suite) -> Iterator[tuple[str | None, str | None, str]]:
 
 def secrets_of(job: Job, variables: Variables) -> list[str]:
     """What must not be shown: of the command line, and of the server's settings."""
-    environment = job.spec.env if isinstance(job.spec, StdioSpec) else {}
-    headers = job.spec.headers if isinstance(job.spec, HttpSpec) else {}
-    return [*variables.secrets, *secret_values(environment, headers)]
+    return [*variables.secrets, *secrets_of_server(job.spec)]
 
 
 def server_for(job: Job, options: Options, variables: Variables) -> AbstractAsyncContextManager[Conversation]:

@@ -11,11 +11,11 @@ from mcp_conductor.checks import NotSeen
 from mcp_conductor.checks.clients import PLAIN, SCENARIOS, WATCHED, Watched
 from mcp_conductor.checks.clients.play import Play, meta_of
 from mcp_conductor.checks.clients.stage import Command, play
+from mcp_conductor.checks.judging import Options, Seen, Verdicts, outcome_of
 from mcp_conductor.checks.requirements import Requirement, requirements
-from mcp_conductor.checks.run import MOST_FINDINGS, Options, Verdicts
 from mcp_conductor.errors import ProtocolError, TransportError, UsageError
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE
-from mcp_conductor.report import Finding, Outcome, Status
+from mcp_conductor.report import Finding
 
 AT_ONCE = 3  # clients that run at the same time
 _SECOND_CHANCES = 3
@@ -72,7 +72,7 @@ class _Checking:
         else:
             chosen = wanted(self._options, version, plain.line.transport)
             await self._play_all(version, plain.line.transport, chosen, plain)
-        outcomes = [_outcome(requirement, *self._judged(each)) for requirement, each in chosen]
+        outcomes = [outcome_of(requirement, self._judged(each)) for requirement, each in chosen]
         return Verdicts(version, _introduction(plain), outcomes)
 
     async def _play(self, name: str, version: str | None, plain: Play | None) -> Play:
@@ -117,7 +117,7 @@ class _Checking:
         spoken = self._version or "any revision that is known here"
         raise ProtocolError(f"the client does not speak {spoken}", hint=_last_words(plain))
 
-    def _judged(self, each: Watched) -> tuple[list[Finding], str | None]:
+    def _judged(self, each: Watched) -> Seen:
         """What is found in the scenarios of a requirement, or the reason why there was nothing to see."""
         names = each.scenarios or tuple(self._plays)
         plays = [self._plays[name] for name in names if name in self._plays]
@@ -131,28 +131,13 @@ class _Checking:
                 reasons.append(str(nothing))
         if not plays:
             reasons.append("its scenario is not for this transport and revision")
-        return list(found.values()), reasons[0] if not found and len(reasons) >= max(1, len(plays)) else None
+        return Seen(list(found.values()), reasons[0] if not found and len(reasons) >= max(1, len(plays)) else None)
 
 
 def _placed(finding: Finding, record: Play) -> Finding:
     if record.name == PLAIN or finding.hint is not None:
         return finding
     return replace(finding, hint=f"in the scenario {record.name!r}")
-
-
-def _outcome(requirement: Requirement, findings: list[Finding], reason: str | None) -> Outcome:
-    status: Status = "skipped" if reason is not None else "passed"
-    if findings:
-        status = "failed" if requirement.level == "MUST" else "warned"
-    return Outcome(
-        id=requirement.id,
-        title=requirement.statement,
-        group=requirement.group,
-        status=status,
-        level=requirement.level,
-        findings=tuple(findings[:MOST_FINDINGS]),
-        reason=reason,
-    )
 
 
 def _never_connected(command: Command, plain: Play) -> TransportError | UsageError:

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -195,12 +195,7 @@ class _Voice:
         """There is no stderr here."""
 
     async def ask(self, raw: Json, seconds: float) -> Message | None:
-        message = build(raw)
-        assert message.id is not None
-        waiting = asyncio.ensure_future(self._opened.answer_to(message.id, seconds))
-        await asyncio.sleep(0)  # the answer must be waited for before the question is asked
-        await self.say(message.text)
-        return await waiting
+        return await _answered(self._opened, self.say, raw, seconds)
 
     async def end(self) -> None:
         """Say the answers, in the way in which the script wants it."""
@@ -266,9 +261,14 @@ class _OldStream:
         """There is no stderr here."""
 
     async def ask(self, raw: Json, seconds: float) -> Message | None:
-        message = build(raw)
-        assert message.id is not None
-        waiting = asyncio.ensure_future(self._opened.answer_to(message.id, seconds))
-        await asyncio.sleep(0)  # the answer must be waited for before the question is asked
-        await self.say(message.text)
-        return await waiting
+        return await _answered(self._opened, self.say, raw, seconds)
+
+
+async def _answered(opened: Open, say: Callable[[str], Awaitable[None]], raw: Json, seconds: float) -> Message | None:
+    """What the client answers to RAW, if it does so in time."""
+    message = build(raw)
+    assert message.id is not None
+    waiting = asyncio.ensure_future(opened.answer_to(message.id, seconds))
+    await asyncio.sleep(0)  # the answer must be waited for before the question is asked
+    await say(message.text)
+    return await waiting
