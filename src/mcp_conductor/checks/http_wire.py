@@ -22,7 +22,7 @@ from mcp_conductor.protocol.http_headers import Annotations, routing_headers
 from mcp_conductor.protocol.message import compact, read
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
 from mcp_conductor.report import Finding
-from mcp_conductor.transport.http_client import HttpClient
+from mcp_conductor.transport import client_for
 
 EVIL = "http://evil.example"
 EVENTS = "text/event-stream"
@@ -184,7 +184,7 @@ class Visit:
     ) -> AsyncIterator[tuple[Seen, AsyncIterator[bytes]]]:
         """The head of an answer, and its body to come."""
         given = {"Accept": JSON_AND_EVENTS, **self.spec.headers, **headers}
-        client = HttpClient(cafile=self.spec.cafile, verify=not self.spec.insecure)
+        client = client_for(self.spec)
         sent = [(name, value) for name, value in given.items() if value is not None]
         try:
             async with asyncio.timeout(self.timeout) as limit:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 from mcp_conductor.checks import CHECKS, Check, NotSeen
 from mcp_conductor.checks.record import Record, transport_of
@@ -151,10 +152,9 @@ def remarks(session: Session, start: int, spec: ServerSpec) -> list[str]:
     transcript.frames = _polite(session.transcript.since(start)[:MOST_FRAMES], session.dialect)
     record = Record(transcript, session.dialect, transport, session.opened)
     told = []
-    options = Options(levels=("MUST",), skip=_TOLD_BY_TESTS)
-    for requirement, each in chosen(options, session.dialect.version, transport):
+    for requirement, each in _heard_in_tests(session.dialect.version, transport):
         try:
-            found = judged(each, record).findings if each.judge is not None else []
+            found = judged(each, record).findings
         except Exception as error:  # noqa: BLE001  # a mistake of ours must not end a run of tests, nor go unseen
             told.append(f"{requirement.id} could not be judged: {error!r}")
             continue
@@ -162,6 +162,13 @@ def remarks(session: Session, start: int, spec: ServerSpec) -> list[str]:
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
             told.append(f"the server breaks {requirement.id}: {session.redact(found[0].message)}{more}")
     return told
+
+
+@cache
+def _heard_in_tests(version: str, transport: str) -> list[tuple[Requirement, Check]]:
+    """What is judged after each file of tests."""
+    options = Options(levels=("MUST",), skip=_TOLD_BY_TESTS)
+    return [(requirement, each) for requirement, each in chosen(options, version, transport) if each.judge is not None]
 
 
 def _polite(frames: list[Frame], dialect: Dialect) -> list[Frame]:

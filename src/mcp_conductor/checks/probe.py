@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_conductor.checks.record import Record, transport_of
 from mcp_conductor.checks.sessions import Sessions, Use
@@ -16,7 +16,10 @@ from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.session import Session
-from mcp_conductor.transport.http_client import HttpClient, Response
+from mcp_conductor.transport import client_for
+
+if TYPE_CHECKING:
+    from mcp_conductor.transport.http_client import Response
 
 GRACE_SECONDS = 0.15  # for what a server says of its own accord, once it has answered what came later
 JSON_AND_EVENTS = "application/json, text/event-stream"
@@ -215,7 +218,7 @@ class Probe:
             given["Content-Type"] = "application/json"
         given.update(headers or {})
         data = None if body is None else (body if isinstance(body, str) else compact(body)).encode()
-        client = HttpClient(cafile=self.spec.cafile, verify=not self.spec.insecure)
+        client = client_for(self.spec)
         try:
             sent = [(name, value) for name, value in given.items() if value is not None]
             async with asyncio.timeout(self.timeout) as limit:
@@ -229,7 +232,7 @@ class Probe:
             await client.aclose()
 
 
-async def _beginning(response: Response, seconds: float) -> str:
+async def _beginning(response: "Response", seconds: float) -> str:
     """The body of a response, or as much of it as comes in time: an event stream may never end."""
     parts: list[bytes] = []
     try:

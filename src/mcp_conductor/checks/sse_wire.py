@@ -12,9 +12,8 @@ from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
-from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
+from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, origin
 from mcp_conductor.report import Finding
-from mcp_conductor.transport.http_client import origin
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 

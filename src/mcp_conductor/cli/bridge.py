@@ -5,6 +5,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
+from mcp_conductor.cli.interruptible import run_async
 from mcp_conductor.cli.serve import hold_standard_streams, on_signals, port_of
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
@@ -38,7 +39,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     file, transport = _file(given), _transport(given)
     separator = given.one("--separator") or SEPARATOR
     hold_standard_streams()
-    return asyncio.run(_serve(os.path.expanduser(file), transport, separator, terminal))
+    return run_async(_serve(os.path.expanduser(file), transport, separator, terminal))
 
 
 def _help() -> str:

@@ -1,19 +1,33 @@
 """A command that can be interrupted: it cleans up at the first signal, and lets go of everything at the second."""
 
 import asyncio
+import os
 import signal
+import sys
 from collections.abc import Coroutine
-from typing import Any
+from contextlib import suppress
+from typing import Any, TypeVar
 
 from mcp_conductor.cli.terminal import Interrupted
 
 # The event loops of Windows know no signals.
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else ()
 
+Result = TypeVar("Result")
+
 
 def run_interruptibly(work: Coroutine[Any, Any, int]) -> int:
     """Run WORK to its exit code; raises Interrupted when a signal ended it."""
-    return asyncio.run(_within_signals(work))
+    return run_async(_within_signals(work))
+
+
+def run_async(work: Coroutine[Any, Any, Result]) -> Result:
+    """asyncio.run, without a thread for each process that is started: from Python 3.12 on it needs none anyway."""
+    if sys.version_info < (3, 12) and hasattr(os, "pidfd_open"):
+        with suppress(OSError):  # a kernel may know it, and a sandbox forbid it
+            os.close(os.pidfd_open(os.getpid()))
+            asyncio.set_child_watcher(asyncio.PidfdChildWatcher())
+    return asyncio.run(work)
 
 
 async def _within_signals(work: Coroutine[Any, Any, int]) -> int:

@@ -4,7 +4,6 @@ The exit code comes from what happened on the wire, never from the wording of a 
 """
 
 import asyncio
-import signal
 from contextlib import AbstractAsyncContextManager
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from mcp_conductor import __version__
 from mcp_conductor.cli import methods
 from mcp_conductor.cli.display import Display
 from mcp_conductor.cli.flags import Given, help_text, parse
+from mcp_conductor.cli.interruptible import STOP_SIGNALS, run_async
 from mcp_conductor.cli.operations import perform
 from mcp_conductor.cli.plan import FLAGS, Plan, plan, run_time
 from mcp_conductor.cli.terminal import ReaderGone, Terminal, diagnostic
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from mcp_conductor.cli.follow import Follow
     from mcp_conductor.transport.authorization import Authorization
     from mcp_conductor.transport.http_client import HttpClient
-
-# The event loops of Windows know no signals.
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else ()
 
 
 class Exit(IntEnum):
@@ -115,7 +112,7 @@ def _run_oauth(given: Given, terminal: Terminal) -> int:
             await http.aclose()
 
     try:
-        terminal.write(render(asyncio.run(talk()), 2) + "\n")
+        terminal.write(render(run_async(talk()), 2) + "\n")
     except MethodError as error:
         terminal.write(render({"error": error.error}, 2) + "\n")
         return Exit.METHOD
@@ -139,7 +136,7 @@ class _Run:
 
     def run(self) -> int:
         try:
-            return asyncio.run(self.within_signals())
+            return run_async(self.within_signals())
         except ConductorError as error:
             return self.report(error)
         finally:

@@ -121,6 +121,12 @@ def url_problem(url: str) -> str | None:
     return None if parts.hostname and port != 0 else "it names no host"
 
 
+def origin(url: str) -> tuple[str, str, int]:
+    """Scheme, host and port of URL: what must be equal for credentials to be sent along."""
+    parts = urlsplit(url)
+    return parts.scheme, (parts.hostname or "").lower(), parts.port or (443 if parts.scheme == "https" else 80)
+
+
 def is_sse(url: str, transport: str | None) -> bool:
     """Whether a URL is spoken to by HTTP+SSE: if TRANSPORT says so, or, without that, if it ends in /sse."""
     return url.partition("?")[0].endswith("/sse") if transport is None else transport == "sse"

@@ -13,7 +13,7 @@ from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.protocol.server_spec import AnySpec, StdioSpec, StreamsSpec
+from mcp_conductor.protocol.server_spec import AnySpec, AsgiSpec, HttpSpec, StdioSpec, StreamsSpec
 
 if TYPE_CHECKING:
     from mcp_conductor.transport.http_client import HttpClient
@@ -105,6 +105,17 @@ def open_transport(
     from mcp_conductor.transport.streamable_http import open_streamable_http
 
     return open_streamable_http(spec, listener, authorize)
+
+
+def client_for(spec: HttpSpec) -> "HttpClient":
+    """What carries requests to a server by HTTP."""
+    if isinstance(spec, AsgiSpec):
+        from mcp_conductor.transport.asgi_client import AsgiClient
+
+        return AsgiClient(spec)
+    from mcp_conductor.transport.http_client import HttpClient
+
+    return HttpClient(cafile=spec.cafile, verify=not spec.insecure)
 
 
 async def finish(cleanup: Coroutine[object, object, None]) -> None:

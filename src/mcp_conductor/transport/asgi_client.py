@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from mcp_conductor.errors import TransportError
-from mcp_conductor.protocol.server_spec import AsgiSpec
-from mcp_conductor.transport.http_client import HttpClient, Reply, origin, written
+from mcp_conductor.protocol.server_spec import AsgiSpec, origin
+from mcp_conductor.transport.http_client import HttpClient, Reply, written
 
 LIFESPAN_SECONDS = 10.0  # for an application to start, and to end
 HANG_UP_SECONDS = 1.0  # for an application to notice that nobody listens any longer

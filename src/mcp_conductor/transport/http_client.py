@@ -17,6 +17,7 @@ from urllib.parse import urljoin, urlsplit
 import httpcore2
 
 from mcp_conductor.errors import TransportError, UsageError
+from mcp_conductor.protocol.server_spec import origin
 from mcp_conductor.protocol.transcript import REDACTED
 
 CONNECT_SECONDS = 15.0
@@ -25,12 +26,6 @@ LARGEST_BODY = 256 * 2**20
 _CREDENTIALS = ("authorization", "cookie", "set-cookie")
 # One for each request in flight, and one for the stream that the server pushes on.
 _MOST_CONNECTIONS = 256
-
-
-def origin(url: str) -> tuple[str, str, int]:
-    """Scheme, host and port of URL: what must be equal for credentials to be sent along."""
-    parts = urlsplit(url)
-    return parts.scheme, (parts.hostname or "").lower(), parts.port or (443 if parts.scheme == "https" else 80)
 
 
 def head(first: str, headers: Iterable[tuple[str, str]]) -> str:

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from mcp_conductor.protocol.dialect import Dialect
-from mcp_conductor.protocol.server_spec import AsgiSpec, HttpSpec
-from mcp_conductor.transport import Authorize, Listener
-from mcp_conductor.transport.http_client import HttpClient, Response, head
+from mcp_conductor.protocol.server_spec import HttpSpec
+from mcp_conductor.transport import Authorize, Listener, client_for
+from mcp_conductor.transport.http_client import Response, head
 
 
 class HttpDoor:
@@ -16,7 +16,7 @@ class HttpDoor:
         self.url = spec.url
         self._fixed_headers = list(spec.headers.items())
         self._listener = listener
-        self._http = _client(spec)
+        self._http = client_for(spec)
         self._authorization = authorize(self._http) if authorize else None
         self._hide_secrets()
 
@@ -56,11 +56,3 @@ class HttpDoor:
     def _hide_secrets(self) -> None:
         if self._authorization is not None:
             self._listener.hide(self._authorization.secrets)
-
-
-def _client(spec: HttpSpec) -> HttpClient:
-    if not isinstance(spec, AsgiSpec):
-        return HttpClient(cafile=spec.cafile, verify=not spec.insecure)
-    from mcp_conductor.transport.asgi_client import AsgiClient
-
-    return AsgiClient(spec)

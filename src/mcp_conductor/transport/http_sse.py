@@ -10,9 +10,9 @@ from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.event_stream import EventStream
 from mcp_conductor.protocol.message import Message, decode
-from mcp_conductor.protocol.server_spec import HttpSpec
+from mcp_conductor.protocol.server_spec import HttpSpec, origin
 from mcp_conductor.transport import Authorize, Listener, finish
-from mcp_conductor.transport.http_client import LARGEST_BODY, Response, origin
+from mcp_conductor.transport.http_client import LARGEST_BODY, Response
 from mcp_conductor.transport.http_door import HttpDoor
 
 GOODBYE_SECONDS = 2.0
