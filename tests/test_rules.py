@@ -33,6 +33,12 @@ def test_a_server_on_stdio_starts_without_any_of_the_slow_modules():
     assert loaded_after(imports) & (BANNED - needed) == set()
 
 
+def test_the_judges_of_a_run_of_tests_need_no_http_client():
+    loaded = loaded_after(f"sys.path += {sys.path!r}; from mcp_conductor.checks import CHECKS; CHECKS.items()")
+    assert "mcp_conductor.checks.http_wire" in loaded
+    assert loaded & {"anyio", "h11", "httpcore2"} == set()
+
+
 def test_the_manual_names_every_step_fault_and_key_of_a_server_file():
     from mcp_conductor.server.config import KEYS, TRANSPORT_KEYS
     from mcp_conductor.server.faults import FAULTS, WHEN_KEYS
