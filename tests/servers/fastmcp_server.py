@@ -1,4 +1,9 @@
-"""A server on FastMCP: another opinion on what a Python server is."""
+"""A server on FastMCP: another opinion on what a Python server is.
+
+usage: fastmcp_server.py [TRANSPORT PORT]
+"""
+
+import sys
 
 from fastmcp import FastMCP
 
@@ -12,4 +17,5 @@ def shout(words: str) -> str:
 
 
 if __name__ == "__main__":
-    server.run(show_banner=False)
+    where = {"transport": sys.argv[1], "port": int(sys.argv[2])} if len(sys.argv) > 2 else {}
+    server.run(show_banner=False, **where)

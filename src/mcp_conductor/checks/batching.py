@@ -26,8 +26,8 @@ async def batches_are_answered(probe: Probe) -> AsyncIterator[Finding]:
             await other.alive()  # a round trip, in which a second answer can come
             missing = _unanswered(other.record())
         if missing:
-            shown = None if reply is None else reply.raw
-            yield fault(f"of the requests in a batch, {len(missing)} of {len(batch)} are not answered", shown)
+            what = f"of the requests in a batch, {len(missing)} of {len(batch)} are not answered"
+            yield fault(what, batch if reply is None else reply.raw)
 
 
 def _unanswered(record: Record) -> set[str]:

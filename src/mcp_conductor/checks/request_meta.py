@@ -45,10 +45,11 @@ def _incomplete(probe: Probe) -> dict[str, Json]:
     """Requests each of which lacks something in `_meta`, by what that is."""
     whole = context(probe)
     params: dict[str, Json] = {
-        "without _meta": {},
-        "whose _meta is a string": {"_meta": "conductor"},
-        "without a protocolVersion": {"_meta": _without(whole, VERSION)},
         _UNABLE: {"_meta": _without(whole, CAPABILITIES)},
+        "whose _meta is a string": {"_meta": "conductor"},
+        # Last: a server of both eras may take this for the handshake era, and stay there.
+        "without a protocolVersion": {"_meta": _without(whole, VERSION)},
+        "without _meta": {},
     }
     return {
         what: {"jsonrpc": "2.0", "id": f"conductor-{number}", "method": "server/discover", "params": each}
@@ -68,10 +69,11 @@ async def incomplete_meta_is_refused(probe: Probe) -> AsyncIterator[Finding]:
     for what, reply in await _refusals(probe):
         if code_of(reply) in fitting:
             continue
-        shown = None if reply is None else reply.raw
         # Without a version it may be taken for a request of the handshake era, by a server that knows it.
-        if what != _UNABLE and shown is not None and "error" in shown and await _knows_the_handshake(probe):
+        refused = reply is not None and reply.kind == "error"
+        if what != _UNABLE and refused and await _knows_the_handshake(probe):
             continue
+        shown = _incomplete(probe)[what] if reply is None else reply.raw
         yield fault(f"a request {what} is not answered with {INVALID_PARAMS}", shown)
 
 
@@ -79,10 +81,7 @@ async def _refusals(probe: Probe) -> list[tuple[str, Message | None]]:
     if probe.transport == "http":
         return [(what, message_in(answered)) for what, answered in await _posted(probe)]
     async with probe.anew() as other:
-        return [
-            (what, (await other.session.exchange(raw, timeout=probe.timeout)).reply)
-            for what, raw in _incomplete(probe).items()
-        ]
+        return [(what, await other.say(compact(raw))) for what, raw in _incomplete(probe).items()]
 
 
 async def _posted(probe: Probe) -> list[tuple[str, Answered]]:

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 
 from mcp_conductor.checks import CHECKS
@@ -136,7 +137,8 @@ class Checking:
                 verdicts.append(verdict)
         if not verdicts:
             raise ProtocolError(f"the {self.subject} speaks none of the revisions that were asked for")
-        outcomes = [outcome for each in verdicts for outcome in self._told(each, several=len(verdicts) > 1)]
+        told = [(each.version, outcome) for each in verdicts for outcome in self._told(each)]
+        outcomes = [_in_revisions(outcome, [version]) if len(verdicts) > 1 else outcome for version, outcome in told]
         report = Report(
             kind="check",
             target=self._target,
@@ -147,7 +149,7 @@ class Checking:
             outcomes=tuple(outcomes),
             metrics={"score": score(outcomes)},
         )
-        self._output.checked(report)
+        self._output.checked(report, _once_for_all(told) if len(verdicts) > 1 else outcomes)
         if "--badge" in self._given:
             self._output.write(_badge(report.metrics["score"]), self._given.need("--badge"))
         return FAILED if report.summary["failed"] or report.summary["errored"] else 0
@@ -174,15 +176,23 @@ class Checking:
             self._terminal.say(f"{version}: not spoken ({error.message})")
             return None
 
-    def _told(self, verdicts: Verdicts, *, several: bool) -> list[Outcome]:
-        """The outcomes, with what was expected to fail, and in which revision they are."""
-        found = []
-        for outcome in verdicts.outcomes:
-            each = outcome
-            if outcome.id in self._expected:
-                each = _expected(outcome)
-            found.append(replace(each, title=f"{each.title} [{verdicts.version}]") if several else each)
-        return found
+    def _told(self, verdicts: Verdicts) -> list[Outcome]:
+        """The outcomes, with what was expected to fail."""
+        return [_expected(each) if each.id in self._expected else each for each in verdicts.outcomes]
+
+
+def _in_revisions(outcome: Outcome, versions: Iterable[str]) -> Outcome:
+    return replace(outcome, title=f"{outcome.title} [{', '.join(versions)}]")
+
+
+def _once_for_all(told: Iterable[tuple[str, Outcome]]) -> list[Outcome]:
+    """What came out alike in several revisions as one outcome, with the evidence of the first."""
+    alike: dict[tuple[object, ...], tuple[Outcome, list[str]]] = {}
+    for version, outcome in told:
+        messages = tuple(finding.message for finding in outcome.findings)
+        _, versions = alike.setdefault((outcome.id, outcome.status, outcome.reason, messages), (outcome, []))
+        versions.append(version)
+    return [_in_revisions(outcome, versions) for outcome, versions in alike.values()]
 
 
 def _expected(outcome: Outcome) -> Outcome:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from mcp_conductor.cli.again import Again
@@ -110,17 +111,18 @@ class Output:
             if each.case is None or (suite.file, each.case) in run
         ]
 
-    def checked(self, report: Report) -> None:
-        """Show the report of a check, which has no files and no lines: group by group."""
-        groups: dict[str, list[Outcome]] = {}
-        for outcome in report.outcomes:
-            groups.setdefault(outcome.group, []).append(outcome)
-        for group, outcomes in groups.items():
+    def checked(self, report: Report, shown: Sequence[Outcome]) -> None:
+        """Show the report of a check, which has no files and no lines: group by group.
+
+        SHOWN are its outcomes for people, who need not be told the same of each revision.
+        """
+        every = _by_group(report.outcomes)
+        for group, outcomes in _by_group(shown).items():
             self._show(self._console.suite(group))
             for outcome in outcomes:
                 self._show(self._console.outcome(outcome))
-            self._show(self._console.suite_done(group, None, outcomes))
-        self._show(self._console.end(report))
+            self._show(self._console.suite_done(group, None, every[group]))
+        self._show(self._console.end(report, shown))
         self._show(f"score {report.metrics['score']} of 100 ({report.protocol_version})\n")
         for kind, file in self._reports:
             self.write(REPORTERS.get(kind).write(report), file)
@@ -145,6 +147,13 @@ class Output:
                 out.write(text)
         except OSError as error:
             raise UsageError(f"cannot write the report to {file}: {error.strerror}") from error
+
+
+def _by_group(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
+    groups: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        groups.setdefault(outcome.group, []).append(outcome)
+    return groups
 
 
 def _flakes(report: Report) -> str:

@@ -3,7 +3,7 @@
 Each method returns whole lines, or nothing at all; who calls them decides where they go.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from shlex import quote
 from typing import Any
@@ -73,11 +73,12 @@ class Console:
         time = f"  ({span(sum(outcome.seconds for outcome in outcomes))})" if self._timing else ""
         return _text([f"{mark} {_suite_name(group, where)}  {tally(outcomes)}{time}"])
 
-    def end(self, report: Report) -> str:
-        """What was not said before: warnings, reasons, and how many of each there were."""
+    def end(self, report: Report, shown: Sequence[Outcome] | None = None) -> str:
+        """What was not said before: warnings and reasons, of those that are SHOWN; and how many of each there were."""
         last = wording.summary(report)
         bad = any(failed(outcome) for outcome in report.outcomes)
-        lines = [] if self._quiet else [*self._warnings(report), *self._notes(report)]
+        shown = report.outcomes if shown is None else shown
+        lines = [] if self._quiet else [*self._warnings(shown), *self._notes(shown)]
         return _text([*lines, self._style.paint(last, "red" if bad else "green", "bold")])
 
     def durations(self, report: Report, count: int) -> str:
@@ -120,9 +121,9 @@ class Console:
         told = self._style.paint(f"({shown})", "dim") if shown else ""
         return f"  {self._mark(outcome.status, 4)} {one_line(outcome.title)}  {told}".rstrip()
 
-    def _warnings(self, report: Report) -> list[str]:
+    def _warnings(self, outcomes: Iterable[Outcome]) -> list[str]:
         """Those of failures have been shown with them."""
-        warned = [(each, found) for each in report.outcomes if not failed(each) and (found := wording.warnings(each))]
+        warned = [(each, found) for each in outcomes if not failed(each) and (found := wording.warnings(each))]
         most = _MOST_NOTES if self._verbosity < 1 else len(warned)
         lines: list[str] = []
         for outcome, found in warned[:most]:
@@ -132,12 +133,12 @@ class Console:
         more = len(warned) - most
         return [*lines, f"… and {more} more with warnings (-v)"] if more > 0 else lines
 
-    def _notes(self, report: Report) -> list[str]:
+    def _notes(self, outcomes: Iterable[Outcome]) -> list[str]:
         """Why outcomes were skipped, or expected to fail, or are not to be trusted; a line per reason."""
         if self._verbosity > 0:
             return []  # they stand in the lines of the outcomes
         reasons: dict[tuple[str, str], list[Outcome]] = {}
-        for outcome in report.outcomes:
+        for outcome in outcomes:
             reason = None if failed(outcome) else why(outcome)
             if reason is not None:
                 reasons.setdefault((outcome.status, reason), []).append(outcome)

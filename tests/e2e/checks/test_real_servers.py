@@ -1,0 +1,26 @@
+"""No false alarm: of servers that people use, a check says what they break, and nothing else.
+
+benchmarks/alarms does the same in every revision.
+"""
+
+import subprocess
+
+import pytest
+from tests.e2e.checks.real_servers import REAL, checked, expected, node, target
+
+BOTH_ERAS = ("sdk-http", "typescript", "typescript-http", "composed", "composed-http")
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [*((name, "2025-11-25") for name in REAL), *((name, "2026-07-28") for name in BOTH_ERAS)],
+)
+def test_a_check_reports_exactly_what_a_real_server_breaks(name, version, tmp_path):
+    real = REAL[name]
+    if "NODE" in real.words and node() is None:
+        pytest.skip("the npm packages are not installed: was the npm registry out of reach during scripts/setup?")
+    subprocess.run(["git", "init", "-q", str(tmp_path / "repo")], check=True)
+    with target(real, tmp_path) as words:
+        said = checked(real, version, words)
+    assert said.error is None
+    assert set(said.broken) == expected(real, version), said.broken
