@@ -33,7 +33,6 @@ class Real:
     words: tuple[str, ...]
     path: str | None = None  # below http://127.0.0.1:PORT, if that is how it is spoken to
     revisions: tuple[str, ...] = EVERY
-    call_tools: bool = True  # whether all its tools may be called
     breaks: Breaks = field(default_factory=dict)
 
 
@@ -105,7 +104,8 @@ REAL: dict[str, Real] = {
     "memory": Real(npm("server-memory"), breaks={**NO_BATCHES, **TASKS_REFUSED}),
     "time": Real((str(PROGRAMS / "mcp-server-time"),), breaks=NO_BATCHES),
     "git": Real((str(PROGRAMS / "mcp-server-git"),), breaks=NO_BATCHES),
-    "fetch": Real((str(PROGRAMS / "mcp-server-fetch"),), call_tools=False, breaks=NO_BATCHES),  # it would fetch
+    # Its tool says that it only reads, so it is called: with a proxy that nobody is, nothing leaves this machine.
+    "fetch": Real((str(PROGRAMS / "mcp-server-fetch"), "--proxy-url", "http://127.0.0.1:9"), breaks=NO_BATCHES),
     "composed": Real(SERVE),
     "composed-http": Real((*SERVE, "--transport", "streamable-http", "--port", "PORT"), "/mcp"),
     "composed-sse": Real((*SERVE, "--transport", "sse", "--port", "PORT"), "/sse"),
@@ -141,10 +141,10 @@ class Said:
     error: str | None = None
 
 
-def checked(real: Real, version: str, words: tuple[str, ...]) -> Said:
+def checked(version: str, words: tuple[str, ...]) -> Said:
     """Check a server that WORDS lead to, in one revision."""
-    calls = ("--call-tools", "all") if real.call_tools else ()
-    command = (str(PROGRAMS / "conductor"), "check", "--protocol", version, "--level", "must", "--json", *calls, *words)
+    flags = ("--protocol", version, "--level", "must", "--call-tools", "all", "--json")
+    command = (str(PROGRAMS / "conductor"), "check", *flags, *words)
     began = time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True, timeout=CHECK_SECONDS, check=False)
     seconds = time.monotonic() - began

@@ -21,6 +21,6 @@ def test_a_check_reports_exactly_what_a_real_server_breaks(name, version, tmp_pa
         pytest.skip("the npm packages are not installed: was the npm registry out of reach during scripts/setup?")
     subprocess.run(["git", "init", "-q", str(tmp_path / "repo")], check=True)
     with target(real, tmp_path) as words:
-        said = checked(real, version, words)
+        said = checked(version, words)
     assert said.error is None
     assert set(said.broken) == expected(real, version), said.broken
