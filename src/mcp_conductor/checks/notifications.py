@@ -272,6 +272,27 @@ def totals_are_numbers(record: Record) -> Iterator[Finding]:
             yield fault("total is not a number", message.raw)
 
 
+@judged("progress-token-unique-server")
+def tokens_of_the_server_are_its_own(record: Record) -> Iterator[Finding]:
+    """Compare the progress tokens of the server's requests: none is that of another one that is not answered yet."""
+    waiting: dict[Any, Any] = {}  # token by id
+    seen = False
+    for frame in record.frames:
+        for message in frame.messages():
+            if frame.source == "client" and message.kind in ("result", "error"):
+                waiting.pop(message.id, None)
+            elif frame.source == "server" and message.kind == "request":
+                token = progress_token(message.raw)
+                seen = seen or token is not None
+                # A stream that was resumed may repeat a request.
+                if token is not None and any(token == other for at, other in waiting.items() if at != message.id):
+                    yield fault(f"the progress token {render(token)} is that of another request, too", message.raw)
+                if token is not None:
+                    waiting[message.id] = token
+    if not seen:
+        raise NotSeen("the server asked for no progress")
+
+
 @judged("progress-message")
 def progress_texts_are_strings(record: Record) -> Iterator[Finding]:
     """Look at every progress notification: message is a string, if it is given."""

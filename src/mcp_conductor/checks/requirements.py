@@ -29,10 +29,6 @@ class Requirement:
     def holds_for(self, version: str, transport: str) -> bool:
         return version in self.revisions and ("any" in self.transports or transport in self.transports)
 
-    @property
-    def observable(self) -> bool:
-        return self.probe != "none"
-
 
 @cache
 def requirements() -> dict[str, Requirement]:

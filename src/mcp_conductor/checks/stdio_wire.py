@@ -35,6 +35,17 @@ def answers_come_on_stdout(record: Record) -> Iterator[Finding]:
                 yield fault(f"the answer to {lost[message.id].method} is on stderr", frame.text)
 
 
+@judged("stdio-stderr-logging-server")
+def what_is_logged_is_text(record: Record) -> Iterator[Finding]:
+    """Look at every line of stderr: it is UTF-8."""
+    lines = [frame.text for frame in record.frames if frame.source == "stderr"]
+    for text in lines:
+        if "\ufffd" in text:  # what our transport puts in the place of other bytes
+            yield fault("a line on stderr is not UTF-8", text)
+    if not lines:
+        raise NotSeen("nothing was written to stderr")
+
+
 @judged("stdio-newline-framing-server")
 def each_message_is_a_line(record: Record) -> Iterator[Finding]:
     """Look at every line of stdout: none is a Content-Length header, a part of a message, or several messages."""

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from mcp_conductor.checks import CHECKS
 from mcp_conductor.checks.clients import WATCHED
-from mcp_conductor.checks.clients.unseen import UNSEEN
+from mcp_conductor.checks.clients.unseen import UNSEEN as UNSEEN_OF_CLIENTS
 from mcp_conductor.checks.examples import examples
 from mcp_conductor.checks.requirements import LEVELS, Requirement, requirement, requirements
 from mcp_conductor.checks.run import Options, Verdicts, check, score
 from mcp_conductor.checks.sessions import Sessions
+from mcp_conductor.checks.unseen import UNSEEN
 from mcp_conductor.checks.walk import ALL
 from mcp_conductor.cli.conductor import FAILED
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
@@ -241,9 +242,13 @@ def _listing(given: Given) -> str:
 
 def _state(each: Requirement) -> str:
     """Whether a requirement is checked, in a few words."""
-    if each.id in (WATCHED if each.subject == "client" else CHECKS):
-        return "checked"
-    return UNSEEN.get(each.id) or ("not checked yet" if each.observable else "not observable")
+    return "checked" if each.id in (WATCHED if each.subject == "client" else CHECKS) else _why_not(each)
+
+
+def _why_not(each: Requirement) -> str:
+    """What hinders us to see whether a requirement is kept."""
+    reasons = UNSEEN_OF_CLIENTS if each.subject == "client" else UNSEEN
+    return f"not observable: {reasons[each.id]}"
 
 
 def _explained(each: Requirement) -> str:
@@ -252,7 +257,7 @@ def _explained(each: Requirement) -> str:
     elif each.id in WATCHED:
         how = WATCHED.get(each.id).doc
     else:
-        how = f"{UNSEEN.get(each.id) or 'not checked yet'}; it could be: {each.test}"
+        how = f"{_why_not(each)}; one could: {each.test}"
     return (
         f"{each.id} ({each.level}, of the {each.subject})\n\n  {each.statement}\n\n"
         f"  revisions    {', '.join(each.revisions)}\n"

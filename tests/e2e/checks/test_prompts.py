@@ -59,6 +59,15 @@ async def test_all_kinds_of_content_are_fine(serve, content):
             "methods['prompts/get'] = lambda params: get(params) and {'messages': [message]}",
         ),
         (
+            "prompts-listchanged-notification",
+            NEW,
+            (
+                "capabilities['prompts']['listChanged'] = True\n"
+                "methods['tools/call'] = lambda params: ("
+                "len(prompts) < 2 and prompts.append({'name': 'later'}), call(params))[1]"
+            ),
+        ),
+        (
             "prompts-unknown-name",
             NEW,
             "methods['prompts/get'] = lambda params: get({**params, 'name': 'greet', 'arguments': {'who': 'x'}})",

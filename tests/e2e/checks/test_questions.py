@@ -77,7 +77,15 @@ def field(schema: str) -> str:
     return ELICITS + f'SCHEMA["properties"] = {{"name": {schema}}}; take = lambda answer: TEXT\n'
 
 
+# Two questions in one line: nobody can have answered the first before the second is there.
+BOTH = """
+question = lambda number: {"jsonrpc": "2.0", "id": f"q{number}", "method": METHOD, "params": {"_meta": {"progressToken": token(number)}}}
+token = lambda number: number
+tool = lambda params: able() and shout(json.dumps([question(1), question(2)]) + "\\n") or TEXT
+"""
+
 BROKEN = [
+    ("progress-token-unique-server", "2025-03-26", ROOTS + BOTH + "token = lambda number: 'mine'"),
     ("roots-request-server", V4, ROOTS + "able = lambda: True"),
     ("roots-listchanged-handled-server", V4, 'n = 0\ndef heard(request):\n  global n\n  n += request.get("method") == "notifications/roots/list_changed"\n  n > 1 and sys.exit(1)'),
     ("sampling-request-server", V4, SAMPLES + 'del PARAMS["maxTokens"]'),

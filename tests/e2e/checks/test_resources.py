@@ -112,6 +112,15 @@ async def test_templates_by_rfc_6570_are_fine(serve, template):
         ),
         ("resources-subscribe-accepted", OLD, SUBSCRIBING + "del methods['resources/unsubscribe']"),
         ("resources-subscribe-needs-capability", NEW, SUBSCRIBING + "del capabilities['resources']['subscribe']"),
+        (
+            "resources-listchanged-notification",
+            NEW,
+            (
+                "capabilities['resources']['listChanged'] = True\n"
+                "methods['tools/call'] = lambda params: ("
+                "len(resources) < 2 and resources.append({'uri': 'note:///two', 'name': 'two'}), call(params))[1]"
+            ),
+        ),
         ("resources-updated-only-subscribed", NEW, SUBSCRIBING + UPDATE % "'note:///another'"),
     ],
 )

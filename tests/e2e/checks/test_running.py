@@ -8,11 +8,22 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from tests.e2e.checks.plain_servers import PlainHttp, broken
 
+from mcp_conductor.checks import CHECKS
 from mcp_conductor.checks.record import Record
+from mcp_conductor.checks.requirements import requirements
 from mcp_conductor.checks.run import Options, check
+from mcp_conductor.checks.unseen import UNSEEN
 from mcp_conductor.protocol.dialect import NEWEST_MODERN
 from mcp_conductor.protocol.server_spec import HttpSpec
 from mcp_conductor.protocol.transcript import Transcript
+
+
+def test_every_requirement_on_servers_has_a_check_or_a_reason():
+    servers = {name for name, each in requirements().items() if each.subject == "server"}
+    checks = {name for name, _ in CHECKS.items()}
+    assert checks | set(UNSEEN) == servers
+    assert checks & set(UNSEEN) == set()
+
 
 COUNTED = """
     def run(self):

@@ -95,6 +95,22 @@ async def test_headers_before_messages_are_no_frames_of_mcp(serve):
     assert await broken(spec_of(written(serve, HEADERS))) == {"stdio-newline-framing-server"}
 
 
+async def test_what_is_logged_is_utf_8(serve):
+    found = {}
+    for logged in ("b'caf\\xe9\\n'", "'café\\n'.encode()", "b''"):
+        code = f"""
+            hello()
+            while True:
+                request = hear()
+                sys.stderr.buffer.write({logged}); sys.stderr.flush()
+                if "id" in request: pong(request)
+        """
+        spec = spec_of(written(serve, code))
+        verdicts = await check(spec, "2025-11-25", Options(only={"stdio-stderr-logging-server"}, timeout=1.0))
+        found[logged] = verdicts.outcomes[0].status
+    assert list(found.values()) == ["warned", "passed", "skipped"]
+
+
 async def test_structured_log_lines_do_not_belong_on_stdout(serve):
     assert await broken(spec_of(written(serve, LOG_LINES))) == {"stdio-stdout-clean-server"}
 

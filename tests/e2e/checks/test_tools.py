@@ -10,6 +10,17 @@ NEW = "2025-11-25"
 MODERN = "2026-07-28"
 SERVE = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())", "serve")
 EXAMPLES = ROOT / "examples" / "servers"
+# Every call adds something to a list, up to a point, and nobody is told.
+GROWING = """
+capabilities['%s']['listChanged'] = True
+more = lambda: None
+def grow(params):
+    if len(tools) < 3:
+        tools.append({**look, 'name': f'look{len(tools)}'})
+        more()
+    return call(params)
+methods['tools/call'] = grow
+"""
 
 
 @pytest.mark.parametrize("version", REVISIONS)
@@ -70,6 +81,7 @@ async def test_what_is_not_declared_is_skipped(serve):
             NEW,
             "methods['ping'] = lambda params: notify('notifications/tools/list_changed') or {}",
         ),
+        ("tools-listchanged-notification", NEW, GROWING % "tools"),
     ],
 )
 async def test_tools_are_listed_as_the_specification_says(serve, name, version, change):
@@ -158,6 +170,17 @@ async def test_results_of_tools_are_what_the_specification_says(serve, name, ver
 )
 async def test_wrong_calls_are_refused(serve, name, version, change):
     await assert_reported(serve, name, version, change)
+
+
+async def test_a_list_that_changes_with_notice_is_fine(serve):
+    told = "more = lambda: notify('notifications/tools/list_changed')"
+    found = await report(serve, NEW, GROWING % "tools" + told)
+    assert found["tools-listchanged-notification"].status == "passed"
+
+
+async def test_a_list_that_stays_as_it_is_needs_no_notice(serve):
+    found = await report(serve, NEW, "capabilities['tools']['listChanged'] = True")
+    assert found["tools-listchanged-notification"].reason == "tools/list lists the same every time"
 
 
 async def test_only_tools_that_may_be_called_are_called(serve):
