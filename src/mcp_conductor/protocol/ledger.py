@@ -28,14 +28,32 @@ class _Open:
         self.notices: tuple[Message, ...] = ()
 
 
+class Recent:
+    """Ids of late, which cost the same after a million as after a thousand: at least so many are remembered."""
+
+    MOST = 10_000
+
+    def __init__(self) -> None:
+        self._newer: set[Id] = set()
+        self._older: set[Id] = set()
+
+    def add(self, identity: Id) -> None:
+        self._newer.add(identity)
+        if len(self._newer) >= self.MOST:
+            self._older, self._newer = self._newer, set()
+
+    def __contains__(self, identity: object) -> bool:
+        return identity in self._newer or identity in self._older
+
+
 class Ledger:
     """Open requests of one side of a conversation."""
 
     def __init__(self) -> None:
         self._open: dict[Id, _Open] = {}
         self._by_token: dict[Id, _Open] = {}
-        self._answered: set[Id] = set()
-        self._given_up: set[Id] = set()
+        self._answered = Recent()
+        self._given_up = Recent()
 
     def sent(self, message: Message, at: float) -> None:
         if message.id is None:

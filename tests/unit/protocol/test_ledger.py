@@ -1,8 +1,10 @@
 """Replies find their requests by id, whatever the order; what fits nowhere is called by its name."""
 
+import tracemalloc
+
 import pytest
 
-from mcp_conductor.protocol.ledger import Ledger, progress_token
+from mcp_conductor.protocol.ledger import Ledger, Recent, progress_token
 from mcp_conductor.protocol.message import Message, build, parse
 
 
@@ -96,6 +98,24 @@ def test_a_second_answer_is_called_so():
     assert ledger.heard(result(1), 1.0) is not None
     assert ledger.heard(result(1), 2.0) is None
     assert ledger.stray(result(1)) == "a second answer to the request with id 1"
+
+
+def test_a_conversation_without_end_is_not_remembered_without_end(monkeypatch):
+    monkeypatch.setattr(Recent, "MOST", 100)
+    ledger = Ledger()
+
+    def exchanges(first, count):
+        for identity in range(first, first + count):
+            ledger.sent(request(identity), 0.0)
+            ledger.heard(result(identity), 0.0)
+
+    exchanges(0, 1000)
+    tracemalloc.start()
+    exchanges(1000, 3000)
+    grown, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert grown < 50_000  # all of the ids would be three times as much
+    assert ledger.stray(result(3999)) == "a second answer to the request with id 3999"
 
 
 @pytest.mark.parametrize(
