@@ -14,7 +14,7 @@ from mcp_conductor import __version__
 from mcp_conductor.bridge import Bridge, BridgeEvent
 from mcp_conductor.errors import ConductorError, MethodError
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import INTERNAL_ERROR, META
+from mcp_conductor.protocol.dialect import INTERNAL_ERROR, META, METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.uri_template import UriTemplate, parse
 from mcp_conductor.protocol.views import Listed, View
@@ -42,6 +42,7 @@ class Mirror:
             transport=transport,
             list_changed=frozenset(_KINDS),
             subscriptions=True,
+            completions=True,
         )
         self.server = _Server(config, self._subscribe)
 
@@ -103,7 +104,11 @@ class Mirror:
         async def get(call: Call) -> Json:
             return await _asked(call, self._bridge.get_prompt(full, call.arguments, meta=_meta(call)))
 
-        return Prompt(listed={**prompt.raw, "name": self._name(prompt)}, get=get)
+        return Prompt(
+            listed={**prompt.raw, "name": self._name(prompt)},
+            get=get,
+            complete=self._completing(prompt.server, {"type": "ref/prompt", "name": prompt.name}),
+        )
 
     def _resource(self, resource: Listed, often: "Counter[str]") -> Resource:
         return Resource(
@@ -117,7 +122,10 @@ class Mirror:
         except ValueError:
             pattern = None
         return Template(
-            listed={**template.raw, "uriTemplate": uri}, read=self._reading(template.server), pattern=pattern
+            listed={**template.raw, "uriTemplate": uri},
+            read=self._reading(template.server),
+            pattern=pattern,
+            complete=self._completing(template.server, {"type": "ref/resource", "uri": template.key}),
         )
 
     def _reading(self, server: str, key: str | None = None) -> Callable[[Call], Awaitable[Json]]:
@@ -126,6 +134,23 @@ class Mirror:
             return await _asked(call, self._bridge.read_resource(f"{server}/{uri}", meta=_meta(call)))
 
         return read
+
+    def _completing(self, server: str, ref: Json) -> Callable[[Call], Awaitable[Json]]:
+        """What asks SERVER to complete an argument of REF, by its own name for it."""
+
+        async def complete(call: Call) -> Json:
+            argument, context = call.params["argument"], call.params.get("context")
+            known = context.get("arguments") if isinstance(context, dict) else None
+            try:
+                return await _asked(
+                    call, self._bridge.complete(server, ref, argument["name"], argument["value"], context=known)
+                )
+            except Refusal as refusal:
+                if refusal.code != METHOD_NOT_FOUND:
+                    raise
+                return {"completion": {"values": []}}  # not every server of a bridge completes arguments
+
+        return complete
 
     async def _subscribe(self, uri: str) -> None:
         """Somebody wants to be told of changes: so do we."""

@@ -98,6 +98,7 @@ class ServerConfig:
     logging: bool = False
     list_changed: frozenset[str] = frozenset()
     subscriptions: bool = False
+    completions: bool = False  # declared although no definition has any so far
     tasks: frozenset[str] | None = None  # which of list and cancel the tasks of 2025-11-25 have; None: no tasks
     tasks_extension: bool = False
     poll_interval: int = _POLL_INTERVAL_MS

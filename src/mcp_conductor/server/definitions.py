@@ -113,6 +113,7 @@ class Template:
     read: Act
     pattern: UriTemplate | None  # None: a template that is wrong on purpose, and matches nothing
     completions: Completions = field(default_factory=dict)
+    complete: Act | None = None  # in place of completions: what the values are is found out when somebody asks
 
     @property
     def uri_template(self) -> str:
@@ -126,6 +127,7 @@ class Prompt:
     listed: Json
     get: Act
     completions: Completions = field(default_factory=dict)
+    complete: Act | None = None  # in place of completions: what the values are is found out when somebody asks
 
     @property
     def name(self) -> str:

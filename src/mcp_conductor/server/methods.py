@@ -2,7 +2,7 @@
 
 import asyncio
 import base64
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.protocol import Json
@@ -15,7 +15,7 @@ from mcp_conductor.protocol.dialect import (
     UNSUPPORTED_VERSION,
 )
 from mcp_conductor.protocol.message import kind_of
-from mcp_conductor.server.definitions import Completions, Refusal, Tool, failed
+from mcp_conductor.server.definitions import Prompt, Refusal, Template, Tool, failed
 from mcp_conductor.server.tasks import has_extension, need_extension
 
 if TYPE_CHECKING:
@@ -238,11 +238,14 @@ def get_prompt(call: "Call") -> Any:
 
 
 @method("completion/complete")
-def complete(call: "Call") -> Json:
+def complete(call: "Call") -> Json | Awaitable[Json]:
     argument = call.params.get("argument")
     if not isinstance(argument, dict) or not all(isinstance(argument.get(key), str) for key in ("name", "value")):
         raise Refusal(INVALID_PARAMS, "completion/complete needs argument.name and argument.value, strings")
-    known = _completions(call).get(argument["name"], [])
+    thing = _to_complete(call)
+    if thing is not None and thing.complete is not None:
+        return thing.complete(call)
+    known = thing.completions.get(argument["name"], []) if thing is not None else []
     values = [value for value in known if value.lower().startswith(argument["value"].lower())]
     return {
         "completion": {
@@ -253,16 +256,17 @@ def complete(call: "Call") -> Json:
     }
 
 
-def _completions(call: "Call") -> Completions:
+def _to_complete(call: "Call") -> Prompt | Template | None:
+    """What has the argument that is to be completed; None: a resource, which has no arguments."""
     match call.params.get("ref"):
         case {"type": "ref/prompt", "name": str(name)} if name in call.server.prompts:
-            return call.server.prompts[name].completions
+            return call.server.prompts[name]
         case {"type": "ref/resource", "uri": str(uri)}:
             for template in call.server.templates:
                 if template.uri_template == uri:
-                    return template.completions
+                    return template
             if uri in call.server.resources:
-                return {}
+                return None
     raise Refusal(INVALID_PARAMS, f"there is nothing to complete for {call.params.get('ref')!r}")
 
 

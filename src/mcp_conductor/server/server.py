@@ -54,7 +54,7 @@ class Server:
         self.templates: list[Template] = list(config.templates)
         self.prompts: dict[str, Prompt] = {prompt.name: prompt for prompt in config.prompts}
         completing = [*(each.completions for each in config.prompts), *(each.completions for each in config.templates)]
-        self._completes = any(completing)
+        self._completes = config.completions or any(completing)
         self.tasks = Tasks(config.poll_interval, self._publish_task)
         self.secret = os.urandom(32)
         self.clients: set[Client] = set()  # those of the handshake era that are ready for notifications

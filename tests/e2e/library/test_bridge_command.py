@@ -63,6 +63,27 @@ async def test_any_client_sees_many_servers_as_one(bridge, settings, protocol):
         assert (await session.read_resource("bridge://n/test://thing")).text == "a thing"
 
 
+@pytest.mark.parametrize("protocol", ["handshake", "modern"])
+async def test_arguments_are_completed_by_the_server_that_has_them(bridge, settings, protocol):
+    helpful = {"command": sys.executable, "args": ["-m", "mcp_conductor", "serve", str(SAMPLES / "completions.yaml")]}
+    async with connect(bridge(settings(helpful=helpful)), protocol=protocol) as session:
+        prompts = {prompt.name: prompt for prompt in await session.list_prompts()}
+        name = next(each for each in prompts if each.startswith("helpful__"))
+        assert (await session.complete({"type": "ref/prompt", "name": name}, "city", "U")).values == [
+            "Uppsala",
+            "Ulm",
+            "Utrecht",
+        ]
+        template = next(each for each in await session.list_resource_templates() if "userId" in each.raw["uriTemplate"])
+        ref = {"type": "ref/resource", "uri": template.raw["uriTemplate"]}
+        assert (await session.complete(ref, "userId", "12")).values == ["12", "123"]
+        # The others complete nothing, and that is no error.
+        assert (await session.complete({"type": "ref/prompt", "name": "m__ask"}, "what", "x")).values == []
+        with pytest.raises(MethodError) as raised:
+            await session.complete({"type": "ref/prompt", "name": "nobody__ask"}, "what", "x")
+        assert raised.value.code == -32602
+
+
 async def test_a_tool_name_has_only_characters_that_tool_names_should_have(bridge, settings):
     async with connect(bridge(settings())) as session:
         assert all(tool.name.replace("_", "").isalnum() for tool in await session.list_tools())
