@@ -51,16 +51,23 @@ class Seen:
     gone: bool = False  # the server went away
 
 
-def chosen(options: Options, version: str, transport: str, subject: str = "server") -> list[tuple[Requirement, Check]]:
+def asked_for(options: Options, subject: str) -> Iterator[Requirement]:
+    """The requirements on servers, or on clients, that OPTIONS mean."""
+    for each in requirements().values():
+        names = {each.id, each.group}
+        wanted = not options.only or not names.isdisjoint(options.only)
+        fits = each.subject == subject and each.level in options.levels
+        if wanted and fits and names.isdisjoint(options.skip):
+            yield each
+
+
+def chosen(options: Options, version: str, transport: str) -> list[tuple[Requirement, Check]]:
     """The requirements that are to be checked here, with how."""
-    found = []
-    for name, each in requirements().items():
-        wanted = not options.only or name in options.only or each.group in options.only
-        left_out = name in options.skip or each.group in options.skip
-        fits = each.subject == subject and each.level in options.levels and each.holds_for(version, transport)
-        if wanted and not left_out and fits and name in CHECKS:
-            found.append((each, CHECKS.get(name)))
-    return found
+    return [
+        (each, CHECKS.get(each.id))
+        for each in asked_for(options, "server")
+        if each.holds_for(version, transport) and each.id in CHECKS
+    ]
 
 
 def judge(transcript: Transcript, options: Options | None = None) -> Verdicts:

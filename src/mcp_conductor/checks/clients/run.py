@@ -11,8 +11,8 @@ from mcp_conductor.checks import NotSeen
 from mcp_conductor.checks.clients import PLAIN, SCENARIOS, WATCHED, Watched
 from mcp_conductor.checks.clients.play import Play, meta_of
 from mcp_conductor.checks.clients.stage import Command, play
-from mcp_conductor.checks.judging import Options, Seen, Verdicts, outcome_of
-from mcp_conductor.checks.requirements import Requirement, requirements
+from mcp_conductor.checks.judging import Options, Seen, Verdicts, asked_for, outcome_of
+from mcp_conductor.checks.requirements import Requirement
 from mcp_conductor.errors import ProtocolError, TransportError, UsageError
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE
 from mcp_conductor.report import Finding
@@ -40,14 +40,11 @@ async def check_client(command: Command, version: str | None, options: Options) 
 def wanted(options: Options, version: str, transport: str) -> list[tuple[Requirement, Watched]]:
     """The requirements that are to be checked here, with how."""
     found = []
-    for name, each in requirements().items():
-        asked_for = not options.only or name in options.only or each.group in options.only
-        left_out = name in options.skip or each.group in options.skip
+    for each in asked_for(options, "client"):
         # A client that speaks HTTP may fall back to HTTP+SSE, whatever it prefers.
         old = transport == "http" and each.transports == ("sse",)
-        fits = each.subject == "client" and each.level in options.levels and (old or each.holds_for(version, transport))
-        if asked_for and not left_out and fits and name in WATCHED:
-            found.append((each, WATCHED.get(name)))
+        if (old or each.holds_for(version, transport)) and each.id in WATCHED:
+            found.append((each, WATCHED.get(each.id)))
     return found
 
 

@@ -158,6 +158,16 @@ def registrations_say_what_kind(play: Play) -> Iterator[Finding]:
             yield fault("the registration has no application_type", each)
 
 
+@watched("authc-cimd-url", scenario="locked")
+def documents_about_clients_have_https_urls(play: Play) -> Iterator[Finding]:
+    """Look at the client_id: one that is the URL of a document is https, and has a path. Nobody fetches it here."""
+    urls = [query["client_id"] for query in _pages(play) if "://" in query.get("client_id", "")]
+    for url in seen(urls, "the client_id is no URL"):
+        parts = urlsplit(url)
+        if parts.scheme != "https" or not parts.path.strip("/"):
+            yield fault("the client_id is a URL, but not https with a path", url)
+
+
 @watched("authc-token-endpoint-auth", scenario="locked")
 def the_token_endpoint_is_asked_as_it_wants(play: Play) -> Iterator[Finding]:
     """Allow no secret, or one in the form: the client does not authenticate by a header."""

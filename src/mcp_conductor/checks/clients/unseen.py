@@ -8,7 +8,6 @@ _ABSENT = "says only what a client may do"
 
 UNSEEN: dict[str, str] = {
     "authc-asm-version-header": "is of 2025-03-26, where the server itself gives out tokens",
-    "authc-cimd-url": "needs a document that the client has published",
     "authc-credentials-bound": _TWO,
     "authc-refresh-grant": "is about clients that want refresh tokens, and nobody can tell which do",
     "authc-registration-priority": _SETUP,

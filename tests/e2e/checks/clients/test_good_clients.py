@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from tests.e2e.checks.real_servers import PEERS, node
 
 from mcp_conductor.checks.clients import SCENARIOS, WATCHED
 from mcp_conductor.checks.clients.stage import Command
@@ -71,6 +72,26 @@ SDK = {
     ("auto", "{server}"): {"versioning-resulttype-absent-client", "versioning-resulttype-unknown-client"},
     ("auto", "{url}"): {"versioning-resulttype-absent-client", "versioning-resulttype-unknown-client"},
 }
+
+
+# The same of the official TypeScript SDK (2.3).
+TYPESCRIPT = {
+    ("legacy", "{server}"): {"sampling-tools-rejected-client"},
+    ("legacy", "{url}"): {"sampling-tools-rejected-client", "session-404-reinitialize-client"},
+    ("auto", "{server}"): {"versioning-resulttype-absent-client"},
+    # Numbers may not be mirrored into headers; there they are.
+    ("auto", "{url}"): {"versioning-resulttype-absent-client", "xmcp-invalid-tool-excluded-client"},
+}
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize(("mode", "place"), TYPESCRIPT)
+async def test_the_sdk_for_typescript_breaks_only_what_is_known(mode, place, verdicts_of, tmp_path):
+    if node() is None:
+        pytest.skip("the npm packages are not installed: was the npm registry out of reach during scripts/setup?")
+    words = (node(), str(PEERS / "clients" / "typescript.mjs"), mode, place)
+    outcomes = await verdicts_of(Command(words, {}, str(tmp_path)), timeout=30.0)
+    assert set(failures(outcomes)) == TYPESCRIPT[mode, place], failures(outcomes)
 
 
 @pytest.mark.peers

@@ -27,6 +27,7 @@ BROKEN = {
     "authc-issuer-validated": ('def server(self, issuer): return {**super().server(issuer), "issuer": issuer}', ()),
     "authc-iss-validated": ('def check(self, back, query, issuer): return back["state"] == query["state"] or super().check(back, query, issuer)', ()),
     "authc-state": ('def check(self, back, query, issuer): return back["iss"] == issuer or super().check(back, query, issuer)', ()),
+    "authc-cimd-url": ('def query(self, *a): return {**super().query(*a), "client_id": "https://client.example/"}', ()),
     "authc-scope-selection": ('def query(self, *a): return {**super().query(*a), "scope": "everything"}', ()),
 }  # fmt: skip
 
@@ -47,7 +48,13 @@ def oauth_client(tmp_path):
 async def test_a_client_that_gets_its_token_with_care_passes(oauth_client, verdicts_of):
     outcomes = await verdicts_of(oauth_client(), only=("auth-client",))
     assert {each.id: each.findings for each in outcomes.values() if each.findings} == {}
-    assert [each.id for each in outcomes.values() if each.status == "skipped"] == []
+    assert [each.id for each in outcomes.values() if each.status == "skipped"] == ["authc-cimd-url"]
+
+
+async def test_a_client_that_is_known_by_its_document_passes(oauth_client, verdicts_of):
+    change = 'def query(self, *a): return {**super().query(*a), "client_id": "https://client.example/about.json"}'
+    outcomes = await verdicts_of(oauth_client(change), only=("authc-cimd-url",))
+    assert outcomes["authc-cimd-url"].status == "passed"
 
 
 @pytest.mark.parametrize("name", BROKEN)
