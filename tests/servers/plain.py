@@ -162,7 +162,8 @@ class Modern(Plain):
     def call_tool(self, params):
         if params.get("name") != "wonder" or "inputResponses" in params:
             return super().call_tool(params)
-        if "elicitation" not in self.abilities(params):
+        able = self.abilities(params).get("elicitation")
+        if able is None or ("url" in able and "form" not in able):
             raise Refusal(-32021, "elicitation is needed", {"requiredCapabilities": {"elicitation": {}}})
         return wondering()
 

@@ -93,22 +93,27 @@ REAL: dict[str, Real] = {
     "fastmcp-sse": Real(python(str(HERE / "fastmcp_server.py"), "sse", "PORT"), "/sse", breaks=ANY_ORIGIN_OF_SSE),
     "typescript": Real(TYPESCRIPT, breaks={**NO_BATCHES, **LOOSE_CLAIMS}),
     "typescript-http": Real((*TYPESCRIPT, "http", "PORT"), "/mcp"),
-    "everything": Real(npm("server-everything"), breaks={**NO_BATCHES, **EVERYTHING}),
+    "everything": Real(npm("server-everything"), revisions=HANDSHAKE, breaks={**NO_BATCHES, **EVERYTHING}),
     "everything-http": Real(
         npm("server-everything", "streamableHttp"),
         "/mcp",
+        revisions=HANDSHAKE,
         breaks={**ANY_ORIGIN, **SESSIONS_OF_EVERYTHING, **EVERYTHING},
     ),
-    "everything-sse": Real(npm("server-everything", "sse"), "/sse", breaks={**ANY_ORIGIN_OF_SSE, **EVERYTHING}),
-    "filesystem": Real(npm("server-filesystem", "DIRECTORY"), breaks={**NO_BATCHES, **TASKS_REFUSED}),
-    "memory": Real(npm("server-memory"), breaks={**NO_BATCHES, **TASKS_REFUSED}),
+    "everything-sse": Real(
+        npm("server-everything", "sse"), "/sse", revisions=HANDSHAKE, breaks={**ANY_ORIGIN_OF_SSE, **EVERYTHING}
+    ),
+    "filesystem": Real(
+        npm("server-filesystem", "DIRECTORY"), revisions=HANDSHAKE, breaks={**NO_BATCHES, **TASKS_REFUSED}
+    ),
+    "memory": Real(npm("server-memory"), revisions=HANDSHAKE, breaks={**NO_BATCHES, **TASKS_REFUSED}),
     "time": Real((str(PROGRAMS / "mcp-server-time"),), breaks=NO_BATCHES),
     "git": Real((str(PROGRAMS / "mcp-server-git"),), breaks=NO_BATCHES),
     # Its tool says that it only reads, so it is called: with a proxy that nobody is, nothing leaves this machine.
     "fetch": Real((str(PROGRAMS / "mcp-server-fetch"), "--proxy-url", "http://127.0.0.1:9"), breaks=NO_BATCHES),
     "composed": Real(SERVE),
     "composed-http": Real((*SERVE, "--transport", "streamable-http", "--port", "PORT"), "/mcp"),
-    "composed-sse": Real((*SERVE, "--transport", "sse", "--port", "PORT"), "/sse"),
+    "composed-sse": Real((*SERVE, "--transport", "sse", "--port", "PORT"), "/sse", revisions=HANDSHAKE),
 }
 
 

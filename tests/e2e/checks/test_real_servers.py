@@ -11,6 +11,7 @@ from tests.e2e.checks.real_servers import REAL, checked, expected, node, target
 BOTH_ERAS = ("sdk-http", "typescript", "typescript-http", "composed", "composed-http")
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize(
     ("name", "version"),
     [*((name, "2025-11-25") for name in REAL), *((name, "2026-07-28") for name in BOTH_ERAS)],
