@@ -23,8 +23,6 @@ class Requirement:
     statement: str
     test: str  # how it can be tested
     section: str | None
-    tier: int  # 1: matters much and can be tested; 3: cannot be observed, or hardly matters
-    probe: str  # passive, active, fixture or none
 
     def holds_for(self, version: str, transport: str) -> bool:
         return version in self.revisions and ("any" in self.transports or transport in self.transports)
@@ -35,17 +33,7 @@ def requirements() -> dict[str, Requirement]:
     entries = read(files(__package__).joinpath("requirements.json").read_text(encoding="utf-8"))
     return {
         entry["id"]: Requirement(
-            id=entry["id"],
-            group=entry["group"],
-            level=entry["level"],
-            subject=entry["subject"],
-            revisions=tuple(entry["revisions"]),
-            transports=tuple(entry["transports"]),
-            statement=entry["statement"],
-            test=entry["test"],
-            section=entry["section"],
-            tier=entry["tier"],
-            probe=entry["probe"],
+            **{**entry, "revisions": tuple(entry["revisions"]), "transports": tuple(entry["transports"])}
         )
         for entry in entries
     }
