@@ -141,8 +141,9 @@ class Good:
             return
         stream = next(self.stream_number)
         call.stream()
-        for number, text in enumerate(self.events(call, value, *before)):
-            self.log.setdefault(stream, []).append(text)
+        # All of them before the first is sent: whoever hangs up then, and comes back, finds the rest.
+        self.log[stream] = self.events(call, value, *before)
+        for number, text in enumerate(self.log[stream]):
             call.send(event(text, id=self.event_id(stream, number)).encode())
         call.close()
 
