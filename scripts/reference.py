@@ -24,7 +24,7 @@ FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 # What `match:outputSchema` is shown with.
 CALLED = {"add": {"name": "add", "outputSchema": {"type": "object", "required": ["sum"]}}}
 # A line of a docstring: what is expected, what comes, and `passes` or the message; at least two spaces in between.
-EXAMPLE = re.compile(r" +((?:match:|\{).*?) {2,}(\S.*?) {2,}(\S.*)")
+EXAMPLE = re.compile(r"((?:match:|\{).*?) {2,}(\S.*?) {2,}(\S.*)")
 NOTE = "<!-- Written by scripts/docs; change the code instead. -->\n"
 
 
@@ -64,7 +64,7 @@ def matcher_functions() -> dict[str, Callable[..., object]]:
 def examples(function: Callable[..., object]) -> list[tuple[str, str, str]]:
     """The examples in the docstring of a matcher: what is expected, what comes, and what is said."""
     lines = (function.__doc__ or "").split("\n\n", 1)[-1].split("\n")
-    return [(found[1], found[2], found[3]) for line in lines if (found := EXAMPLE.fullmatch(line))]
+    return [(found[1], found[2], found[3]) for line in lines if (found := EXAMPLE.fullmatch(line.strip()))]
 
 
 def test_files() -> str:
