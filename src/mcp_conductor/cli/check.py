@@ -73,7 +73,7 @@ _DEFAULT_SECONDS = 2.0
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor check`: the exit code."""
-    given = parse(argv, FLAGS)
+    given = parse(argv, FLAGS, program="conductor check")
     if "--help" in given:
         terminal.write(_USAGE + help_text(FLAGS) + "\n" + _EXIT_CODES)
         return 0

@@ -47,7 +47,7 @@ Exit codes: 0 written, 2 could not run, 3 the server could not be started or wen
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor discover`: the exit code."""
-    given = parse(argv, FLAGS)
+    given = parse(argv, FLAGS, program="conductor discover")
     if "--help" in given:
         terminal.write(_USAGE + help_text(FLAGS) + _EXAMPLE)
         return 0

@@ -60,7 +60,7 @@ _COLUMN = 34  # where the descriptions of --help begin
 Groups = Mapping[str, tuple[Flag, ...]]
 
 
-def parse(argv: list[str], groups: Groups, *, server_words: bool = True) -> Given:
+def parse(argv: list[str], groups: Groups, *, server_words: bool = True, program: str = "mcp-cli") -> Given:
     """Take ARGV apart; where the words are a server's, they stand together and may have flags of their own."""
     known = {name: flag for flags in groups.values() for flag in flags for name in (flag.name, flag.short) if name}
     words: list[str] = []
@@ -84,7 +84,7 @@ def parse(argv: list[str], groups: Groups, *, server_words: bool = True) -> Give
             servers_turn = had_servers_turn = True
             previous_was_word = False
         elif token.startswith("-") and token != "-":
-            _take(token, tokens, known, values, words if server_words else None)
+            _take(token, tokens, known, values, " ".join((program, *(words or ["COMMAND"]))) if server_words else None)
             previous_was_word = False
         elif words and not previous_was_word and server_words:
             raise UsageError(
@@ -98,12 +98,12 @@ def parse(argv: list[str], groups: Groups, *, server_words: bool = True) -> Give
 
 
 def _take(
-    token: str, tokens: Iterator[str], known: Mapping[str, Flag], values: dict[str, list[str]], words: list[str] | None
+    token: str, tokens: Iterator[str], known: Mapping[str, Flag], values: dict[str, list[str]], server: str | None
 ) -> None:
     name, equals, value = token.partition("=") if token.startswith("--") else (token, "", "")
     flag = known.get(name)
     if flag is None:
-        raise UsageError(f"unknown flag {name}", hint=_hint(name, known, words))
+        raise UsageError(f"unknown flag {name}", hint=_hint(name, known, server))
     if flag.name in values and not flag.many:
         raise UsageError(f"{name} is given twice")
     if not flag.metavar:
@@ -123,12 +123,13 @@ def _repeat(word: str, flag: Flag) -> str | None:
     return f"to give {flag.name} several values, repeat it: {flag.name} {word!r}" if flag.many else None
 
 
-def _hint(name: str, known: Mapping[str, Flag], words: list[str] | None) -> str | None:
+def _hint(name: str, known: Mapping[str, Flag], server: str | None) -> str | None:
+    """What may have been meant; SERVER is the command line so far, where a server's words may follow it."""
     # Without the dashes, which all flags have in common.
     near = nearest(name.lstrip("-"), [flag.name.lstrip("-") for flag in known.values()])
-    if words is None:
+    if server is None:
         return f"did you mean --{near}?" if near else "--help lists the flags"
-    servers = f"the server's own flags go after --: mcp-cli {' '.join(words) or 'COMMAND'} -- {name} …"
+    servers = f"the server's own flags go after --: {server} -- {name} …"
     return f"did you mean --{near}? (T{servers[1:]})" if near else servers
 
 

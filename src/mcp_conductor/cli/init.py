@@ -40,7 +40,7 @@ tests are written. Files that are there already are left alone.
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor init`: the exit code."""
-    given = parse(argv, FLAGS)
+    given = parse(argv, FLAGS, program="conductor init")
     if "--help" in given:
         terminal.write(_USAGE + help_text(FLAGS))
         return 0
