@@ -141,9 +141,10 @@ class Mirror:
         async def complete(call: Call) -> Json:
             argument, context = call.params["argument"], call.params.get("context")
             known = context.get("arguments") if isinstance(context, dict) else None
+            given = known if isinstance(known, dict) else None
             try:
                 return await _asked(
-                    call, self._bridge.complete(server, ref, argument["name"], argument["value"], context=known)
+                    call, self._bridge.complete(server, ref, argument["name"], argument["value"], context=given)
                 )
             except Refusal as refusal:
                 if refusal.code != METHOD_NOT_FOUND:

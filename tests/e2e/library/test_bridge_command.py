@@ -77,6 +77,8 @@ async def test_arguments_are_completed_by_the_server_that_has_them(bridge, setti
         template = next(each for each in await session.list_resource_templates() if "userId" in each.raw["uriTemplate"])
         ref = {"type": "ref/resource", "uri": template.raw["uriTemplate"]}
         assert (await session.complete(ref, "userId", "12")).values == ["12", "123"]
+        wrong = {"ref": ref, "argument": {"name": "userId", "value": "12"}, "context": {"arguments": [1]}}
+        assert (await session.request("completion/complete", wrong))["completion"]["values"] == ["12", "123"]
         # The others complete nothing, and that is no error.
         assert (await session.complete({"type": "ref/prompt", "name": "m__ask"}, "what", "x")).values == []
         with pytest.raises(MethodError) as raised:
