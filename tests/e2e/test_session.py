@@ -18,7 +18,7 @@ from mcp_conductor import (
     UsageError,
     connect,
 )
-from mcp_conductor.transport import stdio
+from mcp_conductor.transport import process_tree, processes, stdio
 
 
 @pytest.fixture
@@ -279,13 +279,14 @@ async def test_a_platform_without_processes_says_so(spec, monkeypatch, platform)
 
 
 async def test_without_process_groups_the_child_itself_is_ended(spec, monkeypatch):
-    monkeypatch.setattr(stdio, "_HAS_GROUPS", False)
+    monkeypatch.setattr(stdio, "_HAS_SESSIONS", False)
     monkeypatch.delattr(os, "killpg")
     async with connect(spec("hello(); answer(hear(), {'ping': {}}); signal.pause()")) as session:
         assert await session.request("ping") == {}
 
 
 async def test_without_proc_a_whole_group_is_ended_all_the_same(spec, monkeypatch):
-    monkeypatch.setattr(stdio, "_PROC", False)
+    monkeypatch.setattr(process_tree, "PROC", False)
+    monkeypatch.setattr(processes, "PROC", False)
     async with connect(spec("subprocess.Popen(['sleep', '60']); hello(); serve({'ping': {}})")) as session:
         assert await session.request("ping") == {}

@@ -1,36 +1,45 @@
-"""The programs. Each entry point is small enough to be interrupted at any moment without a traceback."""
+"""The programs. Each can be interrupted at any moment, also while it is imported, without a traceback."""
 
+import os
 import sys
 
 
 def mcp_cli() -> int:
     """Program `mcp-cli`."""
-    try:
-        from mcp_conductor.cli.mcp_cli import main
-        from mcp_conductor.cli.terminal import Terminal
-
-        return main(sys.argv[1:], Terminal.of_process())
-    except KeyboardInterrupt:
-        return 130
+    return _program("mcp_cli")
 
 
 def conductor() -> int:
-    """Program `conductor`."""
-    try:
-        from mcp_conductor.cli.conductor import main
-        from mcp_conductor.cli.terminal import Terminal
-
-        return main(sys.argv[1:], Terminal.of_process())
-    except KeyboardInterrupt:
-        return 130
+    """Program `conductor`, also called `mcp-conductor`, as the package is."""
+    return _program("conductor")
 
 
 def server_composable() -> int:
     """Program `server-composable`: `conductor serve` by the name and with the exit code of the Inspector's."""
+    return _program("serve", program="server-composable", bad=1)
+
+
+def _program(module: str, **options: object) -> int:
     try:
-        from mcp_conductor.cli.serve import main
+        from mcp_conductor.cli.signals import exit_at_once_on_signals
+
+        exit_at_once_on_signals()
+        from importlib import import_module
+
         from mcp_conductor.cli.terminal import Terminal
 
-        return main(sys.argv[1:], Terminal.of_process(), program="server-composable", bad=1)
+        main = import_module(f"mcp_conductor.cli.{module}").main
+        return _ended(main(sys.argv[1:], Terminal.of_process(), **options))
     except KeyboardInterrupt:
         return 130
+
+
+def _ended(code: int) -> int:
+    """End at once where a thread still hangs, such as the look-up of a name: Python would wait for it."""
+    threading = sys.modules.get("threading")
+    if threading is not None and sum(not thread.daemon for thread in threading.enumerate()) > 1:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        os._exit(code)
+    return code

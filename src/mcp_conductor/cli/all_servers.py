@@ -9,7 +9,7 @@ from mcp_conductor.cli import methods
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.plan import run_time
-from mcp_conductor.cli.terminal import Interrupted, Terminal
+from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.paging import LIST_MEMBERS
@@ -37,10 +37,7 @@ def list_all(given: Given, terminal: Terminal) -> int:
     if method not in _LISTS:
         raise UsageError(f"--server all takes a list method, not {method!r}", hint=f"one of {', '.join(_LISTS)}")
     methods.check(method, given)
-    try:
-        return run_interruptibly(_list(os.path.expanduser(given.need("--config")), method, run_time(given), terminal))
-    except Interrupted as interrupted:
-        return interrupted.exit_code
+    return run_interruptibly(_list(os.path.expanduser(given.need("--config")), method, run_time(given), terminal))
 
 
 async def _list(file: str, method: str, seconds: float, terminal: Terminal) -> int:

@@ -5,8 +5,8 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
-from mcp_conductor.cli.interruptible import run_async
-from mcp_conductor.cli.serve import hold_standard_streams, on_signals, port_of
+from mcp_conductor.cli.interruptible import run_interruptibly, serve_until_cancelled
+from mcp_conductor.cli.serve import hold_standard_streams, port_of
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 
@@ -39,7 +39,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     file, transport = _file(given), _transport(given)
     separator = given.one("--separator") or SEPARATOR
     hold_standard_streams()
-    return run_async(_serve(os.path.expanduser(file), transport, separator, terminal))
+    return run_interruptibly(_serve(os.path.expanduser(file), transport, separator, terminal))
 
 
 def _help() -> str:
@@ -83,8 +83,6 @@ async def _serve(file: str, transport: "TransportConfig", separator: str, termin
     from mcp_conductor.bridge import Bridge
     from mcp_conductor.cli.mirror import Mirror
 
-    stop = asyncio.Event()
-    on_signals(stop.set)
     events: asyncio.Queue[BridgeEvent] = asyncio.Queue()
     bridge = Bridge(file, timeout=_CALL_SECONDS, start_timeout=_START_SECONDS, on_event=events.put_nowait)
     async with bridge:
@@ -95,7 +93,7 @@ async def _serve(file: str, transport: "TransportConfig", separator: str, termin
                 terminal.say(f"{name}: {health.state}: {health.last_error.message}")
         following = asyncio.create_task(_follow(events, mirror, terminal))
         try:
-            return await _host(mirror, transport, stop, terminal)
+            return await serve_until_cancelled(lambda stop: _host(mirror, transport, stop, terminal))
         finally:
             following.cancel()
 

@@ -3,52 +3,81 @@
 import asyncio
 import os
 import signal
-import sys
-from collections.abc import Coroutine
-from contextlib import suppress
+from collections.abc import Callable, Coroutine
+from types import FrameType
 from typing import Any, TypeVar
 
+from mcp_conductor.cli.signals import on_signals
 from mcp_conductor.cli.terminal import Interrupted
 
-# The event loops of Windows know no signals.
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else ()
+HURRY_SECONDS = 1.0  # for what is not over after the second signal
 
 Result = TypeVar("Result")
 
 
-def run_interruptibly(work: Coroutine[Any, Any, int]) -> int:
-    """Run WORK to its exit code; raises Interrupted when a signal ended it."""
-    return run_async(_within_signals(work))
+def run_interruptibly(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run WORK to its result; raises Interrupted when a signal ended it."""
+    from mcp_conductor.transport.processes import adopt_orphans
+
+    adopt_orphans()
+    with asyncio.Runner() as runner:
+        # The look-up of a name may hang in its thread for minutes; the program ends without it (`cli._ended`).
+        runner.get_loop().shutdown_default_executor = _leave_threads  # type: ignore[method-assign]
+        return runner.run(_within_signals(work))
 
 
-def run_async(work: Coroutine[Any, Any, Result]) -> Result:
-    """asyncio.run, without a thread for each process that is started: from Python 3.12 on it needs none anyway."""
-    if sys.version_info < (3, 12) and hasattr(os, "pidfd_open"):
-        with suppress(OSError):  # a kernel may know it, and a sandbox forbid it
-            os.close(os.pidfd_open(os.getpid()))
-            asyncio.set_child_watcher(asyncio.PidfdChildWatcher())
-    return asyncio.run(work)
+async def _leave_threads(timeout: float | None = None) -> None: ...
 
 
-async def _within_signals(work: Coroutine[Any, Any, int]) -> int:
+async def serve_until_cancelled(serve: Callable[[asyncio.Event], Coroutine[Any, Any, int]]) -> int:
+    """Serve until we are cancelled, then stop in good order: a server that stops when it is asked to has succeeded."""
+    stop = asyncio.Event()
+    serving = asyncio.ensure_future(serve(stop))
+    try:
+        return await asyncio.shield(serving)
+    except asyncio.CancelledError:
+        stop.set()
+        return await serving
+
+
+async def _within_signals(work: Coroutine[Any, Any, Result]) -> Result:
     task = asyncio.ensure_future(work)
+    loop = asyncio.get_running_loop()
     signals: list[int] = []
 
-    def stop(number: int) -> None:
+    def stop(number: int, _: FrameType | None) -> None:
         signals.append(number)
         if len(signals) == 1:
-            task.cancel()
+            loop.call_soon_threadsafe(task.cancel)
         else:
-            from mcp_conductor.transport.stdio import kill_all
+            _kill_and_exit(128 + signals[0])
 
-            kill_all()
-
-    loop = asyncio.get_running_loop()
-    for number in STOP_SIGNALS:
-        loop.add_signal_handler(number, stop, number)
+    before = on_signals(stop)
     try:
         return await task
     except asyncio.CancelledError:
         if not signals:
             raise
         raise Interrupted(signals[0]) from None
+    finally:
+        if not signals:
+            for number, reaction in before.items():
+                signal.signal(number, reaction)
+
+
+def _kill_and_exit(code: int) -> None:
+    """Kill every process that we started; what does not end by that, such as a connection, is left to the system."""
+    from mcp_conductor.transport.processes import kill_all, starting
+
+    def leave(*_: object) -> None:
+        if starting():  # it would be missed
+            signal.setitimer(signal.ITIMER_REAL, HURRY_SECONDS / 20)
+        else:
+            kill_all()
+            os._exit(code)
+
+    kill_all()
+    if hasattr(signal, "SIGALRM"):
+        # Not a timer of the event loop, which may be busy.
+        signal.signal(signal.SIGALRM, leave)
+        signal.setitimer(signal.ITIMER_REAL, HURRY_SECONDS)

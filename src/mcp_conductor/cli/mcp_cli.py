@@ -12,10 +12,10 @@ from mcp_conductor import __version__
 from mcp_conductor.cli import methods
 from mcp_conductor.cli.display import Display
 from mcp_conductor.cli.flags import Given, help_text, parse
-from mcp_conductor.cli.interruptible import STOP_SIGNALS, run_async
+from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.operations import perform
 from mcp_conductor.cli.plan import FLAGS, Plan, plan, run_time
-from mcp_conductor.cli.terminal import ReaderGone, Terminal, diagnostic
+from mcp_conductor.cli.terminal import Interrupted, ReaderGone, Terminal, diagnostic
 from mcp_conductor.errors import ConductorError, MethodError, RequestTimeout, UsageError
 from mcp_conductor.opening import NONE, connect
 from mcp_conductor.protocol import Json
@@ -37,7 +37,6 @@ class Exit(IntEnum):
     FAILED = 1  # bad arguments, cannot connect, server died
     METHOD = 2  # the server answered with an error, or the tool result has isError
     TIMEOUT = 124
-    SIGNAL = 128  # plus the signal's number
 
 
 USAGE = """\
@@ -82,6 +81,8 @@ def main(argv: list[str], terminal: Terminal) -> int:
         return Exit.FAILED
     except ReaderGone:
         return Exit.OK
+    except Interrupted as interrupted:
+        return interrupted.exit_code
     except Exception as error:  # noqa: BLE001  # a bug of ours: say so, in one line
         if "--verbose" in argv or "-v" in argv:
             import traceback
@@ -112,7 +113,7 @@ def _run_oauth(given: Given, terminal: Terminal) -> int:
             await http.aclose()
 
     try:
-        terminal.write(render(run_async(talk()), 2) + "\n")
+        terminal.write(render(run_interruptibly(talk()), 2) + "\n")
     except MethodError as error:
         terminal.write(render({"error": error.error}, 2) + "\n")
         return Exit.METHOD
@@ -130,13 +131,12 @@ class _Run:
         self.terminal = terminal
         self.display = Display(plan, terminal)
         self.transcript = self.display.transcript
-        self.stopped_by: list[int] = []  # signals
         self.following = False
         self.last_status: Json | None = None  # of a task that is being waited for
 
     def run(self) -> int:
         try:
-            return run_async(self.within_signals())
+            return run_interruptibly(self.within_time())
         except ConductorError as error:
             return self.report(error)
         finally:
@@ -154,36 +154,13 @@ class _Run:
     def print(self, text: str) -> None:
         self.terminal.write(text + "\n")
 
-    async def within_signals(self) -> int:
-        """Run, but stop cleanly on a signal; on a second one, at once."""
-        main_task = asyncio.current_task()
-        assert main_task is not None
-        loop = asyncio.get_running_loop()
-        loop.set_exception_handler(self.confess)
-        for number in STOP_SIGNALS:
-            loop.add_signal_handler(number, self.stop, number, main_task)
-        try:
-            return await self.within_time()
-        except asyncio.CancelledError:
-            if not self.stopped_by:
-                raise
-            return Exit.SIGNAL + self.stopped_by[0]
-
-    def confess(self, _: asyncio.AbstractEventLoop, context: Json) -> None:
+    def say_internal_error(self, _: asyncio.AbstractEventLoop, context: Json) -> None:
         """A bug of ours in a callback; without this asyncio would print a traceback."""
         self.terminal.say(f"internal error: {context.get('message')}: {context.get('exception')!r}")
 
-    def stop(self, number: int, main_task: "asyncio.Task[Any]") -> None:
-        self.stopped_by.append(number)
-        if len(self.stopped_by) == 1:
-            main_task.cancel()
-        else:
-            from mcp_conductor.transport.stdio import kill_all
-
-            kill_all()
-
     async def within_time(self) -> int:
         follow = _follow(self.terminal) if self.plan.follow else None
+        asyncio.get_running_loop().set_exception_handler(self.say_internal_error)
         try:
             async with asyncio.timeout(self.plan.timeout) as limit, self.connected(follow) as session:
                 code = await self.operate(session)

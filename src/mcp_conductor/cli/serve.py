@@ -1,15 +1,12 @@
 """`conductor serve` and `server-composable`: a server from a file."""
 
-import asyncio
 import os
-import signal
-from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mcp_conductor import __version__
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
-from mcp_conductor.cli.terminal import ReaderGone, Terminal, diagnostic
+from mcp_conductor.cli.interruptible import run_interruptibly, serve_until_cancelled
+from mcp_conductor.cli.terminal import Interrupted, ReaderGone, Terminal, diagnostic
 from mcp_conductor.errors import ConductorError, UsageError
 from mcp_conductor.protocol.message import render
 
@@ -46,6 +43,8 @@ def main(argv: list[str], terminal: Terminal, *, program: str, bad: int) -> int:
         return _main(parse(argv, FLAGS, server_words=False), terminal, program)
     except ReaderGone:
         return 0
+    except Interrupted as interrupted:
+        return interrupted.exit_code
     except ConductorError as error:
         terminal.say(diagnostic(error))
         return bad
@@ -68,7 +67,7 @@ def _main(given: Given, terminal: Terminal, program: str) -> int:
             terminal.write(_summary(config))
         else:
             hold_standard_streams()
-            return asyncio.run(_serve(config, terminal))
+            return run_interruptibly(_serve(config, terminal))
     return 0
 
 
@@ -120,33 +119,17 @@ def hold_standard_streams() -> None:
 async def _serve(config: "ServerConfig", terminal: Terminal) -> int:
     from mcp_conductor.server.server import Server
 
-    stop = asyncio.Event()
-    on_signals(stop.set)
     server = Server(config)
     if config.transport.type == "stdio":
         from mcp_conductor.server.stdio_host import serve_stdio
 
-        return await serve_stdio(server, stop)
+        return await serve_until_cancelled(lambda stop: serve_stdio(server, stop))
     from mcp_conductor.server.http_serving import serve_http
 
     def started(url: str) -> None:
         terminal.say(f"Composable server listening at {url}")
 
-    return await serve_http(server, config.transport, stop, started)
-
-
-def on_signals(stop: Callable[[], None]) -> None:
-    """Stop in good order at the first signal, at once at the second."""
-
-    def react() -> None:
-        stop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: os._exit(130))
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError):  # Windows: Ctrl-C ends asyncio.run
-            loop.add_signal_handler(number, react)
+    return await serve_until_cancelled(lambda stop: serve_http(server, config.transport, stop, started))
 
 
 def _summary(config: "ServerConfig") -> str:

@@ -1,0 +1,115 @@
+"""Which processes belong to a server: read from /proc, without a library. Where there is no /proc, none are known.
+
+A process is known by its id and the time of its birth, because ids are used again.
+"""
+
+import os
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import NamedTuple
+
+PROC = sys.platform == "linux" and os.path.isdir("/proc/self")
+
+# In the environment of what is not part of any server although we start it: the user's browser.
+EXEMPT = "MCP_CONDUCTOR_BROWSER"
+
+_ENDED = (b"Z", b"X")
+
+
+class Member(NamedTuple):
+    """One living process."""
+
+    pid: int
+    born: int
+
+    def alive(self) -> bool:
+        return member(self.pid) == self
+
+    def __str__(self) -> str:
+        try:
+            with open(f"/proc/{self.pid}/cmdline", "rb") as line:
+                words = line.read().replace(b"\0", b" ").decode(errors="replace").strip()
+        except OSError:
+            words = ""
+        return words or f"process {self.pid}"
+
+
+def member(pid: int) -> Member | None:
+    """The process with this id, if it is alive; one that has ended and was not waited for is not."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            # pid (command) state …; the command may hold anything, even brackets.
+            fields = stat.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in _ENDED else Member(pid, int(fields[19]))
+
+
+def session_members(leader: int) -> set[Member]:
+    """The living processes of the session that LEADER began."""
+    if not PROC:
+        return set()
+    # Asking for the session is a quick system call; only its members are worth opening a file for.
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit() and _session(int(name)) == leader]
+    return _members(pids)
+
+
+def descendants(ancestors: Iterable[int]) -> set[Member]:
+    """The living children of these processes, the children of those, and so on."""
+    found: set[Member] = set()
+    waiting = list(ancestors)
+    while waiting:
+        for child in _members(_children(waiting.pop())):
+            if child not in found:
+                found.add(child)
+                waiting.append(child.pid)
+    return found
+
+
+def adopted(known: Iterable[int]) -> set[Member]:
+    """The living children of ours that we did not start: processes whose parents have ended."""
+    return {child for child in _members(_adopted(known)) if not _exempt(child.pid)}
+
+
+def reap(known: Iterable[int]) -> None:
+    """Take note of the end of adopted processes, which the system keeps until then."""
+    for pid in _adopted(known):
+        with suppress(OSError):
+            os.waitpid(pid, os.WNOHANG)
+
+
+def _adopted(known: Iterable[int]) -> list[int]:
+    """What we start besides the KNOWN processes stays in our own session; no process of a server can get in there."""
+    own = (None, os.getsid(0))
+    return [pid for pid in set(_children(os.getpid())) - set(known) if _session(pid) not in own]
+
+
+def _exempt(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as environ:
+            return f"\0{EXEMPT}=".encode() in b"\0" + environ.read()
+    except OSError:
+        return False
+
+
+def _members(pids: Iterable[int]) -> set[Member]:
+    return {found for pid in pids if (found := member(pid)) is not None}
+
+
+def _children(pid: int) -> list[int]:
+    if not PROC:
+        return []
+    found: list[int] = []
+    with suppress(OSError):  # the process has ended meanwhile
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as children:
+                found += map(int, children.read().split())
+    return found
+
+
+def _session(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return None

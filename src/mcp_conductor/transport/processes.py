@@ -1,0 +1,316 @@
+"""Child processes: started so that no signal and no cancel can lose one, and ended with all that they started.
+
+A start has no moment at which it waits, so it cannot be cancelled halfway; asyncio's own start can, and then waits for
+pipes that another process may hold open. The end follows the specification: close stdin, wait, SIGTERM, wait, SIGKILL.
+Signals go to everything in the child's session, to what left the session but not its parents, and, in our programs, to
+what lost its parents: Linux then makes it a child of ours (`adopt_orphans`). Nothing here waits for a pipe to close.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from subprocess import PIPE, Popen
+from threading import Thread
+from typing import Protocol
+
+from mcp_conductor.transport.process_tree import PROC, Member, adopted, descendants, reap, session_members
+
+GRACE_SECONDS = 2.0  # for each step of the end
+
+# A pipe holds 64 KiB; asking for more costs a fresh mapping of memory each time.
+_CHUNK = 2**16
+_POLL_SECONDS = 0.01
+_KILLED_SECONDS = 0.5  # for the system to remove what got SIGKILL
+_SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>
+
+_running: dict[int, "Process"] = {}  # by the process id, which is also that of the session
+_starting = 0  # a process that is being started is not among them yet
+_wants_orphans = False
+_gets_orphans = False
+
+
+class Owner(Protocol):
+    """Who is told what happens to a process; called from the event loop."""
+
+    def received(self, fd: int, data: bytes) -> None:
+        """The process wrote DATA to its stdout (1) or stderr (2)."""
+
+    def pipe_closed(self, fd: int) -> None:
+        """Nothing more will come from this pipe, or (0) go into it."""
+
+    def exited(self) -> None:
+        """The process has ended."""
+
+
+def start(command: tuple[str, ...], *, cwd: str | None, env: Mapping[str, str] | None, owner: Owner) -> "Process":
+    """Start COMMAND in a session of its own. Raises OSError, or ValueError for words that no command line can hold."""
+    global _starting  # noqa: PLW0603  # one number for one process
+    _starting += 1
+    try:
+        if _wants_orphans and not _gets_orphans:
+            _become_subreaper()
+        child = Popen(
+            command, stdin=PIPE, stdout=PIPE, stderr=PIPE, bufsize=0, cwd=cwd, env=env, start_new_session=True
+        )
+        process = Process(child, owner)
+        _running[child.pid] = process
+    finally:
+        _starting -= 1
+    process.listen()
+    return process
+
+
+def adopt_orphans() -> None:
+    """From the first start on, what loses its parents becomes our child, so that it can be ended too.
+
+    For programs of our own: in the process of another program it would be a surprise.
+    """
+    global _wants_orphans  # noqa: PLW0603
+    _wants_orphans = PROC
+
+
+def _become_subreaper() -> None:
+    global _wants_orphans, _gets_orphans  # noqa: PLW0603
+    _wants_orphans = False
+    with suppress(ImportError, OSError, AttributeError):
+        from ctypes import CDLL
+
+        _gets_orphans = CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+
+
+def _orphans() -> set[Member]:
+    return adopted(_running) if _gets_orphans else set()
+
+
+def kill_all() -> None:
+    """Kill everything at once: the user is in a hurry."""
+    for process in list(_running.values()):
+        process.signal(signal.SIGKILL, descendants([process.pid]))
+    _send(signal.SIGKILL, _orphans())
+
+
+def starting() -> bool:
+    """Whether a process is being started at this moment, so that `kill_all` may miss it."""
+    return _starting > 0
+
+
+class Process:
+    """One child process and its three pipes."""
+
+    def __init__(self, child: "Popen[bytes]", owner: Owner) -> None:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert child.stderr is not None
+        self.pid = child.pid
+        self._child = child
+        self._owner = owner
+        self._loop = asyncio.get_running_loop()
+        self._pipes = {0: child.stdin, 1: child.stdout, 2: child.stderr}
+        self._files = {fd: pipe.fileno() for fd, pipe in self._pipes.items()}
+        self._unsent = bytearray()
+        self._ending = False  # stdin is to be closed as soon as all is written
+        self._exited = asyncio.Event()
+        self._watched: int | None = None
+
+    def listen(self) -> None:
+        for file in self._files.values():
+            os.set_blocking(file, False)
+        self.resume(1)
+        self.resume(2)
+        self._watch()
+
+    # Its end, as the system tells it.
+
+    def _watch(self) -> None:
+        try:
+            self._watched = os.pidfd_open(self.pid)
+            self._loop.add_reader(self._watched, self._reap)
+        except (AttributeError, OSError):  # not Linux, an old kernel, or no file descriptor left
+            self._stop_watching()
+            Thread(target=self._wait_in_thread, daemon=True).start()
+
+    def _wait_in_thread(self) -> None:
+        self._child.wait()
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._reap)
+
+    def _reap(self) -> None:
+        if self._child.poll() is not None and not self._exited.is_set():
+            self._stop_watching()
+            self._exited.set()
+            self._owner.exited()
+
+    def _stop_watching(self) -> None:
+        if self._watched is not None:
+            self._loop.remove_reader(self._watched)
+            os.close(self._watched)
+            self._watched = None
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code, or the negative number of the signal that ended it; None while it lives."""
+        return self._child.returncode
+
+    async def exits(self, seconds: float = GRACE_SECONDS) -> bool:
+        """Whether the process ends within SECONDS."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._exited.wait()
+        return self._exited.is_set()
+
+    # What it says.
+
+    def pause(self, fd: int) -> None:
+        """Read nothing more from this pipe, until `resume`."""
+        if fd in self._files:
+            self._loop.remove_reader(self._files[fd])
+
+    def resume(self, fd: int) -> None:
+        if fd in self._files:
+            self._loop.add_reader(self._files[fd], self._read, fd)
+
+    def _read(self, fd: int) -> None:
+        try:
+            data = os.read(self._files[fd], _CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if data:
+            self._owner.received(fd, data)
+        else:
+            self._close(fd)
+
+    def _close(self, fd: int) -> None:
+        if fd not in self._files:
+            return
+        file = self._files.pop(fd)
+        self._loop.remove_reader(file)
+        self._loop.remove_writer(file)
+        self._pipes.pop(fd).close()
+        self._owner.pipe_closed(fd)
+
+    # What it is told.
+
+    def write(self, data: bytes) -> None:
+        """Hand DATA over as soon as the process takes it; never waits. What it will never read is dropped."""
+        if 0 not in self._files or self._ending:
+            return
+        if self._unsent:
+            self._unsent += data
+            return
+        written = self._write(data)
+        if 0 in self._files and written < len(data):
+            self._unsent += memoryview(data)[written:]
+            self._loop.add_writer(self._files[0], self._write_more)
+
+    def _write(self, data: bytes | bytearray) -> int:
+        try:
+            return os.write(self._files[0], data)
+        except (BlockingIOError, InterruptedError):
+            return 0
+        except OSError:  # it closed its stdin, or has ended
+            self._drop_stdin()
+            return 0
+
+    def _write_more(self) -> None:
+        del self._unsent[: self._write(self._unsent)]
+        if not self._unsent and 0 in self._files:
+            self._loop.remove_writer(self._files[0])
+            if self._ending:
+                self._close(0)
+
+    def _drop_stdin(self) -> None:
+        self._unsent.clear()
+        self._close(0)
+
+    def unsent(self) -> int:
+        return len(self._unsent)
+
+    @property
+    def reads(self) -> bool:
+        """Whether it can be told anything more."""
+        return 0 in self._files and not self._ending
+
+    def close_stdin(self) -> None:
+        """Say nothing more; what was said before still goes out if the process takes it."""
+        self._ending = True
+        if not self._unsent:
+            self._close(0)
+
+    # How we end it.
+
+    async def end(self) -> set[Member]:
+        """End the process and all that it started: what is left running in spite of that."""
+        kin = descendants([self.pid])
+        self.close_stdin()
+        if not await self.exits():
+            self._drop_stdin()
+            kin |= descendants([self.pid])
+            self.signal(signal.SIGTERM, kin)
+            if not await self.exits():
+                self.signal(signal.SIGKILL, kin | descendants([self.pid]))
+                await self.exits()
+        try:
+            return await self._sweep(kin)
+        finally:
+            self._forget()
+
+    def _forget(self) -> None:
+        self._stop_watching()
+        for fd in tuple(self._files):
+            self._close(fd)
+        if _gets_orphans:
+            reap(_running)
+        _running.pop(self.pid, None)
+
+    def signal(self, number: int, kin: Iterable[Member] = ()) -> None:
+        """Send a signal to the process, to all in its session, and to its KIN."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+        _send(number, session_members(self.pid) | set(kin))
+
+    def left_running(self) -> set[Member]:
+        """What is still alive of all that the process started, itself included."""
+        return session_members(self.pid) | descendants([self.pid])
+
+    async def _sweep(self, kin: set[Member]) -> set[Member]:
+        """End what the process left behind: SIGTERM, wait, SIGKILL."""
+        if not self._anything_left(kin):
+            return set()
+        self.signal(signal.SIGTERM, self._left(kin))
+        if await self._gone(kin, GRACE_SECONDS):
+            return set()
+        self.signal(signal.SIGKILL, self._left(kin))
+        return set() if await self._gone(kin, _KILLED_SECONDS) else self._left(kin)
+
+    async def _gone(self, kin: set[Member], seconds: float) -> bool:
+        # Poll: grandchildren are not ours to wait for.
+        deadline = self._loop.time() + seconds
+        while self._anything_left(kin) and self._loop.time() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(_POLL_SECONDS)
+        return not self._anything_left(kin)
+
+    def _anything_left(self, kin: set[Member]) -> bool:
+        if PROC:
+            return bool(self._left(kin))
+        try:
+            os.killpg(self.pid, 0)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+    def _left(self, kin: set[Member]) -> set[Member]:
+        left = session_members(self.pid) | {each for each in kin if each.alive()}
+        if all(other.returncode is not None for other in _running.values()):
+            # No other process runs that orphans could belong to.
+            left |= _orphans()
+        return left | descendants(each.pid for each in left)
+
+
+def _send(number: int, members: Iterable[Member]) -> None:
+    for each in members:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(each.pid, number)

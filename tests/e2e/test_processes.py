@@ -1,0 +1,241 @@
+"""Start and end of a server's process: a signal, a cancel or a time-out at any moment ends it, and nothing is left."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mcp_conductor import connect
+from mcp_conductor.errors import ConnectionLost
+from mcp_conductor.protocol.server_spec import StdioSpec
+
+LADDER_SECONDS = 9.0  # three steps of two seconds, the sweep, and a busy machine
+STUBBORN = """
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    open("up", "w").close()
+    hear()
+    while True:
+        time.sleep(60)
+"""
+PROGRAM = "import sys; from mcp_conductor.cli import {0}; sys.exit({0}())"
+SUITE = """
+description: one
+tests:
+  - it: answers
+    list: tools
+    expect: {}
+"""
+
+
+def conductor(*words):
+    return [sys.executable, "-c", PROGRAM.format("conductor"), *words]
+
+
+def mcp_cli(*words):
+    return [sys.executable, "-c", PROGRAM.format("mcp_cli"), *words]
+
+
+@pytest.fixture
+def programs(serve, tmp_path):
+    """The command line of each program that starts a server, with this server."""
+
+    def make(code):
+        server = serve(code)
+        (tmp_path / "a.test.mcp.yml").write_text(SUITE)
+        words = ", ".join(f'"{word}"' for word in server[1:])
+        settings = f'{{"mcpServers": {{"one": {{"command": "{server[0]}", "args": [{words}]}}}}}}'
+        (tmp_path / "mcp.json").write_text(settings)
+        client = f"{sys.executable} -c 'import sys, subprocess; subprocess.run(sys.argv[1:])' {{server}}"
+        return {
+            "mcp-cli": mcp_cli(*server, "--method", "tools/list"),
+            "test": conductor("test", "a.test.mcp.yml", "--", *server),
+            "check": conductor("check", *server),
+            "check --client": conductor("check", "--client", client),
+            "discover": conductor("discover", *server),
+            "bridge": conductor("bridge", "mcp.json"),
+            "--server all": mcp_cli("--config", "mcp.json", "--server", "all", "--method", "tools/list"),
+        }
+
+    return make
+
+
+@pytest.fixture
+def started(environment, tmp_path, survivors):
+    """A program in the background, whose first child is waited for."""
+    processes = []
+
+    def start(words, **options):
+        process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            cwd=tmp_path, env=environment, **options,
+        )  # fmt: skip
+        processes.append(process)
+        return process
+
+    yield start
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+        process.communicate(timeout=10)
+    assert survivors() == []
+
+
+def first_child(process):
+    """Wait, without a pause, until PROCESS has a child: the moment is what is tested."""
+    deadline = time.monotonic() + 20
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while time.monotonic() < deadline:
+        if (found := children.read_text().split()) or process.poll() is not None:
+            return int(found[0])
+    raise AssertionError("no child appeared")
+
+
+def ended(process, seconds=LADDER_SECONDS):
+    began = time.monotonic()
+    _, err = process.communicate(timeout=seconds)
+    assert b"Traceback" not in err, err
+    return process.returncode, time.monotonic() - began
+
+
+PROGRAMS = ["mcp-cli", "test", "check", "check --client", "discover", "bridge", "--server all"]
+
+
+@pytest.mark.parametrize(
+    ("program", "number"),
+    [*((each, signal.SIGINT) for each in PROGRAMS), *(("mcp-cli", each) for each in (signal.SIGTERM, signal.SIGHUP))],
+)
+def test_a_signal_as_the_server_appears_ends_the_program(programs, started, program, number):
+    process = started(programs("hello(); serve({'tools/list': {'tools': []}})")[program])
+    first_child(process)
+    process.send_signal(number)
+    assert ended(process)[0] == 128 + number
+
+
+@pytest.mark.parametrize("program", ["mcp-cli", "test", "check", "bridge"])
+def test_a_second_signal_shortens_the_wait_for_a_stubborn_server(programs, started, program, tmp_path):
+    process = started(programs(STUBBORN)[program])
+    wait_for(tmp_path / "up", process)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
+    code, seconds = ended(process, 4)
+    assert code in (130, 143)
+    assert seconds < 3
+
+
+def test_a_bridge_that_serves_ends_all_servers_on_sighup(programs, started, tmp_path):
+    process = started(programs("hello(); open('up', 'w').close(); serve({'tools/list': {'tools': []}})")["bridge"])
+    wait_for(tmp_path / "up", process)
+    process.send_signal(signal.SIGHUP)
+    assert ended(process)[0] in (0, 129)
+
+
+def wait_for(file, process):
+    while not file.exists() and process.poll() is None:
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize("delay", [0, 1, 2, 5, 10, 20, 50])
+async def test_connect_can_be_cancelled_at_any_moment(spec, survivors, delay):
+    async def open_it():
+        async with connect(spec("hello(); serve({})")):
+            await asyncio.sleep(60)
+
+    task = asyncio.ensure_future(open_it())
+    await asyncio.sleep(delay / 1000)  # not a wait for something: the moment is the test
+    task.cancel()
+    async with asyncio.timeout(LADDER_SECONDS):
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert survivors() == []
+
+
+@pytest.mark.parametrize("milliseconds", [1, 100])
+async def test_connect_within_a_timeout_ends_with_it_however_stubborn_the_server_is(
+    spec, survivors, milliseconds, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    began = asyncio.get_running_loop().time()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(milliseconds / 1000), connect(spec(STUBBORN)):
+            raise AssertionError("it did not open")
+    assert asyncio.get_running_loop().time() - began < LADDER_SECONDS
+    assert survivors() == []
+
+
+@pytest.fixture
+def spec(serve, environment):
+    def make(code):
+        return StdioSpec(command=serve(code), env=environment)
+
+    return make
+
+
+def test_a_signal_that_was_ignored_at_the_start_stays_ignored(programs, started, tmp_path):
+    words = programs("hello(); open('up', 'w').close(); open('go').read(); serve({'tools/list': {'tools': []}})")
+    os.mkfifo(tmp_path / "go")
+    process = started(["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *words["mcp-cli"]])
+    wait_for(tmp_path / "up", process)
+    process.send_signal(signal.SIGHUP)
+    (tmp_path / "go").write_text("now")
+    assert ended(process)[0] == 0
+
+
+DAEMON = """
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            os.close(0), os.close(1), os.close(2)
+            open("daemon", "w").write(str(os.getpid()))
+            while True:
+                time.sleep(60)
+        os._exit(0)
+    os.wait()
+    while not os.path.exists("daemon"):
+        pass
+    hello()
+    serve({'tools/list': {'tools': []}})
+"""
+
+
+@pytest.mark.parametrize("program", ["mcp-cli", "test", "discover"])
+def test_a_daemon_in_a_session_of_its_own_does_not_escape(programs, started, program):
+    process = started(programs(DAEMON)[program])
+    assert ended(process, 20)[0] == 0
+
+
+async def test_what_left_the_session_but_not_its_parent_is_ended_by_the_library_too(spec, survivors):
+    async with connect(spec("subprocess.Popen(['sleep', '60'], start_new_session=True); hello(); serve({})")):
+        assert len(survivors()) == 2
+    assert survivors() == []
+
+
+async def test_processes_of_the_caller_are_left_alone(spec):
+    own = subprocess.Popen(["sleep", "60"], start_new_session=True)  # noqa: ASYNC220
+    try:
+        async with connect(spec("hello(); serve({})")):
+            pass
+        assert own.poll() is None
+    finally:
+        own.kill()
+        own.wait()
+
+
+async def test_a_server_that_closes_its_stdin_is_gone(spec):
+    server = "hello(); request = hear(); os.close(0); result(request, {}); time.sleep(60)"
+    async with connect(spec(server), timeout=20) as session:
+        await session.request("ping")
+        with pytest.raises(ConnectionLost, match="the server closed its stdin"):
+            await session.request("ping")
+
+
+def test_mcp_conductor_is_conductor():
+    from importlib.metadata import entry_points
+
+    programs = {each.name: each.value for each in entry_points(group="console_scripts")}
+    assert programs["mcp-conductor"] == programs["conductor"]
