@@ -6,6 +6,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from mcp_conductor.cli.flags import Given, parse
+from mcp_conductor.cli.methods import METHODS
+from mcp_conductor.cli.oauth import run_oauth
+from mcp_conductor.cli.plan import FLAGS
 from mcp_conductor.errors import TransportError
 from mcp_conductor.transport.authorization import Authorization, OAuthSettings
 from mcp_conductor.transport.http_client import HttpClient
@@ -24,7 +28,7 @@ async def browse(url: str) -> str:
         answer = (await asyncio.wait_for(reader.read(), 5)).decode()
     finally:
         writer.close()
-    return next((line[10:] for line in answer.split("\r\n") if line.startswith("Location: ")), answer)
+    return next((line[10:] for line in answer.split("\r\n") if line.lower().startswith("location: ")), answer)
 
 
 @asynccontextmanager
@@ -61,3 +65,14 @@ async def refused(server, kind=TransportError, **how):
         with pytest.raises(kind) as caught:
             await request()
     return caught.value
+
+
+async def step(method: str, server_url: str, *words: str):
+    """One of the methods oauth/… of mcp-cli: what it prints."""
+    given: Given = parse(["--server-url", server_url, *words], FLAGS)
+    assert set(METHODS[method].needs) <= set(given.values)
+    http = HttpClient()
+    try:
+        return await asyncio.wait_for(run_oauth(method, given, http), 10)
+    finally:
+        await http.aclose()

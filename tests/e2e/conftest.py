@@ -1,8 +1,14 @@
-"""What every end-to-end test can use besides: HTTP servers written in a few lines."""
+"""What every end-to-end test can use besides: HTTP servers written in a few lines, and a user who consents."""
 
+import asyncio
+import re
+import subprocess
 from collections.abc import Callable, Iterator
+from urllib.request import urlopen
 
 import pytest
+from tests.conftest import MCP_CLI
+from tests.e2e.authorizing import browse
 from tests.servers.http_raw import HttpServer
 
 
@@ -18,3 +24,33 @@ def http() -> Iterator[Callable[..., HttpServer]]:
     yield start
     for server in servers:
         server.stop()
+
+
+@pytest.fixture
+def consenting(environment, tmp_path):
+    """Run mcp-cli with --oauth, and consent in the browser as soon as it shows where."""
+
+    def run(*words):
+        process = subprocess.Popen(
+            [*MCP_CLI, *words, "--oauth", "--timeout", "20s"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+            env=environment,
+            text=True,
+        )
+        shown = []
+        try:
+            for line in process.stderr:
+                shown.append(line)
+                if found := re.search(r"http://127\.0\.0\.1:\d+/authorize\S+", line):
+                    redirect = asyncio.run(browse(found[0]))
+                    with urlopen(redirect, timeout=5) as page:
+                        assert page.status == 200
+                    break
+            out, err = process.communicate(timeout=20)
+        finally:
+            process.kill()
+        return process.returncode, out, "".join(shown) + err
+
+    return run

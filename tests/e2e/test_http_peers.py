@@ -1,37 +1,16 @@
 """The same commands say the same over stdio, Streamable HTTP (answers as events and as JSON) and HTTP+SSE."""
 
 import json
-import os
-import socket
-import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.e2e.peer_servers import free_port, running
 
 PEERS = Path(__file__).parent.parent / "peers" / "node_modules" / "@modelcontextprotocol"
 SDK = (sys.executable, str(Path(__file__).parent.parent / "servers" / "sdk_server.py"))
 
 pytestmark = pytest.mark.peers
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-@contextmanager
-def running(words, ready, **environment):
-    """A server that somebody else runs: started, waited for by what it says on stderr, and stopped."""
-    process = subprocess.Popen(words, stderr=subprocess.PIPE, env={**os.environ, **environment}, text=True)
-    try:
-        assert any(ready in line for line in process.stderr), f"{words[-2:]} did not start"
-        yield
-    finally:
-        process.kill()
-        process.communicate(timeout=10)
 
 
 @pytest.fixture(scope="module")

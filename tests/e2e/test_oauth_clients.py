@@ -91,7 +91,8 @@ async def test_client_credentials_need_no_browser():
     with oauth_server(clients={"me": MACHINE.client_secret}) as server:
         async with authorizing(server, settings=settings, authorize=None) as (_, request):
             assert await request() == 200
-    assert server.forms == [{"grant_type": "client_credentials", "scope": "read", "resource": server.url}]
+    grant = {"grant_type": "client_credentials", "scope": "read", "resource": server.url, "client_id": "me"}
+    assert server.forms == [grant]
 
 
 async def test_client_credentials_without_credentials_are_refused():

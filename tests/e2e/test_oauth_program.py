@@ -1,49 +1,13 @@
 """mcp-cli and servers that want a token: as a program, with a browser played by the test."""
 
-import asyncio
 import json
 import os
-import re
 import stat
-import subprocess
-from urllib.request import urlopen
 
 import pytest
-from tests.conftest import MCP_CLI
-from tests.e2e.authorizing import browse
 from tests.servers.oauth_server import oauth_server
 
 LIST = ("--method", "tools/list")
-
-
-@pytest.fixture
-def consenting(environment, tmp_path):
-    """Run mcp-cli with --oauth, and consent in the browser as soon as it shows where."""
-
-    def run(*words):
-        process = subprocess.Popen(
-            [*MCP_CLI, *words, "--oauth", "--timeout", "20s"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=tmp_path,
-            env=environment,
-            text=True,
-        )
-        shown = []
-        try:
-            for line in process.stderr:
-                shown.append(line)
-                if found := re.search(r"http://127\.0\.0\.1:\d+/authorize\S+", line):
-                    redirect = asyncio.run(browse(found[0]))
-                    with urlopen(redirect, timeout=5) as page:
-                        assert page.status == 200
-                    break
-            out, err = process.communicate(timeout=20)
-        finally:
-            process.kill()
-        return process.returncode, out, "".join(shown) + err
-
-    return run
 
 
 def test_a_token_is_got_where_the_server_wants_one(consenting):

@@ -101,17 +101,17 @@ def _optional(scopes: Iterable[str], resource: str | None) -> dict[str, str]:
 def token_request(metadata: Json, client: Client, form: Mapping[str, str], *, assertion: str | None = None) -> Post:
     """The request to the token endpoint, with the client authenticated in the client's way."""
     headers = [("Content-Type", "application/x-www-form-urlencoded"), ("Accept", "application/json")]
-    form = dict(form)
+    # In the form even where Basic names it too: the official SDK's authorization servers look for it only there.
+    form = {**form, "client_id": client.client_id}
     match client.auth_method:
         case "client_secret_basic":
             headers.append(("Authorization", _basic(client)))
         case "client_secret_post":
-            form |= {"client_id": client.client_id, "client_secret": client.client_secret or ""}
+            form["client_secret"] = client.client_secret or ""
         case "private_key_jwt":
             form |= {"client_assertion_type": _JWT_BEARER, "client_assertion": assertion or ""}
-            form["client_id"] = client.client_id
         case "none":
-            form["client_id"] = client.client_id
+            pass
     return Post(endpoint(metadata, "token_endpoint"), headers, urlencode(form).encode())
 
 

@@ -102,7 +102,7 @@ def test_basic_credentials_are_encoded_before_they_are_joined():
     request = token_request(METADATA, Client("a:b", "c d/100%", BASIC), {"x": "y"})
     header = dict(request.headers)["Authorization"].removeprefix("Basic ")
     assert base64.b64decode(header) == b"a%3Ab:c%20d%2F100%25"
-    assert request.body == b"x=y"
+    assert dict(parse_qsl(request.body.decode())) == {"x": "y", "client_id": "a:b"}
 
 
 @pytest.mark.parametrize(
