@@ -94,17 +94,28 @@ class HttpStatusError(TransportError):
     kind = "RUNTIME_MCP_HTTP_STATUS"
 
     def __init__(
-        self, method: str, status: int, headers: "list[tuple[str, str]]", body: str, *, session: bool = False
+        self,
+        method: str,
+        status: int,
+        headers: "list[tuple[str, str]]",
+        body: str,
+        *,
+        session: bool = False,
+        reason: str | None = None,  # what the answer says about itself, where that is more telling than its body
+        hint: str | None = None,
     ) -> None:
-        hints = {401: "the server wants authorization: --token, or --oauth", 404: "is the path right?"}
+        hints = {404: "is the path right?"}
         if status == 404 and session:
             hints[404] = "the server has ended the session"
         if status == 429:
             wait = next((value for name, value in headers if name.lower() == "retry-after"), "a while")
             hints[429] = f"the server asks to wait: {wait}"
         shown = " ".join(body.split())[:200]
+        said = reason or (repr(shown) if shown else "")
+        phrase = " Unauthorized" if status == 401 else ""
         super().__init__(
-            f"{method} was answered with status {status}" + (f": {shown!r}" if shown else ""), hint=hints.get(status)
+            f"{method} was answered with status {status}{phrase}" + (f": {said}" if said else ""),
+            hint=hint or hints.get(status),
         )
         self.method = method
         self.status = status

@@ -37,14 +37,6 @@ def test_a_kept_token_is_used_again_without_asking(consenting, cli, tmp_path):
     assert stat.S_IMODE(os.stat(tmp_path / "tokens.json").st_mode) == 0o600
 
 
-def test_without_oauth_the_status_is_told_and_what_could_be_done(cli):
-    with oauth_server() as server:
-        run = cli(server.url, *LIST)
-    assert run.code == 1
-    assert "initialize was answered with status 401" in run.err
-    assert "--token, or --oauth" in run.err
-
-
 def test_a_token_from_elsewhere_is_enough(cli):
     with oauth_server() as server:
         server.tokens["from-elsewhere"] = ""

@@ -90,7 +90,9 @@ async def _serve(file: str, transport: "TransportConfig", separator: str, termin
         await mirror.refresh()
         for name, health in bridge.health().items():
             if health.last_error is not None:
-                terminal.say(f"{name}: {health.state}: {health.last_error.message}")
+                error = health.last_error
+                hint = f"\n  hint: {error.hint}" if error.hint else ""
+                terminal.say(f"{name}: {health.state}: {error.message}{hint}")
         following = asyncio.create_task(_follow(events, mirror, terminal))
         try:
             return await serve_until_cancelled(lambda stop: _host(mirror, transport, stop, terminal))

@@ -102,6 +102,20 @@ def bearer(header: str | None) -> Challenge:
     return max(offers, key=lambda challenge: len(challenge.params), default=Challenge())
 
 
+def why_unauthorized(header: str | None, body: Any) -> str:
+    """What a 401 says: its Bearer challenge, an error of OAuth or of JSON-RPC in its BODY, or else its schemes."""
+    challenge, members = bearer(header), body if isinstance(body, dict) else {}
+    error = members.get("error")
+    if isinstance(error, dict):
+        error = error.get("message")
+    fallback = members.get("error_description")
+    parts = [challenge.error or error, challenge.params.get("error_description") or fallback]
+    said = ": ".join(part for part in parts if isinstance(part, str) and part)
+    scope = f"scope: {' '.join(challenge.scopes)}" if challenge.scopes else ""
+    schemes = ", ".join(each.scheme for each in challenges(header or "") if each.scheme.lower() != "bearer")
+    return f"{said} ({scope})" if said and scope else said or scope or schemes
+
+
 # Where the metadata may be.
 
 

@@ -3,10 +3,16 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from mcp_conductor.errors import HttpStatusError
 from mcp_conductor.protocol.dialect import Dialect
+from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import HttpSpec
 from mcp_conductor.transport import Authorize, Listener, client_for
 from mcp_conductor.transport.http_client import Response, head
+
+_EXCERPT = 200
+_WANTED = "the server wants a token: --token TOKEN; mcp-cli --oauth gets one"
+_NOT_TAKEN = "the server does not take the token: is it for this server, and still good?"
 
 
 class HttpDoor:
@@ -14,7 +20,7 @@ class HttpDoor:
 
     def __init__(self, spec: HttpSpec, listener: Listener, authorize: Authorize | None) -> None:
         self.url = spec.url
-        self._fixed_headers = list(spec.headers.items())
+        self._fixed = list(spec.headers.items())
         self._listener = listener
         self._http = client_for(spec)
         self._authorization = authorize(self._http) if authorize else None
@@ -32,7 +38,7 @@ class HttpDoor:
         self, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None = None
     ) -> AsyncIterator[Response]:
         """Send a request, with the headers that open the door; the context is its answer."""
-        everything = [*headers, *self._fixed_headers]
+        everything = [*headers, *self._fixed]
         if self._authorization is not None:
             everything += await self._authorization.headers()
         self._listener.trace(head(f"{method} {url}", everything))
@@ -53,6 +59,35 @@ class HttpDoor:
         self._hide_secrets()
         return again
 
+    def refusal(self, what: str, response: Response, said: Message, *, session: bool = False) -> HttpStatusError:
+        """The error that an answer is whose status is no success: what it SAID, and for a 401 what to do."""
+        error = said.error if is_rpc_error(said) else None
+        reason = hint = None
+        if response.status == 401:
+            from mcp_conductor.protocol.oauth import why_unauthorized
+
+            reason = self.excerpt(why_unauthorized(response.header("www-authenticate"), said.raw))
+            known = self._authorization is not None or any(name.lower() == "authorization" for name, _ in self._fixed)
+            hint = _NOT_TAKEN if known else _WANTED
+        refused = HttpStatusError(
+            what, response.status, response.headers, self.excerpt(said.text), session=session, reason=reason, hint=hint
+        )
+        refused.error = error
+        return refused
+
+    def excerpt(self, said: str | bytes) -> str:
+        """The beginning of what was SAID, on one line, without secrets."""
+        text = said if isinstance(said, str) else said.decode(errors="replace")
+        return " ".join(self._listener.redact(text).split())[:_EXCERPT]
+
     def _hide_secrets(self) -> None:
         if self._authorization is not None:
             self._listener.hide(self._authorization.secrets)
+
+
+def is_rpc_error(message: Message) -> bool:
+    """Whether MESSAGE is an error of JSON-RPC, and not one of OAuth or of a proxy, which have an `error` as well."""
+    if message.kind != "error":
+        return False
+    error = message.error
+    return "jsonrpc" in message.raw or (isinstance(error, dict) and isinstance(error.get("code"), int))

@@ -106,8 +106,7 @@ class HttpSse:
                 return
 
     async def _refusal(self, what: str, response: Response) -> HttpStatusError:
-        said = self._listener.redact((await response.read()).decode(errors="replace"))
-        return HttpStatusError(what, response.status, response.headers, said)
+        return self._door.refusal(what, response, decode(await response.read()))
 
     async def _listen(self) -> None:
         try:

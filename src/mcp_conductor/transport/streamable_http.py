@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
-from mcp_conductor.errors import ConductorError, HttpStatusError, TransportError
+from mcp_conductor.errors import ConductorError, TransportError
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, Dialect
 from mcp_conductor.protocol.event_stream import EventStream
@@ -19,12 +19,11 @@ from mcp_conductor.protocol.message import Message, decode, members
 from mcp_conductor.protocol.server_spec import HttpSpec
 from mcp_conductor.transport import Authorize, Listener, finish
 from mcp_conductor.transport.http_client import LARGEST_BODY, Response
-from mcp_conductor.transport.http_door import HttpDoor
+from mcp_conductor.transport.http_door import HttpDoor, is_rpc_error
 
 GOODBYE_SECONDS = 2.0  # for what must still be said when we leave
 DEFAULT_RETRY_SECONDS = 1.0
 MOST_RESUMPTIONS = 5  # without anything new in between
-_EXCERPT = 200
 _ACCEPT = ("Accept", "application/json, text/event-stream")
 
 
@@ -157,33 +156,28 @@ class StreamableHttp:
             body = await response.read()
             if not self._hear(body, request_id, message) and request_id is not None:
                 raise TransportError(
-                    f"{message.method} was answered with what is not its answer: {self._excerpt(body)!r}"
+                    f"{message.method} was answered with what is not its answer: {self._door.excerpt(body)!r}"
                 )
         elif request_id is not None:
             kind = response.media_type or "no content type"
-            raise TransportError(f"{message.method} was answered with {kind}: {self._excerpt(await response.read())!r}")
+            said = self._door.excerpt(await response.read())
+            raise TransportError(f"{message.method} was answered with {kind}: {said!r}")
         else:
             self._said(message)
 
     async def _take_refusal(self, message: Message, response: Response) -> None:
-        """A status of 400 and more; a body that is a JSON-RPC error is that error."""
-        body = await response.read()
-        refusal = decode(body)
+        """A status that is no success; a body that is a JSON-RPC error is that error."""
+        said = decode(await response.read())
         in_session = self._session is not None and message.kind == "request" and message.method != "initialize"
-        # 404 in a session means that the session is over, whatever else the body says.
-        if refusal.kind == "error" and message.kind == "request" and not (in_session and response.status == 404):
-            self._listener.heard(refusal, message.id)
-            return
-        if refusal.kind == "error" and message.kind in ("invalid", "batch"):
-            self._listener.heard(refusal)
-            return
-        what = message.method if message.kind in ("request", "notification") else "our answer"
-        refused = HttpStatusError(what, response.status, response.headers, self._excerpt(body), session=in_session)
-        refused.error = refusal.error if refusal.kind == "error" else None
-        raise refused
-
-    def _excerpt(self, body: bytes) -> str:
-        return " ".join(self._listener.redact(body.decode(errors="replace")).split())[:_EXCERPT]
+        # 401 means that a token is missing, and 404 in a session that the session is over, whatever the body says.
+        decided = response.status == 401 or (in_session and response.status == 404)
+        if is_rpc_error(said) and message.kind == "request" and not decided:
+            self._listener.heard(said, message.id)
+        elif is_rpc_error(said) and message.kind in ("invalid", "batch"):
+            self._listener.heard(said)
+        else:
+            what = message.method if message.kind in ("request", "notification") else "our answer"
+            raise self._door.refusal(what, response, said, session=in_session)
 
     def _said(self, message: Message) -> None:
         """The server has taken a message that has no answer."""
