@@ -250,7 +250,8 @@ async def _initialized(session: Session, exchange: Exchange, exactly: Dialect | 
         await asyncio.sleep(_READING_SECONDS)
         await session.notify("initialized")
         await asyncio.sleep(_READING_SECONDS)
-    if session.answers.roots is not None:
+    # What was declared counts: answers may be at hand that the server was not told about.
+    if session.client_capabilities(session.dialect).get("roots", {}).get("listChanged"):
         await session.notify("notifications/roots/list_changed")
 
 

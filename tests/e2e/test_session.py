@@ -120,6 +120,23 @@ async def test_progress_of_another_request_does_not_help(spec):
             await session.request("work", {"_meta": {"progressToken": "t"}}, timeout=0.35)
 
 
+class _Undeclared(Answers):
+    """Answers that the server is not told about."""
+
+    def capabilities(self, dialect):  # noqa: ARG002
+        return {}
+
+
+async def test_a_server_that_was_told_of_no_roots_is_not_told_that_they_changed(spec):
+    server = spec("""
+        hello()
+        request = hear()
+        result(request, {"heard": request["method"]})
+    """)
+    async with connect(server, answers=_Undeclared(roots=[])) as session:
+        assert await session.request("first") == {"heard": "first"}
+
+
 async def test_the_server_is_answered_while_a_request_is_under_way(spec):
     server = spec("""
         client = hello()
