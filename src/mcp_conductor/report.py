@@ -5,12 +5,13 @@ that was looked at. Exit codes, colours and formats are the business of those wh
 """
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from mcp_conductor.errors import Location
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import render
 
 Status = Literal["passed", "failed", "warned", "skipped", "errored"]
 STATUSES: tuple[Status, ...] = ("passed", "failed", "warned", "skipped", "errored")
@@ -126,3 +127,69 @@ class Report:
 
 def _place(where: Location | None) -> Json:
     return {} if where is None else {"file": where.file, "line": where.line, "column": where.column}
+
+
+def redacted(report: Report, redact: Callable[[str], str]) -> Report:
+    """REPORT without what REDACT takes out of a text."""
+    return replace(
+        report,
+        target=redact(report.target),
+        server=_redacted(report.server, redact),
+        outcomes=tuple(redacted_outcome(outcome, redact) for outcome in report.outcomes),
+        metrics=_redacted(report.metrics, redact),
+    )
+
+
+def redacted_outcome(outcome: Outcome, redact: Callable[[str], str]) -> Outcome:
+    """OUTCOME without what REDACT takes out of a text."""
+    # The name of a requirement is ours; programs look for it, whatever a server's settings may be.
+    own = str if outcome.level else redact
+    return replace(
+        outcome,
+        id=own(outcome.id),
+        title=own(outcome.title),
+        group=own(outcome.group),
+        findings=tuple(_redacted_finding(finding, redact) for finding in outcome.findings),
+        where=_redacted_place(outcome.where, redact),
+        reason=outcome.reason and redact(outcome.reason),
+        wire=tuple(map(redact, outcome.wire)),
+        stderr=tuple(map(redact, outcome.stderr)),
+    )
+
+
+def _redacted_finding(finding: Finding, redact: Callable[[str], str]) -> Finding:
+    return replace(
+        finding,
+        message=redact(finding.message),
+        path=finding.path and redact(finding.path),
+        expected=_redacted(finding.expected, redact),
+        actual=_redacted(finding.actual, redact),
+        where=_redacted_place(finding.where, redact),
+        hint=finding.hint and redact(finding.hint),
+    )
+
+
+def _redacted_place(where: Location | None, redact: Callable[[str], str]) -> Location | None:
+    return where and replace(where, source=redact(where.source))
+
+
+def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
+    """A value of JSON without what REDACT takes out: of names too, and of numbers, which may be secrets as well."""
+    try:
+        return _copied(value, redact)
+    except RecursionError:
+        return redact(render(value))
+
+
+def _copied(value: Any, redact: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return type(value)(redact(value))
+    if isinstance(value, Mapping):
+        return {redact(name): _copied(member, redact) for name, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_copied(item, redact) for item in value]
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        written = render(value)
+        shown = redact(written)
+        return value if shown == written else shown
+    return value

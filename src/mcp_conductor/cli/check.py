@@ -26,6 +26,7 @@ from mcp_conductor.fields import Field
 from mcp_conductor.opening import connect
 from mcp_conductor.protocol.dialect import DIALECTS, PROTOCOL_CHOICES
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
+from mcp_conductor.protocol.transcript import Transcript, secrets_of_server
 from mcp_conductor.report import Finding, Outcome, Report
 from mcp_conductor.source import load
 
@@ -105,7 +106,7 @@ class Checking:
         self._terminal = terminal
         self._protocol = choice(given, "--protocol", ("all", *PROTOCOL_CHOICES)) or "auto"
         self._target = self._aim()
-        self._output = Output(given, terminal)
+        self._output = Output(given, terminal, Transcript(self._secrets).redact)
         self._expected = _expected_failures(given, terminal)
         level = choice(given, "--level", tuple(each.lower() for each in LEVELS)) or "may"
         named = {each.group for each in requirements().values()} | set(requirements())
@@ -128,6 +129,11 @@ class Checking:
         without = {name: values for name, values in self._given.values.items() if name != "--protocol"}
         self._spec = target(replace(self._given, values=without), self._terminal, program="conductor check")
         return _named(self._spec)
+
+    @property
+    def _secrets(self) -> list[str]:
+        """What must not be shown."""
+        return secrets_of_server(self._spec)
 
     async def run(self) -> int:
         began, started = time.perf_counter(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from mcp_conductor.cli.again import Again
@@ -11,7 +11,7 @@ from mcp_conductor.cli.run_flags import choice, number
 from mcp_conductor.cli.server_coverage import told
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import Location, UsageError
-from mcp_conductor.report import Outcome, Report
+from mcp_conductor.report import Outcome, Report, redacted, redacted_outcome
 from mcp_conductor.reporters import REPORTERS
 from mcp_conductor.reporters.console import Console
 from mcp_conductor.reporters.wording import counted
@@ -24,8 +24,9 @@ _DEFAULT_WIDTH = 100
 class Output:
     """What a run shows."""
 
-    def __init__(self, given: Given, terminal: Terminal) -> None:
+    def __init__(self, given: Given, terminal: Terminal, redact: Callable[[str], str] = str) -> None:
         self._terminal = terminal
+        self._redact = redact
         self._reports = [_report(text) for text in given.all("--report")] + (
             [("json", None)] if "--json" in given else []
         )
@@ -116,6 +117,8 @@ class Output:
 
         SHOWN are its outcomes for people, who need not be told the same of each revision.
         """
+        report = redacted(report, self._redact)
+        shown = [redacted_outcome(outcome, self._redact) for outcome in shown]
         every = _by_group(report.outcomes)
         for group, outcomes in _by_group(shown).items():
             self._show(self._console.suite(group))

@@ -12,7 +12,7 @@ from mcp_conductor.fields import Field
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import read
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.report import NOTHING, Finding, Outcome, Status
+from mcp_conductor.report import NOTHING, Finding, Outcome, Status, redacted_outcome
 from mcp_conductor.suites.conversation import Conversation, Done
 from mcp_conductor.suites.expectations import stray
 from mcp_conductor.suites.snapshots import Snapshots
@@ -72,12 +72,7 @@ class Cases:
         """OUTCOME without what must not be shown."""
         if not outcome.findings and not outcome.wire and not outcome.stderr:
             return outcome
-        return replace(
-            outcome,
-            findings=tuple(_clean(each, self.redact) for each in outcome.findings),
-            wire=tuple(map(self.redact, outcome.wire)),
-            stderr=tuple(map(self.redact, outcome.stderr)),
-        )
+        return redacted_outcome(outcome, self.redact)
 
     def _outcome(self, case: Case, status: Status, **members: Any) -> Outcome:
         return Outcome(
@@ -293,20 +288,3 @@ def _has(capabilities: Json, name: str) -> bool:
             return False
         found = found[step]
     return found is not False
-
-
-def _clean(finding: Finding, redact: Any) -> Finding:
-    def clean(value: Any) -> Any:
-        if isinstance(value, str):
-            return redact(value)
-        if isinstance(value, dict):
-            return {key: clean(member) for key, member in value.items()}
-        return [clean(item) for item in value] if isinstance(value, list) else value
-
-    return replace(
-        finding,
-        message=redact(finding.message),
-        expected=clean(finding.expected),
-        actual=clean(finding.actual),
-        hint=None if finding.hint is None else redact(finding.hint),
-    )
