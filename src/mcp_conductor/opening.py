@@ -44,8 +44,15 @@ from mcp_conductor.protocol.dialect import (
 )
 from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message, render
-from mcp_conductor.protocol.server_spec import AnySpec, HttpSpec, StdioSpec, StreamsSpec, supported_transports
-from mcp_conductor.protocol.transcript import Transcript, secrets_of_server
+from mcp_conductor.protocol.server_spec import (
+    AnySpec,
+    HttpSpec,
+    StdioSpec,
+    StreamsSpec,
+    secrets_of_server,
+    supported_transports,
+)
+from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.session import DEFAULT_TIMEOUT, Session
 from mcp_conductor.transport import Authorize, open_transport
 

@@ -134,9 +134,9 @@ def redacted(report: Report, redact: Callable[[str], str]) -> Report:
     return replace(
         report,
         target=redact(report.target),
-        server=_redacted(report.server, redact),
+        server=redacted_value(report.server, redact),
         outcomes=tuple(redacted_outcome(outcome, redact) for outcome in report.outcomes),
-        metrics=_redacted(report.metrics, redact),
+        metrics=redacted_value(report.metrics, redact),
     )
 
 
@@ -162,8 +162,8 @@ def _redacted_finding(finding: Finding, redact: Callable[[str], str]) -> Finding
         finding,
         message=redact(finding.message),
         path=finding.path and redact(finding.path),
-        expected=_redacted(finding.expected, redact),
-        actual=_redacted(finding.actual, redact),
+        expected=redacted_value(finding.expected, redact),
+        actual=redacted_value(finding.actual, redact),
         where=_redacted_place(finding.where, redact),
         hint=finding.hint and redact(finding.hint),
     )
@@ -173,7 +173,7 @@ def _redacted_place(where: Location | None, redact: Callable[[str], str]) -> Loc
     return where and replace(where, source=redact(where.source))
 
 
-def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
+def redacted_value(value: Any, redact: Callable[[str], str]) -> Any:
     """A value of JSON without what REDACT takes out: of names too, and of numbers, which may be secrets as well."""
     try:
         return _copied(value, redact)

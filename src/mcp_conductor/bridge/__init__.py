@@ -28,7 +28,7 @@ from mcp_conductor.errors import (
 )
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers
-from mcp_conductor.protocol.server_spec import AnySpec
+from mcp_conductor.protocol.server_spec import AnySpec, secrets_of_server
 from mcp_conductor.protocol.views import (
     Completion,
     Prompt,
@@ -88,6 +88,11 @@ class Bridge:
         )
         self._links: dict[str, Link] = {}
         self._tasks: list[asyncio.Task[None]] = []
+
+    def secrets(self) -> list[str]:
+        """What must not be shown of the servers' settings."""
+        specs = [spec for spec in self._specs.values() if not isinstance(spec, ConductorError)]
+        return [secret for spec in specs for secret in secrets_of_server(spec)]
 
     async def __aenter__(self) -> Self:
         """Connect all servers at once, and wait until each has answered or failed for the first time."""

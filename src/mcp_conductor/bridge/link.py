@@ -22,8 +22,8 @@ from mcp_conductor.errors import (
 )
 from mcp_conductor.opening import connect
 from mcp_conductor.protocol.answers import Incoming
-from mcp_conductor.protocol.server_spec import AnySpec, HttpSpec, StdioSpec, StreamsSpec
-from mcp_conductor.protocol.transcript import Transcript, secrets_of_server
+from mcp_conductor.protocol.server_spec import AnySpec, HttpSpec, StdioSpec, StreamsSpec, secrets_of_server
+from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.protocol.views import Listed
 from mcp_conductor.session import Session
 

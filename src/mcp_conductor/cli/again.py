@@ -3,31 +3,30 @@
 It can be pasted into a shell. Secrets are left out of it: whoever runs it puts them in again.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from shlex import join
 
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.target import TARGET_FLAGS
-from mcp_conductor.protocol.transcript import REDACTED, Transcript, secret_values
+from mcp_conductor.redaction import REDACTED, Redactor, secrets_of_environment, secrets_of_words
 from mcp_conductor.report import Outcome
-from mcp_conductor.reporters.wording import one_line, place
+from mcp_conductor.reporters.wording import place
 from mcp_conductor.suites.run import Job
 from mcp_conductor.suites.suite import Case, Suite
+from mcp_conductor.visible import one_line
 
 # Flags that make a test what it is; those that choose tests, or how they are shown, do not.
 _DECISIVE = (*(flag.name for flag in TARGET_FLAGS), "--isolation", "--step-timeout", "--compat", "--seed")
 _VALUES = ("--var", "--vars-file", "--secret")
-_CREDENTIALS = re.compile(r"(?<=://)[^/?#@\s]*(?=@)")
 
 
 class Again:
     """How to run each test of a run again."""
 
     def __init__(self, given: Given) -> None:
-        hidden = Transcript(text.partition("=")[2] for text in given.all("--secret"))
         words = [*_flags(given), *(("--", *given.after) if given.after else ())]
-        self._rest = [_CREDENTIALS.sub(REDACTED, hidden.redact(one_line(word))) for word in words]
+        hidden = Redactor([*(text.partition("=")[2] for text in given.all("--secret")), *secrets_of_words(words)])
+        self._rest = [one_line(hidden.redact(word)) for word in words]
         self._cases: dict[str, tuple[Suite, Case]] = {}
 
     def about(self, jobs: Iterable[Job]) -> None:
@@ -57,7 +56,7 @@ def _without_secret(flag: str, text: str) -> str:
     name, mark, value = text.partition(":" if flag == "--header" else "=")
     if flag == "--header":
         return f"{name}: {REDACTED}" if mark else REDACTED
-    if flag == "--secret" or (flag == "--env" and secret_values({name: value}, {})):
+    if flag == "--secret" or (flag == "--env" and secrets_of_environment({name: value})):
         return f"{name}={REDACTED}"
     return text
 

@@ -41,10 +41,12 @@ def list_all(given: Given, terminal: Terminal) -> int:
 
 
 async def _list(file: str, method: str, seconds: float, terminal: Terminal) -> int:
-    async with Bridge(file, timeout=seconds, connect_timeout=seconds, backoff=Backoff(attempts=1)) as bridge:
+    bridge = Bridge(file, timeout=seconds, connect_timeout=seconds, backoff=Backoff(attempts=1))
+    terminal.learn(bridge.secrets())
+    async with bridge:
         items = [_named(item) for item in await _LISTS[method](bridge)]
         failed = {name: health.last_error for name, health in bridge.health().items() if health.last_error is not None}
-    terminal.write(render({LIST_MEMBERS[method]: items}, 2) + "\n")
+    terminal.write_result_as_it_is(render({LIST_MEMBERS[method]: items}, 2) + "\n")
     for name, error in failed.items():
         terminal.say(f"error: {name}: {error.message}" + (f"\n  hint: {error.hint}" if error.hint else ""))
     return 1 if failed else 0

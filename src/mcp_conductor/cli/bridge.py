@@ -34,7 +34,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     """Serve until we are told to stop: the exit code."""
     given = parse(argv, FLAGS, server_words=False)
     if "--help" in given:
-        terminal.write(_help())
+        terminal.show(_help())
         return 0
     file, transport = _file(given), _transport(given)
     separator = given.one("--separator") or SEPARATOR
@@ -85,8 +85,9 @@ async def _serve(file: str, transport: "TransportConfig", separator: str, termin
 
     events: asyncio.Queue[BridgeEvent] = asyncio.Queue()
     bridge = Bridge(file, timeout=_CALL_SECONDS, start_timeout=_START_SECONDS, on_event=events.put_nowait)
+    terminal.learn(bridge.secrets())
     async with bridge:
-        mirror = Mirror(bridge, transport, separator)
+        mirror = Mirror(bridge, transport, separator, terminal.say)
         await mirror.refresh()
         for name, health in bridge.health().items():
             if health.last_error is not None:

@@ -19,14 +19,13 @@ from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.run_flags import OUTPUT_FLAGS, choice, time as time_of
 from mcp_conductor.cli.run_output import Output
-from mcp_conductor.cli.target import TARGET_FLAGS, target
+from mcp_conductor.cli.target import TARGET_FLAGS, secrets_of_flags, target
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import MethodError, ProtocolError, UsageError, nearest
 from mcp_conductor.fields import Field
 from mcp_conductor.opening import connect
 from mcp_conductor.protocol.dialect import DIALECTS, PROTOCOL_CHOICES
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
-from mcp_conductor.protocol.transcript import Transcript, secrets_of_server
 from mcp_conductor.report import Finding, Outcome, Report
 from mcp_conductor.source import load
 
@@ -76,13 +75,13 @@ def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor check`: the exit code."""
     given = parse(argv, FLAGS, program="conductor check")
     if "--help" in given:
-        terminal.write(_USAGE + help_text(FLAGS) + "\n" + _EXIT_CODES)
+        terminal.show(_USAGE + help_text(FLAGS) + "\n" + _EXIT_CODES)
         return 0
     if "--list" in given:
-        terminal.write(_listing(given))
+        terminal.show(_listing(given))
         return 0
     if "--explain" in given:
-        terminal.write(_explained(requirement(given.need("--explain"))))
+        terminal.show(_explained(requirement(given.need("--explain"))))
         return 0
     if "--client" in given:
         from mcp_conductor.cli.check_client import CheckingClient
@@ -104,9 +103,10 @@ class Checking:
     def __init__(self, given: Given, terminal: Terminal) -> None:
         self._given = given
         self._terminal = terminal
+        terminal.learn(secrets_of_flags(given))
         self._protocol = choice(given, "--protocol", ("all", *PROTOCOL_CHOICES)) or "auto"
         self._target = self._aim()
-        self._output = Output(given, terminal, Transcript(self._secrets).redact)
+        self._output = Output(given, terminal)
         self._expected = _expected_failures(given, terminal)
         level = choice(given, "--level", tuple(each.lower() for each in LEVELS)) or "may"
         named = {each.group for each in requirements().values()} | set(requirements())
@@ -129,11 +129,6 @@ class Checking:
         without = {name: values for name, values in self._given.values.items() if name != "--protocol"}
         self._spec = target(replace(self._given, values=without), self._terminal, program="conductor check")
         return _named(self._spec)
-
-    @property
-    def _secrets(self) -> list[str]:
-        """What must not be shown."""
-        return secrets_of_server(self._spec)
 
     async def run(self) -> int:
         began, started = time.perf_counter(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -9,7 +9,6 @@ from mcp_conductor.checks.run import Verdicts
 from mcp_conductor.cli.check import Checking
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.dialect import DIALECTS, HANDSHAKE, MODERN
-from mcp_conductor.protocol.transcript import secret_values
 
 _NOT_FOR_CLIENTS = (
     "--config", "--server", "--transport", "--header", "--token", "--cacert", "--insecure", "--call-tools",
@@ -43,10 +42,6 @@ class CheckingClient(Checking):
         directory = os.path.join(self._terminal.directory, given.one("--cwd") or "")
         self._command = Command(tuple(words), dict(given.pairs("--env")), directory)
         return text
-
-    @property
-    def _secrets(self) -> list[str]:
-        return secret_values(self._command.env, {})
 
     async def _versions(self) -> list[str]:
         if self._protocol == "all":

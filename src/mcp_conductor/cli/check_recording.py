@@ -32,10 +32,6 @@ class CheckingRecording(Checking):
             raise UsageError(f"{file} is not a recording: it is not UTF-8") from error
         return file
 
-    @property
-    def _secrets(self) -> list[str]:
-        return []  # whoever recorded knew them, and left them out
-
     async def _versions(self) -> list[str]:
         return ["recorded"]
 

@@ -44,9 +44,9 @@ def _main(argv: list[str], terminal: Terminal) -> int:
     if _is_pattern(argv, terminal.directory):
         return _run("test", argv, terminal)
     if command in ("--help", "-h"):
-        terminal.write(_help())
+        terminal.show(_help())
     elif command == "--version":
-        terminal.write(f"conductor {__version__}\n")
+        terminal.show(f"conductor {__version__}\n")
     else:
         is_flag = command.startswith("-")
         known = ("--help", "--version") if is_flag else tuple(COMMANDS)

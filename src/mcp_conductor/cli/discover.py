@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.run_flags import time
-from mcp_conductor.cli.target import TARGET_FLAGS, target
+from mcp_conductor.cli.target import TARGET_FLAGS, secrets_of_flags, target
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
@@ -49,12 +49,13 @@ def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor discover`: the exit code."""
     given = parse(argv, FLAGS, program="conductor discover")
     if "--help" in given:
-        terminal.write(_USAGE + help_text(FLAGS) + _EXAMPLE)
+        terminal.show(_USAGE + help_text(FLAGS) + _EXAMPLE)
         return 0
     return run_interruptibly(_discover(given, terminal))
 
 
 async def _discover(given: Given, terminal: Terminal) -> int:
+    terminal.learn(secrets_of_flags(given))
     output = _output(given, terminal)
     spec = target(given, terminal, program="conductor discover")
     wishes = Wishes(
@@ -62,11 +63,12 @@ async def _discover(given: Given, terminal: Terminal) -> int:
         writes="--include-writes" in given,
         timeout=time(given, "--timeout") or DEFAULT_SECONDS,
         paths=machine_paths(spec, terminal),
+        redactor=terminal.redactor,
     )
     found = await discover(spec, wishes)
     text = suite_text(found, protocol=given.one("--protocol"))
     if output is None:
-        terminal.write(text)
+        terminal.write_result_as_it_is(text)
     else:
         write_file(os.path.join(terminal.directory, output), output, text)
         terminal.say(f"wrote {output}: {counted(found)}")

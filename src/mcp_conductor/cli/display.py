@@ -11,7 +11,7 @@ from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.answers import Incoming
 from mcp_conductor.protocol.message import render
-from mcp_conductor.protocol.transcript import Frame, Transcript, secrets_of_server
+from mcp_conductor.protocol.transcript import Frame, Transcript
 
 # A one-shot call needs the end of the conversation for its messages, not all of it; a recording is written as we go.
 FRAMES_KEPT = 10_000
@@ -29,9 +29,7 @@ class Display:
         self._progress = "--progress-token" in plan.given
         self._warnings = 0
         self._recording = _opened(plan.given.one("--record"), terminal.directory)
-        spec = plan.spec
-        secrets = secrets_of_server(spec)
-        self.transcript = Transcript(secrets, self._show, keep=FRAMES_KEPT)
+        self.transcript = Transcript((), self._show, keep=FRAMES_KEPT, redactor=terminal.redactor)
 
     def close(self) -> None:
         if self._recording is not None:
@@ -66,7 +64,7 @@ class Display:
             self._say("warning: there is more like this; --verbose shows all of it")
 
     def _say(self, text: str) -> None:
-        self._terminal.say(self.transcript.redact(text))
+        self._terminal.say(text)
 
 
 def _opened(file: str | None, directory: str) -> TextIO | None:

@@ -35,7 +35,7 @@ class Follow:
         """Print events until the server goes away, which is an error, or nobody reads them any longer."""
         method, params = plan.method, plan.params or {}
         if method is not None or plan.raw is not None:
-            self._terminal.write("\n")  # between the result and the events
+            self._terminal.write_result_as_it_is("\n")  # between the result and the events
         if not session.dialect.handshake and method != "resources/subscribe":
             await self._listen(session, method, params)
         uri = params.get("uri") if method == "resources/subscribe" else None
@@ -117,4 +117,4 @@ class Follow:
             loop.remove_reader(descriptor)
 
     def _print(self, event: Json) -> None:
-        self._terminal.write(render(event) + "\n")
+        self._terminal.write_result_as_it_is(render(event) + "\n")

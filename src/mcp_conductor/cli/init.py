@@ -42,7 +42,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor init`: the exit code."""
     given = parse(argv, FLAGS, program="conductor init")
     if "--help" in given:
-        terminal.write(_USAGE + help_text(FLAGS))
+        terminal.show(_USAGE + help_text(FLAGS))
         return 0
     _refuse_to_overwrite(terminal)
     return run_interruptibly(_init(given, terminal))
@@ -56,19 +56,19 @@ def _refuse_to_overwrite(terminal: Terminal) -> None:
 
 
 async def _init(given: Given, terminal: Terminal) -> int:
-    wishes = Wishes(timeout=time(given, "--timeout") or DEFAULT_SECONDS)
+    wishes = Wishes(timeout=time(given, "--timeout") or DEFAULT_SECONDS, redactor=terminal.redactor)
     project = Project(terminal.directory, terminal.environ)
     guess = _named(given) if given.words else project.server()
     suite, count = await _suite(guess, wishes, terminal)
     shared, secrets = without_secrets((guess or Guess(dict(_PLACEHOLDER), "")).entry)
     _write(SETTINGS, render(_settings(project.name, shared), indent=2) + "\n", terminal)
     _write(SUITE, suite, terminal)
-    terminal.write(f"wrote {SETTINGS}: {_described(shared, guess)}\n")
-    terminal.write(f"wrote {SUITE}: {count}\n")
+    terminal.show(f"wrote {SETTINGS}: {_described(shared, guess)}\n")
+    terminal.show(f"wrote {SUITE}: {count}\n")
     if secrets:
-        terminal.write(f"values were not copied: set {', '.join(secrets)} in the environment\n")
+        terminal.show(f"values were not copied: set {', '.join(secrets)} in the environment\n")
     steps = "conductor test" if guess is not None else f"put the server's command into {SETTINGS}, then: conductor test"
-    terminal.write(f"next: {steps}\n")
+    terminal.show(f"next: {steps}\n")
     return 0
 
 

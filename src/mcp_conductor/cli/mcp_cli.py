@@ -15,6 +15,7 @@ from mcp_conductor.cli.flags import Given, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.operations import perform
 from mcp_conductor.cli.plan import FLAGS, Plan, plan, run_time
+from mcp_conductor.cli.target import secrets_of_flags
 from mcp_conductor.cli.terminal import Interrupted, ReaderGone, Terminal, diagnostic
 from mcp_conductor.errors import ConductorError, MethodError, RequestTimeout, UsageError
 from mcp_conductor.opening import NONE, connect
@@ -62,11 +63,12 @@ def main(argv: list[str], terminal: Terminal) -> int:
     """Run mcp-cli; every way it can end has an exit code and, unless all went well, a message on stderr."""
     try:
         given = parse(argv, FLAGS)
+        terminal.learn(secrets_of_flags(given))
         if "--help" in given:
-            terminal.write(f"{USAGE}\n{help_text(FLAGS)}\nMethods:\n{methods.listing()}\n\n{EXAMPLES}\n{EXIT_CODES}\n")
+            terminal.show(f"{USAGE}\n{help_text(FLAGS)}\nMethods:\n{methods.listing()}\n\n{EXAMPLES}\n{EXIT_CODES}\n")
             return Exit.OK
         if "--version" in given:
-            terminal.write(f"mcp-cli {__version__}\n")
+            terminal.show(f"mcp-cli {__version__}\n")
             return Exit.OK
         if (given.one("--method") or "").startswith("oauth/"):
             return _run_oauth(given, terminal)
@@ -113,9 +115,9 @@ def _run_oauth(given: Given, terminal: Terminal) -> int:
             await http.aclose()
 
     try:
-        terminal.write(render(run_interruptibly(talk()), 2) + "\n")
+        terminal.write_result_as_it_is(render(run_interruptibly(talk()), 2) + "\n")
     except MethodError as error:
-        terminal.write(render({"error": error.error}, 2) + "\n")
+        terminal.write_result_as_it_is(render({"error": error.error}, 2) + "\n")
         return Exit.METHOD
     except TimeoutError:
         terminal.say(f"error: no result within {run_time(given):g} s\n  hint: --timeout TIME allows more")
@@ -146,13 +148,13 @@ class _Run:
         if isinstance(error, MethodError):
             self.print(render({"error": error.error}, 2))
             if error.method != self.plan.method:
-                self.terminal.say(diagnostic(error, self.transcript.redact))
+                self.terminal.say(diagnostic(error))
             return Exit.METHOD
-        self.terminal.say(diagnostic(error, self.transcript.redact))
+        self.terminal.say(diagnostic(error))
         return Exit.TIMEOUT if isinstance(error, RequestTimeout) else Exit.FAILED
 
     def print(self, text: str) -> None:
-        self.terminal.write(text + "\n")
+        self.terminal.write_result_as_it_is(text + "\n")
 
     def say_internal_error(self, _: asyncio.AbstractEventLoop, context: Json) -> None:
         """A bug of ours in a callback; without this asyncio would print a traceback."""
@@ -212,7 +214,7 @@ class _Run:
             hint="--timeout TIME allows more; --verbose shows what is said",
         )
         error.stderr = self.transcript.stderr_tail()
-        self.terminal.say(diagnostic(error, self.transcript.redact))
+        self.terminal.say(diagnostic(error))
         return Exit.TIMEOUT
 
     async def operate(self, session: Session) -> int:

@@ -5,7 +5,6 @@ Resources keep their URIs, which other results may link to; where two servers ha
 """
 
 import asyncio
-import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -33,7 +32,9 @@ _OF_THE_ERA = ("resultType", "ttlMs", "cacheScope")
 class Mirror:
     """A server whose definitions are those of a bridge."""
 
-    def __init__(self, bridge: Bridge, transport: TransportConfig, separator: str) -> None:
+    def __init__(
+        self, bridge: Bridge, transport: TransportConfig, separator: str, complain: Callable[[str], None]
+    ) -> None:
         self._bridge = bridge
         self._separator = separator
         self._uris: dict[str, str] = {}  # what a resource is called here: its full name on the bridge
@@ -44,7 +45,7 @@ class Mirror:
             subscriptions=True,
             completions=True,
         )
-        self.server = _Server(config, self._subscribe)
+        self.server = _Server(config, complain, self._subscribe)
 
     async def take(self, event: BridgeEvent) -> None:
         """Pass on what has happened to a server of the bridge."""
@@ -159,14 +160,16 @@ class Mirror:
             if uri in self._uris:
                 await self._bridge.subscribe(self._uris[uri])
         except ConductorError as error:
-            print(f"resources/subscribe {uri}: {error.message}", file=sys.stderr)  # noqa: T201
+            self.server.complain(f"resources/subscribe {uri}: {error.message}")
 
 
 class _Server(Server):
     """A server that learns which resources its clients subscribe to."""
 
-    def __init__(self, config: ServerConfig, subscribe: Callable[[str], Awaitable[None]]) -> None:
-        super().__init__(config)
+    def __init__(
+        self, config: ServerConfig, complain: Callable[[str], None], subscribe: Callable[[str], Awaitable[None]]
+    ) -> None:
+        super().__init__(config, complain)
         self._subscribe = subscribe
         self._subscribing: set[asyncio.Future[None]] = set()
 

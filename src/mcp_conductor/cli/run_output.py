@@ -1,8 +1,7 @@
 """Where the output of `conductor test` goes: text for people as it happens, reports at the end, never mixed."""
 
 import os
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from mcp_conductor.cli.again import Again
@@ -24,9 +23,10 @@ _DEFAULT_WIDTH = 100
 class Output:
     """What a run shows."""
 
-    def __init__(self, given: Given, terminal: Terminal, redact: Callable[[str], str] = str) -> None:
+    def __init__(self, given: Given, terminal: Terminal) -> None:
         self._terminal = terminal
-        self._redact = redact
+        self._redact = terminal.redactor.redact
+        self._colour = _colour(given, terminal)
         self._reports = [_report(text) for text in given.all("--report")] + (
             [("json", None)] if "--json" in given else []
         )
@@ -40,7 +40,7 @@ class Output:
         self._durations = number(given, "--durations")
         self._again = Again(given)
         self._console = Console(
-            colour=_colour(given, terminal),
+            colour=self._colour,
             verbosity=2 if "--wire" in given else 1 if "--verbose" in given else -1 if "--quiet" in given else 0,
             width=_width(terminal),
             max_errors=number(given, "--max-errors"),
@@ -76,6 +76,7 @@ class Output:
         self._show(self._console.suite_done(job.suite.description + job.suffix, where, outcomes))
 
     def end(self, report: Report, suites: list[Suite], results: list[Result]) -> None:
+        report = redacted(report, self._redact)
         for result in results:  # files that were not finished
             if result.outcomes and id(result.job) not in self._shown:
                 self.done(result.job, result.outcomes)
@@ -99,8 +100,7 @@ class Output:
         if "seed" in report.metrics:
             self._show(f"shuffled with --seed {report.metrics['seed']}\n")
         self._show(self._console.end(report))
-        for kind, file in self._reports:
-            self.write(REPORTERS.get(kind).write(report), file)
+        self._write_reports(report)
 
     def warnings(self, suites: list[Suite], jobs: list[Job]) -> list[Warned]:
         """What is worth knowing of the files that were run, and of those of their tests that were."""
@@ -127,22 +127,26 @@ class Output:
             self._show(self._console.suite_done(group, None, every[group]))
         self._show(self._console.end(report, shown))
         self._show(f"score {report.metrics['score']} of 100 ({report.protocol_version})\n")
-        for kind, file in self._reports:
-            self.write(REPORTERS.get(kind).write(report), file)
+        self._write_reports(report)
 
     def _show(self, text: str) -> None:
         if not text:
             return
         if self._to_stderr:
-            self._terminal.say(text.rstrip("\n"))
+            self._terminal.say(text.rstrip("\n"), colour=self._colour)
         else:
-            self._terminal.write(text)
+            self._terminal.show(text, colour=self._colour)
 
-    def write(self, text: str, file: str | None) -> None:
-        """Write a report, or anything else that is asked for, to a file or to stdout."""
-        if file is None:
-            self._terminal.write(text if text.endswith("\n") else text + "\n")
-            return
+    def _write_reports(self, report: Report) -> None:
+        for kind, file in self._reports:
+            text = REPORTERS.get(kind).write(report)
+            if file is None:
+                self._terminal.write_report_as_it_is(text)
+            else:
+                self.write(text, file)
+
+    def write(self, text: str, file: str) -> None:
+        """Write a report, or anything else that is asked for, to a file."""
         path = os.path.join(self._terminal.directory, file)
         try:
             os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
@@ -187,7 +191,4 @@ def _width(terminal: Terminal) -> int:
     columns = terminal.environ.get("COLUMNS", "")
     if columns.isdecimal() and 40 <= int(columns[:4]) <= 1000:
         return int(columns[:4])
-    try:
-        return max(40, os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ else 1).columns)
-    except (OSError, ValueError):
-        return _DEFAULT_WIDTH
+    return max(40, terminal.width() or _DEFAULT_WIDTH)

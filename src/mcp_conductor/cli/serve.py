@@ -52,19 +52,19 @@ def main(argv: list[str], terminal: Terminal, *, program: str, bad: int) -> int:
 
 def _main(given: Given, terminal: Terminal, program: str) -> int:
     if "--help" in given:
-        terminal.write(_help(program))
+        terminal.show(_help(program))
     elif "--version" in given:
-        terminal.write(f"{program} {__version__}\n")
+        terminal.show(f"{program} {__version__}\n")
     elif "--list-presets" in given:
-        terminal.write(_presets(as_json="--json" in given))
+        terminal.show(_presets(as_json="--json" in given))
     elif "--print-schema" in given:
         from mcp_conductor.server.config_schema import config_schema
 
-        terminal.write(render(config_schema(), indent=2) + "\n")
+        terminal.write_result_as_it_is(render(config_schema(), indent=2) + "\n")
     else:
         config = _config(given, terminal, program)
         if "--validate" in given:
-            terminal.write(_summary(config))
+            terminal.show(_summary(config))
         else:
             hold_standard_streams()
             return run_interruptibly(_serve(config, terminal))
@@ -119,7 +119,7 @@ def hold_standard_streams() -> None:
 async def _serve(config: "ServerConfig", terminal: Terminal) -> int:
     from mcp_conductor.server.server import Server
 
-    server = Server(config)
+    server = Server(config, terminal.say)
     if config.transport.type == "stdio":
         from mcp_conductor.server.stdio_host import serve_stdio
 

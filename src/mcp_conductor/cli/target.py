@@ -13,10 +13,15 @@ from mcp_conductor.protocol.server_spec import (
     ServerSpec,
     StdioSpec,
     from_words,
+    secrets_of_server,
 )
+from mcp_conductor.redaction import secrets_of_environment, secrets_of_headers, secrets_of_url
 
 SETTINGS = "conductor.config.json"
 
+_SECRET_FLAGS = (
+    "--token", "--oauth-client-secret", "--oauth-code", "--oauth-code-verifier", "--oauth-refresh-token",
+)  # fmt: skip
 TARGET_FLAGS = (
     Flag("--config", "settings file: conductor.config.json, mcpServers or servers", "FILE"),
     Flag("--server", "which server of the settings file", "NAME"),
@@ -36,6 +41,25 @@ def target(given: Given, terminal: Terminal, *, program: str = "mcp-cli") -> Ser
     transport = _choice(given, "--transport", TRANSPORTS)
     protocol = _choice(given, "--protocol", PROTOCOL_CHOICES)
     spec = _named(given, terminal, transport, program)
+    return _with_flags(spec, given, terminal, protocol)
+
+
+def secrets_of_flags(given: Given) -> list[str]:
+    """What must not be shown of a command line, right or wrong."""
+    env = dict(text.partition("=")[::2] for text in given.all("--env"))
+    headers = {name: value.strip() for name, _, value in (text.partition(":") for text in given.all("--header"))}
+    words = (*given.words, *given.after, *given.all("--server-url"))
+    return [
+        *secrets_of_environment(env),
+        *secrets_of_headers(headers),
+        *(value for flag in _SECRET_FLAGS for value in given.all(flag)),
+        *(text.partition("=")[2] for text in given.all("--secret")),
+        *(secret for word in words for secret in (secrets_of_url(word) if "://" in word else ())),
+    ]
+
+
+def _with_flags(spec: ServerSpec, given: Given, terminal: Terminal, protocol: str | None) -> ServerSpec:
+    terminal.learn([*secrets_of_flags(given), *secrets_of_server(spec)])
     if protocol is not None:
         spec = replace(spec, protocol=protocol)
     return _with_command_flags(spec, given, terminal) if isinstance(spec, StdioSpec) else _with_url_flags(spec, given)
@@ -85,9 +109,7 @@ def named_server(given: Given, terminal: Terminal, name: str) -> ServerSpec:
         raise UsageError(f"which server is {name!r}? There is no settings file", hint="--config FILE")
     spec = _from_file(os.path.join(terminal.directory, os.path.expanduser(file)), file, name, terminal)
     protocol = _choice(given, "--protocol", PROTOCOL_CHOICES)
-    if protocol is not None:
-        spec = replace(spec, protocol=protocol)
-    return _with_command_flags(spec, given, terminal) if isinstance(spec, StdioSpec) else _with_url_flags(spec, given)
+    return _with_flags(spec, given, terminal, protocol)
 
 
 def nearest_settings(directory: str) -> str | None:

@@ -1,14 +1,25 @@
-"""Where a program was started: its streams, its environment and its directory, in one value that tests can make."""
+"""Where a program was started: its streams, its environment and its directory, in one value that tests can make.
+
+Everything that a program shows goes through here, and only here (tests/test_rules.py). Text for people is without the
+secrets of the run, and holds nothing that a terminal or a CI system would obey. Two methods write text as it is: what
+they are given has escapes of its own.
+"""
 
 import os
+import re
 import stat
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from mcp_conductor.errors import ConductorError, UsageError
+from mcp_conductor.redaction import Redactor
+from mcp_conductor.visible import one_line, visible
+
+# The colours of reporters.diagnostic, and no others: one could hide what follows.
+_OUR_COLOURS = re.compile(r"(\x1b\[(?:0|(?:[12]|3[1236])(?:;(?:[12]|3[1236]))*)m)")
 
 
 class ReaderGone(Exception):  # noqa: N818  # what happened; nobody is at fault
@@ -32,6 +43,7 @@ class Terminal:
     stdin: BinaryIO | None
     environ: Mapping[str, str]
     directory: str
+    redactor: Redactor = field(default_factory=Redactor)  # of this run
 
     @classmethod
     def of_process(cls) -> "Terminal":
@@ -39,8 +51,36 @@ class Terminal:
         out, err, inp = (getattr(stream, "buffer", None) for stream in (sys.stdout, sys.stderr, sys.stdin))
         return cls(out, err, inp, os.environ, os.getcwd())
 
-    def write(self, text: str) -> None:
-        """Put TEXT on stdout, now; raises ReaderGone when nobody reads it any more."""
+    def learn(self, secrets: Iterable[str]) -> None:
+        """Show none of these, from now on."""
+        self.redactor.learn(secrets)
+
+    def show(self, text: str, *, colour: bool = False) -> None:
+        """Put text for people on stdout, now; raises ReaderGone when it is not read any more."""
+        self._write(self._safe(text, colour=colour))
+
+    def say(self, text: str, *, colour: bool = False) -> None:
+        """Put a line for people on stderr; if that is not read either, so be it."""
+        with suppress(OSError, ValueError):
+            if self.stderr is not None:
+                self.stderr.write(self._safe(text, colour=colour).encode() + b"\n")
+                self.stderr.flush()
+
+    def write_result_as_it_is(self, text: str) -> None:
+        """Put on stdout what was asked for: the result of mcp-cli, secrets and all, or a file that was not named."""
+        self._write(text)
+
+    def write_report_as_it_is(self, text: str) -> None:
+        """Put a report on stdout that has no secrets any more, in a form with escapes of its own."""
+        self._write(text)
+
+    def _safe(self, text: str, *, colour: bool) -> str:
+        text = self.redactor.redact(text)
+        if not colour:
+            return visible(text)
+        return "".join(part if number % 2 else visible(part) for number, part in enumerate(_OUR_COLOURS.split(text)))
+
+    def _write(self, text: str) -> None:
         if self.stdout is None:
             raise ReaderGone
         data = _encoded(text)
@@ -54,18 +94,17 @@ class Terminal:
             self._forget_stdout()
             raise UsageError(f"cannot write to stdout: {error.strerror}") from error
 
-    def say(self, text: str) -> None:
-        """Put one line on stderr; if nobody reads that either, so be it."""
-        with suppress(OSError, ValueError):
-            if self.stderr is not None:
-                self.stderr.write(text.encode(errors="backslashreplace") + b"\n")
-                self.stderr.flush()
-
     def is_shown(self) -> bool:
         """Whether a person looks at stdout."""
         with suppress(OSError, ValueError, AttributeError):
             return os.isatty(self.stdout.fileno())  # type: ignore[union-attr]
         return False
+
+    def width(self) -> int | None:
+        """How many characters fit on a line of what stdout is, if that is a terminal."""
+        with suppress(OSError, ValueError, AttributeError):
+            return os.get_terminal_size(self.stdout.fileno()).columns  # type: ignore[union-attr]
+        return None
 
     def pipe_out(self) -> int | None:
         """The file descriptor of stdout, if it is a pipe whose other end may be closed while we wait."""
@@ -90,7 +129,7 @@ def _encoded(text: str) -> bytes:
         return text.encode(errors="backslashreplace")
 
 
-def diagnostic(error: ConductorError, redact: Callable[[str], str] = str) -> str:
+def diagnostic(error: ConductorError) -> str:
     """ERROR for the person who must act: what happened, where, the server's last words, what to do."""
     lines = [f"error: {error.message}"]
     if error.where is not None:
@@ -105,7 +144,7 @@ def diagnostic(error: ConductorError, redact: Callable[[str], str] = str) -> str
             lines.append(f"  {' ' * len(number)} | {before}^")
     if error.stderr:
         lines.append("  the last lines of the server's stderr:")
-        lines += [f"    | {line}" for line in error.stderr]
+        lines += [f"    | {one_line(line)}" for line in error.stderr]
     if error.hint:
         lines.append(f"  hint: {error.hint}")
-    return redact("\n".join(lines))
+    return visible("\n".join(lines))

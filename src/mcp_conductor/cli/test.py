@@ -16,7 +16,7 @@ from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.run_flags import FLAGS, ISOLATIONS, choice, number, time
 from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.server_coverage import covered, figures
-from mcp_conductor.cli.target import named_server, nearest_settings, target
+from mcp_conductor.cli.target import named_server, nearest_settings, secrets_of_flags, target
 from mcp_conductor.cli.terminal import Terminal, diagnostic
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.server_spec import ServerSpec
@@ -48,7 +48,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor test`: the exit code."""
     given = parse(argv, FLAGS, server_words=False)
     if "--help" in given:
-        terminal.write(_USAGE + help_text(FLAGS) + _EXIT_CODES)
+        terminal.show(_USAGE + help_text(FLAGS) + _EXIT_CODES)
         return 0
     run = _Run(given, terminal)
     return run_interruptibly(run.watch() if "--watch" in given else run.once())
@@ -60,6 +60,7 @@ class _Run:
     def __init__(self, given: Given, terminal: Terminal) -> None:
         self._given = given
         self._terminal = terminal
+        terminal.learn(secrets_of_flags(given))
         self._seed = number(given, "--seed", 0, 10**9)
         if self._seed is None:
             self._seed = random.SystemRandom().randrange(10**6) if "--shuffle" in given else 0
@@ -88,6 +89,7 @@ class _Run:
             lenient=self._compat is not None,
             coverage="--coverage" in given or "--min-coverage" in given,
             judge=self._judging,
+            redactor=self._terminal.redactor,
         )
 
     # What is run.
@@ -222,7 +224,7 @@ class _Run:
         if "--collect-only" in self._given:
             for job in jobs:
                 for case in job.cases:
-                    self._terminal.write(f"{job.suite.file}::{case.title}{job.suffix}\n")
+                    self._terminal.show(f"{job.suite.file}::{case.title}{job.suffix}\n")
             return 0
         limit = time(self._given, "--timeout")
         began, started = clock.perf_counter(), clock.strftime("%Y-%m-%dT%H:%M:%SZ", clock.gmtime())

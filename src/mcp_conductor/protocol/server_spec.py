@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mcp_conductor.errors import ConfigError, UsageError
+from mcp_conductor.redaction import secrets_of_environment, secrets_of_headers, secrets_of_url, secrets_of_words
 
 TRANSPORTS = ("stdio", "sse", "http")
 # Where there are no processes to start.
@@ -90,6 +91,17 @@ class StreamsSpec:
 
 ServerSpec = StdioSpec | HttpSpec
 AnySpec = StdioSpec | HttpSpec | StreamsSpec
+
+
+def secrets_of_server(spec: AnySpec) -> list[str]:
+    """What must not be shown of a server's settings."""
+    match spec:
+        case StdioSpec():
+            return [*secrets_of_environment(spec.env), *secrets_of_words(spec.command)]
+        case HttpSpec():
+            return [*secrets_of_headers(spec.headers), *secrets_of_url(spec.url)]
+        case _:
+            return []
 
 
 def from_words(words: tuple[str, ...], *, transport: str | None = None) -> ServerSpec:

@@ -5,25 +5,18 @@ out at the edge: `redact` stands between a transcript and everything that leaves
 """
 
 import math
-import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from json import dumps
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple, get_args
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.ledger import Exchange, Ledger
 from mcp_conductor.protocol.message import Message, compact, decode, members, read
-from mcp_conductor.protocol.server_spec import AnySpec, HttpSpec, StdioSpec
+from mcp_conductor.redaction import Redactor
 
 # "note" is ours: what we noticed at this place in the conversation.
 Source = Literal["client", "server", "stderr", "http", "note"]
 
-REDACTED = "[redacted]"
-# Anything shorter cannot be told from ordinary text.
-_SHORTEST_SECRET = 4
-_LONG_VALUE = 8
-_SOUNDS_SECRET = re.compile("key|token|secret|pass|auth|cred|session|private", re.IGNORECASE)
 _STDERR_TAIL = 10
 _LONGEST_TAIL_LINE = 400
 
@@ -61,11 +54,14 @@ class Transcript:
         secrets: Iterable[str] = (),
         listener: Callable[[Frame], None] | None = None,
         keep: int | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
         # With KEEP, only so many frames are remembered: the listener sees all of them.
         self.frames: list[Frame] | deque[Frame] = [] if keep is None else deque(maxlen=keep)
         self.listener = listener
-        self._secrets = _spellings(secrets)
+        # With REDACTOR, what this conversation must not show is shared with others.
+        self.redactor = redactor or Redactor()
+        self.redactor.learn(secrets)
         self._last_of_others = -math.inf
 
     def begin_process(self) -> None:
@@ -81,17 +77,11 @@ class Transcript:
 
     def hide(self, secrets: Iterable[str]) -> None:
         """Blot these out too, from now on."""
-        self._secrets |= _spellings(secrets)
+        self.redactor.learn(secrets)
 
     def redact(self, text: str) -> str:
-        """TEXT with every secret of this conversation blotted out, also where one overlaps another."""
-        spans = sorted(span for secret in self._secrets for span in _places(secret, text))
-        clean, end = [], 0
-        for start, stop in spans:
-            if start >= end:
-                clean += [text[end:start], REDACTED]
-            end = max(end, stop)
-        return "".join([*clean, text[end:]]) if spans else text
+        """TEXT with every secret of this conversation blotted out."""
+        return self.redactor.redact(text)
 
     def since(self, start: int) -> list[Frame]:
         """The frames from number START on."""
@@ -156,40 +146,3 @@ def _frame_fields(line: str, number: int) -> tuple[float, Source, str]:
     if not fits:
         raise UsageError(f"line {number} of the recording is not a frame: {line.strip()[:80]}")
     return at, source, text
-
-
-def secret_values(environment: Mapping[str, str], headers: Mapping[str, str]) -> list[str]:
-    """The values of a server's configuration that must never be shown: of `env`, and of every header.
-
-    A short value is taken for a secret only if its name says so; hiding the "debug" of LOG_LEVEL=debug everywhere
-    would make a recording unreadable and protect nobody.
-    """
-    values = [value for name, value in environment.items() if len(value) >= _LONG_VALUE or _SOUNDS_SECRET.search(name)]
-    # "Bearer abc" may be quoted back to us as "abc".
-    return [*values, *headers.values(), *(value.partition(" ")[2] for value in headers.values())]
-
-
-def secrets_of_server(spec: AnySpec) -> list[str]:
-    """`secret_values` of a server, however it is reached."""
-    env = spec.env if isinstance(spec, StdioSpec) else {}
-    headers = spec.headers if isinstance(spec, HttpSpec) else {}
-    return secret_values(env, headers)
-
-
-def _places(secret: str, text: str) -> Iterator[tuple[int, int]]:
-    start = text.find(secret)
-    while start >= 0:
-        yield start, start + len(secret)
-        start = text.find(secret, start + 1)
-
-
-def _spellings(secrets: Iterable[str]) -> frozenset[str]:
-    """Each secret as it is, line by line as stderr would show it, and as the JSON writers of this world escape it."""
-    plain = {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}
-    lines = {line for secret in plain for line in secret.splitlines() if len(line) >= _LONG_VALUE}
-    spellings = plain | lines
-    for secret in plain | lines:
-        for written in (compact(secret)[1:-1], dumps(secret)[1:-1]):
-            html_safe = written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-            spellings |= {written, written.replace("/", "\\/"), html_safe}
-    return frozenset(spellings)

@@ -1,15 +1,18 @@
 """A report as text. A reporter is one decorated function: its name is what `--report` takes, and its first sentence is
 what the manual says of it.
 
-Reporters are pure: they neither write nor look anything up. What they return can be written as UTF-8, whatever the
-server said.
+Reporters are pure: they neither write nor look anything up. What they return can be written as UTF-8, and nothing in it
+is obeyed by a terminal or a CI system, whatever the server said: a form either has escapes of its own, or all of its
+text is made visible here.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 
 from mcp_conductor.catalog import Catalog
 from mcp_conductor.report import Report
+from mcp_conductor.visible import visible
 
 Write = Callable[[Report], str]
 
@@ -21,6 +24,7 @@ class Reporter:
     name: str
     suffix: str  # of a file in this form
     write: Write
+    escapes: bool  # whether the form has escapes of its own
 
     @property
     def doc(self) -> str:
@@ -30,11 +34,16 @@ class Reporter:
 REPORTERS: Catalog[Reporter] = Catalog("report", __name__)
 
 
-def reporter(name: str, *, suffix: str) -> Callable[[Write], Write]:
-    """Register a function as the reporter NAME."""
+def reporter(name: str, *, suffix: str, escapes: bool = False) -> Callable[[Write], Write]:
+    """Register a function as the reporter NAME; ESCAPES: its form has escapes of its own, and it uses them."""
 
     def register(write: Write) -> Write:
-        REPORTERS.add(name, Reporter(name, suffix, write))
-        return write
+        @wraps(write)
+        def written(report: Report) -> str:
+            return visible(write(report))
+
+        shown = write if escapes else written
+        REPORTERS.add(name, Reporter(name, suffix, shown, escapes))
+        return shown
 
     return register

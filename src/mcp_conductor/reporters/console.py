@@ -12,7 +12,8 @@ from mcp_conductor.errors import Location
 from mcp_conductor.report import Outcome, Report
 from mcp_conductor.reporters import wording
 from mcp_conductor.reporters.diagnostic import Ink, Style, findings, one_finding, stderr, wire
-from mcp_conductor.reporters.wording import counted, failed, one_line, place, span, tally, why
+from mcp_conductor.reporters.wording import counted, failed, place, span, tally, why
+from mcp_conductor.visible import one_line
 
 _MOST_NOTES = 20
 _MOST_NAMES = 10

@@ -11,7 +11,8 @@ from mcp_conductor.errors import Location
 from mcp_conductor.protocol.message import parse
 from mcp_conductor.report import NOTHING, Finding, Outcome
 from mcp_conductor.reporters.difference import alike, difference
-from mcp_conductor.reporters.wording import counted, headline, one_line, value_text, visible
+from mcp_conductor.reporters.wording import counted, headline, value_text
+from mcp_conductor.visible import one_line, visible
 
 Ink = Literal["red", "green", "yellow", "cyan", "bold", "dim"]
 

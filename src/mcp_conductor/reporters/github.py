@@ -6,7 +6,8 @@ from mcp_conductor.errors import Location
 from mcp_conductor.report import NOTHING, Finding, Outcome, Report
 from mcp_conductor.reporters import reporter
 from mcp_conductor.reporters.diagnostic import cut
-from mcp_conductor.reporters.wording import failed, headline, summary, value_text, visible, warnings, why
+from mcp_conductor.reporters.wording import failed, headline, summary, value_text, warnings, why
+from mcp_conductor.visible import visible
 
 _LONGEST_VALUE = 400
 # https://docs.github.com/actions/reference/workflow-commands-for-github-actions; actions/toolkit escapes the same.
@@ -14,7 +15,7 @@ _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 
 
-@reporter("github", suffix=".txt")
+@reporter("github", suffix=".txt", escapes=True)
 def github(report: Report) -> str:
     """Annotations for GitHub Actions: errors and warnings at the lines of the test files, for stdout."""
     errors = [line for outcome in report.outcomes if failed(outcome) for line in _errors(outcome)]

@@ -3,9 +3,10 @@
 from mcp_conductor.protocol.message import render
 from mcp_conductor.report import Report
 from mcp_conductor.reporters import reporter
+from mcp_conductor.visible import json_escaped
 
 
-@reporter("json", suffix=".json")
+@reporter("json", suffix=".json", escapes=True)
 def json(report: Report) -> str:
     """JSON, for programs: everything that was found, with its places; the same shape for every command."""
-    return render(report.to_json(), indent=2) + "\n"
+    return json_escaped(render(report.to_json(), indent=2)) + "\n"

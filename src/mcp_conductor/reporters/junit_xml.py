@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from mcp_conductor.report import Outcome, Report
 from mcp_conductor.reporters import reporter
 from mcp_conductor.reporters.diagnostic import Style, findings, one_finding
-from mcp_conductor.reporters.wording import failed_as_expected, headline, visible, warnings, why
+from mcp_conductor.reporters.wording import failed_as_expected, headline, warnings, why
+from mcp_conductor.visible import harmless, printable
 
 _STYLE = Style(width=1000)
 _TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -14,7 +15,7 @@ _ATTRIBUTE = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;
 _ELEMENTS = {"failed": "failure", "errored": "error"}
 
 
-@reporter("junit", suffix=".xml")
+@reporter("junit", suffix=".xml", escapes=True)
 def junit(report: Report) -> str:
     """JUnit XML, for CI servers: a test suite per group, with the wire as system-out and stderr as system-err."""
     groups: dict[str, list[Outcome]] = {}
@@ -87,15 +88,16 @@ def _said(outcome: Outcome) -> list[str]:
 
 
 def _block(element: str, lines: Iterable[str], **attributes: object) -> list[str]:
-    text = visible("\n".join(lines)).translate(_TEXT)
+    text = _escaped("\n".join(lines), _TEXT)
     return [f"      {_open(element, **attributes)}{text}</{element}>"]
 
 
 def _open(element: str, **attributes: object) -> str:
     """The opening tag; attributes that are None are left out."""
-    parts = [
-        f'{name}="{visible(str(value)).translate(_ATTRIBUTE)}"'
-        for name, value in attributes.items()
-        if value is not None
-    ]
+    parts = [f'{name}="{_escaped(str(value), _ATTRIBUTE)}"' for name, value in attributes.items() if value is not None]
     return f"<{' '.join([element, *parts])}>"
+
+
+def _escaped(text: str, table: dict[int, str]) -> str:
+    # Control characters are not legal in XML, not even as references.
+    return harmless(printable(text).translate(table), lambda character: f"&#{ord(character)};")

@@ -11,15 +11,14 @@ from mcp_conductor.reporters.wording import (
     coverage,
     failed,
     headline,
-    one_line,
     place,
     slowest,
     span,
     summary,
-    visible,
     warnings,
     why,
 )
+from mcp_conductor.visible import one_line, visible
 
 # A comment on a pull request holds 65,536 characters.
 _MOST_ROWS = 50

@@ -5,7 +5,8 @@ from typing import Any
 from mcp_conductor.protocol.message import render
 from mcp_conductor.report import Finding, Outcome, Report
 from mcp_conductor.reporters import reporter
-from mcp_conductor.reporters.wording import failed, failed_as_expected, headline, one_line, summary, visible
+from mcp_conductor.reporters.wording import failed, failed_as_expected, headline, summary
+from mcp_conductor.visible import one_line, visible
 
 _SEVERITIES = {"failed": "fail", "errored": "error", "warned": "warning", "passed": "warning", "skipped": "warning"}
 

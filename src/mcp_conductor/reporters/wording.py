@@ -1,8 +1,4 @@
-"""How a count, a time, a place and a value are written, and how foreign text is made safe to show: the same everywhere.
-
-What a server says may hold anything: sequences that a terminal obeys, halves of characters that no file can hold, marks
-that turn the direction of writing. All of it is made visible; only colours are dropped.
-"""
+"""How a count, a time, a place and a value are written: the same everywhere, and safe to show."""
 
 import re
 from collections import Counter
@@ -12,33 +8,10 @@ from typing import Any, NamedTuple
 
 from mcp_conductor.protocol.message import render
 from mcp_conductor.report import Finding, Outcome, Report, Status
+from mcp_conductor.visible import one_line, visible
 
-_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-# C0 without tab and newline, C1, marks and overrides of direction, separators, surrogates, and what is no character.
-_UNSEEN = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
-)
 # The order in which a person wants to know.
 _TALLY: tuple[Status, ...] = ("failed", "errored", "warned", "passed", "skipped")
-
-
-def visible(text: str) -> str:
-    """TEXT without anything that cannot be seen, except tabs and newlines; it can be written as UTF-8 and as XML."""
-    return text if text.isprintable() else _UNSEEN.sub(_escape, _COLOURS.sub("", text))
-
-
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if code == 0x0D:
-        return "\\r"
-    if 0xDC80 <= code <= 0xDCFF:  # a byte that was not UTF-8 when it came
-        code -= 0xDC00
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-
-
-def one_line(text: str) -> str:
-    """TEXT on one line, safe to show."""
-    return visible(text if text.isprintable() else " ".join(text.splitlines()))
 
 
 def value_text(value: Any) -> str:

@@ -6,7 +6,6 @@ warning): a wrong Origin with 403, a wrong Host with 421.
 
 import asyncio
 import re
-import sys
 from urllib.parse import urlsplit
 
 from mcp_conductor.protocol import Json
@@ -50,7 +49,7 @@ class HttpHost:
         try:
             await self._route(exchange)
         except Exception as error:  # noqa: BLE001  # one request that fails must not go unseen, nor end the server
-            print(f"{exchange.method} {exchange.path} failed: {error!r}", file=sys.stderr)  # noqa: T201
+            self._server.complain(f"{exchange.method} {exchange.path} failed: {error!r}")
             exchange.cut()
 
     def stop(self) -> None:

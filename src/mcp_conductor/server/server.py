@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -47,8 +46,9 @@ _CAPABILITY_OF_METHOD = {
 class Server:
     """Everything that clients share: definitions, which may change, and tasks."""
 
-    def __init__(self, config: "ServerConfig") -> None:
+    def __init__(self, config: "ServerConfig", complain: Callable[[str], None] = lambda _: None) -> None:
         self.config = config
+        self.complain = complain  # told in a line what went wrong inside
         self.tools: dict[str, Tool] = {tool.name: tool for tool in config.tools}
         self.resources: dict[str, Resource] = {resource.uri: resource for resource in config.resources}
         self.templates: list[Template] = list(config.templates)
@@ -220,7 +220,7 @@ class Server:
             case Refusal():
                 return _error(call, outcome)
             case _:  # one definition that fails must not end the server
-                print(f"{call.method} failed: {outcome!r}", file=sys.stderr)  # noqa: T201
+                self.complain(f"{call.method} failed: {outcome!r}")
                 return _error(call, Refusal(INTERNAL_ERROR, f"Internal error: {type(outcome).__name__}"))
 
     def hear(self, message: Message, client: Client) -> None:

@@ -11,7 +11,7 @@ from mcp_conductor.errors import ConductorError, TransportError, UsageError
 from mcp_conductor.fields import Field
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import read
-from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.redaction import Redactor
 from mcp_conductor.report import NOTHING, Finding, Outcome, Status, redacted_outcome
 from mcp_conductor.suites.conversation import Conversation, Done
 from mcp_conductor.suites.expectations import stray
@@ -28,9 +28,9 @@ class Memory:
     """What the tests of one file leave to each other."""
 
     variables: Variables  # the file's
+    redactor: Redactor  # the run's
     captured: dict[str, Any] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)  # names that were to be captured, and by which test
-    veil: Transcript = field(default_factory=Transcript)  # hides what must not be shown
     replies: dict[str, Json] = field(default_factory=dict)  # by test, to be compared with those of another transport
 
 
@@ -66,7 +66,7 @@ class Cases:
         return self.clean(self._outcome(case, status, **members))
 
     def redact(self, text: str) -> str:
-        return self._memory.veil.redact(text)
+        return self._memory.redactor.redact(text)
 
     def clean(self, outcome: Outcome) -> Outcome:
         """OUTCOME without what must not be shown."""
@@ -226,7 +226,7 @@ class Cases:
             self._memory.captured[name] = value
             if capture.secret:
                 self._memory.variables = self._memory.variables.with_secrets({name: value})
-                self._memory.veil.hide(self._memory.variables.secrets)
+                self._memory.redactor.learn(self._memory.variables.secrets)
         return found
 
     def _judged(self, case: Case, attempt: Attempt, *, again: bool, seconds: float) -> Outcome:

@@ -5,7 +5,7 @@ be read a moment later. So after each reply we look until nothing more comes: no
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from time import perf_counter
@@ -20,6 +20,7 @@ from mcp_conductor.protocol.message import parse
 from mcp_conductor.protocol.oddities import NOT_A_MESSAGE
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
+from mcp_conductor.redaction import Redactor
 from mcp_conductor.report import Finding
 from mcp_conductor.session import MOST_ROUNDS, Session
 from mcp_conductor.suites.actions import Action, Sent
@@ -339,7 +340,7 @@ async def converse(
     protocol: str | None,
     kinds: set[str],
     timeout: float,
-    secrets: Iterable[str] = (),
+    redactor: Redactor,
     lenient: bool = False,
 ) -> AsyncIterator[Conversation]:
     """Start or reach a server, and open the conversation."""
@@ -355,7 +356,7 @@ async def converse(
         protocol=protocol,
         answers=answers,
         timeout=timeout,
-        transcript=Transcript(secrets),
+        transcript=Transcript(redactor=redactor),
         on_incoming=hear,
         lenient=lenient,
     ) as session:

@@ -10,7 +10,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import time
 from typing import Any
 
@@ -20,7 +20,9 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.protocol.schema import complaints
-from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
+from mcp_conductor.protocol.server_spec import ServerSpec, secrets_of_server
+from mcp_conductor.redaction import Redactor
+from mcp_conductor.report import redacted_value
 from mcp_conductor.source import Document
 from mcp_conductor.suites.actions import read_action
 from mcp_conductor.suites.conversation import Conversation, Done, converse
@@ -33,7 +35,6 @@ from mcp_conductor.suites.variables import Variables
 from mcp_conductor.suites.yaml_text import is_writable
 
 _NO_VARIABLES = Variables()
-_SHORTEST_SECRET = 6
 _PLAIN_NAME = re.compile(r"[A-Za-z][\w./:{}?&=,*+#;-]*", re.ASCII)
 
 
@@ -45,6 +46,7 @@ class Wishes:
     writes: bool = False  # tools that are not marked read-only are called too
     timeout: float = 10.0  # for each request
     paths: tuple[str, ...] = ()  # of this machine: not to be expected elsewhere
+    redactor: Redactor = field(default_factory=Redactor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,34 +88,40 @@ class _Tried:
 
 async def discover(spec: ServerSpec, wishes: Wishes) -> Discovered:
     """Ask the server for everything, and try it; raises what keeps us from reaching the server."""
+    wishes.redactor.learn(secrets_of_server(spec))
+    redact = wishes.redactor.redact
     async with AsyncExitStack() as stack:
         conversation = await stack.enter_async_context(_conversation(spec, wishes))
         session = conversation.session
-        session.hide(_secrets(spec))
         found = await sketches(session, writes=wishes.writes)
         to_try = [sketch for sketch in found if sketch.gap is None and sketch.skip is None]
         rounds = [await _try_all(spec, wishes, to_try, conversation)]
     if wishes.record or wishes.writes:
         rounds.append(await _try_all(spec, wishes, to_try))
-    recorder = Recorder(now=time(), paths=wishes.paths, redact=session.redact)
+    recorder = Recorder(now=time(), paths=wishes.paths, redact=redact)
     tried = {id(sketch): attempts for sketch, *attempts in zip(to_try, *rounds, strict=True)}
     cases = (_case(sketch, tried.get(id(sketch)), recorder if wishes.record else None) for sketch in found)
-    return Discovered(session.server, tuple(_without_secrets(case, session.redact) for case in cases))
-
-
-def _secrets(spec: ServerSpec) -> list[str]:
-    """What settings give to the server; short values are switches and numbers, and turn up everywhere."""
-    values = spec.env.values() if isinstance(spec, StdioSpec) else spec.headers.values()
-    return [value for value in values if len(value) >= _SHORTEST_SECRET]
+    return Discovered(redacted_value(session.server, redact), tuple(_without_secrets(case, redact) for case in cases))
 
 
 def _without_secrets(case: Case, redact: Callable[[str], str]) -> Case:
-    gap = case.sketch.gap
-    return replace(case, sketch=replace(case.sketch, gap=gap and redact(gap)), remark=redact(case.remark))
+    """CASE as it can be written to a file; one that needs a secret to be sent does not pass, but tells nothing."""
+    sketch = case.sketch
+    shown = replace(
+        sketch,
+        what=redact(sketch.what),
+        title=redact(sketch.title),
+        action=redacted_value(sketch.action, redact),
+        about=redact(sketch.about),
+        optional=tuple(map(redact, sketch.optional)),
+        gap=sketch.gap and redact(sketch.gap),
+        tool=redacted_value(sketch.tool, redact),
+    )
+    return Case(shown, redacted_value(case.expect, redact), redact(case.remark))
 
 
 def _conversation(spec: ServerSpec, wishes: Wishes) -> Any:
-    return converse(spec, protocol=None, kinds=set(), timeout=wishes.timeout)
+    return converse(spec, protocol=None, kinds=set(), timeout=wishes.timeout, redactor=wishes.redactor)
 
 
 async def _try_all(

@@ -15,7 +15,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.report import Finding, Outcome
 from mcp_conductor.suites.cases import Cases, Memory
 from mcp_conductor.suites.conversation import Conversation
-from mcp_conductor.suites.run import Job, Options, secrets_of, server_for
+from mcp_conductor.suites.run import Job, Options, learned, server_for
 from mcp_conductor.suites.snapshots import Snapshots
 from mcp_conductor.suites.suite import Case
 from mcp_conductor.suites.variables import Variables
@@ -66,8 +66,8 @@ class OneByOne:
         self._options = options
         self._variables = variables
         suite = job.suite
-        self._memory = Memory(variables.seeded_for(suite.file).defining(suite.vars))
-        self._memory.veil.hide(secrets_of(job, variables))
+        redactor = learned(options, job, variables)
+        self._memory = Memory(variables.seeded_for(suite.file).defining(suite.vars), redactor)
         self._cases = Cases(suite, self._memory, snapshots, suffix=job.suffix, keep_wire=options.keep_wire)
         self._held: Held[Conversation] | None = None
         self._conversation: Conversation | None = None

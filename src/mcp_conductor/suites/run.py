@@ -8,8 +8,8 @@ from typing import Any
 
 from mcp_conductor.errors import ConductorError, TransportError
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.server_spec import ServerSpec
-from mcp_conductor.protocol.transcript import secrets_of_server
+from mcp_conductor.protocol.server_spec import ServerSpec, secrets_of_server
+from mcp_conductor.redaction import Redactor
 from mcp_conductor.report import Finding, Outcome
 from mcp_conductor.session import Session
 from mcp_conductor.suites.cases import Cases, Memory
@@ -40,6 +40,7 @@ class Options:
     coverage: bool = False
     lenient: bool = False  # open conversations as mcp-aegis does
     judge: Judge | None = None  # what else there is to say of a server, by what it said since a frame
+    redactor: Redactor = field(default_factory=Redactor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +65,10 @@ def variants(suite: Suite) -> Iterator[tuple[str | None, str | None, str]]:
             yield name, protocol, f" [{told}]" if told and len(names) * len(protocols) > 1 else ""
 
 
-def secrets_of(job: Job, variables: Variables) -> list[str]:
-    """What must not be shown: of the command line, and of the server's settings."""
-    return [*variables.secrets, *secrets_of_server(job.spec)]
+def learned(options: Options, job: Job, variables: Variables) -> Redactor:
+    """The redactor of the run, which knows what must not be shown of the variables and of the server's settings."""
+    options.redactor.learn([*variables.secrets, *secrets_of_server(job.spec)])
+    return options.redactor
 
 
 def server_for(job: Job, options: Options, variables: Variables) -> AbstractAsyncContextManager[Conversation]:
@@ -76,7 +78,7 @@ def server_for(job: Job, options: Options, variables: Variables) -> AbstractAsyn
         protocol=job.protocol,
         kinds=job.suite.kinds,
         timeout=job.suite.timeout or options.timeout,
-        secrets=secrets_of(job, variables),
+        redactor=learned(options, job, variables),
         lenient=options.lenient,
     )
 
@@ -183,7 +185,7 @@ class Runner:
                     protocol=job.protocol,
                     kinds=kinds,
                     timeout=self._options.timeout,
-                    secrets=secrets_of(job, self._variables),
+                    redactor=learned(self._options, job, self._variables),
                     lenient=self._options.lenient,
                 )
             )
@@ -194,8 +196,8 @@ class Runner:
 
     async def _run_file(self, result: Result, shared: Conversation | None = None) -> None:
         suite = result.job.suite
-        memory = Memory(self._variables.seeded_for(suite.file).defining(suite.vars))
-        memory.veil.hide(secrets_of(result.job, self._variables))
+        redactor = learned(self._options, result.job, self._variables)
+        memory = Memory(self._variables.seeded_for(suite.file).defining(suite.vars), redactor)
         chosen = {id(case) for case in result.job.cases}
         for case in suite.cases:
             if id(case) not in chosen:  # a test that was not chosen gives nothing to those that were

@@ -53,7 +53,6 @@ _MOST_STEPS = 12  # to whatever scopes
 CONSENT_SECONDS = 300.0
 _SETTLED_SECONDS = 60.0  # a token that was good for so long was good
 _PORT = 33418  # of the redirect URI where somebody else receives the redirect
-_SHORTEST_SECRET = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,7 +315,7 @@ class Authorization:
             self._hide(secret)
 
     def _hide(self, secret: str | None) -> None:
-        if secret is not None and len(secret) >= _SHORTEST_SECRET:
+        if secret is not None:
             self._secrets.add(secret)
 
 

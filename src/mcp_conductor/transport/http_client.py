@@ -18,7 +18,7 @@ import httpcore2
 
 from mcp_conductor.errors import TransportError, UsageError
 from mcp_conductor.protocol.server_spec import origin
-from mcp_conductor.protocol.transcript import REDACTED
+from mcp_conductor.redaction import REDACTED
 
 CONNECT_SECONDS = 15.0
 MOST_REDIRECTS = 3

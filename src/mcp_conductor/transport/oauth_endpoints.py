@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from urllib.parse import quote
 
 from mcp_conductor.errors import TransportError
 from mcp_conductor.protocol import Json
@@ -29,6 +28,7 @@ from mcp_conductor.protocol.oauth import (
     server_metadata_urls,
 )
 from mcp_conductor.protocol.oauth_requests import Client, Post, registered_client, resource_of
+from mcp_conductor.redaction import Redactor
 from mcp_conductor.transport.http_client import HttpClient
 
 REPLY_SECONDS = 30.0
@@ -50,9 +50,7 @@ class Refused(TransportError):  # noqa: N818  # what happened, not what kind of 
 
 def quotable(text: str, hiding: Iterable[str] = ()) -> str:
     """What a server said, fit for a message: without our secrets, without control characters, and not too long."""
-    for secret in hiding:
-        text = text.replace(secret, "[redacted]").replace(quote(secret, safe=""), "[redacted]")
-    text = "".join(character if character.isprintable() else " " for character in text)
+    text = "".join(each if each.isprintable() else " " for each in Redactor(hiding).redact(text))
     return text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…"
 
 

@@ -53,7 +53,7 @@ def test_text_is_escaped_and_can_be_read_again():
     )
     properties, message = re.fullmatch(r"::error ((?:(?!::).)*)::(.*)", line).groups()
     assert properties == "file=C%3A\\x%2Cy.yml,line=1,col=2,title=a%2Cb%3A 100%25%2C%250A%0D%0Ac"
-    assert message == "1,2: 50%25%0A::error::%250A%0Ahint: a%0Db"
+    assert message == "1,2: 50%25%0A\\x3a:error::%250A%0Ahint: a%0Db"
 
 
 def test_control_characters_and_halves_of_characters_are_made_visible():

@@ -1,0 +1,66 @@
+"""How text that others wrote is made safe to show: nothing in it can move a cursor, hide, or give orders.
+
+What a server says may hold sequences that a terminal obeys, halves of characters that no file can hold, marks that turn
+the direction of writing, characters without a shape, and lines that a CI system takes for commands. All of that is
+written as escapes; only colours are dropped.
+"""
+
+import re
+from collections.abc import Callable
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+# C0 without tab and newline, C1, soft hyphen, marks and overrides of direction, spaces without width, separators,
+# surrogates, tags, and what is no character. Joiners stay: languages and pictures of people need them.
+_UNSEEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
+    r"\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
+)
+# GitHub trims a line before it looks for `::`, and takes the older `##[…]` anywhere in a line; Azure takes `##vso[…]`,
+# TeamCity `##teamcity[…]`.
+_COMMAND = re.compile(r"^([^\S\n]*):(?=:)|#(?=#\w{0,20}\[)", re.MULTILINE)
+
+
+def visible(text: str) -> str:
+    """TEXT without anything that cannot be seen, except tabs and newlines, and without commands; it can be UTF-8."""
+    return harmless(printable(text))
+
+
+def printable(text: str) -> str:
+    """TEXT without anything that cannot be seen, except tabs and newlines; it can be written as UTF-8 and as XML."""
+    if text.isprintable() or _UNSEEN.search(text) is None:
+        return text
+    return _UNSEEN.sub(lambda found: _escape(found[0]), _COLOURS.sub("", text))
+
+
+def harmless(text: str, escape: Callable[[str], str] | None = None) -> str:
+    """TEXT, in which ESCAPE writes one character of every workflow command, so that it is none."""
+    if "::" not in text and "##" not in text:
+        return text
+    write = escape or _escape
+    return _COMMAND.sub(lambda found: f"{found[1] or ''}{write(found[0][-1])}", text)
+
+
+def json_escaped(text: str) -> str:
+    """TEXT, which is JSON, with the escapes of JSON for all that `visible` would change: it means the same."""
+    return harmless(_UNSEEN.sub(lambda found: _json_escape(found[0]), text), _json_escape)
+
+
+def one_line(text: str) -> str:
+    """TEXT on one line, safe to show."""
+    return visible(text if text.isprintable() else " ".join(text.splitlines()))
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    if code == 0x0D:
+        return "\\r"
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that was not UTF-8 when it came
+        code -= 0xDC00
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _json_escape(character: str) -> str:
+    data = character.encode("utf-16-be", errors="surrogatepass")
+    return "".join(f"\\u{data[index : index + 2].hex()}" for index in range(0, len(data), 2))

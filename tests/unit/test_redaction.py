@@ -1,0 +1,166 @@
+"""A secret is found in every form in which it may come back, and ordinary text stays as it is."""
+
+import json
+import time
+from base64 import b64encode, urlsafe_b64encode
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from mcp_conductor.redaction import (
+    REDACTED,
+    Redactor,
+    secrets_of_environment,
+    secrets_of_headers,
+    secrets_of_url,
+    secrets_of_words,
+)
+
+# Every kind of character that one of the forms escapes.
+SECRET = 'p/q+r "s"\\t<u>&é?~0'
+
+
+def in_json(text, **options):
+    return json.dumps(text, **options)[1:-1]
+
+
+def in_base64(text):
+    return b64encode(text.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        SECRET,
+        repr(SECRET)[1:-1],
+        in_json(SECRET),
+        in_json(SECRET, ensure_ascii=False),
+        in_json(in_json(SECRET)),
+        in_json(in_json(SECRET, ensure_ascii=False)),
+        in_json(SECRET).replace("/", "\\/"),
+        in_json(SECRET).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
+        quote(SECRET),
+        quote(SECRET, safe=""),
+        quote(SECRET, safe="").lower(),
+        quote(SECRET, safe="!'()*"),
+        quote_plus(SECRET),
+        in_base64(SECRET),
+        in_base64(SECRET).replace("/", "\\/"),
+        urlsafe_b64encode(SECRET.encode()).decode(),
+        quote(in_base64(SECRET), safe=""),
+    ],
+)
+def test_a_secret_is_taken_out_in_every_form(form):
+    assert Redactor([SECRET]).redact(f"before {form} after") == f"before {REDACTED} after"
+
+
+@pytest.mark.parametrize("before", ["", "u", "us", "user:", "a-long-user:"])
+@pytest.mark.parametrize("after", ["", "x", "xy", "xyz"])
+@pytest.mark.parametrize("encode", [b64encode, urlsafe_b64encode])
+def test_in_base64_it_is_found_wherever_it_stands_in_something_longer(before, after, encode):
+    secret = "hunter22-\xff?>"
+    shown = Redactor([secret]).redact(encode(f"{before}{secret}{after}".encode()).decode())
+    assert REDACTED in shown
+    # What is left is what stands around it, and at most one character shared with it on each side.
+    assert len(shown.replace(REDACTED, "")) <= (len(before) + len(after)) * 4 // 3 + 6
+
+
+@pytest.mark.parametrize(
+    ("secrets", "text", "shown"),
+    [
+        (["hunter22"], "pass=hunter22&again=hunter22", f"pass={REDACTED}&again={REDACTED}"),
+        (["abcd"], "abcd", REDACTED),
+        (["abc", "a", ""], "abc a", "abc a"),
+        (["abcdef", "abcdefghi"], "xabcdefghiy", f"x{REDACTED}y"),
+        (["abcdefghi", "abcdef"], "xabcdefghiy abcdef", f"x{REDACTED}y {REDACTED}"),
+        (["abcdef", "defghi"], "xabcdefghiy", f"x{REDACTED}y"),
+        (['say "hi"'], r'{"key":"say \"hi\""}', f'{{"key":"{REDACTED}"}}'),
+        ([r"C:\secret"], r'{"key":"C:\\secret"}', f'{{"key":"{REDACTED}"}}'),
+        (["line-one\nline-two"], r'{"key":"line-one\nline-two"}', f'{{"key":"{REDACTED}"}}'),
+        (["pässwort"], '{"key":"pässwort"}', f'{{"key":"{REDACTED}"}}'),
+        (["pässwort"], r'{"key":"p\u00e4sswort"}', f'{{"key":"{REDACTED}"}}'),
+        (["pass\U0001f600"], r'{"key":"pass\ud83d\ude00"}', f'{{"key":"{REDACTED}"}}'),
+        (["pass\udcff"], "pass\udcff", REDACTED),
+        (["pass\ud800word"], "pass\ud800word", REDACTED),
+        (["pass\x1bword"], "shown as pass\\x1bword", f"shown as {REDACTED}"),
+        ([], "nothing to hide", "nothing to hide"),
+    ],
+)
+def test_all_secrets_of_a_text_are_taken_out_and_nothing_else(secrets, text, shown):
+    assert Redactor(secrets).redact(text) == shown
+
+
+def test_every_line_of_a_secret_of_several_lines_is_taken_out():
+    redactor = Redactor(["-----BEGIN KEY-----\nMIIEvQIBADANBg\n-----END KEY-----"])
+    assert redactor.redact("loaded MIIEvQIBADANBg") == f"loaded {REDACTED}"
+
+
+def test_a_short_secret_does_not_blot_out_pieces_of_pictures():
+    assert Redactor(["abcd"]).redact("xxxYWJjxxx FiY2Q") == "xxxYWJjxxx FiY2Q"
+    assert Redactor(["abcd"]).redact(b64encode(b"abcd").decode()) == REDACTED
+
+
+def test_what_is_learned_later_is_taken_out_too():
+    redactor = Redactor()
+    assert redactor.redact("hunter22") == "hunter22"
+    redactor.learn(["hunter22"])
+    assert redactor.redact("hunter22") == REDACTED
+
+
+def test_ten_megabytes_are_searched_for_twenty_secrets_in_seconds():
+    redactor = Redactor(f"secret-number-{number:04}/+" for number in range(20))
+    text = "all work and no play makes a dull text, secret-number-9999 " * 170_000
+    began = time.process_time()
+    assert redactor.redact(text) == text
+    assert time.process_time() - began < 10
+
+
+def test_a_secret_that_comes_very_often_takes_no_longer_than_its_text_is_long():
+    began = time.process_time()
+    assert Redactor(["aaaaaaaa"]).redact("a" * 1_000_000) == REDACTED
+    assert time.process_time() - began < 10
+
+
+@pytest.mark.parametrize(
+    ("environment", "secrets"),
+    [
+        ({"LOG_LEVEL": "debug", "PORT": "3000"}, []),
+        ({"DATABASE": "postgres://x"}, ["postgres://x"]),
+        ({"API_KEY": "abcd", "gitHubToken": "t", "DB_PASSWORD": "p"}, ["abcd", "t", "p"]),
+        ({"DB": "pg://me:hunter@host/db"}, ["pg://me:hunter@host/db", "me:hunter", "hunter", "me:hunter", "hunter"]),
+    ],
+)
+def test_long_values_values_that_sound_secret_and_passwords_of_an_environment_are_secrets(environment, secrets):
+    assert secrets_of_environment(environment) == secrets
+
+
+@pytest.mark.parametrize(
+    ("headers", "secrets"),
+    [
+        ({"X-Tenant": "me"}, ["me"]),
+        ({"Authorization": "Bearer abcdef"}, ["Bearer abcdef", "abcdef"]),
+        ({"Authorization": "Basic dXNlcjpwYXNz"}, ["Basic dXNlcjpwYXNz", "dXNlcjpwYXNz", "user:pass", "pass"]),
+        ({"Authorization": "Basic ?"}, ["Basic ?", "?"]),
+        ({"Cookie": "theme=dark; sid=abcdefgh"}, ["theme=dark; sid=abcdefgh", "sid=abcdefgh", "abcdefgh"]),
+    ],
+)
+def test_every_value_of_a_header_is_a_secret_also_without_its_scheme(headers, secrets):
+    assert [each for each in secrets_of_headers(headers) if each] == secrets
+
+
+@pytest.mark.parametrize(
+    ("url", "secrets"),
+    [
+        ("http://host/mcp?page=2&mode=fast", set()),
+        ("http://host/mcp?key=abc%2Fd&region=eu-central-1", {"abc%2Fd", "abc/d", "eu-central-1"}),
+        ("http://me:hun%40ter@host/mcp", {"me:hun%40ter", "me:hun@ter", "hun%40ter", "hun@ter"}),
+        ("http://ghp_token@host/mcp", {"ghp_token"}),
+        ("http://[bad/mcp", set()),
+    ],
+)
+def test_user_password_and_query_of_a_url_are_secrets(url, secrets):
+    assert set(secrets_of_url(url)) == secrets
+
+
+def test_passwords_of_urls_are_found_in_any_word():
+    assert set(secrets_of_words(["--db=redis://:hunter@host", "plain@mail.example"])) == {":hunter", "hunter"}
