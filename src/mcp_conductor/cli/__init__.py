@@ -6,20 +6,21 @@ import sys
 
 def mcp_cli() -> int:
     """Program `mcp-cli`."""
-    return _program("mcp_cli")
+    return _program("mcp_cli", 1)
 
 
 def conductor() -> int:
     """Program `conductor`, also called `mcp-conductor`, as the package is."""
-    return _program("conductor")
+    return _program("conductor", 2)
 
 
 def server_composable() -> int:
     """Program `server-composable`: `conductor serve` by the name and with the exit code of the Inspector's."""
-    return _program("serve", program="server-composable", bad=1)
+    return _program("serve", 1, program="server-composable", bad=1)
 
 
-def _program(module: str, **options: object) -> int:
+def _program(module: str, bad_start: int, **options: object) -> int:
+    """Run the program that MODULE is; BAD_START is its exit code where it cannot even begin."""
     try:
         from mcp_conductor.cli.signals import exit_at_once_on_signals
 
@@ -29,7 +30,7 @@ def _program(module: str, **options: object) -> int:
         from mcp_conductor.cli.terminal import Terminal
 
         main = import_module(f"mcp_conductor.cli.{module}").main
-        return _ended(main(sys.argv[1:], Terminal.of_process(), **options))
+        return _ended(main(sys.argv[1:], Terminal.of_process(bad=bad_start), **options))
     except KeyboardInterrupt:
         return 130
 

@@ -20,7 +20,7 @@ from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.run_flags import OUTPUT_FLAGS, choice, time as time_of
 from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.target import TARGET_FLAGS, secrets_of_flags, target
-from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.errors import MethodError, ProtocolError, UsageError, nearest
 from mcp_conductor.fields import Field
 from mcp_conductor.opening import connect
@@ -66,7 +66,8 @@ Check whether an MCP server keeps the specification: every MUST that is broken i
 
 """
 _EXIT_CODES = """\
-Exit codes: 0 no MUST is broken, 1 some are, 2 could not run, 3 the server could not be started or went away.
+Exit codes: 0 no MUST is broken, 1 some are, 2 could not run, or a report could not be written, 3 the server could not
+be started or went away.
 """
 _DEFAULT_SECONDS = 2.0
 
@@ -152,8 +153,8 @@ class Checking:
             metrics={"score": score(outcomes)},
         )
         self._output.checked(report, _once_for_all(told) if len(verdicts) > 1 else outcomes)
-        if "--badge" in self._given:
-            self._output.write(_badge(report.metrics["score"]), self._given.need("--badge"))
+        badge = (self._given.need("--badge"), _badge(report.metrics["score"])) if "--badge" in self._given else None
+        tell_all(self._output.write_reports(report, badge=badge), self._terminal)
         return FAILED if report.summary["failed"] or report.summary["errored"] else 0
 
     async def _versions(self) -> list[str]:

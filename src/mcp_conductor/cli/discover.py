@@ -9,6 +9,7 @@ from mcp_conductor.cli.run_flags import time
 from mcp_conductor.cli.target import TARGET_FLAGS, secrets_of_flags, target
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
+from mcp_conductor.files import write_file
 from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
 from mcp_conductor.suites.discover import Discovered, Wishes, discover
 from mcp_conductor.suites.run import DEFAULT_SECONDS
@@ -70,7 +71,7 @@ async def _discover(given: Given, terminal: Terminal) -> int:
     if output is None:
         terminal.write_result_as_it_is(text)
     else:
-        write_file(os.path.join(terminal.directory, output), output, text)
+        write_file(os.path.join(terminal.directory, output), text, shown=output)
         terminal.say(f"wrote {output}: {counted(found)}")
         if not output.endswith(SUFFIXES):
             terminal.say(f"  hint: `conductor test` finds files called NAME{SUFFIXES[0]} by itself")
@@ -96,16 +97,6 @@ def machine_paths(spec: ServerSpec, terminal: Terminal) -> tuple[str, ...]:
     cwd = spec.cwd if isinstance(spec, StdioSpec) else None
     places = (cwd, terminal.directory, terminal.environ.get("HOME"))
     return tuple(dict.fromkeys(place for place in places if place))
-
-
-def write_file(path: str, shown: str, text: str) -> None:
-    """Write TEXT to the file at PATH, which messages call SHOWN, and make its directory if need be."""
-    try:
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except OSError as error:
-        raise UsageError(f"cannot write {shown}: {error.strerror}") from error
 
 
 def counted(found: Discovered) -> str:

@@ -2,13 +2,14 @@
 
 import os
 
-from mcp_conductor.cli.discover import counted, remarks, write_file
+from mcp_conductor.cli.discover import counted, remarks
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.run_flags import time
 from mcp_conductor.cli.target import SETTINGS
 from mcp_conductor.cli.terminal import Terminal, diagnostic
 from mcp_conductor.errors import ConductorError, UsageError
+from mcp_conductor.files import write_file
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec, from_words
@@ -121,4 +122,4 @@ def _described(entry: Json, guess: Guess | None) -> str:
 
 
 def _write(file: str, text: str, terminal: Terminal) -> None:
-    write_file(os.path.join(terminal.directory, file), file, text)
+    write_file(os.path.join(terminal.directory, file), text, shown=file)

@@ -10,6 +10,7 @@ from mcp_conductor.cli.run_flags import choice, number
 from mcp_conductor.cli.server_coverage import told
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import Location, UsageError
+from mcp_conductor.files import write_file
 from mcp_conductor.report import Outcome, Report, redacted, redacted_outcome
 from mcp_conductor.reporters import REPORTERS
 from mcp_conductor.reporters.console import Console
@@ -100,7 +101,6 @@ class Output:
         if "seed" in report.metrics:
             self._show(f"shuffled with --seed {report.metrics['seed']}\n")
         self._show(self._console.end(report))
-        self._write_reports(report)
 
     def warnings(self, suites: list[Suite], jobs: list[Job]) -> list[Warned]:
         """What is worth knowing of the files that were run, and of those of their tests that were."""
@@ -127,7 +127,6 @@ class Output:
             self._show(self._console.suite_done(group, None, every[group]))
         self._show(self._console.end(report, shown))
         self._show(f"score {report.metrics['score']} of 100 ({report.protocol_version})\n")
-        self._write_reports(report)
 
     def _show(self, text: str) -> None:
         if not text:
@@ -137,23 +136,23 @@ class Output:
         else:
             self._terminal.show(text, colour=self._colour)
 
-    def _write_reports(self, report: Report) -> None:
-        for kind, file in self._reports:
-            text = REPORTERS.get(kind).write(report)
-            if file is None:
-                self._terminal.write_report_as_it_is(text)
-            else:
-                self.write(text, file)
+    def write_reports(self, report: Report, *, badge: tuple[str, str] | None = None) -> list[UsageError]:
+        """Write all reports, and the BADGE (its file, and what is in it): what could not be written."""
+        report = redacted(report, self._redact)
+        problems = []
+        wanted = [(file, REPORTERS.get(kind).write(report)) for kind, file in self._reports]
+        for file, text in wanted if badge is None else [*wanted, badge]:
+            try:
+                self._write(text, file)
+            except UsageError as error:
+                problems.append(error)
+        return problems
 
-    def write(self, text: str, file: str) -> None:
-        """Write a report, or anything else that is asked for, to a file."""
-        path = os.path.join(self._terminal.directory, file)
-        try:
-            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-            with open(path, "w", encoding="utf-8") as out:
-                out.write(text)
-        except OSError as error:
-            raise UsageError(f"cannot write the report to {file}: {error.strerror}") from error
+    def _write(self, text: str, file: str | None) -> None:
+        if file is None:
+            self._terminal.write_report_as_it_is(text if text.endswith("\n") else text + "\n")
+        else:
+            write_file(os.path.join(self._terminal.directory, file), text, shown=f"the report to {file}")
 
 
 def _by_group(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:

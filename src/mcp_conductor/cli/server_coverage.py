@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from mcp_conductor.errors import UsageError
+from mcp_conductor.files import write_file
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
 from mcp_conductor.reporters.wording import counted
@@ -24,16 +25,19 @@ def covered(spec: ServerSpec, folder: str) -> ServerSpec:
     """SPEC, such that the server leaves in FOLDER which of its code ran."""
     if not isinstance(spec, StdioSpec):
         raise UsageError("--server-coverage is for servers that are started here, not for one at a URL")
-    os.makedirs(folder, exist_ok=True)
-    for old in (*Path(folder).glob("python.coverage*"), *Path(folder, "v8").glob("*.json")):
-        old.unlink()  # of an earlier run, whose servers may have had other code
+    try:
+        os.makedirs(folder, exist_ok=True)
+        for old in (*Path(folder).glob("python.coverage*"), *Path(folder, "v8").glob("*.json")):
+            old.unlink()  # of an earlier run, whose servers may have had other code
+    except OSError as error:
+        raise UsageError(f"cannot write to {folder}: {error.strerror}") from error
     environment = {**spec.env, "NODE_V8_COVERAGE": os.path.join(folder, "v8")}
     if not _is_python(spec.command[0]):
         return replace(spec, env=environment)
     settings = os.path.join(folder, "coveragerc")
     data = os.path.join(folder, "python.coverage")
     lines = ("[run]", "parallel = true", "sigterm = true", "branch = true", f"data_file = {data}", "")
-    Path(settings).write_text("\n".join(lines), encoding="utf-8")
+    write_file(settings, "\n".join(lines))
     _check(spec.command[0])
     options, program = _split(spec.command[1:])
     words = (spec.command[0], *options, "-m", "coverage", "run", f"--rcfile={settings}", *program)

@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import BinaryIO
@@ -46,10 +46,16 @@ class Terminal:
     redactor: Redactor = field(default_factory=Redactor)  # of this run
 
     @classmethod
-    def of_process(cls) -> "Terminal":
+    def of_process(cls, *, bad: int) -> "Terminal":
+        """The streams and the directory that we were started with; BAD is the exit code if there is no directory."""
         # A stream that was closed before we started is None.
         out, err, inp = (getattr(stream, "buffer", None) for stream in (sys.stdout, sys.stderr, sys.stdin))
-        return cls(out, err, inp, os.environ, os.getcwd())
+        try:
+            directory = os.getcwd()
+        except OSError as error:
+            cls(out, err, inp, os.environ, "").say(f"error: there is no working directory: {error.strerror}")
+            raise SystemExit(bad) from None
+        return cls(out, err, inp, os.environ, directory)
 
     def learn(self, secrets: Iterable[str]) -> None:
         """Show none of these, from now on."""
@@ -119,6 +125,14 @@ class Terminal:
         """Python flushes stdout at exit, and would complain about the closed pipe a second time."""
         with suppress(OSError, ValueError, AttributeError), open(os.devnull, "wb") as null:
             os.dup2(null.fileno(), self.stdout.fileno())  # type: ignore[union-attr]
+
+
+def tell_all(problems: Sequence[ConductorError], terminal: Terminal) -> None:
+    """Raise the last of PROBLEMS, if there are any, when the others have been told."""
+    for each in problems[:-1]:
+        terminal.say(diagnostic(each))
+    if problems:
+        raise problems[-1]
 
 
 def _encoded(text: str) -> bytes:

@@ -17,8 +17,9 @@ from mcp_conductor.cli.run_flags import FLAGS, ISOLATIONS, choice, number, time
 from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.server_coverage import covered, figures
 from mcp_conductor.cli.target import named_server, nearest_settings, secrets_of_flags, target
-from mcp_conductor.cli.terminal import Terminal, diagnostic
+from mcp_conductor.cli.terminal import Terminal, diagnostic, tell_all
 from mcp_conductor.errors import UsageError
+from mcp_conductor.files import write_file
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.report import Outcome, Report
 from mcp_conductor.session import Session
@@ -36,8 +37,8 @@ all *.test.mcp.yml below the current directory. The server is that of conductor.
 
 """
 _EXIT_CODES = """\
-Exit codes: 0 all passed, 1 some failed, 2 nothing could be run, 3 a server could not be started or went away,
-124 --timeout exceeded, 130 and 143 interrupted.
+Exit codes: 0 all passed, 1 some failed, 2 nothing could be run, or a report or snapshot could not be written,
+3 a server could not be started or went away, 124 --timeout exceeded, 130 and 143 interrupted.
 """
 _LAST_FAILED = os.path.join(".conductor", "last-failed.json")
 _AEGIS_SETTINGS = "aegis.config.json"
@@ -71,6 +72,7 @@ class _Run:
         self._judging = None if unheard else _Judging()
         self._options = self._read_options()
         self._specs: dict[str | None, ServerSpec] = {}
+        self._unwritten: list[UsageError] = []  # snapshots of the last round
 
     def _read_options(self) -> Options:
         given, environ = self._given, self._terminal.environ
@@ -132,10 +134,7 @@ class _Run:
                     suites.append((load_suite(file, variables, shown=shown, lenient=self._compat is not None), meant))
                 except UsageError as error:
                     errors.append(error)
-        for each in errors[:-1]:
-            self._terminal.say(diagnostic(each))
-        if errors:
-            raise errors[-1]
+        tell_all(errors, self._terminal)
         for pattern in patterns:
             near = [suite for suite, meant in suites if pattern in meant]
             if not any(pattern.means(case) for suite in near for case in suite.cases) and pattern.is_one:
@@ -205,12 +204,9 @@ class _Run:
     def _remember(self, outcomes: list[Outcome]) -> None:
         failed = sorted({outcome.id for outcome in outcomes if outcome.status in ("failed", "errored")})
         path = os.path.join(self._terminal.directory, _LAST_FAILED)
-        with suppress(OSError):  # a run that cannot be remembered was still a run
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(os.path.join(os.path.dirname(path), ".gitignore"), "w", encoding="utf-8") as file:
-                file.write("*\n")  # it is nobody's business but this directory's
-            with open(path, "w", encoding="utf-8") as file:
-                json.dump(failed, file, indent=1)
+        with suppress(UsageError):  # a run that cannot be remembered was still a run
+            write_file(os.path.join(os.path.dirname(path), ".gitignore"), "*\n")  # it concerns this directory alone
+            write_file(path, json.dumps(failed, indent=1))
 
     # Running it.
 
@@ -242,8 +238,10 @@ class _Run:
         self._output.end(report, suites, rounds[-1])
         if late:
             self._terminal.say(f"error: the run took longer than {limit:g} s\n  hint: --timeout TIME allows more")
-            return TIMED_OUT
-        return self._verdict(report, rounds, suites)
+        verdict = TIMED_OUT if late else self._verdict(report, rounds, suites)
+        # Whoever reads the files would take those of an earlier run for ours: this is worse than a failed test.
+        tell_all([*self._unwritten, *self._output.write_reports(report)], self._terminal)
+        return verdict
 
     async def _round(self, jobs: list[Job], variables: Variables, rounds: list[list[Result]]) -> None:
         """Run everything once; what came of it is in ROUNDS even if we are stopped."""
@@ -254,6 +252,7 @@ class _Run:
             await runner.run(jobs)
         finally:
             rounds.append(runner.results)
+            self._unwritten = runner.unwritten
 
     def _report(self, rounds: list[list[Result]], suites: list[Suite], started: str, seconds: float) -> Report:
         last = rounds[-1]

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mcp_conductor.errors import ConductorError, TransportError
+from mcp_conductor.errors import ConductorError, TransportError, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.server_spec import ServerSpec, secrets_of_server
 from mcp_conductor.redaction import Redactor
@@ -115,6 +115,7 @@ class Runner:
         self._on_done = on_done
         self._failures = 0
         self._snapshots: dict[str, Snapshots] = {}
+        self.unwritten: list[UsageError] = []  # why snapshots could not be written
         self.results: list[Result] = []  # of the jobs that have begun, and of those that have not
 
     @property
@@ -141,8 +142,12 @@ class Runner:
             if snapshots is None:
                 continue
             titles = {case.title for case in result.job.suite.cases}
-            result.obsolete, result.written = snapshots.obsolete(titles), snapshots.written
-            snapshots.save(titles)
+            result.obsolete = snapshots.obsolete(titles)
+            try:
+                snapshots.save(titles)
+                result.written = snapshots.written
+            except UsageError as error:
+                self.unwritten.append(error)
             del self._snapshots[result.job.suite.file]  # jobs of one file share them
 
     async def _run_apart(self, results: list[Result]) -> None:

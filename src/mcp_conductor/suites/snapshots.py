@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mcp_conductor.errors import UsageError
 from mcp_conductor.fields import Field
+from mcp_conductor.files import write_file
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Digits, render
 from mcp_conductor.report import Finding
@@ -87,15 +87,8 @@ class Snapshots:
         blocks = [
             f"{_safe(render(name))}:\n{_indented(_safe(render(value, indent=2)))}\n" for name, value in kept.items()
         ]
-        try:
-            os.makedirs(os.path.dirname(self.file), exist_ok=True)
-            with open(self.file, "w", encoding="utf-8") as file:
-                file.write(
-                    "# Replies as they should be; `conductor test --update-snapshots` renews them.\n\n"
-                    + "\n".join(blocks)
-                )
-        except OSError as error:
-            raise UsageError(f"cannot write {self.file}: {error.strerror}") from error
+        head = "# Replies as they should be; `conductor test --update-snapshots` renews them.\n\n"
+        write_file(self.file, head + "\n".join(blocks))
 
 
 def _safe(text: str) -> str:

@@ -7,11 +7,11 @@ A grant belongs to one server and one issuer, and is never used with another.
 
 import json
 import os
-import secrets
 from dataclasses import asdict, dataclass, field
 from typing import Any, get_args
 
 from mcp_conductor.errors import UsageError
+from mcp_conductor.files import write_file
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.oauth import words
 from mcp_conductor.protocol.oauth_requests import AuthMethod, Client
@@ -58,7 +58,8 @@ class TokenStore:
             servers = _object(content.get("servers"))
             issuers = {issuer: _facts(grant) for issuer, grant in self._grants.items()}
             mine = {"issuer": self._last, "issuers": issuers}
-            _write(self._path, {**content, "servers": {**servers, self._server_url: mine}})
+            text = json.dumps({**content, "servers": {**servers, self._server_url: mine}}, indent=2)
+            write_file(self._path, text, shown=f"the tokens to {self._path}", secret=True)
 
     def _read(self) -> Json:
         if self._path is None:
@@ -76,22 +77,6 @@ class TokenStore:
             # What is in the file may be secret, so it is not quoted, nor is the reader that did.
             raise UsageError(f"{self._path} does not hold tokens", hint="move it away, or name another file") from None
         return content
-
-
-def _write(path: str, content: Json) -> None:
-    draft = f"{path}.{secrets.token_hex(4)}"
-    try:
-        os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with open(descriptor, "w", encoding="utf-8") as file:
-                json.dump(content, file, indent=2)
-            os.replace(draft, path)
-        except OSError:
-            os.unlink(draft)
-            raise
-    except OSError as error:
-        raise UsageError(f"cannot write the tokens to {path}: {error.strerror}") from error
 
 
 def _facts(grant: Grant) -> Json:

@@ -30,7 +30,11 @@ async def check_client(command: Command, version: str | None, options: Options) 
 
     Raises when it cannot be started, never connects, or does not speak VERSION.
     """
-    directory = tempfile.mkdtemp(prefix="conductor-")
+    try:
+        directory = tempfile.mkdtemp(prefix="conductor-")
+    except OSError as error:
+        hint = "TMPDIR names another place for them"
+        raise UsageError(f"cannot write temporary files: {error.strerror}", hint=hint) from error
     try:
         return await _Checking(command, version, options, directory).run()
     finally:

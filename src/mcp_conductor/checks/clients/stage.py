@@ -18,6 +18,7 @@ from mcp_conductor.checks.clients.play import Play
 from mcp_conductor.checks.clients.relayed import Open, RelayHost
 from mcp_conductor.checks.clients.visitor import page_in
 from mcp_conductor.errors import ConductorError
+from mcp_conductor.files import write_file
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.protocol.server_spec import StdioSpec
@@ -153,8 +154,7 @@ async def _watch(client: StdioTransport, opened: Open, limit: float, quiet: floa
 
 def _write(config: str, server: list[str]) -> None:
     entry = {"command": server[0], "args": server[1:]}
-    with open(config, "w", encoding="utf-8") as out:
-        out.write(compact({"mcpServers": {"conductor": entry}}))
+    write_file(config, compact({"mcpServers": {"conductor": entry}}))
 
 
 @dataclass(slots=True)
