@@ -39,6 +39,14 @@ def test_the_judges_of_a_run_of_tests_need_no_http_client():
     assert loaded & {"anyio", "h11", "httpcore2"} == set()
 
 
+def test_patterns_of_others_are_compiled_in_one_place():
+    # A call of `re` whose pattern is neither spelled out there nor a constant.
+    from_elsewhere = re.compile(r"""\bre\.(?!escape)[a-z]+\(\s*+(?![rf]{0,2}["']|_?[A-Z_]+\b|re\.escape)""")
+    source = ROOT / "src" / "mcp_conductor"
+    found = {str(file.relative_to(source)) for file in source.rglob("*.py") if from_elsewhere.search(file.read_text())}
+    assert found == {"patterns.py", "source.py"}  # source.py has a table of its own
+
+
 def test_the_manual_names_every_step_fault_and_key_of_a_server_file():
     from mcp_conductor.server.config import KEYS, TRANSPORT_KEYS
     from mcp_conductor.server.faults import FAULTS, WHEN_KEYS

@@ -12,6 +12,7 @@ from os.path import isabs, join, normpath
 from typing import Any, NoReturn
 
 from mcp_conductor.errors import ConfigError, Location, nearest
+from mcp_conductor.patterns import compile_regex
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
 from mcp_conductor.protocol.duration import seconds
@@ -215,7 +216,7 @@ class _Entry:
 
     def check_pattern(self, pattern: str) -> None:
         try:
-            re.compile(pattern)
+            compile_regex(pattern)
         except re.error as error:
             self.refuse(("readyPattern",), f"is not a regular expression: {error}")
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.fields import Field
+from mcp_conductor.patterns import SlowPatternError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.message import read
@@ -51,7 +52,10 @@ class Assertion:
         found = self.path.find(document)
         if found is NOTHING:
             return None if self.optional else f"is missing: {self.path.why(document)}"
-        return self.judge(found)
+        try:
+            return self.judge(found)
+        except SlowPatternError as error:
+            return f"cannot be told: {error.message}"
 
 
 def compile_assert(field: Field) -> Assertion:

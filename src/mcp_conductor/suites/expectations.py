@@ -12,8 +12,9 @@ from mcp_conductor.protocol.message import compact, kind_of
 from mcp_conductor.report import NOTHING, Finding
 from mcp_conductor.suites.actions import Names
 from mcp_conductor.suites.asserts import Assertion, compile_assert
+from mcp_conductor.suites.comparison import Mismatch
 from mcp_conductor.suites.keys import IN_EXPECT, known_members
-from mcp_conductor.suites.matching import Expected, Mismatch, compile_expected, compile_text
+from mcp_conductor.suites.matching import Expected, compile_expected, compile_text
 from mcp_conductor.suites.notifications import Notifications, read_notifications
 from mcp_conductor.suites.templates import Template
 from mcp_conductor.suites.variables import Variables

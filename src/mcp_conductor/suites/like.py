@@ -9,6 +9,7 @@ from mcp_conductor.protocol.dialect import NEWEST_MODERN
 from mcp_conductor.protocol.message import render
 from mcp_conductor.report import Finding
 from mcp_conductor.source import Document
+from mcp_conductor.suites.comparison import Mismatch
 from mcp_conductor.suites.differences import clipped, shown
 from mcp_conductor.suites.expectations import plain
 from mcp_conductor.suites.matching import compile_expected
@@ -35,7 +36,10 @@ class Like:
             raise error.with_traceback(None) from None  # its way through us is of no interest
 
     def __eq__(self, actual: object) -> bool:
-        return not self.findings(actual)
+        found = self._compared(actual)
+        if undecided := next((each for each in found if each.undecided), None):
+            raise UsageError(undecided.message, hint=undecided.hint)  # `!=` would take it for success
+        return not found
 
     def __repr__(self) -> str:
         return f"like({clipped(shown(self._given), _LONGEST_REPR)})"
@@ -50,8 +54,11 @@ class Like:
                 actual=each.actual,
                 hint=each.hint,
             )
-            for each in self._expected.check(self._meant(_plain(actual)), self._tools)
+            for each in self._compared(actual)
         ]
+
+    def _compared(self, actual: object) -> list[Mismatch]:
+        return self._expected.check(self._meant(_plain(actual)), self._tools)
 
     def _meant(self, actual: Any) -> Any:
         """ACTUAL without what the modern era adds to every result, as in test files, unless it is expected."""

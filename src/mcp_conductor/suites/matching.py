@@ -7,98 +7,20 @@ compiled when it is read, and every mistake in it is refused then; comparing nev
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, NamedTuple, NoReturn, Protocol
+from typing import Any, Final, Protocol
 
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.fields import Field
+from mcp_conductor.patterns import SlowPatternError
 from mcp_conductor.protocol import Json
 from mcp_conductor.report import NOTHING
 from mcp_conductor.source import Path
-from mcp_conductor.suites.differences import buckets, counted, described, difference, same, shown, take, without_nothing
+from mcp_conductor.suites.comparison import Comparison, EnoughError, Glance, Mismatch, Place, UndecidedError
+from mcp_conductor.suites.differences import buckets, counted, described, difference, same, shown, take
 from mcp_conductor.suites.matchers import MATCHERS, PREFIX, SPECIAL_KEYS, Tools
-from mcp_conductor.suites.paths import Step, joined, spelled
 
-MOST_MISMATCHES: Final = 1000
 _ORDER_IS_LOOKED_AT: Final = 2000  # elements; more would take too long for a mere hint
 _MOST_GUESSES: Final = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Mismatch:
-    """One difference between what is expected and what came."""
-
-    path: str  # in what came: result.content[0].text; "" is all of it
-    message: str
-    expected: Any = NOTHING
-    actual: Any = NOTHING
-    at: Path = ()  # in the file, below the value that was compiled: what to point at
-    hint: str | None = None
-
-    @property
-    def sentence(self) -> str:
-        """What is wrong, with what it is said of in front."""
-        return f"{self.path} {self.message}" if self.path else self.message
-
-
-class Place(NamedTuple):  # of which a large document makes many
-    """Where we are: in what came, and in the file."""
-
-    steps: tuple[Step, ...] = ()
-    at: Path = ()
-    source: str = ""  # what the steps start from, when it is no step itself: "result.text | json"
-
-    def to(self, step: str | int, *, at: Path) -> "Place":
-        return Place((*self.steps, step), (*self.at, *at), self.source)
-
-    def below(self, *at: str | int) -> "Place":
-        """The same value, seen from further below in the file."""
-        return Place(self.steps, (*self.at, *at), self.source)
-
-    def within(self, source: str, *at: str | int) -> "Place":
-        """A value that was made from the one here."""
-        return Place((), (*self.at, *at), source)
-
-    @property
-    def path(self) -> str:
-        steps = spelled(self.steps)
-        if not self.source or not steps:
-            return self.source or steps
-        if self.source.endswith("| json"):
-            return f"{self.source} | {'$' if steps[0] == '[' else ''}{steps}"
-        return joined(self.source, steps)
-
-
-class Comparison:
-    """One comparison under way: what was found so far, and no more of it than anybody reads."""
-
-    def __init__(self, tools: Tools | None) -> None:
-        self.tools = tools
-        self.found: list[tuple[int, Mismatch]] = []
-
-    def add(
-        self, place: Place, message: str, expected: Any = NOTHING, actual: Any = NOTHING, hint: str | None = None
-    ) -> None:
-        depth = len(place.steps) + (place.source.count(".") + 1 if place.source else 0)
-        shown = actual if actual is NOTHING else without_nothing(actual)
-        mismatch = Mismatch(place.path, message, expected, shown, place.at, hint)
-        self.found.append((depth, mismatch))
-        if len(self.found) >= MOST_MISMATCHES:
-            raise EnoughError
-
-    def mismatches(self) -> list[Mismatch]:
-        """Shortest path first."""
-        return [mismatch for _, mismatch in sorted(self.found, key=lambda each: each[0])]
-
-
-class Glance(Comparison):
-    """A comparison of which only the outcome matters: the first mismatch ends it, and is not even written down."""
-
-    def add(self, *_: Any, **__: Any) -> NoReturn:
-        raise EnoughError
-
-
-class EnoughError(Exception):
-    """More need not be known."""
 
 
 class Node(Protocol):
@@ -119,6 +41,8 @@ def compare(node: Node, actual: Any, tools: Tools | None, place: Place) -> list[
         node.walk(actual, place, seen)
     except EnoughError:
         pass
+    except UndecidedError as error:
+        return [*seen.mismatches(), error.mismatch]
     except RecursionError:
         return [Mismatch(place.path, "is nested too deeply to be compared", at=place.at)]
     return seen.mismatches()
@@ -289,7 +213,10 @@ class Leaf:
     optional: bool = False
 
     def walk(self, actual: Any, place: Place, seen: Comparison) -> None:
-        complaint = "is missing" if actual is NOTHING else self.complaint(actual, seen.tools)
+        try:
+            complaint = "is missing" if actual is NOTHING else self.complaint(actual, seen.tools)
+        except SlowPatternError as error:
+            raise UndecidedError(place, error) from None
         if complaint is not None and not (actual is NOTHING and self.optional):
             seen.add(place, complaint, self.text, actual)
 
@@ -324,8 +251,18 @@ def compile_text(field: Field) -> Callable[[str], str | None]:
         return lambda text: f"is not empty: {shown(text.strip())}" if text.strip() else None
     if wanted.startswith(PREFIX):
         complaint = _compile_leaf(field).complaint
-        return lambda text: complaint(text, None)
+        return _decided(lambda text: complaint(text, None))
     return lambda text: None if text.strip() == wanted.strip() else difference(wanted.strip(), text.strip())
+
+
+def _decided(complaint: Callable[[str], str | None]) -> Callable[[str], str | None]:
+    def check(text: str) -> str | None:
+        try:
+            return complaint(text)
+        except SlowPatternError as error:
+            return f"cannot be compared: {error.message}"
+
+    return check
 
 
 def compile_node(field: Field, *, partial: bool) -> Node:

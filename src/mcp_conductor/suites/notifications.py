@@ -7,7 +7,8 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.report import Finding
 from mcp_conductor.suites.actions import Names
-from mcp_conductor.suites.matching import Expected, Mismatch, compile_expected
+from mcp_conductor.suites.comparison import Mismatch
+from mcp_conductor.suites.matching import Expected, compile_expected
 from mcp_conductor.suites.templates import Template
 from mcp_conductor.suites.variables import Variables
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mcp_conductor.errors import UsageError, nearest
+from mcp_conductor.patterns import compile_regex
 from mcp_conductor.suites.suite import Case, Suite
 
 SUFFIXES = (".test.mcp.yml", ".test.mcp.yaml")
@@ -137,10 +138,10 @@ def _filter(text: str) -> Callable[[str], bool]:
     if not found:
         return lambda names: text in names
     try:
-        pattern = re.compile(found[1], re.IGNORECASE if "i" in found[2] else 0)
+        pattern = compile_regex(found[1], re.IGNORECASE if "i" in found[2] else 0)
     except re.error as error:
         raise UsageError(f"--filter {text} is not a regular expression: {error}") from error
-    return lambda names: pattern.search(names) is not None
+    return pattern.search
 
 
 def _keyword(text: str) -> Callable[[str], bool]:

@@ -6,11 +6,10 @@ timers and signals have their turn in between.
 
 import asyncio
 import os
-import re
 import signal
 import sys
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -95,7 +94,7 @@ class StdioTransport:
         self._server_spoke = True
         self._closing = False
         self._gone = False
-        self._ready: tuple[re.Pattern[str], asyncio.Future[None]] | None = None
+        self._ready: tuple[Callable[[str, asyncio.Future[None]], None], asyncio.Future[None]] | None = None
 
     async def start(self, spec: StdioSpec) -> None:
         """Start the server; where there are sessions, without a moment at which we could be cancelled."""
@@ -168,8 +167,8 @@ class StdioTransport:
     def _mutter(self, line: bytes) -> None:
         text = line.removesuffix(b"\r").decode(errors="replace")
         self._listener.muttered(text)
-        if self._ready is not None and self._ready[0].search(text) and not self._ready[1].done():
-            self._ready[1].set_result(None)
+        if self._ready is not None and not self._ready[1].done():
+            self._ready[0](text, self._ready[1])
 
     def pipe_closed(self, fd: int) -> None:
         if fd == 0:
@@ -254,7 +253,7 @@ class StdioTransport:
     async def ready(self, pattern: str, seconds: float) -> None:
         """Wait until a line of stderr matches PATTERN."""
         future = self._loop.create_future()
-        self._ready = (re.compile(pattern), future)
+        self._ready = (_settling(pattern), future)
         try:
             async with asyncio.timeout(seconds):
                 await future
@@ -294,6 +293,22 @@ class StdioTransport:
         if left:
             names = ", ".join(f"{each} ({each.pid})" for each in sorted(left))
             self._listener.note(f"the server left running what could not be ended: {names}")
+
+
+def _settling(pattern: str) -> Callable[[str, asyncio.Future[None]], None]:
+    """What sets a future when a line matches PATTERN, or when that cannot be told."""
+    from mcp_conductor.patterns import SlowPatternError, compile_regex
+
+    regex = compile_regex(pattern)
+
+    def settle(line: str, future: asyncio.Future[None]) -> None:
+        try:
+            if regex.search(line):
+                future.set_result(None)
+        except SlowPatternError as error:
+            future.set_exception(TransportError(f"readyPattern: {error.message}", hint=error.hint))
+
+    return settle
 
 
 def _found_on_path(command: tuple[str, ...]) -> tuple[str, ...]:

@@ -10,12 +10,11 @@ from typing import Any
 
 from mcp_conductor.fields import Field
 from mcp_conductor.report import NOTHING
+from mcp_conductor.suites.comparison import Comparison, Place
 from mcp_conductor.suites.differences import buckets, counted, described, shown, take
 from mcp_conductor.suites.matchers import ANYTHING, Tools, special_key
 from mcp_conductor.suites.matching import (
-    Comparison,
     Node,
-    Place,
     Plain,
     compare,
     compile_node,

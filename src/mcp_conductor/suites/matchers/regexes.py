@@ -7,6 +7,8 @@ kind of line end, `\d` and `\w` are ASCII and `\s` is not, groups are named `(?<
 import re
 import warnings
 
+from mcp_conductor.patterns import Regex, compile_regex
+
 _SPACES = r"\t\n\x0b\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _ANY_BUT_LINE_ENDS = r"[^\n\r\u2028\u2029]"
 _TOKEN = re.compile(
@@ -21,14 +23,14 @@ _TOKEN = re.compile(
 _KEPT_ESCAPES = "dDwWbBnrtfvAZ"
 
 
-def read_regex(pattern: str, flags: str = "") -> re.Pattern[str]:
+def read_regex(pattern: str, flags: str = "") -> Regex:
     """Compile PATTERN; raises ValueError that says what is wrong with it, and where."""
     pieces = _translated(pattern, all_characters="s" in flags, lines="m" in flags)
     mode = re.ASCII | (re.IGNORECASE if "i" in flags else 0) | (re.MULTILINE if "m" in flags else 0)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about what may mean something else one day
-            return re.compile("".join(text for text, _ in pieces), mode)
+            return compile_regex("".join(text for text, _ in pieces), mode, written=pattern)
     except (re.error, OverflowError, RecursionError) as error:
         place = _place(pieces, getattr(error, "pos", None))
         where = "" if place is None else f" at character {place + 1}"

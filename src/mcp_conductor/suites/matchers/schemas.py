@@ -11,9 +11,10 @@ from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.protocol.schema import checker, flaw, property_of
 from mcp_conductor.report import NOTHING
 from mcp_conductor.source import load
+from mcp_conductor.suites.comparison import Comparison, Place
 from mcp_conductor.suites.differences import shown, without_nothing
 from mcp_conductor.suites.matchers import ANYTHING, Tools, matcher, special_key
-from mcp_conductor.suites.matching import Comparison, Node, Place, compile_node
+from mcp_conductor.suites.matching import Node, compile_node
 
 _RESPONSE = {"jsonrpc", "id", "result"}
 

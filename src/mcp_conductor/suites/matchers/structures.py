@@ -9,10 +9,11 @@ from typing import Any
 from mcp_conductor.fields import Field
 from mcp_conductor.protocol.message import read, why_not_json
 from mcp_conductor.report import NOTHING
+from mcp_conductor.suites.comparison import Comparison, Place
 from mcp_conductor.suites.differences import described, shown
 from mcp_conductor.suites.matchers import ANYTHING, Tools, special_key
 from mcp_conductor.suites.matchers.conditions import cross_field, read_condition
-from mcp_conductor.suites.matching import Comparison, Leaf, Node, Place, Plain, Together, compare, compile_node, matches
+from mcp_conductor.suites.matching import Leaf, Node, Plain, Together, compare, compile_node, matches
 from mcp_conductor.suites.paths import JsonPath, joined, parse_path
 
 

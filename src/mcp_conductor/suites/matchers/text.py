@@ -1,8 +1,8 @@
 """Matchers of text."""
 
-import re
 from typing import Any
 
+from mcp_conductor.patterns import Regex
 from mcp_conductor.protocol.message import Digits, compact
 from mcp_conductor.suites.differences import clipped, described, difference, is_number, number_in, shown
 from mcp_conductor.suites.matchers import matcher
@@ -46,7 +46,7 @@ def has_part(actual: Any, part: str) -> str | None:
     return None if part in text_of(actual) else _lacks(text_of(actual), part)
 
 
-def resembles(actual: Any, regex: re.Pattern[str]) -> str | None:
+def resembles(actual: Any, regex: Regex) -> str | None:
     r"""match:REGEX — a text, number, boolean or array of which a part, as text, matches the regular expression.
 
     match:^h.*o$  "hello"  passes
@@ -58,7 +58,7 @@ def resembles(actual: Any, regex: re.Pattern[str]) -> str | None:
 
 
 @matcher("regex")
-def matches_regex(actual: Any, regex: re.Pattern[str]) -> str | None:
+def matches_regex(actual: Any, regex: Regex) -> str | None:
     r"""match:regex:REGEX — a text, number or boolean of which a part matches the regular expression.
 
     match:regex:^v\d+$  "v12"   passes

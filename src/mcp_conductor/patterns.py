@@ -1,0 +1,61 @@
+"""Regular expressions that others wrote, in files, flags and settings: the only place that compiles them.
+
+Python's engine cannot be stopped, and some patterns take longer than anyone lives. Those that may take long for a text,
+by an estimate that is never too low, are searched for in the worker, which is given a second. All others are searched
+for here and at once. Either way it is Python's own engine.
+"""
+
+import re
+
+from mcp_conductor.backtracking import Cost, cost_of
+from mcp_conductor.errors import UsageError
+from mcp_conductor.worker import OutOfBoundsError, call
+
+SECONDS = 1.0
+LONGEST = 20_000
+# Classes that ignore case are spelled out one character after the other.
+_LONGEST_WITHOUT_CASE = 2_000
+
+
+class SlowPatternError(UsageError):
+    """A regular expression takes longer than it may; neither a match nor none."""
+
+
+class Regex:
+    """A regular expression, and how it was written."""
+
+    __slots__ = ("_cost", "_regex", "written")
+
+    def __init__(self, regex: re.Pattern[str], written: str) -> None:
+        self.written = written
+        self._regex = regex
+        self._cost: Cost | None = None
+
+    def search(self, text: str) -> bool:
+        """Whether some part of TEXT matches; raises SlowPatternError when that cannot be found out in time."""
+        if self._is_plain(text):
+            return self._regex.search(text) is not None
+        try:
+            return bool(call(f"{__name__}:_found", self._regex.pattern, self._regex.flags, text, seconds=SECONDS))
+        except OutOfBoundsError as error:
+            shown = self.written if len(self.written) <= 100 else f"{self.written[:100]}…"
+            raise SlowPatternError(
+                f"the regular expression {shown!r} {error} for a text of {len(text):,} characters",
+                hint="repeats in repeats, and repeats that can match the same text, are what takes long",
+            ) from None
+
+    def _is_plain(self, text: str) -> bool:
+        if self._cost is None:
+            self._cost = cost_of(self._regex.pattern, self._regex.flags)
+        return self._cost.is_small(len(text))
+
+
+def compile_regex(pattern: str, flags: int = 0, *, written: str | None = None) -> Regex:
+    """Compile PATTERN; raises re.error when it is none. Messages show it as it was WRITTEN."""
+    if len(pattern) > (_LONGEST_WITHOUT_CASE if flags & re.IGNORECASE else LONGEST):
+        raise re.error(f"it has {len(pattern):,} characters, which is too long")
+    return Regex(re.compile(pattern, flags), pattern if written is None else written)
+
+
+def _found(pattern: str, flags: int, text: str) -> bool:
+    return re.compile(pattern, flags).search(text) is not None

@@ -1,0 +1,101 @@
+"""A comparison of what is expected with what came, under way: where it is, and what it has found."""
+
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, NoReturn
+
+from mcp_conductor.errors import UsageError
+from mcp_conductor.report import NOTHING
+from mcp_conductor.source import Path
+from mcp_conductor.suites.differences import without_nothing
+from mcp_conductor.suites.matchers import Tools
+from mcp_conductor.suites.paths import Step, joined, spelled
+
+MOST_MISMATCHES: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """One difference between what is expected and what came."""
+
+    path: str  # in what came: result.content[0].text; "" is all of it
+    message: str
+    expected: Any = NOTHING
+    actual: Any = NOTHING
+    at: Path = ()  # in the file, below the value that was compiled: what to point at
+    hint: str | None = None
+    undecided: bool = False  # whether there is a difference at all could not be found out
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong, with what it is said of in front."""
+        return f"{self.path} {self.message}" if self.path else self.message
+
+
+class Place(NamedTuple):  # of which a large document makes many
+    """Where we are: in what came, and in the file."""
+
+    steps: tuple[Step, ...] = ()
+    at: Path = ()
+    source: str = ""  # what the steps start from, when it is no step itself: "result.text | json"
+
+    def to(self, step: str | int, *, at: Path) -> "Place":
+        return Place((*self.steps, step), (*self.at, *at), self.source)
+
+    def below(self, *at: str | int) -> "Place":
+        """The same value, seen from further below in the file."""
+        return Place(self.steps, (*self.at, *at), self.source)
+
+    def within(self, source: str, *at: str | int) -> "Place":
+        """A value that was made from the one here."""
+        return Place((), (*self.at, *at), source)
+
+    @property
+    def path(self) -> str:
+        steps = spelled(self.steps)
+        if not self.source or not steps:
+            return self.source or steps
+        if self.source.endswith("| json"):
+            return f"{self.source} | {'$' if steps[0] == '[' else ''}{steps}"
+        return joined(self.source, steps)
+
+
+class Comparison:
+    """One comparison under way: what was found so far, and no more of it than anybody reads."""
+
+    def __init__(self, tools: Tools | None) -> None:
+        self.tools = tools
+        self.found: list[tuple[int, Mismatch]] = []
+
+    def add(
+        self, place: Place, message: str, expected: Any = NOTHING, actual: Any = NOTHING, hint: str | None = None
+    ) -> None:
+        depth = len(place.steps) + (place.source.count(".") + 1 if place.source else 0)
+        shown = actual if actual is NOTHING else without_nothing(actual)
+        mismatch = Mismatch(place.path, message, expected, shown, place.at, hint)
+        self.found.append((depth, mismatch))
+        if len(self.found) >= MOST_MISMATCHES:
+            raise EnoughError
+
+    def mismatches(self) -> list[Mismatch]:
+        """Shortest path first."""
+        return [mismatch for _, mismatch in sorted(self.found, key=lambda each: each[0])]
+
+
+class Glance(Comparison):
+    """A comparison of which only the outcome matters: the first mismatch ends it, and is not even written down."""
+
+    def add(self, *_: Any, **__: Any) -> NoReturn:
+        raise EnoughError
+
+
+class EnoughError(Exception):
+    """More need not be known."""
+
+
+class UndecidedError(Exception):
+    """Whether a value is as expected cannot be told; under `match:not` it would else be taken for success."""
+
+    def __init__(self, place: Place, reason: UsageError) -> None:
+        super().__init__(reason.message)
+        message = f"cannot be compared: {reason.message}"
+        self.mismatch = Mismatch(place.path, message, at=place.at, hint=reason.hint, undecided=True)

@@ -1,0 +1,55 @@
+"""Regular expressions that others wrote: Python's own answers, in bounded time."""
+
+import asyncio
+import re
+import time
+
+import pytest
+
+from mcp_conductor.patterns import SlowPatternError, compile_regex
+
+EVIL = "(a+)+$"
+ENDLESS = "a" * 60 + "!"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "flags", "text"),
+    [
+        (r"(?P<quote>['\"])a(?P=quote)", 0, "'a'"),
+        (r"(?<=x)a(?!b)", 0, "xab"),
+        (r"A", re.IGNORECASE, "a"),
+        (r"^b", re.MULTILINE, "a\nb"),
+        (r"(a+)+$", 0, "xaaa"),
+        (r"(a+)+$", 0, "aab"),
+        (r"(A|a)+$", re.IGNORECASE, "xaA"),
+        (r"(\w+\s?)*\.$", re.ASCII, "é."),
+        (r"(.|\n)*\Z", 0, "a\nb\ud800"),
+    ],
+)
+def test_what_is_found_is_what_python_finds(pattern, flags, text):
+    assert compile_regex(pattern, flags).search(text) == bool(re.search(pattern, text, flags))
+
+
+def test_a_pattern_without_end_is_an_error_that_names_it_as_it_was_written():
+    began = time.monotonic()
+    with pytest.raises(SlowPatternError) as failed:
+        compile_regex(EVIL, written="/(a+)+$/").search(ENDLESS)
+    assert time.monotonic() - began < 5
+    assert failed.value.message == ("the regular expression '/(a+)+$/' takes more than 1 s for a text of 61 characters")
+
+
+async def test_many_of_them_in_one_turn_of_the_loop_share_its_time_and_the_next_turn_has_its_own():
+    regex = compile_regex(EVIL)
+    began = time.monotonic()
+    for _ in range(100):
+        with pytest.raises(SlowPatternError):
+            regex.search(ENDLESS)
+    assert time.monotonic() - began < 6
+    await asyncio.sleep(0)
+    assert regex.search("aaa")
+
+
+@pytest.mark.parametrize(("pattern", "flags"), [("a" * 30_000, 0), ("a" * 3_000, re.IGNORECASE), ("(", 0)])
+def test_what_is_no_pattern_or_too_long_a_one_is_refused(pattern, flags):
+    with pytest.raises(re.error):
+        compile_regex(pattern, flags)
