@@ -1,0 +1,77 @@
+"""Signals at random moments, to all programs, while servers misbehave."""
+
+import itertools
+import random
+import signal
+import sys
+import time
+from signal import SIGHUP, SIGINT, SIGTERM
+
+from benchmarks.soaking.judging import Case, Limits, Result, judged
+from benchmarks.soaking.programs import PROGRAMS, Program
+from benchmarks.soaking.watch import ROOT, Running, run
+
+RUNS = 1_400
+RUDE = ROOT / "tests" / "servers" / "rude.py"
+CHOICES = ((), (SIGINT,), (SIGTERM,), (SIGHUP,), (SIGINT, SIGINT), (SIGTERM, SIGTERM), (SIGINT, SIGTERM))
+MOMENTS_SECONDS = 1.5  # when the first signal comes, at the latest
+GAP_SECONDS = 0.5
+# A run on a server that never answers: its time-outs, the ladder for each of its servers, and a busy machine.
+RUN_SECONDS = 60.0
+LADDER_SECONDS = 8.0
+SECOND_SIGNAL_SECONDS = 3.0
+# What a program may make of a bad server without any signal.
+BAD_SERVER = {0, 1, 2, 3, 124}
+
+
+def ways() -> list[str]:
+    sys.path.insert(0, str(RUDE.parent))
+    try:
+        from rude import WAYS
+    finally:
+        sys.path.remove(str(RUDE.parent))
+    return list(WAYS)
+
+
+def _run(name: str, program: Program, way: str, signals: tuple[int, ...], dice: random.Random) -> Result:
+    handled = True
+
+    def meanwhile(running: Running) -> float:
+        nonlocal handled
+        for number in signals:
+            time.sleep(dice.random() * (GAP_SECONDS if running.sent else MOMENTS_SECONDS))
+            if running.over():
+                break
+            handled = handled and running.catches(number) and running.catches(SIGTERM)
+            running.send(number)
+        if signals and handled:
+            return LADDER_SECONDS + 1
+        # Without a signal, what serves would do so until its stdin ends.
+        return RUN_SECONDS if program.stdin is None or signals else 0
+
+    server = (sys.executable, str(RUDE), way)
+    ended = run(
+        program.words(server), RUN_SECONDS, stdin=program.stdin, files=program.files(server), meanwhile=meanwhile
+    )
+    if not signals and program.stdin is not None:
+        return Result(name, megabytes=ended.megabytes)
+    codes = program.codes_after(signals) | BAD_SERVER
+    if not handled:
+        codes |= {-number for number in signals}
+    bound = {0: RUN_SECONDS, 1: LADDER_SECONDS}.get(len(signals), SECOND_SIGNAL_SECONDS)
+    return judged(name, ended, codes, Limits(bound if handled else RUN_SECONDS), early=not handled)
+
+
+def cases(runs: int, seed: int) -> list[Case]:
+    dice = random.Random(seed)
+    combined = list(itertools.product(PROGRAMS, ways(), CHOICES))
+    # Where no signal comes, a program that serves has nothing to show.
+    combined = [each for each in combined if each[2] or each[0].stdin is None]
+    dice.shuffle(combined)
+    return [_case(number, *combined[number % len(combined)], seed) for number in range(runs)]
+
+
+def _case(number: int, program: Program, way: str, signals: tuple[int, ...], seed: int) -> Case:
+    named = " then ".join(signal.Signals(each).name for each in signals) or "no signal"
+    name = f"{number}: {program.name}, a server that {way}, {named}"
+    return Case(name, lambda: _run(name, program, way, signals, random.Random(f"{seed} {number}")))
