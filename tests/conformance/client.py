@@ -78,10 +78,20 @@ def authorization(url: str, http: HttpClient) -> Authorization:
         grant=grant,
         private_key=key_file(CONTEXT.get("private_key_pem")),
         signing_alg=CONTEXT.get("signing_algorithm"),
+        issuer=issuer(url) if {"client_secret", "private_key_pem"} & CONTEXT.keys() else None,
     )
     return Authorization(
         server_url=url, http=http, version=VERSION, settings=settings, show=lambda text: None, authorize=consent
     )
+
+
+def issuer(url: str) -> str:
+    """The authorization server that the user trusts: the suite gives a secret, and runs that server itself."""
+    parts = urlsplit(url)
+    connection = HTTPConnection(parts.netloc, timeout=10)
+    connection.request("GET", f"/.well-known/oauth-protected-resource{parts.path}")
+    metadata: dict[str, Any] = json.load(connection.getresponse())
+    return str(metadata["authorization_servers"][0])
 
 
 def key_file(pem: str | None) -> str | None:

@@ -1,10 +1,10 @@
-"""An authorization server and the resource that it protects, on one port of 127.0.0.1; a test turns the screws."""
+"""An authorization server and the resource that it protects, on one port of this machine; a test turns the screws."""
 
 import base64
 import hashlib
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -42,6 +42,8 @@ class OAuthServer:
     basics: list[tuple[str, str] | None] = field(default_factory=list)  # the same requests' Basic credentials
     registrations: list[dict[str, Any]] = field(default_factory=list)
     authorizations: list[dict[str, str]] = field(default_factory=list)
+    instead: dict[str, Callable[[BaseHTTPRequestHandler], None]] = field(default_factory=dict)  # by path
+    received: list[str] = field(default_factory=list)  # every request, whole
 
     @property
     def url(self) -> str:
@@ -163,7 +165,7 @@ def _basic(header: str | None) -> tuple[str, str] | None:
 
 
 @contextmanager
-def oauth_server(**screws: Any) -> Iterator[OAuthServer]:
+def oauth_server(*, host: str = "127.0.0.1", **screws: Any) -> Iterator[OAuthServer]:
     """Run the server in a thread until the context is left."""
     server = OAuthServer(**screws)
 
@@ -174,6 +176,10 @@ def oauth_server(**screws: Any) -> Iterator[OAuthServer]:
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
             server.asked.append(("GET", self.path))
+            server.received.append(f"GET {self.path}\n{self.headers}")
+            if parts.path in server.instead:
+                server.instead[parts.path](self)
+                return
             if parts.path.startswith("/.well-known/") or parts.path.endswith("/openid-configuration"):
                 server.versions.append(self.headers["MCP-Protocol-Version"])
             if parts.path == server.path:
@@ -185,6 +191,10 @@ def oauth_server(**screws: Any) -> Iterator[OAuthServer]:
         def do_POST(self) -> None:
             server.asked.append(("POST", self.path))
             text = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            server.received.append(f"POST {self.path}\n{self.headers}\n{text}")
+            if self.path in server.instead:
+                server.instead[self.path](self)
+                return
             if self.path == "/register":
                 status, body = server.register(json.loads(text))
             elif self.path == "/token":
@@ -212,9 +222,9 @@ def oauth_server(**screws: Any) -> Iterator[OAuthServer]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Requests)
+    http = ThreadingHTTPServer((host, 0), Requests)
     http.daemon_threads = True
-    server.origin = f"http://127.0.0.1:{http.server_address[1]}"
+    server.origin = f"http://{host}:{http.server_address[1]}"
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:

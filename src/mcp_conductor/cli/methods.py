@@ -67,7 +67,8 @@ _CALL = (
 _SECRET = "--oauth-client-secret"
 _CLIENT = ("--server-url", "--oauth-client-id")
 # With --oauth these say who we are, whatever the method.
-_IDENTITY = ("--oauth-client-id", _SECRET, "--oauth-scope")
+_TRUST = ("--oauth-issuer", "--oauth-allow-http")
+_IDENTITY = ("--oauth-client-id", _SECRET, "--oauth-scope", *_TRUST)
 _task = _named("taskId", "--task-id")
 _uri = _named("uri", "--uri")
 
@@ -96,19 +97,21 @@ METHODS = {
     "server/info": Method("show the server's name, version, capabilities and protocol version"),
     "server/discover": Method("ask a 2026-07-28 server what it supports"),
     "initialize": Method("show the answer to initialize, as it came"),
-    "oauth/discover": Method("show the metadata of a server's authorization server", ("--server-url",)),
+    "oauth/discover": Method("show the metadata of a server's authorization server", ("--server-url",), _TRUST),
     "oauth/register": Method(
-        "register a client there", ("--server-url", "--client-name", "--redirect-uri"), ("--oauth-scope",)
+        "register a client there", ("--server-url", "--client-name", "--redirect-uri"), ("--oauth-scope", *_TRUST)
     ),
     "oauth/token": Method(
         "exchange an authorization code for a token",
         (*_CLIENT, "--oauth-code", "--oauth-code-verifier"),
-        (_SECRET, "--redirect-uri"),
+        (_SECRET, "--redirect-uri", *_TRUST),
     ),
     "oauth/refresh": Method(
-        "exchange a refresh token for a token", (*_CLIENT, "--oauth-refresh-token"), (_SECRET, "--oauth-scope")
+        "exchange a refresh token for a token", (*_CLIENT, "--oauth-refresh-token"), (_SECRET, "--oauth-scope", *_TRUST)
     ),
-    "oauth/client-credentials": Method("get a token for the client itself", (*_CLIENT, _SECRET), ("--oauth-scope",)),
+    "oauth/client-credentials": Method(
+        "get a token for the client itself", (*_CLIENT, _SECRET), ("--oauth-scope", *_TRUST)
+    ),
 }
 
 _SPECIFIC = {flag for method in METHODS.values() for flag in (*method.needs, *method.takes)}

@@ -15,11 +15,15 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_HANDSHAKE
 
 if TYPE_CHECKING:
+    from mcp_conductor.protocol.oauth_trust import Trust
     from mcp_conductor.transport.authorization import OAuthSettings
     from mcp_conductor.transport.http_client import HttpClient
     from mcp_conductor.transport.oauth_endpoints import Discovered
+    from mcp_conductor.transport.oauth_http import OAuthHttp
 
 _SECRET = "--oauth-client-secret"
+_ISSUER = "--oauth-issuer"
+_ALLOW_HTTP = "--oauth-allow-http"
 
 
 async def run_oauth(
@@ -37,25 +41,28 @@ async def run_oauth(
 
 async def _run(method: str, given: Given, http: "HttpClient", show: Callable[[str], None]) -> Any:
     from mcp_conductor.protocol.oauth_requests import registration_request
-    from mcp_conductor.transport.oauth_endpoints import register
+    from mcp_conductor.transport.oauth_endpoints import check_endpoints, register
+    from mcp_conductor.transport.oauth_http import OAuthHttp
 
-    found = await _find(given, http, show)
+    web = OAuthHttp(http, _trust(given))
+    found = await _find(given, http, web, show)
     if method == "oauth/discover":
         if found.guessed:
             raise TransportError(f"{given.need('--server-url')} has no metadata of an authorization server")
         return found.metadata
     if method == "oauth/register":
+        check_endpoints(web, found, "registration_endpoint")
         request = registration_request(
             found.metadata,
             client_name=given.need("--client-name"),
             redirect_uris=[given.need("--redirect-uri")],
             scopes=_scopes(given),
         )
-        return (await register(http, request, found.metadata))[1]
-    return await _token(method, given, http, found)
+        return (await register(web, request, found.metadata))[1]
+    return await _token(method, given, web, found)
 
 
-async def _token(method: str, given: Given, http: "HttpClient", found: "Discovered") -> Json:
+async def _token(method: str, given: Given, http: "OAuthHttp", found: "Discovered") -> Json:
     from mcp_conductor.protocol.oauth_requests import (
         client_credentials_grant,
         code_grant,
@@ -63,8 +70,11 @@ async def _token(method: str, given: Given, http: "HttpClient", found: "Discover
         refresh_grant,
         token_request,
     )
-    from mcp_conductor.transport.oauth_endpoints import ask_for_token
+    from mcp_conductor.transport.oauth_endpoints import ask_for_token, check_endpoints
 
+    # Codes and refresh tokens are the user's too, and worth as much as a secret.
+    http.trust.check_secret(found.issuer)
+    check_endpoints(http, found, "token_endpoint")
     match method:
         case "oauth/token":
             form = code_grant(
@@ -84,19 +94,31 @@ async def _token(method: str, given: Given, http: "HttpClient", found: "Discover
     return await ask_for_token(http, token_request(found.metadata, client, form), hiding=hiding)
 
 
-async def _find(given: Given, http: "HttpClient", show: Callable[[str], None]) -> "Discovered":
+def _trust(given: Given) -> "Trust":
+    from mcp_conductor.protocol.oauth_trust import Trust
+
+    url = _url(given, "--server-url")
+    assert url is not None
+    return Trust(server_url=url, issuer=_url(given, _ISSUER), allow_http=_ALLOW_HTTP in given)
+
+
+def _url(given: Given, flag: str) -> str | None:
     from mcp_conductor.protocol.oauth import is_web
+
+    url = given.one(flag)
+    if url is not None and not is_web(url):
+        raise UsageError(f"{flag} takes a URL that starts with http:// or https://, not {url!r}")
+    return url
+
+
+async def _find(given: Given, http: "HttpClient", web: "OAuthHttp", show: Callable[[str], None]) -> "Discovered":
     from mcp_conductor.transport.oauth_endpoints import challenge_of, discover
 
-    url = given.need("--server-url")
-    if not is_web(url):
-        raise UsageError(f"--server-url takes a URL that starts with http:// or https://, not {url!r}")
     version = given.one("--protocol")
     found = await discover(
-        http,
-        url,
+        web,
         version=version if version in DIALECTS else NEWEST_HANDSHAKE.version,
-        challenge=await challenge_of(http, url),
+        challenge=await challenge_of(http, web.trust.server_url),
         show=show,
         nearby=True,
     )
@@ -124,6 +146,8 @@ def settings_of(given: Given, directory: str) -> "OAuthSettings":
         grant="client_credentials" if grant == "client_credentials" else "authorization_code",
         private_key=os.path.join(directory, key) if key else None,
         token_store=os.path.join(directory, os.path.expanduser(store)) if store else None,
+        issuer=_url(given, _ISSUER),
+        allow_http=_ALLOW_HTTP in given,
         open_browser="--open-browser" in given,
     )
 

@@ -69,6 +69,8 @@ FLAGS: Groups = {
         Flag("--token-store", "with --oauth: keep tokens in this file", "FILE"),
         Flag("--oauth-client-id", "the client, as it is registered", "ID"),
         Flag("--oauth-client-secret", "its secret, if it has one", "SECRET"),
+        Flag("--oauth-issuer", "the authorization server that may have the client's secret, wherever it is", "URL"),
+        Flag("--oauth-allow-http", "plain http to authorization servers, not only on this machine"),
         Flag("--oauth-client-metadata-url", "with --oauth: a document that describes the client", "URL"),
         Flag("--oauth-scope", "scopes to ask for, separated by spaces (repeatable)", "SCOPES", many=True),
         Flag("--oauth-redirect-port", "with --oauth: where the browser is sent back to", "PORT"),

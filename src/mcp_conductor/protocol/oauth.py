@@ -208,13 +208,20 @@ def _origin(scheme: str, host: str | None, port: int | None) -> tuple[str, str, 
     return scheme, (host or "").lower(), port or _PORTS.get(scheme)
 
 
-def authorization_server(metadata: Json) -> str:
-    """The issuer that the protected resource metadata names first."""
+def authorization_server(metadata: Json, wanted: str | None = None) -> str:
+    """The issuer that the protected resource metadata names first; the one that is WANTED, if any is."""
     servers = metadata.get("authorization_servers")
-    for issuer in servers if isinstance(servers, list) else ():
-        if is_web(issuer):
-            return str(issuer)
-    raise TransportError(f"the protected resource metadata names no authorization server: {servers!r}")
+    issuers = [issuer for issuer in words(servers) if is_web(issuer)]
+    if not issuers:
+        raise TransportError(f"the protected resource metadata names no authorization server: {servers!r}")
+    if wanted is None:
+        return issuers[0]
+    for issuer in issuers:
+        if issuer.rstrip("/") == wanted.rstrip("/"):
+            return issuer
+    raise TransportError(
+        f"the server's metadata names {', '.join(issuers)} as issuer, not {wanted}", hint="--oauth-issuer names another"
+    )
 
 
 def issuer_mismatch(issuer: str, metadata: Json) -> str | None:

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from mcp_conductor.errors import TransportError
 from mcp_conductor.protocol.server_spec import AsgiSpec, origin
-from mcp_conductor.transport.http_client import HttpClient, Reply, written
+from mcp_conductor.transport.http_client import Admits, HttpClient, Reply, written
 
 LIFESPAN_SECONDS = 10.0  # for an application to start, and to end
 HANG_UP_SECONDS = 1.0  # for an application to notice that nobody listens any longer
@@ -30,7 +30,14 @@ class AsgiClient(HttpClient):
         self._lifespan = _Lifespan(spec) if spec.lifespan else None
         self._open: set[_Request] = set()
 
-    async def _send(self, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None) -> Reply:
+    async def _send(
+        self,
+        method: str,
+        url: str,
+        headers: list[tuple[str, str]],
+        body: bytes | None,
+        admits: Admits | None,  # noqa: ARG002  # nothing is connected to
+    ) -> Reply:
         state: Event = {}
         if self._lifespan is not None:
             state = await self._lifespan.started()

@@ -40,9 +40,19 @@ from mcp_conductor.protocol.oauth_requests import (
     registration_request,
     token_request,
 )
+from mcp_conductor.protocol.oauth_trust import Trust
 from mcp_conductor.transport.http_client import HttpClient
 from mcp_conductor.transport.loopback import open_loopback, redirect_uri
-from mcp_conductor.transport.oauth_endpoints import Discovered, Refused, ask_for_token, discover, quotable, register
+from mcp_conductor.transport.oauth_endpoints import (
+    Discovered,
+    Refused,
+    ask_for_token,
+    check_endpoints,
+    discover,
+    quotable,
+    register,
+)
+from mcp_conductor.transport.oauth_http import OAuthHttp
 from mcp_conductor.transport.signing import client_assertion
 from mcp_conductor.transport.token_store import Grant, TokenStore
 
@@ -69,6 +79,8 @@ class OAuthSettings:
     private_key: str | None = None  # a PEM file, to authenticate by private_key_jwt
     signing_alg: SigningAlgorithm | None = None  # None: what fits the key
     token_store: str | None = None  # a file; None: in memory
+    issuer: str | None = None  # the authorization server that may have the secret or a signature, wherever it is
+    allow_http: bool = False  # also for authorization servers that are not on this machine
     open_browser: bool = False
     consent_seconds: float = CONSENT_SECONDS  # how long the user may take
 
@@ -90,8 +102,8 @@ class Authorization:
         authorize: Consent | None = None,
     ) -> None:
         self.version = version  # the revision of MCP that is spoken; its rules hold
-        self._server_url = server_url
-        self._http = http
+        trust = Trust(server_url=server_url, issuer=settings.issuer, allow_http=settings.allow_http)
+        self._http = OAuthHttp(http, trust)
         self._settings = settings
         self._show = show
         self._authorize = authorize
@@ -154,7 +166,7 @@ class Authorization:
             )
 
     async def _obtain(self, status: int, challenge: Challenge) -> Grant:
-        found = await discover(self._http, self._server_url, version=self.version, challenge=challenge, show=self._show)
+        found = await discover(self._http, version=self.version, challenge=challenge, show=self._show)
         grant = self._store.of(found.issuer)
         # A token that was refused although it is fresh will not get better by another refreshing.
         if status == 401 and grant.refresh_token is not None and not (self._refreshed and self._refusals > 1):
@@ -187,7 +199,7 @@ class Authorization:
             self._show(f"{refused.message}; a new authorization is needed")
             forgotten = grant.registered and refused.refusal.error == "invalid_client"
             return replace(gone, client=None, registered=False) if forgotten else gone
-        return _granted(grant, answer, grant.scopes)
+        return _granted(grant, client, answer, grant.scopes)
 
     async def _as_ourselves(self, found: Discovered, grant: Grant, scopes: tuple[str, ...]) -> Grant:
         client = self._client_at_hand(found, grant)
@@ -197,12 +209,13 @@ class Authorization:
                 hint="give a client id, and a client secret or a private key",
             )
         form = client_credentials_grant(scopes=scopes, resource=found.resource)
-        return _granted(grant, await self._token(found, client, form), scopes)
+        return _granted(grant, client, await self._token(found, client, form), scopes)
 
     async def _with_consent(self, found: Discovered, grant: Grant, scopes: tuple[str, ...]) -> Grant:
         """Send the user to the authorization server, and exchange the code that the redirect brings."""
         if not found.guessed:
             check_pkce(found.metadata, self._rules())
+        check_endpoints(self._http, found, "authorization_endpoint", "token_endpoint")
         verifier, state = secrets.token_urlsafe(48), secrets.token_urlsafe(24)
         self._hide(verifier)
         async with self._redirects(grant) as (redirect, authorize):
@@ -219,7 +232,7 @@ class Authorization:
             answer = redirect_answer(await self._consent(authorize, url, redirect), state=state)
         code = self._code(found, answer)
         form = code_grant(code, verifier=verifier, redirect_uri=redirect, resource=found.resource)
-        return _granted(grant, await self._token(found, client, form), scopes)
+        return _granted(grant, client, await self._token(found, client, form), scopes)
 
     @asynccontextmanager
     async def _redirects(self, grant: Grant) -> AsyncIterator[tuple[str, Consent]]:
@@ -248,7 +261,8 @@ class Authorization:
     def _code(self, found: Discovered, answer: dict[str, str]) -> str:
         # RFC 9207: before anything else in the redirect is believed, an error included.
         if mismatch := response_issuer_mismatch(answer, found.issuer, found.metadata):
-            if self._rules().response_issuer:
+            # Before 2026-07-28 no issuer need be told; one that is told wrongly means mixed-up servers all the same.
+            if self._rules().response_issuer or answer.get("iss", "").rstrip("/") not in ("", found.issuer.rstrip("/")):
                 raise TransportError(mismatch, hint="its code is not used: another server may have sent it")
             self._show(quotable(mismatch, self._secrets))
         code = code_of(answer)
@@ -273,6 +287,7 @@ class Authorization:
         request = registration_request(
             found.metadata, client_name=self._settings.client_name, redirect_uris=[redirect], scopes=scopes
         )
+        check_endpoints(self._http, found, "registration_endpoint")
         client, _ = await register(self._http, request, found.metadata)
         self._hide(client.client_secret)
         grant = Grant(found.issuer, client, redirect, registered=True)
@@ -283,6 +298,9 @@ class Authorization:
         settings, metadata = self._settings, found.metadata
         if settings.client_id is not None:
             has_key = settings.private_key is not None
+            if has_key or settings.client_secret is not None:
+                known = self._store.entrusted_with(settings.client_id)
+                self._http.trust.check_secret(found.issuer, known=known)
             return known_client(metadata, settings.client_id, settings.client_secret, has_key=has_key)
         document = settings.client_metadata_url
         if document is not None and metadata.get("client_id_metadata_document_supported") is True:
@@ -297,6 +315,7 @@ class Authorization:
             key, algorithm = self._settings.private_key or "", self._settings.signing_alg
             signed = client_assertion(client.client_id, found.issuer, key_file=key, algorithm=algorithm)
             self._hide(signed)
+        check_endpoints(self._http, found, "token_endpoint")
         request = token_request(found.metadata, client, form, assertion=signed)
         return await ask_for_token(self._http, request, hiding=self._secrets)
 
@@ -319,11 +338,12 @@ class Authorization:
             self._secrets.add(secret)
 
 
-def _granted(grant: Grant, answer: Json, scopes: tuple[str, ...]) -> Grant:
+def _granted(grant: Grant, client: Client, answer: Json, scopes: tuple[str, ...]) -> Grant:
     """GRANT with the tokens of ANSWER; a refresh token stays good until another one comes."""
     refresh = answer.get("refresh_token")
     return replace(
         grant,
+        entrusted=grant.entrusted if client.auth_method == "none" or grant.registered else client.client_id,
         scopes=scopes,
         access_token=answer["access_token"],
         refresh_token=refresh if isinstance(refresh, str) else grant.refresh_token,

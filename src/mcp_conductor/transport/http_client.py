@@ -10,7 +10,7 @@ import socket
 import ssl
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Protocol
 from urllib.parse import urljoin, urlsplit
 
@@ -26,6 +26,9 @@ LARGEST_BODY = 256 * 2**20
 _CREDENTIALS = ("authorization", "cookie", "set-cookie")
 # One for each request in flight, and one for the stream that the server pushes on.
 _MOST_CONNECTIONS = 256
+
+# Raises if HOST, at this ADDRESS, must not be connected to.
+Admits = Callable[[str, str], None]
 
 
 def head(first: str, headers: Iterable[tuple[str, str]]) -> str:
@@ -102,21 +105,35 @@ class HttpClient:
         self._cafile = cafile
         self._verify = verify
         self._environ = os.environ if environ is None else environ
-        self._pools: dict[tuple[str, str | None], httpcore2.AsyncConnectionPool] = {}
+        self._pools: dict[tuple[str, str | None, Admits | None], httpcore2.AsyncConnectionPool] = {}
+        self._peers: dict[tuple[str, int], str] = {}
 
     async def aclose(self) -> None:
         for pool in self._pools.values():
             await pool.aclose()
         self._pools.clear()
 
+    def peer(self, url: str) -> str | None:
+        """The address of the last connection to the host of URL, if there was one that no proxy made for us."""
+        return self._peers.get(origin(url)[1:])
+
     @asynccontextmanager
     async def open(
-        self, method: str, url: str, headers: Iterable[tuple[str, str]] = (), body: bytes | None = None
+        self,
+        method: str,
+        url: str,
+        headers: Iterable[tuple[str, str]] = (),
+        body: bytes | None = None,
+        *,
+        admits: Admits | None = None,
     ) -> AsyncIterator[Response]:
-        """Send a request and give its reply; leaving the context closes the reply, read or not."""
+        """Send a request and give its reply; leaving the context closes the reply, read or not.
+
+        A name is resolved once, and ADMITS sees all its addresses before one of them is connected to.
+        """
         headers = list(headers)
         for _ in range(MOST_REDIRECTS + 1):
-            reply = await self._send(method, url, headers, body)
+            reply = await self._send(method, url, headers, body, admits)
             try:
                 response = Response(url, reply)
                 target = self._redirect(response)
@@ -151,7 +168,9 @@ class HttpClient:
             hint="give that URL, if you trust it",
         )
 
-    async def _send(self, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None) -> Reply:
+    async def _send(
+        self, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None, admits: Admits | None
+    ) -> Reply:
         request = httpcore2.Request(
             method,
             url,
@@ -160,7 +179,7 @@ class HttpClient:
             extensions={"timeout": {"connect": CONNECT_SECONDS}},
         )
         try:
-            return await self._pool(url).handle_async_request(request)
+            return await self._pool(url, admits).handle_async_request(request)
         except httpcore2.ProxyError as error:
             raise TransportError(f"{url}: the proxy refused: {error}") from error
         except httpcore2.LocalProtocolError as error:
@@ -172,16 +191,17 @@ class HttpClient:
         except httpcore2.UnsupportedProtocol as error:
             raise UsageError(f"{url}: {error}") from error
 
-    def _pool(self, url: str) -> httpcore2.AsyncConnectionPool:
+    def _pool(self, url: str, admits: Admits | None = None) -> httpcore2.AsyncConnectionPool:
         scheme, proxy = origin(url)[0], _proxy_for(url, self._environ)
-        if (scheme, proxy) not in self._pools:
-            self._pools[scheme, proxy] = httpcore2.AsyncConnectionPool(
+        if (scheme, proxy, admits) not in self._pools:
+            # A proxy resolves names itself, and may well be where nothing else is allowed.
+            self._pools[scheme, proxy, admits] = httpcore2.AsyncConnectionPool(
                 ssl_context=self._tls() if scheme == "https" else None,
                 proxy=httpcore2.Proxy(proxy) if proxy else None,
                 max_connections=_MOST_CONNECTIONS,
-                network_backend=_Network(),
+                network_backend=_Network(self._peers, admits if proxy is None else None),
             )
-        return self._pools[scheme, proxy]
+        return self._pools[scheme, proxy, admits]
 
     def _tls(self) -> ssl.SSLContext:
         try:
@@ -245,6 +265,10 @@ def _lower(error: Exception) -> str:
 class _Network(httpcore2.AsyncNetworkBackend):
     """asyncio's own sockets, so that every step that can fail is named: httpcore2's knows one error for all of them."""
 
+    def __init__(self, peers: dict[tuple[str, int], str], admits: Admits | None) -> None:
+        self._peers = peers
+        self._admits = admits
+
     async def connect_tcp(
         self,
         host: str,
@@ -255,7 +279,7 @@ class _Network(httpcore2.AsyncNetworkBackend):
     ) -> httpcore2.AsyncNetworkStream:
         try:
             async with asyncio.timeout(timeout):
-                return _Stream(*await asyncio.open_connection(host, port), host)
+                reader, writer = await self._connect(host, port)
         except TimeoutError:
             raise TransportError(f"cannot connect to {host}:{port} within {timeout:g} s") from None
         except socket.gaierror as error:
@@ -263,6 +287,20 @@ class _Network(httpcore2.AsyncNetworkBackend):
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise TransportError(f"cannot connect to {host}:{port}: {reason}", hint="is the server running?") from error
+        self._peers[host.lower(), port] = writer.get_extra_info("peername")[0]
+        return _Stream(reader, writer, host)
+
+    async def _connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._admits is None:
+            return await asyncio.open_connection(host, port)
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = list(dict.fromkeys(str(place[0]) for *_, place in found))
+        for address in addresses:
+            self._admits(host, address)
+        for address in addresses[:-1]:
+            with suppress(OSError):
+                return await asyncio.open_connection(address, port)
+        return await asyncio.open_connection(addresses[-1], port)
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -21,6 +21,8 @@ from mcp_conductor.protocol.oauth import (
     canonical,
     check_resource,
     default_metadata,
+    endpoint,
+    is_web,
     issuer_mismatch,
     nearby_metadata_urls,
     resource_metadata_urls,
@@ -28,8 +30,11 @@ from mcp_conductor.protocol.oauth import (
     server_metadata_urls,
 )
 from mcp_conductor.protocol.oauth_requests import Client, Post, registered_client, resource_of
+from mcp_conductor.protocol.oauth_trust import Untrusted
+from mcp_conductor.protocol.server_spec import origin
 from mcp_conductor.redaction import Redactor
 from mcp_conductor.transport.http_client import HttpClient
+from mcp_conductor.transport.oauth_http import OAuthHttp
 
 REPLY_SECONDS = 30.0
 LARGEST_REPLY = 2**20
@@ -86,22 +91,21 @@ async def challenge_of(http: HttpClient, server_url: str) -> Challenge:
 
 
 async def discover(
-    http: HttpClient,
-    server_url: str,
+    http: OAuthHttp,
     *,
     version: str,
     challenge: Challenge,
     show: Show,
     nearby: bool = False,
 ) -> Discovered:
-    """Find the authorization server of SERVER_URL: the one that its metadata names, else its own host.
+    """Find the authorization server: the one that the server's metadata names, or the user; else the server's host.
 
-    NEARBY: the URL may be that of the authorization server itself, so its path counts too.
+    NEARBY: the server's URL may be that of the authorization server itself, so its path counts too.
     """
-    rules = rules_of(version)
+    rules, server_url, wanted = rules_of(version), http.trust.server_url, http.trust.issuer
     described, _ = await _first(http, resource_metadata_urls(server_url, challenge), version)
     resource = canonical(server_url) if described is None else check_resource(server_url, described)
-    named = authorization_server(described) if described is not None else None
+    named = wanted if described is None else authorization_server(described, wanted)
     expected = named or base(server_url)
     urls = nearby_metadata_urls(server_url) if nearby and named is None else server_metadata_urls(expected)
     metadata, tried = await _first(http, urls, version)
@@ -112,7 +116,7 @@ async def discover(
             raise TransportError(mismatch, hint="the two must be equal, letter by letter")
         show(mismatch)
     return Discovered(
-        issuer=named or str((metadata or {}).get("issuer") or expected),
+        issuer=named or _own_issuer(metadata, server_url) or expected,
         metadata=default_metadata(server_url) if metadata is None else metadata,
         resource=resource_of(rules, resource, described=described is not None),
         resource_metadata=described or {},
@@ -120,12 +124,28 @@ async def discover(
     )
 
 
-async def _first(http: HttpClient, urls: list[str], version: str) -> tuple[Json | None, list[str]]:
+def check_endpoints(http: OAuthHttp, found: Discovered, *names: str) -> None:
+    """Refuse endpoints of an authorization server that lead where its own word does not reach."""
+    for name in names:
+        url = endpoint(found.metadata, name)
+        http.trust.check_endpoint(found.issuer, name, url)
+        http.check_url(url)
+
+
+def _own_issuer(metadata: Json | None, server_url: str) -> str | None:
+    """Whom METADATA on the server's host names, if that is on the same origin: it can speak for nobody else."""
+    issuer = (metadata or {}).get("issuer")
+    return str(issuer) if is_web(issuer) and origin(str(issuer)) == origin(server_url) else None
+
+
+async def _first(http: OAuthHttp, urls: list[str], version: str) -> tuple[Json | None, list[str]]:
     """The first metadata that one of the URLs has, or what was wrong with each."""
     tried = []
     for url in urls:
         try:
             status, body = await _fetch(http, "GET", url, [("MCP-Protocol-Version", version)])
+        except Untrusted:
+            raise
         except TransportError as error:
             tried.append(error.message)
             continue
@@ -136,7 +156,7 @@ async def _first(http: HttpClient, urls: list[str], version: str) -> tuple[Json 
 
 
 async def _fetch(
-    http: HttpClient, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None = None
+    http: OAuthHttp, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None = None
 ) -> tuple[int, Json | None]:
     """Status and JSON object of an answer; None for anything that is no JSON object."""
     accept = [] if any(name == "Accept" for name, _ in headers) else [("Accept", "application/json")]
@@ -152,7 +172,7 @@ async def _fetch(
     return response.status, value if isinstance(value, dict) else None
 
 
-async def ask_for_token(http: HttpClient, request: Post, *, hiding: Iterable[str] = ()) -> Json:
+async def ask_for_token(http: OAuthHttp, request: Post, *, hiding: Iterable[str] = ()) -> Json:
     """The token response to REQUEST; an error response raises Refused."""
     answer = await _post(http, request, hiding)
     token = answer.get("access_token")
@@ -165,7 +185,7 @@ async def ask_for_token(http: HttpClient, request: Post, *, hiding: Iterable[str
     return answer
 
 
-async def register(http: HttpClient, request: Post, metadata: Json) -> tuple[Client, Json]:
+async def register(http: OAuthHttp, request: Post, metadata: Json) -> tuple[Client, Json]:
     """The client that dynamic registration brings, and the answer as it came."""
     answer = await _post(http, request, ())
     client = registered_client(metadata, answer)
@@ -174,7 +194,7 @@ async def register(http: HttpClient, request: Post, metadata: Json) -> tuple[Cli
     return client, answer
 
 
-async def _post(http: HttpClient, request: Post, hiding: Iterable[str]) -> Json:
+async def _post(http: OAuthHttp, request: Post, hiding: Iterable[str]) -> Json:
     status, body = await _fetch(http, "POST", request.url, request.headers, request.body)
     # Some authorization servers send errors with status 200.
     if status in (200, 201) and body is not None and "error" not in body:

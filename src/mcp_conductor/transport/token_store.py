@@ -25,6 +25,7 @@ class Grant:
     client: Client | None = None
     redirect_uri: str | None = None  # with which the client was registered
     registered: bool = False  # by us, with this authorization server
+    entrusted: str | None = None  # the client whose secret or signature it was given by the user's word
     scopes: tuple[str, ...] = ()
     access_token: str | None = field(default=None, repr=False)
     refresh_token: str | None = field(default=None, repr=False)
@@ -47,6 +48,10 @@ class TokenStore:
 
     def of(self, issuer: str) -> Grant:
         return self._grants.get(issuer) or Grant(issuer)
+
+    def entrusted_with(self, client_id: str) -> set[str]:
+        """The issuers that have been given the credentials of this client before."""
+        return {issuer for issuer, grant in self._grants.items() if grant.entrusted == client_id}
 
     def keep(self, grant: Grant) -> None:
         """Remember GRANT, as the one that was used last."""
@@ -89,6 +94,7 @@ def _grant(issuer: str, facts: Json) -> Grant:
         _client(_object(facts.get("client"))),
         _text(facts.get("redirect_uri")),
         facts.get("registered") is True,
+        _text(facts.get("entrusted")),
         tuple(words(facts.get("scopes"))),
         _text(facts.get("access_token")),
         _text(facts.get("refresh_token")),

@@ -1,0 +1,166 @@
+"""Where the client's credentials go, on real servers: another host is another address of this machine."""
+
+from contextlib import contextmanager
+
+import pytest
+from tests.e2e.authorizing import authorizing, refused, step
+from tests.servers.oauth_server import oauth_server
+
+from mcp_conductor.protocol.oauth_trust import Untrusted
+from mcp_conductor.transport.authorization import OAuthSettings
+from mcp_conductor.transport.http_client import HttpClient
+
+SECRET = "canary-secret-100%"
+WHO = {"client_id": "me", "client_secret": SECRET}
+
+
+@contextmanager
+def apart():
+    """A server on one address, and its authorization server on another."""
+    with oauth_server() as server, oauth_server(host="127.0.0.2", clients={"me": SECRET}) as elsewhere:
+        server.resource_metadata = {"authorization_servers": [elsewhere.issuer]}
+        server.tokens = elsewhere.tokens
+        yield server, elsewhere
+
+
+def machine(**more):
+    return OAuthSettings(**WHO, grant="client_credentials", **more)
+
+
+def test_the_secret_is_not_sent_to_whom_the_metadata_names_and_the_error_says_how_to_allow_it(cli):
+    with apart() as (server, elsewhere):
+        words = ("--oauth", "--oauth-grant", "client_credentials", "--oauth-client-id", "me")
+        secret = ("--oauth-client-secret", SECRET)
+        run = cli(server.url, "--method", "tools/list", *words, *secret)
+        assert run.code == 1
+        assert f"the server's metadata names {elsewhere.issuer} as issuer" in run.err
+        assert f"--oauth-issuer {elsewhere.issuer} allows it" in run.err
+        assert elsewhere.forms == []
+        run = cli(server.url, "--method", "tools/list", *words, *secret, "--oauth-issuer", elsewhere.issuer)
+        assert run.code == 0, run.err
+
+
+async def test_a_browser_is_not_opened_for_a_secret_that_could_not_be_sent():
+    with apart() as (server, elsewhere):
+        await refused(server, Untrusted, settings=OAuthSettings(**WHO))
+    assert elsewhere.authorizations == elsewhere.forms == []
+
+
+async def test_a_client_without_secret_may_log_in_anywhere():
+    with apart() as (server, _):
+        async with authorizing(server) as (_, request):
+            assert await request() == 200
+
+
+async def test_an_issuer_that_had_the_secret_before_may_have_it_again(tmp_path):
+    store = str(tmp_path / "tokens.json")
+    with apart() as (server, elsewhere):
+        for settings in (machine(issuer=elsewhere.issuer, token_store=store), machine(token_store=store)):
+            async with authorizing(server, settings=settings) as (_, request):
+                assert await request() == 200
+            elsewhere.tokens.clear()
+        other = OAuthSettings(client_id="other", client_secret=SECRET, grant="client_credentials", token_store=store)
+        await refused(server, Untrusted, settings=other)
+    assert len(elsewhere.forms) == 2
+
+
+async def test_a_login_without_secret_does_not_vouch_for_the_secret(tmp_path):
+    store = str(tmp_path / "tokens.json")
+    with apart() as (server, elsewhere):
+        elsewhere.clients["me"] = None
+        async with authorizing(server, settings=OAuthSettings(client_id="me", token_store=store)) as (_, request):
+            assert await request() == 200
+        elsewhere.tokens.clear()
+        await refused(server, Untrusted, settings=machine(token_store=store))
+    assert elsewhere.basics == [None]
+
+
+async def test_an_issuer_that_is_named_must_be_one_of_the_servers():
+    with apart() as (server, elsewhere):
+        await refused(server, settings=machine(issuer="http://127.0.0.3:1"))
+    assert elsewhere.received == []
+
+
+async def test_an_issuer_that_is_named_is_enough_where_the_server_names_none():
+    with apart() as (server, elsewhere):
+        server.resource_metadata = None
+        async with authorizing(server, settings=machine(issuer=elsewhere.issuer)) as (_, request):
+            assert await request() == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("oauth/client-credentials", ()),
+        ("oauth/refresh", ("--oauth-refresh-token", "r")),
+        ("oauth/token", ("--oauth-code", "c", "--oauth-code-verifier", "v")),
+    ],
+)
+async def test_the_single_steps_keep_secrets_codes_and_refresh_tokens_too(method, words):
+    who = ("--oauth-client-id", "me", "--oauth-client-secret", SECRET)
+    with apart() as (server, elsewhere):
+        with pytest.raises(Untrusted):
+            await step(method, server.url, *who, *words)
+        assert elsewhere.forms == []
+        if method == "oauth/client-credentials":
+            assert await step(method, server.url, *who, *words, "--oauth-issuer", elsewhere.issuer)
+
+
+async def test_a_server_on_its_own_host_cannot_speak_for_another_issuer(tmp_path):
+    store = str(tmp_path / "tokens.json")
+    with apart() as (server, elsewhere):
+        async with authorizing(server, settings=OAuthSettings(token_store=store)) as (_, request):
+            assert await request() == 200
+        elsewhere.tokens.clear()
+        # Later the server says that it is that issuer itself, and wants what belongs there.
+        server.resource_metadata = None
+        server.server_metadata = {"issuer": elsewhere.issuer}
+        async with authorizing(server, version="2025-11-25", settings=OAuthSettings(token_store=store)) as (_, request):
+            await request()
+    assert all("refresh-1" not in text for text in server.received)
+
+
+async def test_every_address_of_a_name_is_seen_before_one_is_connected_to():
+    seen = []
+
+    def admits(host, address):
+        seen.append((host, address))
+        raise Untrusted("no")
+
+    http = HttpClient()
+    with oauth_server() as server:
+        url = server.origin.replace("127.0.0.1", "localhost")
+        with pytest.raises(Untrusted):
+            async with http.open("GET", url, admits=admits):
+                pass
+        assert server.received == []
+    await http.aclose()
+    assert seen[0][0] == "localhost"
+    assert seen[0][1] in ("127.0.0.1", "::1")
+
+
+async def test_the_address_that_was_seen_is_the_one_that_is_connected_to():
+    seen = []
+    http = HttpClient()
+    with oauth_server() as server:
+        async with http.open("GET", server.url, admits=lambda host, address: seen.append(address)) as response:
+            assert response.status == 401
+        assert http.peer(server.url) == "127.0.0.1"
+    await http.aclose()
+    assert seen == ["127.0.0.1"]
+
+
+async def test_a_redirect_of_the_server_does_not_take_the_token_along(cli):
+    with oauth_server() as server, oauth_server(host="127.0.0.2") as elsewhere:
+        server.tokens["access"] = ""
+
+        def redirect(request):
+            request.send_response(307)
+            request.send_header("Location", elsewhere.url)
+            request.send_header("Content-Length", "0")
+            request.end_headers()
+
+        server.instead["/mcp"] = redirect
+        run = cli(server.url, "--method", "tools/list", "--token", "access")
+    assert run.code == 1
+    assert elsewhere.received == []
