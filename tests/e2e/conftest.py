@@ -31,8 +31,9 @@ def consenting(environment, tmp_path):
     """Run mcp-cli with --oauth, and consent in the browser as soon as it shows where."""
 
     def run(*words):
+        limit = () if "--timeout" in words else ("--timeout", "20s")
         process = subprocess.Popen(
-            [*MCP_CLI, *words, "--oauth", "--timeout", "20s"],
+            [*MCP_CLI, *words, "--oauth", *limit],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=tmp_path,
