@@ -77,6 +77,8 @@ def test_a_refused_token_is_an_error_of_the_server(cli):
         (("http://127.0.0.1:1/mcp", *LIST, "--open-browser"), "--open-browser has no meaning without --oauth"),
         (("node", *LIST, "--oauth"), "--oauth is for a server at a URL"),
         (("http://127.0.0.1:1/mcp", *LIST, "--oauth-scope", "a"), "--oauth-scope has no meaning for tools/list"),
+        (("http://127.0.0.1:1/mcp", *LIST, "--oauth-issuer", "a"), "--oauth-issuer has no meaning for tools/list"),
+        (("http://127.0.0.1:1/mcp", *LIST, "--oauth", "--oauth-issuer", "a"), "--oauth-issuer takes a URL"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(cli, words, message):

@@ -1,14 +1,17 @@
 """Where the client's credentials go, on real servers: another host is another address of this machine."""
 
+import asyncio
+import socket
 from contextlib import contextmanager
 
 import pytest
 from tests.e2e.authorizing import authorizing, refused, step
 from tests.servers.oauth_server import oauth_server
 
-from mcp_conductor.protocol.oauth_trust import Untrusted
+from mcp_conductor.protocol.oauth_trust import Trust, Untrusted
 from mcp_conductor.transport.authorization import OAuthSettings
 from mcp_conductor.transport.http_client import HttpClient
+from mcp_conductor.transport.oauth_http import OAuthHttp
 
 SECRET = "canary-secret-100%"
 WHO = {"client_id": "me", "client_secret": SECRET}
@@ -120,34 +123,97 @@ async def test_a_server_on_its_own_host_cannot_speak_for_another_issuer(tmp_path
     assert all("refresh-1" not in text for text in server.received)
 
 
-async def test_every_address_of_a_name_is_seen_before_one_is_connected_to():
-    seen = []
+@pytest.fixture
+async def resolves(monkeypatch):
+    """Names resolve to these addresses, another list each time; how often they were asked for."""
 
-    def admits(host, address):
-        seen.append((host, address))
-        raise Untrusted("no")
+    def install(*answers):
+        asked, left = [], list(answers)
 
-    http = HttpClient()
-    with oauth_server() as server:
-        url = server.origin.replace("127.0.0.1", "localhost")
+        async def resolve(host, port, **_):
+            asked.append(host)
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in left.pop(0)]
+
+        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
+        return asked
+
+    return install
+
+
+@pytest.fixture
+async def web():
+    """HTTP as a server at a URL may lead us."""
+    clients = []
+
+    def make(server_url):
+        clients.append(HttpClient(environ={}))
+        return OAuthHttp(clients[-1], Trust(server_url=server_url, allow_http=True))
+
+    yield make
+    for client in clients:
+        await client.aclose()
+
+
+async def test_a_name_that_leads_inside_is_not_connected_to(resolves, web):
+    resolves(["127.0.0.1"])
+    with oauth_server() as inside:
         with pytest.raises(Untrusted):
-            async with http.open("GET", url, admits=admits):
+            async with web("https://mcp.example/mcp").open("GET", inside.url.replace("127.0.0.1", "as.example")):
                 pass
-        assert server.received == []
+        assert inside.received == []
+
+
+async def test_all_addresses_of_a_name_must_be_good(resolves):
+    def admits(_, address):
+        if address != "127.0.0.2":
+            raise Untrusted("no")
+
+    resolves(["127.0.0.2", "127.0.0.1"])
+    http = HttpClient(environ={})
+    with oauth_server(host="127.0.0.2") as good:
+        with pytest.raises(Untrusted):
+            async with http.open("GET", good.url.replace("127.0.0.2", "as.example"), admits=admits):
+                pass
+        assert good.received == []
     await http.aclose()
-    assert seen[0][0] == "localhost"
-    assert seen[0][1] in ("127.0.0.1", "::1")
 
 
-async def test_the_address_that_was_seen_is_the_one_that_is_connected_to():
-    seen = []
-    http = HttpClient()
-    with oauth_server() as server:
-        async with http.open("GET", server.url, admits=lambda host, address: seen.append(address)) as response:
+async def test_a_name_is_resolved_once_and_the_address_that_was_checked_is_used(resolves, web):
+    asked = resolves(["127.0.0.2"], ["127.0.0.1"])
+    with oauth_server(host="127.0.0.2") as server:
+        async with web(server.url).open("GET", server.url.replace("127.0.0.2", "as.example")) as response:
             assert response.status == 401
-        assert http.peer(server.url) == "127.0.0.1"
+    assert asked == ["as.example"]
+
+
+async def test_a_name_has_further_addresses_for_the_case_that_one_does_not_answer(resolves, web):
+    resolves(["127.0.0.3", "127.0.0.2"])
+    with oauth_server(host="127.0.0.2") as server:
+        async with web(server.url).open("GET", server.url.replace("127.0.0.2", "as.example")) as response:
+            assert response.status == 401
+
+
+async def test_the_server_lives_where_its_connection_goes(resolves):
+    http = HttpClient(environ={})
+    with oauth_server() as server, oauth_server(host="127.0.0.2") as beside:
+        resolves(["127.0.0.1"])
+        url = server.url.replace("127.0.0.1", "mcp.example")
+        web = OAuthHttp(http, Trust(server_url=url))
+        with pytest.raises(Untrusted):
+            web.check_url(beside.origin)
+        await http.fetch("GET", url)
+        assert http.peer(url) == "127.0.0.1"
+        web.check_url(beside.origin)
     await http.aclose()
-    assert seen == ["127.0.0.1"]
+
+
+async def test_metadata_that_may_not_be_fetched_is_passed_over_with_a_remark():
+    shown = []
+    with oauth_server() as server:
+        server.challenge = 'Bearer resource_metadata="http://as.example/metadata"'
+        async with authorizing(server, shown=shown) as (_, request):
+            assert await request() == 200
+    assert any("http://as.example/metadata" in line and "is used instead" in line for line in shown)
 
 
 async def test_a_redirect_of_the_server_does_not_take_the_token_along(cli):

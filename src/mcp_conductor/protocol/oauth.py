@@ -159,7 +159,8 @@ def base(url: str) -> str:
 
 def is_web(url: Any) -> bool:
     """Whether URL is one that may be fetched, or opened in a browser: http or https, with a host, in plain ASCII."""
-    if not isinstance(url, str) or not url.isascii() or not url.isprintable() or " " in url:
+    # A browser takes a backslash for a slash, and so sees another host than we do.
+    if not isinstance(url, str) or not url.isascii() or not url.isprintable() or {" ", "\\"} & set(url):
         return False
     try:
         parts = urlsplit(url)

@@ -103,12 +103,12 @@ async def discover(
     NEARBY: the server's URL may be that of the authorization server itself, so its path counts too.
     """
     rules, server_url, wanted = rules_of(version), http.trust.server_url, http.trust.issuer
-    described, _ = await _first(http, resource_metadata_urls(server_url, challenge), version)
+    described, _ = await _first(http, resource_metadata_urls(server_url, challenge), version, show)
     resource = canonical(server_url) if described is None else check_resource(server_url, described)
     named = wanted if described is None else authorization_server(described, wanted)
     expected = named or base(server_url)
     urls = nearby_metadata_urls(server_url) if nearby and named is None else server_metadata_urls(expected)
-    metadata, tried = await _first(http, urls, version)
+    metadata, tried = await _first(http, urls, version, show)
     if metadata is None and named is not None:
         raise TransportError(f"the authorization server {named} has no metadata: {'; '.join(tried)}")
     if metadata is not None and (mismatch := issuer_mismatch(expected, metadata)):
@@ -138,20 +138,26 @@ def _own_issuer(metadata: Json | None, server_url: str) -> str | None:
     return str(issuer) if is_web(issuer) and origin(str(issuer)) == origin(server_url) else None
 
 
-async def _first(http: OAuthHttp, urls: list[str], version: str) -> tuple[Json | None, list[str]]:
-    """The first metadata that one of the URLs has, or what was wrong with each."""
+async def _first(http: OAuthHttp, urls: list[str], version: str, show: Show) -> tuple[Json | None, list[str]]:
+    """The first metadata that one of the URLs has, or what was wrong with each; raises if only trust was wanting."""
     tried = []
+    untrusted: Untrusted | None = None
     for url in urls:
         try:
             status, body = await _fetch(http, "GET", url, [("MCP-Protocol-Version", version)])
-        except Untrusted:
-            raise
+        except Untrusted as error:
+            untrusted = untrusted or error
+            continue
         except TransportError as error:
             tried.append(error.message)
             continue
         if status == 200 and body is not None:
+            if untrusted is not None:
+                show(f"{untrusted.message}; {url} is used instead")
             return body, tried
         tried.append(f"{url}: " + ("not a JSON object" if status == 200 else f"status {status}"))
+    if untrusted is not None:
+        raise untrusted
     return None, tried
 
 

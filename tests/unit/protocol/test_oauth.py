@@ -27,6 +27,7 @@ from mcp_conductor.protocol.oauth import (
     response_issuer_mismatch,
     rules_of,
     server_metadata_urls,
+    why_unauthorized,
     with_offline_access,
 )
 
@@ -130,6 +131,7 @@ def test_the_default_endpoints_are_at_the_root_of_the_host():
         ("https://[", False),
         ("https://a.example/\n-rf", False),
         ("https://a.example/ x", False),
+        ("https://evil.example\\@a.example/", False),
         ("https://ä.example", False),
         (None, False),
         (["https://a.example"], False),
@@ -181,6 +183,31 @@ def test_metadata_must_be_about_our_server(resource, ours):
 def test_metadata_must_name_an_authorization_server(servers):
     with pytest.raises(TransportError):
         authorization_server({"authorization_servers": servers})
+
+
+def test_the_authorization_server_that_is_wanted_is_taken_if_the_metadata_names_it():
+    metadata = {"authorization_servers": ["https://one.example", "https://two.example/"]}
+    assert authorization_server(metadata) == "https://one.example"
+    assert authorization_server(metadata, "https://two.example") == "https://two.example/"
+    with pytest.raises(TransportError):
+        authorization_server(metadata, "https://three.example")
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "says"),
+    [
+        ('Bearer error="a", error_description="b"', {"error": "c"}, "a: b"),
+        ('Bearer scope="x y"', None, "scope: x y"),
+        ('Bearer error="a", scope="x"', "text", "a (scope: x)"),
+        (None, {"error": "c", "error_description": "d"}, "c: d"),
+        (None, {"error": {"code": 1, "message": "m"}}, "m"),
+        (None, {"error": {"message": 7}, "error_description": ["d"]}, ""),
+        ("Basic realm=x, Digest nonce=y", [], "Basic, Digest"),
+        ("Bearer", {}, ""),
+    ],
+)
+def test_a_401_says_why_in_its_challenge_or_in_its_body(header, body, says):
+    assert why_unauthorized(header, body) == says
 
 
 @pytest.mark.parametrize("named", ["https://AS.example", "https://as.example/", "https://as.example:443", None, 7])
