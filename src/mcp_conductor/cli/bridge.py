@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly, serve_until_cancelled
-from mcp_conductor.cli.serve import hold_standard_streams, port_of
+from mcp_conductor.cli.serve import ALLOW_HOST, hold_standard_streams, port_of
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 
@@ -20,6 +20,7 @@ FLAGS: Groups = {
         Flag("--transport", "stdio (default), streamable-http or sse", "TRANSPORT"),
         Flag("--host", "the address to listen on; default 127.0.0.1", "HOST"),
         Flag("--port", "the port to listen on; 0 takes any that is free; default 3000", "PORT"),
+        ALLOW_HOST,
         Flag("--separator", "what stands between a server's name and a tool's; default __", "TEXT"),
     ),
     "Instead of serving": (Flag("--help", "show this text", short="-h"),),
@@ -62,19 +63,20 @@ def _file(given: Given) -> str:
 
 
 def _transport(given: Given) -> "TransportConfig":
-    from mcp_conductor.server.config import DEFAULT_HOST, DEFAULT_PORT, TransportConfig
+    from mcp_conductor.server.config import DEFAULT_HOST, DEFAULT_PORT, Overrides, TransportConfig
 
     kind = given.one("--transport") or "stdio"
     if kind not in _TRANSPORTS:
         raise UsageError(f"--transport takes stdio, streamable-http or sse, not {kind!r}")
-    host, port = given.one("--host"), port_of(given)
-    if kind == "stdio" and (host is not None or port is not None):
-        raise UsageError("--host and --port have no meaning for stdio", hint="add --transport streamable-http")
+    over = Overrides(host=given.one("--host"), port=port_of(given), allowed_hosts=tuple(given.all("--allow-host")))
+    if kind == "stdio":
+        over.check_stdio()
     served: Any = _TRANSPORTS[kind]
     return TransportConfig(
         type=served,
-        host=host or DEFAULT_HOST,
-        port=DEFAULT_PORT if port is None else port,
+        host=over.host or DEFAULT_HOST,
+        port=DEFAULT_PORT if over.port is None else over.port,
+        allowed_hosts=over.allowed_hosts,
         path="/sse" if served == "sse" else "/mcp",
     )
 

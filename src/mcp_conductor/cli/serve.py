@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mcp_conductor.server.config import ServerConfig
     from mcp_conductor.server.presets import Preset
 
+ALLOW_HOST = Flag("--allow-host", "another name that the server is reached by (repeatable)", "NAME", many=True)
 FLAGS: Groups = {
     "Config": (
         Flag("--config", "the file, if it is not given as a word", "FILE"),
@@ -24,6 +25,7 @@ FLAGS: Groups = {
         Flag("--transport", "stdio, streamable-http or sse", "TRANSPORT"),
         Flag("--host", "the address to listen on; default 127.0.0.1", "HOST"),
         Flag("--port", "the port to listen on; 0 takes any that is free", "PORT"),
+        ALLOW_HOST,
     ),
     "Instead of serving": (
         Flag("--validate", "check the file, and say what it makes"),
@@ -96,7 +98,12 @@ def _config(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
     transport: Any = None if kind is None else _TRANSPORTS[kind]
     json = True if "--json" in given else False if "--yaml" in given else None
     path = os.path.relpath(os.path.join(terminal.directory, named[0])) if not os.path.isabs(named[0]) else named[0]
-    over = Overrides(transport=transport, host=given.one("--host"), port=port_of(given))
+    over = Overrides(
+        transport=transport,
+        host=given.one("--host"),
+        port=port_of(given),
+        allowed_hosts=tuple(given.all("--allow-host")),
+    )
     return load(path, environ=terminal.environ, json=json, over=over)
 
 
@@ -128,8 +135,21 @@ async def _serve(config: "ServerConfig", terminal: Terminal) -> int:
 
     def started(url: str) -> None:
         terminal.say(f"Composable server listening at {url}")
+        _warn(config, terminal)
 
     return await serve_until_cancelled(lambda stop: serve_http(server, config.transport, stop, started))
+
+
+def _warn(config: "ServerConfig", terminal: Terminal) -> None:
+    """Say what other machines can see."""
+    from mcp_conductor.server.http_admission import is_loopback
+
+    shown = [each.name for each in config.tools if each.shows_environment]
+    shown += [each.uri for each in config.resources if each.shows_environment]
+    if shown and not is_loopback(config.transport.host):
+        whom = f"warning: other machines can reach {config.transport.host}"
+        terminal.say(f"{whom}, where {', '.join(shown)} shows the environment variables of this program")
+        terminal.say("  hint: leave that out, or listen on 127.0.0.1")
 
 
 def _summary(config: "ServerConfig") -> str:

@@ -116,6 +116,13 @@ class Overrides:
     transport: TransportType | None = None
     host: str | None = None
     port: int | None = None
+    allowed_hosts: tuple[str, ...] = ()  # besides those of the file
+
+    def check_stdio(self) -> None:
+        """Refuse what says where to listen: on stdio, nothing listens."""
+        if self.host is not None or self.port is not None or self.allowed_hosts:
+            flags = "--host, --port and --allow-host"
+            raise UsageError(f"{flags} have no meaning for stdio", hint="add --transport streamable-http")
 
 
 def load(path: str, *, environ: Mapping[str, str], json: bool | None = None, over: Overrides) -> ServerConfig:
@@ -187,8 +194,8 @@ def _transport(root: Field, given: Field | None, over: Overrides) -> tuple[Trans
         for key in _HTTP_ONLY:
             if key in known:
                 known[key].refuse("has no meaning for stdio", "leave it out, or serve over HTTP: type: streamable-http")
-    if kind == "stdio" and (over.host is not None or over.port is not None):
-        raise UsageError("--host and --port have no meaning for stdio", hint="add --transport streamable-http")
+    if kind == "stdio":
+        over.check_stdio()
     versions, stateless, inject = _modern(known.get("modern"))
     texts = {
         key: tuple(item.text() for item in known[key].items()) if key in known else ()
@@ -203,7 +210,7 @@ def _transport(root: Field, given: Field | None, over: Overrides) -> tuple[Trans
         stateless=stateless or _switch(known, "stateless"),
         resumable=_switch(known, "resumable", default=True),
         retry=known["retry"].integer() if "retry" in known else None,
-        allowed_hosts=texts["allowedHosts"],
+        allowed_hosts=(*texts["allowedHosts"], *over.allowed_hosts),
         allowed_origins=texts["allowedOrigins"],
     )
     return transport, versions, inject

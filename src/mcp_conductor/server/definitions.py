@@ -71,6 +71,7 @@ class Tool:
     before: Act | None = None  # done in the request itself, before a task is made of the rest
     arguments_checked: bool = True  # whether arguments that do not fit the inputSchema are refused
     output_checked: bool = True  # whether structured output that does not fit the outputSchema is held back
+    shows_environment: bool = False  # to whoever asks
 
     @property
     def name(self) -> str:
@@ -99,6 +100,7 @@ class Resource:
 
     listed: Json
     read: Act
+    shows_environment: bool = False  # to whoever asks
 
     @property
     def uri(self) -> str:

@@ -5,79 +5,171 @@ connection in the middle of a chunk, to say nothing, to say it twice. And a fram
 """
 
 import asyncio
+import socket
+import struct
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
+from dataclasses import dataclass, field
 from types import coroutine
 from typing import Any
-from urllib.parse import unquote
 
 import httptools
 
 from mcp_conductor.protocol.dialect import INVALID_REQUEST
-from mcp_conductor.server.http_exchange import Exchange
+from mcp_conductor.server.http_exchange import Exchange, HttpRefused
+from mcp_conductor.server.http_heads import check_head, parts_of
+from mcp_conductor.server.http_limits import LIMITS, Limits
 
-_LARGEST_HEAD = 64 << 10
-_MOST_WAITING = 16  # requests that a client may send before it has its answers
+_AT_ONCE = struct.pack("ii", 1, 0)
 
 Serving = Coroutine[Any, Any, None]
 Handler = Callable[[Exchange], Serving]
 
 
+@dataclass(slots=True)
+class Connections:
+    """All connections of one listening socket."""
+
+    handle: Handler
+    limits: Limits = LIMITS
+    live: set["Connection"] = field(default_factory=set)
+    refused: set["Connection"] = field(default_factory=set)  # those of them that were too many
+    held: int = 0  # bytes of bodies that wait for their answers
+
+
 class Connection(asyncio.Protocol):
     """What a client says on one socket, and what it is told there."""
 
-    def __init__(self, handle: Handler, live: set["Connection"]) -> None:
-        self._handle = handle
-        self._live = live
+    def __init__(self, every: Connections) -> None:
+        self._every = every
+        self._limits = every.limits
         self._loop = asyncio.get_running_loop()
         self.gone: asyncio.Future[None] = self._loop.create_future()
-        self.idle_since: float | None = self._loop.time()  # None while a request is answered
+        self._idle_since: float | None = self._loop.time()  # None while a request is answered
         self._transport: asyncio.Transport
         self._parser = httptools.HttpRequestParser(self)
         self._ends = False  # after the answer
+        self._deaf = False  # what comes in is thrown away
+        self._lingers_since: float | None = None
         self._full: asyncio.Future[None] | None = None  # the client does not read as fast as we write
+        self._unread = (0, 0.0)  # how much the client had not read, and since when it is not less
         self._answering: Exchange | None = None
         self._task: asyncio.Task[None] | None = None  # that does so; the loop itself does not hold it
         self._waiting: deque[Exchange] = deque()
         self._read: Exchange | None = None  # the request whose body comes in
+        self._read_mark = (0, 0.0)  # how much of it had come, and when
+        self._framing = 0  # bytes around that body
         self._target = b""
         self._headers: dict[str, list[str]] = {}
         self._head_size = 0  # of a head that is not complete yet
+        self._head_since: float | None = None
 
     def stop(self) -> None:
         """Take no more requests."""
         self._ends = True
-        if self.idle_since is not None:
+        if self._idle_since is not None:
             self.close()
 
     def abort(self) -> None:
         self._transport.abort()
+
+    def look_after(self, now: float) -> None:
+        """End what has taken too long by NOW."""
+        limits = self._limits
+        unread = self._transport.get_write_buffer_size()
+        if not unread or unread < self._unread[0] or not self._unread[0]:
+            self._unread = (unread, now)
+        elif now - self._unread[1] > limits.unread_seconds:
+            self.reset()
+            return
+        if self._lingers_since is not None:
+            if now - self._lingers_since > limits.linger_seconds:
+                self.abort()
+        elif self._head_since is not None and not self._is_busy():
+            if now - self._head_since > limits.head_seconds:
+                self._break_off(408, f"the head of the request took longer than {limits.head_seconds:g} s")
+        elif self._read is not None and not self._is_busy():
+            if self._read.size >= self._read_mark[0] + limits.body_progress:
+                self._read_mark = (self._read.size, now)
+            elif now - self._read_mark[1] > limits.body_seconds:
+                self._break_off(408, f"the body made no progress for {limits.body_seconds:g} s")
+        elif self._idle_since is not None and now - self._idle_since > limits.idle_seconds:
+            self.close()
+
+    def _is_busy(self) -> bool:
+        """Whether it is we who do not read."""
+        if self._transport.is_reading():
+            return False
+        now = self._loop.time()
+        self._read_mark = (self._read_mark[0], now)
+        self._head_since = None if self._head_since is None else now
+        return True
 
     # What the socket says.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)  # it listens on streams
         self._transport = transport
-        self._live.add(self)
+        every, most = self._every, self._limits.connections
+        every.live.add(self)
+        if len(every.live) - len(every.refused) <= most:
+            return
+        every.refused.add(self)
+        if len(every.refused) > most:  # those that are told why take their time
+            self.abort()
+        else:
+            self._break_off(503, f"there are {most} connections already")
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        self._live.discard(self)
+        self._every.live.discard(self)
+        self._every.refused.discard(self)
+        for exchange in (*self._waiting, *([self._read] if self._read is not None else [])):
+            self._every.held -= exchange.let_go()
         self.gone.set_result(None)
         self.resume_writing()
 
     def data_received(self, data: bytes) -> None:
-        if self._read is None:
+        if self._deaf:
+            return
+        before = self._read
+        if before is None:
             self._head_size += len(data)
+            self._head_since = self._head_since or self._loop.time()
+        elif not before.exact:
+            self._framing += len(data)
         try:
             self._parse(data)
+            self._measure(before)
+        except HttpRefused as refused:
+            self._break_off(refused.status, refused.problem)
         except httptools.HttpParserError as error:
-            self._break_off(400, f"this is not HTTP/1.1: {error}")
-        if self._head_size > _LARGEST_HEAD:
-            self._break_off(431, f"the head of the request is longer than {_LARGEST_HEAD} bytes")
+            cause = error.__context__
+            if isinstance(cause, HttpRefused):
+                self._break_off(cause.status, cause.problem)
+            else:
+                self._break_off(400, f"this is not HTTP/1.1: {error}")
+        if not self._head_size:
+            self._head_since = None
         if self._waiting:
             self._go_on()
-        if len(self._waiting) >= _MOST_WAITING:
+        if self._is_laden():
             self._transport.pause_reading()
+
+    def _measure(self, before: Exchange | None) -> None:
+        limits = self._limits
+        if self._head_size > limits.head_bytes:
+            raise HttpRefused(431, f"the head of the request is longer than {limits.head_bytes} bytes")
+        if self._read is None or self._read is not before:
+            self._framing = 0
+        elif self._framing > limits.framing_bytes + limits.framing_ratio * self._read.size:
+            raise HttpRefused(400, "there is too much around the body: chunk sizes, extensions or trailers")
+
+    def _is_laden(self) -> bool:
+        """Whether enough has come in for now."""
+        waiting = self._waiting
+        return len(waiting) >= self._limits.waiting or (
+            len(waiting) > 1 and sum(each.size for each in waiting) > self._limits.body_bytes
+        )
 
     def pause_writing(self) -> None:
         self._full = self._loop.create_future()
@@ -90,7 +182,7 @@ class Connection(asyncio.Protocol):
     # What an exchange does with it.
 
     def write(self, data: bytes) -> None:
-        if not self._transport.is_closing():
+        if not self._transport.is_closing() and self._lingers_since is None:
             self._transport.write(data)
 
     async def drained(self) -> None:
@@ -100,33 +192,34 @@ class Connection(asyncio.Protocol):
     def close(self) -> None:
         self._transport.close()
 
+    def reset(self) -> None:
+        """Let go of a client that does not read; otherwise the system would keep for it what we have written."""
+        self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+        self.abort()
+
     # What the parser says.
 
     def _parse(self, data: bytes) -> None:
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
-            if "upgrade" in self._headers:
-                self._decline(data[upgrade.args[0] :])
-            else:
-                self._ends = True  # CONNECT: what follows is for somebody else
+        while True:
+            try:
+                self._parser.feed_data(data)
+            except httptools.HttpParserUpgrade as upgrade:
+                if "upgrade" in self._headers:
+                    # The parser thinks that the offer has been taken, and has passed the body over: it is told the same
+                    # once more, without the offer.
+                    data = self._without_offer() + data[upgrade.args[0] :]
+                    self._parser = httptools.HttpRequestParser(self)
+                    continue
+                self._ends = self._deaf = True  # CONNECT: what follows is for somebody else
+            return
 
-    def _decline(self, rest: bytes) -> None:
-        """Answer whoever offers another protocol in this one.
-
-        The parser thinks that the offer has been taken, and has passed the body over: it is told the same once more,
-        without the offer.
-        """
-        head = [
-            self._parser.get_method(),
-            b" ",
-            self._target,
-            b" HTTP/%b\r\n" % self._parser.get_http_version().encode(),
-        ]
+    def _without_offer(self) -> bytes:
+        """The head of a request that offers another protocol, as one that does not."""
+        version = self._parser.get_http_version().encode()
+        head = [b"%b %b HTTP/%b\r\n" % (self._parser.get_method(), self._target, version)]
         for name, values in self._headers.items():
             head += [f"{name}: {value}\r\n".encode("latin-1") for value in values if name != "upgrade"]
-        self._parser = httptools.HttpRequestParser(self)
-        self._parse(b"".join([*head, b"\r\n", rest]))
+        return b"".join([*head, b"\r\n"])
 
     def on_message_begin(self) -> None:
         self._target = b""
@@ -134,29 +227,44 @@ class Connection(asyncio.Protocol):
 
     def on_url(self, url: bytes) -> None:
         self._target += url
+        if len(self._target) > self._limits.target_bytes:
+            raise HttpRefused(414, f"the target of the request is longer than {self._limits.target_bytes} bytes")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+        if self._read is None:  # trailers are not headers
+            self._headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
 
     def on_headers_complete(self) -> None:
         self._head_size = 0
-        parser = self._parser
-        if parser.should_upgrade() and "upgrade" in self._headers:
+        parser, headers, limits = self._parser, self._headers, self._limits
+        if parser.should_upgrade() and "upgrade" in headers:
             return
-        path, query = _parts(self._target)
+        version = parser.get_http_version()
+        check_head(version, headers, self._target)
+        path, query = parts_of(self._target)
         method = parser.get_method().decode("latin-1")
-        old = parser.get_http_version() == "1.0"
-        lasting = parser.should_keep_alive() and not old and not self._ends
-        exchange = Exchange(method, path, query, self._headers, self, lasting=lasting)
-        exchange.chunked = not old
+        lasting = parser.should_keep_alive() and version != "1.0" and not self._ends
+        exchange = Exchange(method, path, query, headers, self, lasting=lasting)
+        exchange.chunked = version != "1.0"
+        exchange.exact = "transfer-encoding" not in headers
         self._read = exchange
-        self._headers = {}  # trailers are not headers
+        self._read_mark = (0, self._loop.time())
+        self._headers = {}
         self._waiting.append(exchange)
-        self.idle_since = None
+        self._idle_since = None
+        if exchange.exact and int(headers.get("content-length", ["0"])[0]) > limits.body_bytes:
+            raise HttpRefused(413, f"the body is larger than {limits.body_bytes} bytes")
 
     def on_body(self, body: bytes) -> None:
-        if self._read is not None:
-            self._read.feed(body)
+        exchange = self._read
+        if exchange is None:
+            return
+        self._framing -= 0 if exchange.exact else len(body)
+        self._every.held += exchange.feed(body)
+        if exchange.size > self._limits.body_bytes:
+            raise HttpRefused(413, f"the body is larger than {self._limits.body_bytes} bytes")
+        if self._every.held > self._limits.held_bytes:
+            raise HttpRefused(503, "too much is being sent here at once")
 
     def on_message_complete(self) -> None:
         if self._read is not None:
@@ -172,16 +280,16 @@ class Connection(asyncio.Protocol):
         """
         while self._answering is None and self._waiting and not self._transport.is_closing():
             self._answering = self._waiting.popleft()
-            serving = self._serve(self._answering, self._handle)
+            serving = self._serve(self._answering, self._every.handle)
             try:
                 waited = serving.send(None)
             except StopIteration:
                 continue
             self._task = self._loop.create_task(self._finish(serving, waited))
-        if len(self._waiting) < _MOST_WAITING and not self._ends:
+        if not self._ends and not self._is_laden():
             self._transport.resume_reading()
-        if self._answering is None and self.idle_since is None:
-            self.idle_since = self._loop.time()
+        if self._answering is None and self._idle_since is None:
+            self._idle_since = self._loop.time()
 
     async def _finish(self, serving: Serving, waited: Any) -> None:
         await _rest(serving, waited)
@@ -192,16 +300,31 @@ class Connection(asyncio.Protocol):
             await handle(exchange)
         finally:
             self._answering = None
+            self._every.held -= exchange.let_go()
             if self._ends or not (exchange.answered and exchange.lasting):
-                self.close()
+                self._part()
+
+    def _part(self) -> None:
+        """Close the connection; a client that still sends must not lose the answer by that."""
+        if self._transport.is_closing() or (self._read is None and not self._deaf):
+            self.close()
+        elif self._lingers_since is None:
+            self._deaf = True
+            self._lingers_since = self._loop.time()
+            self._transport.write_eof()
+            self._transport.resume_reading()
 
     def _break_off(self, status: int, problem: str) -> None:
         """Tell the client what is wrong with what it sends, and hear no more of it."""
-        self._ends = True
+        if self._deaf:
+            return
+        self._ends = self._deaf = True
         self._head_size = 0
+        self._head_since = None
         self._transport.pause_reading()
         if self._read is not None:
-            self.close()  # somebody waits for the rest of it
+            if not self._read.give_up(status, problem):
+                self.close()  # it has been answered already, or half of it
         elif self._answering is None and not self._waiting:
             self._answering = Exchange("GET", "", b"", {}, self, lasting=False)
             refusal = self._answering.refuse(status, INVALID_REQUEST, problem)
@@ -221,15 +344,3 @@ def _rest(serving: Serving, waited: Any) -> Generator[Any, Any, None]:
             waited = serving.send(None) if problem is None else serving.throw(problem)
         except StopIteration:
             return
-
-
-def _parts(target: bytes) -> tuple[str, bytes]:
-    """The path, without its escapes, and the query."""
-    if not target.startswith(b"/"):  # all of a URL, as proxies are asked
-        try:
-            url = httptools.parse_url(target)
-        except httptools.HttpParserInvalidURLError:
-            return target.decode("latin-1"), b""
-        return unquote((url.path or b"/").decode("latin-1")), url.query or b""
-    path, _, query = target.partition(b"?")
-    return unquote(path.decode("latin-1")), query

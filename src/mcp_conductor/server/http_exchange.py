@@ -13,9 +13,17 @@ Headers = Iterable[tuple[str, str]]
 
 JSON_TYPE = "application/json"
 EVENT_TYPE = "text/event-stream"
-_LARGEST_BODY = 256 << 20
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
 _BODILESS = {status for status in _REASONS if status < 200 or status in (204, 304)}
+
+
+class HttpRefused(Exception):  # noqa: N818  # what happened; the client is at fault
+    """A request that is not served, whatever it asks for, and is the last on its connection."""
+
+    def __init__(self, status: int, problem: str) -> None:
+        super().__init__(problem)
+        self.status = status
+        self.problem = problem
 
 
 class Line(Protocol):
@@ -28,6 +36,8 @@ class Line(Protocol):
     async def drained(self) -> None: ...
 
     def close(self) -> None: ...
+
+    def reset(self) -> None: ...
 
 
 class Exchange:
@@ -44,9 +54,13 @@ class Exchange:
         self.lasting = lasting  # whether the connection can carry another request after this one
         self.chunked = True  # whether the client knows chunks: HTTP/1.0 does not
         self.answered = False  # in full
+        self.size = 0  # of the body, as far as it has come
+        self.exact = True  # whether the length of the body is known before
         self._line = line
         self._parts: list[bytes] = []
-        self._size = 0
+        self._held = 0
+        self._refusal: HttpRefused | None = None
+        self._has_begun = False  # to be answered
         self._waiting: asyncio.Future[None] | None = None  # for the rest of the body
         self._is_read = False
         self._begun = b""  # the head of a stream, until something goes with it
@@ -64,28 +78,45 @@ class Exchange:
             wanted in accepted or f"{wanted.split('/')[0]}/*" in accepted for wanted in types
         )
 
-    def feed(self, part: bytes) -> None:
-        """Take a part of the body. What is too much, or comes after the answer, is thrown away."""
-        self._size += len(part)
-        if self.answered or self._size > _LARGEST_BODY:
-            self._parts.clear()
-            self._stir()
-        else:
-            self._parts.append(part)
+    def feed(self, part: bytes) -> int:
+        """Take a part of the body: how many bytes are kept of it. What comes after the answer is thrown away."""
+        self.size += len(part)
+        if self.answered:
+            return 0
+        self._parts.append(part)
+        self._held += len(part)
+        return len(part)
+
+    def let_go(self) -> int:
+        """Forget the body: how many bytes were kept of it."""
+        held, self._held = self._held, 0
+        self._parts.clear()
+        return held
+
+    def give_up(self, status: int, problem: str) -> bool:
+        """No more of the body comes, for this reason; False if the answer has begun already."""
+        if self._has_begun:
+            return False
+        self.lasting = False
+        self._refusal = HttpRefused(status, problem)
+        self._stir()
+        return True
 
     def feed_end(self) -> None:
         self._is_read = True
         self._stir()
 
-    async def body(self) -> bytes | None:
-        """The body; None when it is too large, or when the client went away in the middle of it."""
-        if not self._is_read:
+    async def body(self) -> bytes:
+        """The body; raises HttpRefused when it does not come to its end."""
+        if not self._is_read and self._refusal is None:
             if (self.header("expect") or "").lower() == "100-continue":
                 self._line.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             self._waiting = asyncio.get_running_loop().create_future()
             await asyncio.wait({self._waiting, self.gone}, return_when=asyncio.FIRST_COMPLETED)
-        if not self._is_read or self._size > _LARGEST_BODY:
-            return None
+        if self._refusal is not None:
+            raise self._refusal
+        if not self._is_read:
+            raise HttpRefused(400, "the body has no end")  # which nobody hears: the client is gone
         return b"".join(self._parts)
 
     def _stir(self) -> None:
@@ -96,6 +127,7 @@ class Exchange:
 
     async def reply(self, status: int, body: bytes = b"", headers: Headers = (), content_type: str = JSON_TYPE) -> None:
         """Answer with all of BODY."""
+        self._has_begun = True
         typed = f"content-type: {content_type}\r\n" if body else ""
         length = "" if status in _BODILESS else f"content-length: {len(body)}\r\n"
         head = self._head(status, typed + length, headers)
@@ -109,6 +141,7 @@ class Exchange:
 
     def begin(self, headers: Headers = (), content_type: str = EVENT_TYPE) -> None:
         """Begin an event stream."""
+        self._has_begun = True
         self.lasting = self.lasting and self.chunked
         self._begun = self._head(
             200,
@@ -127,6 +160,10 @@ class Exchange:
         self._send(part)
         self.answered = not more
         await self._line.drained()
+
+    def reset(self) -> None:
+        """Close the connection although the client has not read what it was sent."""
+        self._line.reset()
 
     def cut(self) -> None:
         """Close the connection in the middle of everything."""

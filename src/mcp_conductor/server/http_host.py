@@ -1,12 +1,10 @@
 """The HTTP endpoint: who may come in, which era a request belongs to, and the modern era's answers.
 
-Requests that do not come from this machine's own pages are refused before anything is read (basic/transports, security
-warning): a wrong Origin with 403, a wrong Host with 421.
+Requests to another host, or from the pages of another site, are refused before anything is read (basic/transports,
+security warning): a wrong Origin with 403, a wrong Host with 421.
 """
 
 import asyncio
-import re
-from urllib.parse import urlsplit
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import (
@@ -24,30 +22,30 @@ from mcp_conductor.server.client import Client, introduction, modern_client, ver
 from mcp_conductor.server.config import TransportConfig
 from mcp_conductor.server.definitions import Refusal, unreadable
 from mcp_conductor.server.faults import Bend
-from mcp_conductor.server.http_exchange import EVENT_TYPE, JSON_TYPE, Exchange
+from mcp_conductor.server.http_admission import Admission
+from mcp_conductor.server.http_exchange import EVENT_TYPE, JSON_TYPE, Exchange, HttpRefused
 from mcp_conductor.server.http_sessions import HttpSessions
 from mcp_conductor.server.http_streams import Outlet, Stream, answer, first_word, pump, speak
 from mcp_conductor.server.server import Server
 from mcp_conductor.server.sse_host import SseHost
 
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
-_PORT = re.compile(r":\d+$")
-
 
 class HttpHost:
     """A server behind HTTP."""
 
-    def __init__(self, server: Server, transport: TransportConfig) -> None:
+    def __init__(self, server: Server, transport: TransportConfig, admission: Admission) -> None:
         self._server = server
         self._transport = transport
         self._sessions = HttpSessions(server, transport)
         self._sse = SseHost(server, transport) if transport.type == "sse" else None
         self._live: set[Client] = set()  # clients of the modern era that wait for an answer
-        self._open = transport.host not in LOOPBACK and not transport.allowed_hosts
+        self._admission = admission
 
     async def serve(self, exchange: Exchange) -> None:
         try:
             await self._route(exchange)
+        except HttpRefused as refused:
+            await exchange.refuse(refused.status, INVALID_REQUEST, refused.problem)
         except Exception as error:  # noqa: BLE001  # one request that fails must not go unseen, nor end the server
             self._server.complain(f"{exchange.method} {exchange.path} failed: {error!r}")
             exchange.cut()
@@ -62,9 +60,10 @@ class HttpHost:
             self._sse.stop()
 
     async def _route(self, exchange: Exchange) -> None:
-        if not self._host_is_right(exchange.header("host")):
-            await exchange.refuse(421, INVALID_REQUEST, f"Host {exchange.header('host')!r} is not served here")
-        elif not self._origin_is_right(exchange):
+        host = exchange.header("host")
+        if not self._admission.serves(host):
+            await exchange.refuse(421, INVALID_REQUEST, f"Host {host!r} is not served here")
+        elif not self._admission.trusts(exchange.headers.get("origin", []), host):
             await exchange.refuse(403, INVALID_REQUEST, f"Origin {exchange.header('origin')!r} is not allowed")
         elif exchange.path != self._transport.path:
             await exchange.refuse(404, INVALID_REQUEST, f"there is nothing at {exchange.path}")
@@ -77,21 +76,6 @@ class HttpHost:
         else:
             allowed = "GET, POST, DELETE" if self._server.handshake_versions else "POST"
             await exchange.refuse(405, INVALID_REQUEST, f"{exchange.method} is not used here", [("Allow", allowed)])
-
-    def _host_is_right(self, host: str | None) -> bool:
-        name = _PORT.sub("", host or "").lower()
-        return self._open or name in LOOPBACK or name == self._transport.host or name in self._transport.allowed_hosts
-
-    def _origin_is_right(self, exchange: Exchange) -> bool:
-        origin = exchange.header("origin")
-        if origin is None or origin in self._transport.allowed_origins:
-            return True
-        try:
-            name = urlsplit(origin).hostname or ""
-        except ValueError:
-            return False
-        same = self._open and name == _PORT.sub("", exchange.header("host") or "").lower()
-        return same or name in LOOPBACK
 
     def _is_modern(self, exchange: Exchange) -> bool:
         version = exchange.header("mcp-protocol-version")
@@ -108,11 +92,7 @@ class HttpHost:
         if (exchange.header("content-type") or "").split(";")[0].strip().lower() != JSON_TYPE:
             await exchange.refuse(415, INVALID_REQUEST, f"the body must be {JSON_TYPE}")
             return
-        body = await exchange.body()
-        if body is None:
-            await exchange.refuse(413, INVALID_REQUEST, "the body is too large")
-            return
-        message = decode(body)
+        message = decode(await exchange.body())
         if message.kind == "invalid" and (refusal := unreadable(message, "")).code == PARSE_ERROR:
             await exchange.refuse(400, refusal.code, refusal.message)
         elif self._is_modern(exchange) or (

@@ -1,4 +1,4 @@
-"""A listening socket, and the connections that come in there, until the server is told to stop."""
+"""A server at an address, until it is told to stop."""
 
 import asyncio
 import errno
@@ -8,55 +8,36 @@ from contextlib import closing
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.server.config import TransportConfig
-from mcp_conductor.server.http_connection import Connection
+from mcp_conductor.server.http_accepting import BACKLOG, accepting
+from mcp_conductor.server.http_admission import Admission
 from mcp_conductor.server.http_host import HttpHost
+from mcp_conductor.server.http_limits import LIMITS, Limits
 from mcp_conductor.server.server import Server
 
 _GRACE_SECONDS = 1
-_BACKLOG = 2048
-_IDLE_SECONDS = 60
 
 
 async def serve_http(
-    server: Server, transport: TransportConfig, stop: asyncio.Event, started: Callable[[str], None]
+    server: Server,
+    transport: TransportConfig,
+    stop: asyncio.Event,
+    started: Callable[[str], None],
+    *,
+    limits: Limits = LIMITS,
 ) -> int:
     """Serve until STOP is set: the exit code. STARTED is told the URL."""
-    host = HttpHost(server, transport)
-    live: set[Connection] = set()
     listener = _listen(transport)
     with closing(listener):
-        loop = asyncio.get_running_loop()
-        serving = await loop.create_server(lambda: Connection(host.serve, live), sock=listener, backlog=_BACKLOG)
-        tidying = asyncio.create_task(_tidy(live))
-        try:
-            started(_url(transport, listener.getsockname()[1]))
-            await stop.wait()
-        finally:
-            tidying.cancel()
-            serving.close()
-            host.stop()
-            await _close(live)
+        address, port = listener.getsockname()[:2]
+        admission = Admission(transport.host, address, transport.allowed_hosts, transport.allowed_origins)
+        host = HttpHost(server, transport, admission)
+        async with accepting(listener, host.serve, limits=limits, grace=_GRACE_SECONDS):
+            try:
+                started(_url(transport, port))
+                await stop.wait()
+            finally:
+                host.stop()
     return 0
-
-
-async def _tidy(live: set[Connection]) -> None:
-    """Close connections that nobody uses."""
-    loop = asyncio.get_running_loop()
-    while True:
-        await asyncio.sleep(_IDLE_SECONDS / 4)
-        for connection in tuple(live):
-            if connection.idle_since is not None and loop.time() - connection.idle_since > _IDLE_SECONDS:
-                connection.close()
-
-
-async def _close(live: set[Connection]) -> None:
-    """Close all connections; those that are in the middle of an answer may finish it, if that does not take long."""
-    for connection in tuple(live):
-        connection.stop()
-    if live:
-        await asyncio.wait([connection.gone for connection in live], timeout=_GRACE_SECONDS)
-    for connection in tuple(live):
-        connection.abort()
 
 
 def _listen(transport: TransportConfig) -> socket.socket:
@@ -67,7 +48,7 @@ def _listen(transport: TransportConfig) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, transport.port))
-        listener.listen(_BACKLOG)
+        listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
         reason = error.strerror if not isinstance(error, socket.gaierror) else "there is no such host"

@@ -14,6 +14,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.server.faults import Bend
 from mcp_conductor.server.http_exchange import EVENT_TYPE, JSON_TYPE, Exchange, Headers
+from mcp_conductor.server.http_limits import LIMITS
 
 _MOST_EVENTS = 1000  # kept for clients that come back, or have not come yet
 _MOST_DIGITS = 18
@@ -23,10 +24,13 @@ _MOST_STREAMS = 16  # of one session, among those that have ended
 class Stream:
     """The events of one stream.
 
-    NAME is None where no client can come back to it. A LOSSY stream may never have a reader, and keeps only so much.
+    NAME is None where no client can come back to it. A LOSSY stream may never have a reader, and keeps only so many.
+    None keeps more than MOST bytes, but for one event that is larger: a client that reads nothing of them is cut off.
     """
 
-    def __init__(self, name: str | None, retry: int | None = None, *, lossy: bool = False) -> None:
+    def __init__(
+        self, name: str | None, retry: int | None = None, *, lossy: bool = False, most: int = LIMITS.stream_bytes
+    ) -> None:
         self.name = name
         self.ended = False
         self.sent = 0  # the last event that has been sent to anybody
@@ -34,6 +38,9 @@ class Stream:
         self._lossy = lossy
         self._retry = retry
         self._events: deque[tuple[int, bytes]] = deque()
+        self._size = 0  # of all of them
+        self._most = most
+        self.stalled: Exchange | None = None  # whose client has not read yet what it was sent
         self.count = 0
         self._reader = 0  # who may read; whoever read before has to stop
         self.is_read = False
@@ -53,14 +60,30 @@ class Stream:
         if self.ended:
             return
         if self._lossy and not self.is_read and len(self._events) >= _MOST_EVENTS:
-            self._events.popleft()
+            self._drop()
         self.count += 1
         head = b"" if self.name is None else f"id: {self.name}_{self.count}\n".encode()
         if priming and self._retry is not None:
             head += f"retry: {self._retry}\n".encode()
         kind = b"" if priming else f"event: {event}\n".encode()
-        self._events.append((self.count, head + kind + b"data: " + data + (b"\n\n" if whole else b"")))
+        text = head + kind + b"data: " + data + (b"\n\n" if whole else b"")
+        self._events.append((self.count, text))
+        self._size += len(text)
+        if self._size > self._most:
+            self._shrink()
         self._stir()
+
+    def _shrink(self) -> None:
+        """Keep no more than we may, but for the newest event."""
+        while len(self._events) > 1 and self._size > self._most:
+            if self._events[0][0] > self.sent and self.is_read:
+                if self.stalled is not None:
+                    self.stalled.reset()
+                return  # it is about to be read
+            self._drop()
+
+    def _drop(self) -> None:
+        self._size -= len(self._events.popleft()[1])
 
     def end(self) -> None:
         self.ended = True
@@ -91,7 +114,7 @@ class Stream:
         """The events after POSITION. Those before are kept for a while, if somebody can come back for them."""
         keep = 0 if self.name is None else _MOST_EVENTS
         while self._events and self._events[0][0] <= position - keep:
-            self._events.popleft()
+            self._drop()
         return [event for event in self._events if event[0] > position]
 
     async def news(self, reader: int, position: int, gone: "asyncio.Future[None]") -> None:
@@ -227,7 +250,9 @@ async def pump(
                 stream.sent = max(stream.sent, position)
             done = stream.ended or not stream.reads(reader)
             if events or done:
+                stream.stalled = exchange
                 await exchange.write(b"".join(event for _, event in events), more=not done or stream.ending is not None)
+                stream.stalled = None
             if done:
                 if stream.ending is not None:
                     stream.ending(exchange)

@@ -55,8 +55,7 @@ class SseHost:
         if identity not in self._sessions:
             await exchange.refuse(404 if identity else 400, INVALID_REQUEST, "there is no such session")
             return
-        body = await exchange.body()
-        message = decode(b"" if body is None else body)
+        message = decode(await exchange.body())
         if message.kind in ("invalid", "batch"):
             refusal = unreadable(message, "this transport has no batches")
             await exchange.refuse(400, refusal.code, refusal.message)

@@ -175,6 +175,7 @@ async def test_a_bridge_is_served_over_http_and_stops_when_told(settings, enviro
         (("none.json",), "cannot read none.json"),
         (("mcp.json", "--transport", "pigeon"), "--transport takes stdio, streamable-http or sse, not 'pigeon'"),
         (("mcp.json", "--port", "1"), "have no meaning for stdio"),
+        (("mcp.json", "--allow-host", "a.example"), "have no meaning for stdio"),
         (("empty.json",), "at least one server"),
     ],
 )

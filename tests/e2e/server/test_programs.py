@@ -279,3 +279,48 @@ def test_second_signal_ends_the_server_at_once(start, file):
     assert server.ask(ping(1)) == result(1, {})
     server.process.send_signal(signal.SIGTERM)
     assert server.signal(signal.SIGTERM) in (0, 130)
+
+
+# Who can reach it.
+
+
+def started(tmp_path, members, *flags):
+    """The stderr of a server over HTTP that is told to stop as soon as it listens."""
+    (tmp_path / "server.json").write_text(json.dumps(config({"type": "streamable-http", "port": 0}, **members)))
+    words = [*SERVE, "server.json", *flags]
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        first = process.stderr.readline()
+        process.send_signal(signal.SIGTERM)
+        assert first.startswith("Composable server listening at ")
+        return process.stderr.read()
+
+
+@pytest.mark.parametrize(
+    ("members", "shown"),
+    [
+        ({"tools": [{"preset": "get-env"}]}, "get-env"),
+        ({"tools": [{"preset": "get_env"}], "resources": [{"preset": "test_env"}]}, "get-env, test://env"),
+    ],
+)
+def test_presets_that_show_the_environment_to_other_machines_are_warned_of(tmp_path, members, shown):
+    assert started(tmp_path, members, "--host", "0.0.0.0") == (
+        f"warning: other machines can reach 0.0.0.0, where {shown} shows the environment variables of this program\n"
+        "  hint: leave that out, or listen on 127.0.0.1\n"
+    )
+    assert started(tmp_path, members, "--host", "127.0.0.2") == ""
+
+
+def test_a_server_that_shows_no_environment_may_be_open_without_a_warning(tmp_path):
+    assert started(tmp_path, {}, "--host", "0.0.0.0") == ""
+
+
+def test_a_name_on_the_command_line_is_let_in_besides_those_of_the_file(tmp_path):
+    names = {"type": "streamable-http", "port": 0, "allowedHosts": ["a.example"]}
+    (tmp_path / "server.json").write_text(json.dumps(config(names)))
+    server = Web([*SERVE, "server.json", "--allow-host", "b.example", "--allow-host", "c.example:80"], tmp_path)
+    try:
+        hosts = ("a.example", "b.example:1", "c.example:80", "c.example", "d.example")
+        discover = modern(request(1, "server/discover"))
+        assert [server.modern(discover, Host=host).status for host in hosts] == [200, 200, 200, 421, 421]
+    finally:
+        server.dispose()

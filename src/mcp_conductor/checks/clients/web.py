@@ -11,10 +11,10 @@ from mcp_conductor.checks.clients.play import HttpRequest, Line
 from mcp_conductor.checks.clients.relayed import Open
 from mcp_conductor.checks.clients.scripted import Call, Departure
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND, PARSE_ERROR
+from mcp_conductor.protocol.dialect import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from mcp_conductor.protocol.message import Message, build, compact, decode, members
-from mcp_conductor.server.http_connection import Connection
-from mcp_conductor.server.http_exchange import Exchange, Headers
+from mcp_conductor.server.http_accepting import accepting
+from mcp_conductor.server.http_exchange import Exchange, Headers, HttpRefused
 
 PATH = "/mcp"
 # Where messages of HTTP+SSE go; it is announced without the slash, relative to the URL of the stream.
@@ -36,34 +36,30 @@ class WebHost:
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[str]:
         """Listen: the URL of the endpoint."""
-        live: set[Connection] = set()
         # The protocol must be named: asyncio sets TCP_NODELAY only where it is.
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.bind(("127.0.0.1", 0))
-        serving = await asyncio.get_running_loop().create_server(
-            lambda: Connection(self.serve, live), sock=listener, backlog=100
-        )
-        self.origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        self.play.origin = self.origin
-        try:
+        async with accepting(listener, self.serve, grace=0):
+            self.origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            self.play.origin = self.origin
             yield self.origin + PATH
-        finally:
-            serving.close()
-            for connection in tuple(live):
-                connection.abort()
 
     async def serve(self, exchange: Exchange) -> None:
         """Answer one request, and remember it."""
-        body = await exchange.body()
+        try:
+            body = await exchange.body()
+        except HttpRefused as refused:
+            await exchange.refuse(refused.status, INVALID_REQUEST, refused.problem)
+            return
         request = HttpRequest(
             self.opened.now(),
             exchange.method,
             exchange.path,
             exchange.query.decode("latin-1"),
             exchange.headers,
-            body or b"",
+            body,
         )
-        if self.opened.over or body is None:
+        if self.opened.over:
             exchange.cut()
             return
         self.play.http.append(request)

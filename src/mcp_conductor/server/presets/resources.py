@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import replace
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
@@ -53,7 +54,9 @@ def test_cwd() -> Resource:
 def test_env() -> Resource:
     """The server's environment variables, as JSON."""
     description = "Environment variables available to the test server"
-    return text_resource("test_env", "test://env", description, lambda: render(dict(os.environ), 2), "application/json")
+    words = lambda: render(dict(os.environ), 2)  # noqa: E731
+    made = text_resource("test_env", "test://env", description, words, "application/json")
+    return replace(made, shows_environment=True)
 
 
 @preset("resource")

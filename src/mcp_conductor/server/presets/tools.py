@@ -189,12 +189,13 @@ def _nullable(description: str, **schema: Any) -> Json:
 @preset("tool", "get-env", "get_env")
 def get_env() -> Tool:
     """All environment variables of the server, as JSON."""
-    return tool(
+    made = tool(
         "get-env",
         "Returns all environment variables, helpful for debugging MCP server configuration",
         {},
         lambda _: said(render(dict(os.environ), 2)),
     )
+    return replace(made, shows_environment=True)
 
 
 @preset("tool")

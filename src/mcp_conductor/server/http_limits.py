@@ -1,0 +1,27 @@
+"""How much a client of the HTTP server may send, keep open and leave unread, and for how long."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """All limits of one listening socket. Sizes are looked at after each read of up to 256 KB."""
+
+    target_bytes: int = 8 << 10  # of the request line: 414
+    head_bytes: int = 64 << 10  # 431
+    body_bytes: int = 64 << 20  # of one request: 413
+    held_bytes: int = 256 << 20  # of all bodies that wait for their answers: 503
+    framing_bytes: int = 64 << 10  # of a body's chunk sizes, extensions and trailers: 400
+    framing_ratio: int = 16  # and so many more for each byte of the body
+    waiting: int = 16  # requests of one connection that wait for their answers; no more are read meanwhile
+    connections: int = 1000  # 503
+    stream_bytes: int = 64 << 20  # of events that a stream keeps; a client that reads none of them is cut off
+    idle_seconds: float = 60.0  # without a request
+    head_seconds: float = 20.0  # from the first byte of a request to the end of its head: 408
+    body_seconds: float = 30.0  # in which a body ends or grows by body_progress: 408
+    body_progress: int = 16 << 10
+    unread_seconds: float = 60.0  # in which a client that has something to read reads nothing of it
+    linger_seconds: float = 2.0  # in which a client that was refused can read why
+
+
+LIMITS = Limits()
