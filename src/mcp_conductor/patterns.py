@@ -8,17 +8,12 @@ for here and at once. Either way it is Python's own engine.
 import re
 
 from mcp_conductor.backtracking import Cost, cost_of
-from mcp_conductor.errors import UsageError
-from mcp_conductor.worker import OutOfBoundsError, call
+from mcp_conductor.worker import OutOfBoundsError, TooSlowError, call
 
 SECONDS = 1.0
 LONGEST = 20_000
 # Classes that ignore case are spelled out one character after the other.
 _LONGEST_WITHOUT_CASE = 2_000
-
-
-class SlowPatternError(UsageError):
-    """A regular expression takes longer than it may; neither a match nor none."""
 
 
 class Regex:
@@ -32,14 +27,14 @@ class Regex:
         self._cost: Cost | None = None
 
     def search(self, text: str) -> bool:
-        """Whether some part of TEXT matches; raises SlowPatternError when that cannot be found out in time."""
+        """Whether some part of TEXT matches; raises TooSlowError when that cannot be found out in time."""
         if self._is_plain(text):
             return self._regex.search(text) is not None
         try:
             return bool(call(f"{__name__}:_found", self._regex.pattern, self._regex.flags, text, seconds=SECONDS))
         except OutOfBoundsError as error:
             shown = self.written if len(self.written) <= 100 else f"{self.written[:100]}…"
-            raise SlowPatternError(
+            raise TooSlowError(
                 f"the regular expression {shown!r} {error} for a text of {len(text):,} characters",
                 hint="repeats in repeats, and repeats that can match the same text, are what takes long",
             ) from None

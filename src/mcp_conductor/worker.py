@@ -12,7 +12,9 @@ import threading
 import time
 from typing import Any
 
-SECONDS_PER_TURN = 2.0
+from mcp_conductor.errors import UsageError
+
+SECONDS_PER_TURN = 3.0
 MEMORY = 1 << 30  # bytes; where the platform has such a limit
 _SECONDS_TO_START = 30.0
 _SIZE = 8
@@ -27,13 +29,21 @@ _PROGRAM = (
 class OutOfBoundsError(Exception):
     """The work took more than it may; the text is a predicate: `takes more than 1 s`."""
 
+    def __init__(self, predicate: str, *, final: bool = True) -> None:
+        super().__init__(predicate)
+        self.final = final  # whether it had all the time that it asked for
+
+
+class TooSlowError(UsageError):
+    """Whether a value is as it should be cannot be found out in the time there is: neither yes nor no."""
+
 
 def call(function: str, *arguments: Any, seconds: float) -> Any:
     """The result of FUNCTION, `module:name`, in the worker; arguments and result are plain data."""
     with _lock:
         left = _turn.left()
         if left <= 0:
-            raise OutOfBoundsError("was not tried: others took all the time that there is for this at once")
+            raise OutOfBoundsError("was not tried, since others took all the time that there is for this", final=False)
         worker = _started()
         began = time.monotonic()
         try:
@@ -42,7 +52,7 @@ def call(function: str, *arguments: Any, seconds: float) -> Any:
             # What it is doing now has no use; and an answer that comes late would be taken for the next one.
             worker.kill()
             if isinstance(error, _TooLateError):
-                raise OutOfBoundsError(f"takes more than {min(seconds, left):.2g} s") from None
+                raise OutOfBoundsError(f"takes more than {min(seconds, left):.2g} s", final=left >= seconds) from None
             if isinstance(error, (EOFError, OSError)):
                 raise OutOfBoundsError(_DIED) from None
             raise

@@ -12,7 +12,7 @@ from mcp_conductor.checks.tool_results import WRONG, callable_tools, called, suc
 from mcp_conductor.checks.tools import listed_tools
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META
-from mcp_conductor.protocol.schema import choices_of, complaints, filled_in, flaw, parts, types_of
+from mcp_conductor.protocol.schema import choices_of, complaints, filled_in, flaw, parts, refuses, types_of
 from mcp_conductor.report import Finding
 
 ANNOTATION = "x-mcp-header"
@@ -121,7 +121,7 @@ def _wrong_by_2020_12(schema: Json) -> Iterator[tuple[str, Json]]:
         if isinstance(kind, str) and kind in WRONG:
             trials.append(("prefixItems", {**right, name: [WRONG[kind]]}))
     for keyword, arguments in trials:
-        if complaints(arguments, schema) and not complaints(arguments, _without(schema, keyword)):
+        if refuses(schema, arguments) and not complaints(arguments, _without(schema, keyword)):
             yield keyword, arguments
 
 

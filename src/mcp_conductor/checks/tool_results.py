@@ -30,7 +30,7 @@ from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST
 from mcp_conductor.protocol.message import Message, read
-from mcp_conductor.protocol.schema import choices_of, complaints, flaw, parts, types_of
+from mcp_conductor.protocol.schema import choices_of, complaints, flaw, parts, refuses, types_of
 from mcp_conductor.report import Finding
 
 NO_SUCH_TOOL = "conductor_no_such_tool"
@@ -293,7 +293,7 @@ def _wrong_arguments(schema: Json, right: Json) -> Iterator[tuple[str, Json]]:
             wrong_type = (f"{name!r} of a wrong type", {**right, name: WRONG[min(types)]})
     trials += [trial for trial in (wrong_type, wrong_choice) if trial]
     for what, arguments in trials:
-        if complaints(arguments, schema):
+        if refuses(schema, arguments):
             yield what, arguments
 
 

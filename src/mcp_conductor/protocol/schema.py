@@ -1,12 +1,18 @@
 """JSON Schema, as far as MCP needs it: what a schema says of a value, whether a value fits, and the least that fits."""
 
+import marshal
 import math
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Digits
+from mcp_conductor.protocol.schema_weight import Weight, resolved
+from mcp_conductor.worker import OutOfBoundsError, call
 
+SECONDS = 2.0  # for a schema that goes to the worker
+_MOST_COMPLAINTS = 100
+_LONGEST_COMPLAINT = 10_000
 TYPES = frozenset({"string", "integer", "number", "boolean", "object", "array", "null"})
 
 _SAMPLES = {
@@ -17,6 +23,7 @@ _SAMPLES = {
 }
 # Nobody fills in more than this by hand either.
 _LONGEST_SAMPLE = 1000
+_MOST_SAMPLES = 1_000
 _DEEPEST_SAMPLE = 8
 
 
@@ -32,18 +39,8 @@ def parts(schema: Any, root: Any) -> list[Json]:
         alternatives = [option for word in ("oneOf", "anyOf", "allOf") for option in reversed(_array(part.get(word)))]
         waiting += alternatives
         if isinstance(part.get("$ref"), str):
-            waiting.append(_resolve(part["$ref"], root))
+            waiting.append(resolved(part["$ref"], root))
     return list(found.values())
-
-
-def _resolve(reference: str, root: Any) -> Any:
-    if not reference.startswith("#"):
-        return None
-    found = root
-    for step in reference[1:].strip("/").split("/"):
-        key = step.replace("~1", "/").replace("~0", "~")
-        found = found.get(key) if isinstance(found, dict) and key else found
-    return found
 
 
 def _array(value: Any) -> list[Any]:
@@ -81,13 +78,33 @@ def property_of(name: str, schema: Any) -> Any:
     return {}
 
 
+class Undecided(str):
+    """A complaint about the schema alone: whether the value fits could not be found out in the time there is."""
+
+    __slots__ = ()
+
+
 def complaints(value: Any, schema: Any) -> list[str]:
     """What is wrong with VALUE by SCHEMA; a schema that is none, or that refers to the network, is a complaint too."""
     return checker(schema)(value)
 
 
+def refuses(schema: Any, value: Any) -> bool:
+    """Whether SCHEMA is known to refuse VALUE."""
+    found = complaints(value, schema)
+    return bool(found) and not isinstance(found[0], Undecided)
+
+
 def flaw(schema: Any) -> str | None:
     """Why SCHEMA cannot be used at all, if it cannot."""
+    if Weight(schema).heavy:
+        found = _elsewhere("flaw_here", schema)
+        return None if found is None else str(found)
+    return flaw_here(schema)
+
+
+def flaw_here(schema: Any) -> str | None:
+    """`flaw`, whatever it costs."""
     try:
         _compiled(schema)
     except (ValueError, RecursionError) as error:  # ValidationError and ReferencingError are ValueErrors
@@ -102,7 +119,24 @@ def _compiled(schema: Any) -> Any:
 
 
 def checker(schema: Any) -> Callable[[Any], list[str]]:
-    """`complaints` by one schema about many values: SCHEMA is compiled once, as it is now."""
+    """`complaints` by one schema about many values: SCHEMA is compiled once, as it is now.
+
+    What may take long is done by the worker, which has two seconds and a gigabyte for it.
+    """
+    weight = Weight(schema)
+    here = None if weight.heavy else checker_here(schema)
+
+    def check(value: Any) -> list[str]:
+        if here is not None and not weight.is_heavy_for(value):
+            return here(value)
+        found = _elsewhere("complaints_here", schema, value)
+        return found if isinstance(found, list) else [found]
+
+    return check
+
+
+def checker_here(schema: Any) -> Callable[[Any], list[str]]:
+    """`checker`, whatever it costs."""
     try:
         validator = _compiled(schema)
     except (ValueError, RecursionError) as error:
@@ -114,9 +148,43 @@ def checker(schema: Any) -> Callable[[Any], list[str]]:
             errors = list(validator.iter_errors(_plain(value)))
         except (ValueError, RecursionError) as error:
             return [_unusable(error)]
-        return [f"{_where(error.instance_path)}: {error.message}" for error in errors]
+        found = [f"{_where(error.instance_path)}: {_short(error.message)}" for error in errors[:_MOST_COMPLAINTS]]
+        more = len(errors) - len(found)
+        return [*found, f"and {more} more"] if more else found
 
     return check
+
+
+def complaints_here(schema: Any, value: Any) -> list[str]:
+    """`complaints`, whatever they cost."""
+    return checker_here(schema)(value)
+
+
+def _short(message: str) -> str:
+    return message if len(message) <= _LONGEST_COMPLAINT else f"{message[:_LONGEST_COMPLAINT]}…"
+
+
+# Schemas that took too long once; they would do so again, and again.
+_costly: dict[bytes, Undecided] = {}
+
+
+def _elsewhere(function: str, schema: Any, *value: Any) -> Any:
+    """What FUNCTION of this module returns, from the worker, or that it cannot be told."""
+    from hashlib import sha256
+
+    try:
+        plain = _plain(schema)
+        digest = sha256(marshal.dumps(plain)).digest()
+        if digest not in _costly:
+            return call(f"{__name__}:{function}", plain, *map(_plain, value), seconds=SECONDS)
+    except OutOfBoundsError as error:
+        complaint = Undecided(f"applying the schema {error}")
+        if error.final:
+            _costly[digest] = complaint
+        return complaint
+    except (ValueError, RecursionError) as error:  # nested too deeply
+        return _unusable(error)
+    return _costly[digest]
 
 
 def _unusable(error: Exception) -> str:
@@ -181,9 +249,20 @@ def _sample(schema: Any, root: Any, depth: int = 0) -> Any:
         lowest = _bound(some, "minimum", min(0, _bound(some, "maximum", 0)))
         return lowest if "number" in types else math.ceil(lowest)
     if "array" in types:
-        return [_sample(items_of(some), root, depth + 1)] * _length(some, "minItems")
+        wanted = _length(some, "minItems")
+        return several(_sample(items_of(some), root, depth + 1), wanted) if wanted else []
     formats = (_SAMPLES.get(str(part.get("format"))) for part in some)
     return next((sample for sample in formats if sample), "").ljust(_length(some, "minLength"), "x")
+
+
+def several(sample: Any, times: int) -> list[Any]:
+    """SAMPLE so many times, but no more than anything can be done with: arrays of arrays multiply."""
+    return [sample] * min(times, _MOST_SAMPLES // _size(sample))
+
+
+def _size(sample: Any) -> int:
+    members = sample.values() if isinstance(sample, dict) else sample if isinstance(sample, list) else ()
+    return 1 + sum(map(_size, members))
 
 
 def _bound(some: list[Json], key: str, default: float) -> float:

@@ -15,7 +15,6 @@ from typing import Any
 
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.fields import Field
-from mcp_conductor.patterns import SlowPatternError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.message import read
@@ -27,6 +26,7 @@ from mcp_conductor.suites.matchers.patterns import read_pattern
 from mcp_conductor.suites.matchers.regexes import read_regex
 from mcp_conductor.suites.matchers.text import ends_with, starts_with
 from mcp_conductor.suites.paths import JsonPath, scan_path
+from mcp_conductor.worker import TooSlowError
 
 Judge = Callable[[Any], str | None]
 
@@ -54,7 +54,7 @@ class Assertion:
             return None if self.optional else f"is missing: {self.path.why(document)}"
         try:
             return self.judge(found)
-        except SlowPatternError as error:
+        except TooSlowError as error:
             return f"cannot be told: {error.message}"
 
 

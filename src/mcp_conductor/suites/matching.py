@@ -11,13 +11,13 @@ from typing import Any, Final, Protocol
 
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.fields import Field
-from mcp_conductor.patterns import SlowPatternError
 from mcp_conductor.protocol import Json
 from mcp_conductor.report import NOTHING
 from mcp_conductor.source import Path
 from mcp_conductor.suites.comparison import Comparison, EnoughError, Glance, Mismatch, Place, UndecidedError
 from mcp_conductor.suites.differences import buckets, counted, described, difference, same, shown, take
 from mcp_conductor.suites.matchers import MATCHERS, PREFIX, SPECIAL_KEYS, Tools
+from mcp_conductor.worker import TooSlowError
 
 _ORDER_IS_LOOKED_AT: Final = 2000  # elements; more would take too long for a mere hint
 _MOST_GUESSES: Final = 50
@@ -215,7 +215,7 @@ class Leaf:
     def walk(self, actual: Any, place: Place, seen: Comparison) -> None:
         try:
             complaint = "is missing" if actual is NOTHING else self.complaint(actual, seen.tools)
-        except SlowPatternError as error:
+        except TooSlowError as error:
             raise UndecidedError(place, error) from None
         if complaint is not None and not (actual is NOTHING and self.optional):
             seen.add(place, complaint, self.text, actual)
@@ -259,7 +259,7 @@ def _decided(complaint: Callable[[str], str | None]) -> Callable[[str], str | No
     def check(text: str) -> str | None:
         try:
             return complaint(text)
-        except SlowPatternError as error:
+        except TooSlowError as error:
             return f"cannot be compared: {error.message}"
 
     return check

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.schema import complaints, parts
+from mcp_conductor.protocol.schema import complaints, parts, several
 
 SAMPLE = "sample"
 _FORMATS = {
@@ -54,11 +54,25 @@ _DEEPEST = 6
 _MOST_CANDIDATES = 40
 _MOST_ITEMS = 100
 _LONGEST = 1000
+# Parts of a schema can refer to each other in more ways than can ever be tried.
+_MOST_TRIALS = 2000
+
+
+class _Whole:
+    """The schema that all others are part of, and how many trials are left."""
+
+    def __init__(self, schema: Any) -> None:
+        self.schema = schema
+        self._left = _MOST_TRIALS
+
+    def may_try(self) -> bool:
+        self._left -= 1
+        return self._left >= 0
 
 
 def sample_arguments(schema: Any) -> Json:
     """The least arguments that SCHEMA accepts, as far as they can be made up."""
-    found = _sample(schema if isinstance(schema, dict) else {}, schema, 0, kind="object")
+    found = _sample(schema if isinstance(schema, dict) else {}, _Whole(schema), 0, kind="object")
     return found if isinstance(found, dict) else {}
 
 
@@ -70,14 +84,16 @@ def optional_arguments(schema: Any, given: Json) -> dict[str, Any]:
     }
 
 
-def _sample(schema: Any, root: Any, depth: int, kind: str | None = None) -> Any:
-    alone = {**_definitions(root), **schema} if isinstance(schema, dict) else {}
+def _sample(schema: Any, root: _Whole, depth: int, kind: str | None = None) -> Any:
+    alone = {**_definitions(root.schema), **schema} if isinstance(schema, dict) else {}
     tried: list[Any] = []
     for candidate in islice(_candidates(schema, root, depth, kind), _MOST_CANDIDATES):
+        if not root.may_try():
+            break
         if not complaints(candidate, alone):
             return candidate
         tried.append(candidate)
-    return tried[0]
+    return tried[0] if tried else SAMPLE
 
 
 def _definitions(root: Any) -> Json:
@@ -87,7 +103,7 @@ def _definitions(root: Any) -> Json:
     )
 
 
-def _candidates(schema: Any, root: Any, depth: int, kind: str | None = None) -> Iterator[Any]:
+def _candidates(schema: Any, root: _Whole, depth: int, kind: str | None = None) -> Iterator[Any]:
     if not isinstance(schema, dict) or depth > _DEEPEST:
         yield SAMPLE
         return
@@ -111,12 +127,12 @@ def _offered(schema: Json) -> Iterator[Any]:
         yield from schema[word] if isinstance(schema.get(word), list) else ()
 
 
-def _resolved(schema: Any, root: Any, depth: int = 0) -> Json:
+def _resolved(schema: Any, root: _Whole, depth: int = 0) -> Json:
     """SCHEMA with what it refers to, and with all parts of its allOf, in one."""
-    if not isinstance(schema, dict) or depth > _DEEPEST:
+    if not isinstance(schema, dict) or depth > _DEEPEST or not root.may_try():
         return {}
     whole = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
-    referred = parts({"$ref": schema["$ref"]}, root)[1:2] if isinstance(schema.get("$ref"), str) else []
+    referred = parts({"$ref": schema["$ref"]}, root.schema)[1:2] if isinstance(schema.get("$ref"), str) else []
     all_of = schema["allOf"] if isinstance(schema.get("allOf"), list) else []
     for part in (*referred, *all_of):
         whole = _merged(whole, _resolved(part, root, depth + 1))
@@ -136,7 +152,7 @@ def _kind_of(schema: Json) -> str:
     return next((kind for word, kind in _KINDS.items() if word in schema), "string")
 
 
-def _of_kind(kind: Any, schema: Json, root: Any, depth: int) -> Iterator[Any]:
+def _of_kind(kind: Any, schema: Json, root: _Whole, depth: int) -> Iterator[Any]:
     match kind:
         case "object":
             yield from _objects(schema, root, depth)
@@ -152,7 +168,7 @@ def _of_kind(kind: Any, schema: Json, root: Any, depth: int) -> Iterator[Any]:
             yield from _texts(schema)
 
 
-def _objects(schema: Json, root: Any, depth: int) -> Iterator[Json]:
+def _objects(schema: Json, root: _Whole, depth: int) -> Iterator[Json]:
     properties = schema["properties"] if isinstance(schema.get("properties"), dict) else {}
     listed = schema["required"] if isinstance(schema.get("required"), list) else []
     required = [name for name in listed if isinstance(name, str)]
@@ -167,12 +183,12 @@ def _objects(schema: Json, root: Any, depth: int) -> Iterator[Json]:
         yield {name: _sample(each, root, depth + 1) for name, each in properties.items()}
 
 
-def _arrays(schema: Json, root: Any, depth: int) -> Iterator[list[Any]]:
+def _arrays(schema: Json, root: _Whole, depth: int) -> Iterator[list[Any]]:
     least = min(_MOST_ITEMS, math.ceil(_number(schema, "minItems", 0)))
     first = schema.get("prefixItems")
     head = [_sample(each, root, depth + 1) for each in first] if isinstance(first, list) else []
     items = schema.get("items", {})
-    yield [*head, *[_sample(items, root, depth + 1)] * max(0, least - len(head))] if least else []
+    yield [*head, *several(_sample(items, root, depth + 1), max(0, least - len(head)))] if least else []
     if least > 1:  # uniqueItems
         yield list(islice(_candidates(items, root, depth + 1), least))
         yield [f"{SAMPLE} {number}" for number in range(1, least + 1)]

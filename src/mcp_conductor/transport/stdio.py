@@ -297,7 +297,8 @@ class StdioTransport:
 
 def _settling(pattern: str) -> Callable[[str, asyncio.Future[None]], None]:
     """What sets a future when a line matches PATTERN, or when that cannot be told."""
-    from mcp_conductor.patterns import SlowPatternError, compile_regex
+    from mcp_conductor.patterns import compile_regex
+    from mcp_conductor.worker import TooSlowError
 
     regex = compile_regex(pattern)
 
@@ -305,7 +306,7 @@ def _settling(pattern: str) -> Callable[[str, asyncio.Future[None]], None]:
         try:
             if regex.search(line):
                 future.set_result(None)
-        except SlowPatternError as error:
+        except TooSlowError as error:
             future.set_exception(TransportError(f"readyPattern: {error.message}", hint=error.hint))
 
     return settle

@@ -137,9 +137,7 @@ def test_what_the_schema_offers_is_taken_before_what_is_made_up():
     assert optional_arguments(schema, {"d": 1, "e": 1}) == {"o": {"type": "string"}}
 
 
-@pytest.mark.parametrize(
-    "schema", [None, 5, "x", {"type": "object", "properties": 5, "required": 7}, {"$ref": "#"}, {"anyOf": 3}]
-)
+@pytest.mark.parametrize("schema", [None, 5, "x", {"type": "object", "properties": 5, "required": 7}, {"anyOf": 3}])
 def test_a_schema_that_is_none_gives_some_arguments_all_the_same(schema):
     assert isinstance(sample_arguments(schema), dict)
 

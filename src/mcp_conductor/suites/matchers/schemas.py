@@ -8,13 +8,14 @@ from typing import Any
 from mcp_conductor.errors import UsageError
 from mcp_conductor.fields import Field
 from mcp_conductor.protocol.message import kind_of
-from mcp_conductor.protocol.schema import checker, flaw, property_of
+from mcp_conductor.protocol.schema import Undecided, checker, flaw, property_of
 from mcp_conductor.report import NOTHING
 from mcp_conductor.source import load
-from mcp_conductor.suites.comparison import Comparison, Place
+from mcp_conductor.suites.comparison import Comparison, Place, UndecidedError
 from mcp_conductor.suites.differences import shown, without_nothing
 from mcp_conductor.suites.matchers import ANYTHING, Tools, matcher, special_key
 from mcp_conductor.suites.matching import Node, compile_node
+from mcp_conductor.worker import TooSlowError
 
 _RESPONSE = {"jsonrpc", "id", "result"}
 
@@ -28,6 +29,8 @@ class Fits:
 
     def walk(self, actual: Any, place: Place, seen: Comparison) -> None:
         for complaint in self.check(without_nothing(actual)):
+            if isinstance(complaint, Undecided):
+                raise UndecidedError(place, TooSlowError(complaint))
             seen.add(place, f"does not fit the schema: {complaint}", NOTHING, actual)
 
 
@@ -81,6 +84,8 @@ def output_schema(actual: Any, *, tools: Tools | None) -> str | None:
     if content is NOTHING:
         return f"has no structuredContent{_reason(actual)}"
     complaints = checker(declared)(without_nothing(content))
+    if complaints and isinstance(complaints[0], Undecided):
+        raise TooSlowError(f"the outputSchema of {name!r} cannot be applied: {complaints[0]}")
     return f"does not fit the outputSchema of {name!r}: {'; '.join(complaints[:10])}" if complaints else None
 
 
