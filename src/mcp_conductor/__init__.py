@@ -27,6 +27,9 @@ if TYPE_CHECKING:
         Answers as Answers,
         Incoming as Incoming,
     )
+    from mcp_conductor.protocol.budgets import (
+        Budgets as Budgets,
+    )
     from mcp_conductor.protocol.ledger import (
         Exchange as Exchange,
     )
@@ -71,6 +74,7 @@ _HOMES = {
     "Backoff": "bridge",
     "Bridge": "bridge",
     "BridgeEvent": "bridge",
+    "Budgets": "protocol.budgets",
     "Completion": "protocol.views",
     "ConductorError": "errors",
     "ConfigError": "errors",

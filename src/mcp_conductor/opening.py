@@ -28,6 +28,7 @@ from mcp_conductor.errors import (
 )
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers, Incoming
+from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.dialect import (
     DIALECTS,
     HANDSHAKE,
@@ -82,16 +83,20 @@ async def connect(
     on_incoming: Callable[[Incoming], None] | None = None,
     authorize: Authorize | None = None,
     lenient: bool = False,
+    budgets: Budgets | None = None,
 ) -> AsyncIterator[Session]:
     """Reach the server, open the conversation, and end both on leaving.
 
     TARGET is a spec, a config (`{"url": …}` or `{"command": …, "args": […]}`), a URL, a command as text or as words, an
     ASGI application, or a pair of streams. LENIENT opens it as mcp-aegis does: a server may leave things out of its
     answer, hears `initialized` by its old name too, and gets time to read each of these messages by itself.
+    BUDGETS limit how much is taken in of what the server says.
     """
     context: Json = {"platform": sys.platform, "supportedTransports": list(supported_transports(sys.platform))}
     with _told_with(context):
         spec = _spec(target)
+    if budgets is not None:
+        spec = replace(spec, budgets=budgets)
     choice = protocol or spec.protocol or "handshake"
     if choice not in PROTOCOL_CHOICES and choice != NONE:
         raise UsageError(f"unknown protocol {choice!r}", hint=f"known: {', '.join(PROTOCOL_CHOICES)}")
@@ -99,9 +104,10 @@ async def connect(
         client=CLIENT,
         answers=answers or Answers(),
         timeout=timeout,
-        transcript=Transcript(secrets_of_server(spec)) if transcript is None else transcript,
+        transcript=Transcript(secrets_of_server(spec), budgets=spec.budgets) if transcript is None else transcript,
         extensions=extensions or {},
         on_incoming=on_incoming,
+        budgets=spec.budgets,
     )
     session.lenient = lenient
     session.context = {"server": session.redact(str(spec)), **context}
@@ -144,7 +150,7 @@ async def _open_somehow(
         await _open_old(session, spec, choice, stack, authorize, error)
     except TransportError as error:
         late = isinstance(error.__cause__, RequestTimeout)  # one that says nothing would say nothing again
-        if late or choice != "auto" or not isinstance(spec, StdioSpec) or not session.transcript.frames:
+        if late or choice != "auto" or not isinstance(spec, StdioSpec) or not session.transcript.mark:
             raise
         session.note("the server went away when it was asked for server/discover; it is started again without that")
         await stack.aclose()

@@ -6,11 +6,12 @@ there and never shifts a later reply. Every wait ends: by the reply, by the time
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from itertools import count
 from time import monotonic
 from typing import Any
 
+from mcp_conductor.answering import Answering, as_object
 from mcp_conductor.asking import Asking
 from mcp_conductor.errors import (
     ConductorError,
@@ -22,14 +23,17 @@ from mcp_conductor.errors import (
     UsageError,
 )
 from mcp_conductor.protocol import Id, Json
-from mcp_conductor.protocol.answers import Answer, Answers, Incoming
+from mcp_conductor.protocol.answers import Answers, Incoming
+from mcp_conductor.protocol.budgets import DEFAULT, Budgets
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE, Dialect
 from mcp_conductor.protocol.input_rounds import is_final, next_round
 from mcp_conductor.protocol.ledger import Exchange, Ledger, progress_token
 from mcp_conductor.protocol.message import Message, build, compact, kind_of, members, parse
-from mcp_conductor.protocol.oddities import complaint, excerpt
+from mcp_conductor.protocol.oddities import LONGEST_NOTE, complaint, excerpt, shortened
 from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.subscriptions import Subscriptions
 from mcp_conductor.transport import Transport
+from mcp_conductor.turns import Intake
 from mcp_conductor.waiting import Reply, Waiting
 
 DEFAULT_TIMEOUT = 30.0
@@ -37,7 +41,7 @@ MOST_ROUNDS = 10  # of input_required, before we stop believing that the server 
 _ROUND_PAUSES = (0.05, 0.1, 0.25)  # between retries when the server asks for nothing but time
 
 
-class Session(Asking):
+class Session(Asking, Answering):
     """A conversation that has been opened: by `connect()`, which also ends it."""
 
     def __init__(
@@ -49,6 +53,7 @@ class Session(Asking):
         transcript: Transcript,
         extensions: Json,
         on_incoming: Callable[[Incoming], None] | None,
+        budgets: Budgets = DEFAULT,
     ) -> None:
         self.dialect: Dialect = NEWEST_HANDSHAKE
         self.server: Json = {}  # who the server says it is
@@ -65,6 +70,7 @@ class Session(Asking):
         self.reopen: Callable[[], Awaitable[None]] | None = None  # begins a new session on the same transport
         self._extensions = extensions
         self._on_incoming = on_incoming
+        self.budgets = budgets
         self._loop = asyncio.get_running_loop()
         self._began = monotonic()
         self.on_unsubscribed: Callable[[bool], object] = bool  # told whether the subscription was lost, or ended
@@ -79,9 +85,10 @@ class Session(Asking):
         """Forget what was open on an earlier transport; the transcript goes on."""
         self._ledger = Ledger()
         self._waiting = Waiting()
-        self._acknowledgements: dict[Id, asyncio.Future[Message]] = {}
-        self._subscriptions: list[asyncio.Task[Exchange]] = []
+        self._unread = False
+        self._subscriptions = Subscriptions()
         self._stray: asyncio.Future[Message] | None = None
+        self._intake = Intake(self._loop)
         self._end: asyncio.Future[str] = self._loop.create_future()
 
     def settle(self, dialect: Dialect, opened: Json) -> None:
@@ -89,9 +96,9 @@ class Session(Asking):
         self.dialect = dialect
         self.opened = opened
         self.transport.speak(dialect)
-        meta = _object(opened.get("_meta"))
-        self.server = _object(opened.get("serverInfo") or meta.get(f"{META}serverInfo"))
-        self.capabilities = _object(opened.get("capabilities"))
+        meta = as_object(opened.get("_meta"))
+        self.server = as_object(opened.get("serverInfo") or meta.get(f"{META}serverInfo"))
+        self.capabilities = as_object(opened.get("capabilities"))
 
     def client_capabilities(self, dialect: Dialect) -> Json:
         capabilities = self.answers.capabilities(dialect)
@@ -150,14 +157,10 @@ class Session(Asking):
         params = {"notifications": notifications, **({"_meta": meta} if meta else {})}
         message = self._build("subscriptions/listen", params)
         ended = asyncio.ensure_future(self._exchange(message, math.inf))
-        self._subscriptions.append(ended)
-        acknowledged: asyncio.Future[Message] = self._loop.create_future()
-        self._acknowledgements[message.id or 0] = acknowledged
-        both: list[asyncio.Future[Any]] = [acknowledged, ended]
-        await asyncio.wait(both, timeout=self.timeout, return_when=asyncio.FIRST_COMPLETED)
-        if acknowledged.done():
+        acknowledged = await self._subscriptions.acknowledged(message.id or 0, ended, self.timeout)
+        if acknowledged is not None:
             ended.add_done_callback(self._subscription_ended)
-            return acknowledged.result()
+            return acknowledged
         if ended.done():
             self._result_of(ended.result())
             raise ProtocolError("the server ended the subscription without acknowledging it")
@@ -170,6 +173,8 @@ class Session(Asking):
 
     def note(self, text: str) -> None:
         """Remark, at this place in the transcript, on something that should not be so."""
+        if len(text) > LONGEST_NOTE:
+            text = shortened(text, self.redact, LONGEST_NOTE)
         self.transcript.add(self._now(), "note", text)
 
     def forget(self, request_id: Id) -> None:
@@ -178,9 +183,9 @@ class Session(Asking):
 
     def close(self) -> None:
         """Give up what is still open: subscriptions, and requests that nobody waited for."""
-        for subscription in self._subscriptions:
-            subscription.cancel()
-        self.gone("the session was closed")
+        self._subscriptions.close()
+        self._intake.forget()
+        self._gone("the session was closed")
         self._waiting.stop()
         for request in self._ledger.open_requests():
             self._give_up(request, "the client is closing")
@@ -195,12 +200,33 @@ class Session(Asking):
     def heard(self, message: Message, answers: Id | None = None) -> None:
         now = self._now()
         self.transcript.add(now, "server", message.text)
-        self._take(message if answers is None else message._replace(id=answers), now)
+        if answers is not None:
+            message = message._replace(id=answers)
+        if message.kind == "batch" or self._intake.busy:
+            self._intake.take(self._steps(message, now))
+        else:
+            self._take(message, now)
+
+    def _steps(self, message: Message, now: float) -> Iterator[None]:
+        """What is to be done about MESSAGE, one after the other: a batch may hold so much that it takes many turns."""
+        if message.kind != "batch" or self._stray is not None:
+            self._take(message, now)
+            return
+        if message.problem is not None:
+            self.note(complaint(message, self.redact))
+        if not self.dialect.batches:
+            self.note(f"the server sent a JSON-RPC batch, which {self.dialect.version} does not have")
+        for member in members(message):
+            self._take(member, now)
+            yield
 
     def trace(self, text: str) -> None:
         self.transcript.add(self._now(), "http", text)
 
     def failed(self, request_id: Id, error: ConductorError) -> None:
+        self._intake.then(lambda: self._failed(request_id, error))
+
+    def _failed(self, request_id: Id, error: ConductorError) -> None:
         if self._ledger.lost(request_id, self._now()) is not None:
             error.context = self.context
             self._waiting.fail(request_id, error)
@@ -215,8 +241,6 @@ class Session(Asking):
             self._notified(message)
         elif message.kind == "request":
             self._asked(message)
-        elif message.kind == "batch" and self._stray is None:
-            self._unpack(message, now)
         else:
             self._unmatched(message)
 
@@ -224,6 +248,9 @@ class Session(Asking):
         self.transcript.add(self._now(), "stderr", line)
 
     def gone(self, why: str) -> None:
+        self._intake.then(lambda: self._gone(why))
+
+    def _gone(self, why: str) -> None:
         if self._end.done():
             return
         self._end.set_result(why)
@@ -239,10 +266,7 @@ class Session(Asking):
                 if (told := self.on_progress.get(progress_token(request.raw))) is not None:
                     told(message.params)
         elif message.method == "notifications/subscriptions/acknowledged":
-            subscription = _object(message.params.get("_meta")).get(f"{META}subscriptionId")
-            acknowledged = self._acknowledgements.pop(subscription, None) if isinstance(subscription, int) else None
-            if acknowledged is not None and not acknowledged.done():
-                acknowledged.set_result(message)
+            self._subscriptions.heard(message)
         self._tell(Incoming(message))
 
     def _subscription_ended(self, ended: "asyncio.Task[Exchange]") -> None:
@@ -252,43 +276,11 @@ class Session(Asking):
                 self.note("the server has ended the subscription")
             self.on_unsubscribed(lost)
 
-    def _asked(self, message: Message) -> None:
-        if not self.dialect.handshake:
-            self.note(
-                f"the server sent the request {message.method}; {self.dialect.version} has no requests from servers"
-            )
-            return
-        answer = self._answer(message.method, message.params)
-        self._send(build({"jsonrpc": "2.0", "id": message.id, **answer.members}))
-        self._tell(Incoming(message, answer))
-
-    def _answer(self, method: str, params: Json) -> Answer:
-        try:
-            answer = self.answers.to(method, params, self.dialect)
-        except UsageError as error:
-            # The user's answer is wrong, so nothing that waits for it can go on.
-            wrong: Exception = error
-            self._waiting.fail_all(lambda _: wrong)
-            return Answer(error={"code": -32603, "message": "this client has no answer that fits"})
-        if answer.warning is not None:
-            self.note(answer.warning)
-        return answer
-
-    def _unpack(self, batch: Message, now: float) -> None:
-        if not self.dialect.batches:
-            self.note(f"the server sent a JSON-RPC batch, which {self.dialect.version} does not have")
-        for message in members(batch):
-            self._take(message, now)
-
     def _unmatched(self, message: Message) -> None:
         if self._stray is not None and not self._stray.done():
             self._stray.set_result(message)
         elif message.kind in ("result", "error") and (oddity := self._ledger.stray(message)):
             self.note(f"the server sent {oddity}: {excerpt(message, self.redact)}")
-
-    def _tell(self, incoming: Incoming) -> None:
-        if self._on_incoming is not None:
-            self._on_incoming(incoming)
 
     # How a request is carried out.
 
@@ -324,6 +316,7 @@ class Session(Asking):
             self._give_up(message, "timed out")
             raise
         except asyncio.CancelledError:
+            self.transcript.unanswered = message.method
             self._give_up(message, "the client is stopping")
             raise
 
@@ -365,20 +358,6 @@ class Session(Asking):
             self.note(f"{method}: a result must be an object, not {kind_of(reply.result)}")
         return reply.result
 
-    def input_responses(self, questions: Any) -> Json:
-        """Our answers to the inputRequests of a result or a task."""
-        responses: Json = {}
-        for key, question in _object(questions).items():
-            method, params = str(_object(question).get("method")), _object(_object(question).get("params"))
-            answer = self.answers.to(method, params, self.dialect)
-            if answer.warning is not None:
-                self.note(answer.warning)
-            if answer.result is None:
-                raise ProtocolError(f"the server needs {method} to go on, and it was refused", hint=answer.warning)
-            responses[key] = answer.result
-            self._tell(Incoming(build({"jsonrpc": "2.0", "id": key, "method": method, "params": params}), answer))
-        return responses
-
     def _loss(self, why: str) -> ConductorError:
         error = ConnectionLost(why)
         error.stderr = self.transcript.stderr_tail()
@@ -394,7 +373,3 @@ class Session(Asking):
 
     def _now(self) -> float:
         return monotonic() - self._began
-
-
-def _object(value: Any) -> Json:
-    return value if isinstance(value, dict) else {}

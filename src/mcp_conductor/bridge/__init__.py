@@ -28,6 +28,7 @@ from mcp_conductor.errors import (
 )
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers
+from mcp_conductor.protocol.budgets import DEFAULT, Budgets
 from mcp_conductor.protocol.server_spec import AnySpec, secrets_of_server
 from mcp_conductor.protocol.views import (
     Completion,
@@ -71,6 +72,7 @@ class Bridge:
         random: Callable[[], float] = chance.random,
         answers: Callable[[], Answers] = Answers,
         on_event: Callable[[BridgeEvent], None] | None = None,
+        budgets: Budgets = DEFAULT,  # for each server
     ) -> None:
         self._specs = _specs(servers)
         self._patience = patience
@@ -85,6 +87,7 @@ class Bridge:
             random=random,
             answers=answers,
             tell=self._tell,
+            budgets=budgets,
         )
         self._links: dict[str, Link] = {}
         self._tasks: list[asyncio.Task[None]] = []

@@ -28,7 +28,7 @@ from mcp_conductor.protocol.views import Listed
 from mcp_conductor.session import Session
 
 _MOST_SILENCE = 2  # probes without an answer in a row, before a server that does not answer is given up
-_KEPT_FRAMES = 1000  # of a transcript that may go on for months
+_KEPT_BYTES = 1_000_000  # of a transcript that may go on for months
 _MOST_REFRESHES = 3  # of a list that changes while it is read
 
 V = TypeVar("V", bound=Listed)
@@ -43,7 +43,11 @@ class Link:
         self.subscriptions: set[str] = set()
         self.calls = 0  # under way
         self.tried = asyncio.Event()  # whether the first attempt has ended, well or not
-        self._spec = replace(spec, name=name) if isinstance(spec, (StdioSpec, HttpSpec, StreamsSpec)) else spec
+        self._spec = (
+            replace(spec, name=name, budgets=terms.budgets)
+            if isinstance(spec, (StdioSpec, HttpSpec, StreamsSpec))
+            else spec
+        )
         self._terms = terms
         self._state: State = "retrying"
         self._failures = 0
@@ -148,7 +152,7 @@ class Link:
                     self._spec,
                     answers=self._terms.answers(),
                     timeout=self._terms.timeout,
-                    transcript=Transcript(secrets_of_server(self._spec), keep=_KEPT_FRAMES),
+                    transcript=_short_transcript(self._spec),
                     on_incoming=self._heard,
                 ) as session,
             ):
@@ -353,6 +357,10 @@ _CHANGES: dict[str, EventKind] = {
     "resources": "resources_changed",
     "prompts": "prompts_changed",
 }
+
+
+def _short_transcript(spec: AnySpec) -> Transcript:
+    return Transcript(secrets_of_server(spec), budgets=replace(spec.budgets, transcript_bytes=_KEPT_BYTES))
 
 
 async def _tolerated(asked: Awaitable[Any]) -> Any:

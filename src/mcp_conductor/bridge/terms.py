@@ -7,6 +7,7 @@ from typing import Literal
 from mcp_conductor.bridge.backoff import Backoff
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol.answers import Answers
+from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.views import Prompt, Resource, ResourceTemplate, Tool
 
 State = Literal["up", "retrying", "down"]
@@ -59,3 +60,4 @@ class Terms:
     random: Callable[[], float]
     answers: Callable[[], Answers]
     tell: Callable[[BridgeEvent], None]
+    budgets: Budgets

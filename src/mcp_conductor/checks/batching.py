@@ -8,7 +8,7 @@ from mcp_conductor.checks.malformed import reaction
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.message import compact, members
+from mcp_conductor.protocol.message import compact
 from mcp_conductor.report import Finding
 
 _NOTICE: Json = {"jsonrpc": "2.0", "method": "notifications/conductor-unknown", "params": {}}
@@ -51,7 +51,7 @@ def no_batches_are_sent(record: Record) -> Iterator[Finding]:
     for frame in record.frames:
         message = frame.message if frame.source == "server" else None
         if message is not None and message.kind == "batch":
-            yield fault(f"an array of {len(members(message))} messages", message.raw)
+            yield fault(f"an array of {len(message.raw)} messages", message.raw)
 
 
 @probed("batch-rejected-server", alone=True)

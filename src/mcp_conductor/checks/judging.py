@@ -18,6 +18,7 @@ from mcp_conductor.session import Session
 
 MOST_FINDINGS = 5  # of one requirement that are shown
 _TOLD_BY_TESTS = ("stdio-stdout-clean-server",)  # noise is a finding of the test during which it came
+MOST_BYTES = 8_000_000  # see MOST_FRAMES
 MOST_FRAMES = 400  # that are judged after a run of tests: what a server says wrong, it says wrong soon
 
 
@@ -155,8 +156,8 @@ def _transport(transcript: Transcript) -> str:
 
 def remarks(session: Session, start: int, spec: ServerSpec) -> list[str]:
     """Which MUST a server has broken since frame START by what it said, however it was asked: a line for each."""
-    transcript, transport = Transcript(), transport_of(spec)
-    transcript.frames = _polite(session.transcript.since(start)[:MOST_FRAMES], session.dialect)
+    transport = transport_of(spec)
+    transcript = Transcript.of(_polite(_first(session.transcript.since(start)), session.dialect))
     record = Record(transcript, session.dialect, transport, session.opened)
     told = []
     for requirement, each in _heard_in_tests(session.dialect.version, transport):
@@ -176,6 +177,16 @@ def _heard_in_tests(version: str, transport: str) -> list[tuple[Requirement, Che
     """What is judged after each file of tests."""
     options = Options(levels=("MUST",), skip=_TOLD_BY_TESTS)
     return [(requirement, each) for requirement, each in chosen(options, version, transport) if each.judge is not None]
+
+
+def _first(frames: list[Frame]) -> list[Frame]:
+    """The first of FRAMES: so many, and so large, as can be judged in one turn of the event loop."""
+    room = MOST_BYTES
+    for index, frame in enumerate(frames[:MOST_FRAMES]):
+        room -= frame.size
+        if room < 0:
+            return frames[:index]
+    return frames[:MOST_FRAMES]
 
 
 def _polite(frames: list[Frame], dialect: Dialect) -> list[Frame]:

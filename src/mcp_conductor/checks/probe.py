@@ -91,8 +91,7 @@ class Probe:
         """What has been said so far; in a session that others have used, since then."""
         transcript = self.session.transcript
         if self._since:
-            transcript = Transcript()
-            transcript.frames = self.session.transcript.since(self._since)
+            transcript = Transcript.of(transcript.since(self._since))
         return Record(transcript, self.dialect, self.transport, self.session.opened)
 
     # Saying things.
@@ -171,7 +170,7 @@ class Probe:
             return
         use: Use = "polite too" if second else "polite"
         async with self._sessions.shared(use, self.dialect, answers) as session:
-            yield self._in(session, len(session.transcript.frames))
+            yield self._in(session, session.transcript.mark)
 
     @asynccontextmanager
     async def apart(self) -> AsyncIterator["Probe"]:
@@ -181,7 +180,7 @@ class Probe:
                 yield other
             return
         async with self._sessions.shared("odd", self.dialect) as session:
-            yield self._in(session, len(session.transcript.frames))
+            yield self._in(session, session.transcript.mark)
 
     @asynccontextmanager
     async def unopened(self, dialect: Dialect | None = None) -> AsyncIterator["Probe"]:

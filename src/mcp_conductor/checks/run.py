@@ -67,7 +67,7 @@ class _Checking:
 
     async def _inside(self, wanted: list[tuple[Requirement, Check]]) -> None:
         async with Sessions(self._spec, self._options.timeout) as sessions, self._connected(sessions) as session:
-            sessions.started_in(session.transcript.frames[-1].at)
+            sessions.started_in(session.transcript.last_at)
             found = await walk(session, self._options.call)
             probe = Probe(session, sessions, found)
             self._verdicts.server = session.server

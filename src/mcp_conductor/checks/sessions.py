@@ -114,7 +114,7 @@ class Sessions:
                 place.open = await self._open(dialect.version, given)
             opened = place.open
             opened.session.answers = given
-            mark = len(opened.session.transcript.frames)
+            mark = opened.session.transcript.mark
             try:
                 yield opened.session
             except BaseException:

@@ -8,9 +8,11 @@ from mcp_conductor.bridge import Backoff, Bridge
 from mcp_conductor.cli import methods
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.interruptible import run_interruptibly
+from mcp_conductor.cli.limits import budgets_of
 from mcp_conductor.cli.plan import run_time
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.protocol.views import Listed
@@ -37,11 +39,13 @@ def list_all(given: Given, terminal: Terminal) -> int:
     if method not in _LISTS:
         raise UsageError(f"--server all takes a list method, not {method!r}", hint=f"one of {', '.join(_LISTS)}")
     methods.check(method, given)
-    return run_interruptibly(_list(os.path.expanduser(given.need("--config")), method, run_time(given), terminal))
+    file, budgets = os.path.expanduser(given.need("--config")), budgets_of(given)
+    return run_interruptibly(_list(file, method, run_time(given), budgets, terminal))
 
 
-async def _list(file: str, method: str, seconds: float, terminal: Terminal) -> int:
-    bridge = Bridge(file, timeout=seconds, connect_timeout=seconds, backoff=Backoff(attempts=1))
+async def _list(file: str, method: str, seconds: float, budgets: Budgets, terminal: Terminal) -> int:
+    once = Backoff(attempts=1)
+    bridge = Bridge(file, timeout=seconds, connect_timeout=seconds, backoff=once, budgets=budgets)
     terminal.learn(bridge.secrets())
     async with bridge:
         items = [_named(item) for item in await _LISTS[method](bridge)]

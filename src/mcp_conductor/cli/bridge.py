@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly, serve_until_cancelled
+from mcp_conductor.cli.limits import MESSAGE_LIMIT_FLAGS, budgets_of
 from mcp_conductor.cli.serve import ALLOW_HOST, hold_standard_streams, port_of
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol.budgets import Budgets
 
 if TYPE_CHECKING:
     from mcp_conductor.bridge import BridgeEvent
@@ -23,6 +25,7 @@ FLAGS: Groups = {
         ALLOW_HOST,
         Flag("--separator", "what stands between a server's name and a tool's; default __", "TEXT"),
     ),
+    "Limits, of each server": MESSAGE_LIMIT_FLAGS,
     "Instead of serving": (Flag("--help", "show this text", short="-h"),),
 }
 SEPARATOR = "__"
@@ -38,9 +41,9 @@ def main(argv: list[str], terminal: Terminal) -> int:
         terminal.show(_help())
         return 0
     file, transport = _file(given), _transport(given)
-    separator = given.one("--separator") or SEPARATOR
+    separator, budgets = given.one("--separator") or SEPARATOR, budgets_of(given)
     hold_standard_streams()
-    return run_interruptibly(_serve(os.path.expanduser(file), transport, separator, terminal))
+    return run_interruptibly(_serve(os.path.expanduser(file), transport, separator, budgets, terminal))
 
 
 def _help() -> str:
@@ -81,12 +84,12 @@ def _transport(given: Given) -> "TransportConfig":
     )
 
 
-async def _serve(file: str, transport: "TransportConfig", separator: str, terminal: Terminal) -> int:
+async def _serve(file: str, transport: "TransportConfig", separator: str, budgets: Budgets, terminal: Terminal) -> int:
     from mcp_conductor.bridge import Bridge
     from mcp_conductor.cli.mirror import Mirror
 
-    events: asyncio.Queue[BridgeEvent] = asyncio.Queue()
-    bridge = Bridge(file, timeout=_CALL_SECONDS, start_timeout=_START_SECONDS, on_event=events.put_nowait)
+    events = _Events()
+    bridge = Bridge(file, timeout=_CALL_SECONDS, start_timeout=_START_SECONDS, on_event=events.put, budgets=budgets)
     terminal.learn(bridge.secrets())
     async with bridge:
         mirror = Mirror(bridge, transport, separator, terminal.say)
@@ -103,7 +106,26 @@ async def _serve(file: str, transport: "TransportConfig", separator: str, termin
             following.cancel()
 
 
-async def _follow(events: "asyncio.Queue[BridgeEvent]", mirror: Any, terminal: Terminal) -> None:
+class _Events:
+    """What has happened and was not passed on yet. A change that waits already is not told twice."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[object, BridgeEvent] = {}
+        self._some = asyncio.Event()
+
+    def put(self, event: "BridgeEvent") -> None:
+        is_change = event.kind == "resource_updated" or event.kind.endswith("_changed")
+        self._waiting.setdefault((event.kind, event.server, event.uri) if is_change else object(), event)
+        self._some.set()
+
+    async def get(self) -> "BridgeEvent":
+        while not self._waiting:
+            self._some.clear()
+            await self._some.wait()
+        return self._waiting.pop(next(iter(self._waiting)))
+
+
+async def _follow(events: _Events, mirror: Any, terminal: Terminal) -> None:
     """Pass on what happens to the servers: to our clients, and in a line each to whoever started us."""
     while True:
         event = await events.get()

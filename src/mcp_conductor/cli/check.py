@@ -17,6 +17,7 @@ from mcp_conductor.checks.walk import ALL
 from mcp_conductor.cli.conductor import FAILED
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
+from mcp_conductor.cli.limits import LIMIT_FLAGS
 from mcp_conductor.cli.run_flags import OUTPUT_FLAGS, choice, time as time_of
 from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.target import TARGET_FLAGS, secrets_of_flags, target
@@ -46,6 +47,7 @@ FLAGS: Groups = {
         Flag("--expected-failures", "ids that are known to fail, in a JSON or YAML array", "FILE"),
         Flag("--timeout", "for each answer; default 2s", "TIME"),
     ),
+    "Limits": LIMIT_FLAGS,
     "Recording": (Flag("--transcript", "judge what was said in this recording, and start nothing", "FILE"),),
     "Client": (Flag("--client", "check this client instead; {server}, {url} or {config} in it is our server", "CMD"),),
     "Instead of checking": (

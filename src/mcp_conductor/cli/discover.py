@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
+from mcp_conductor.cli.limits import LIMIT_FLAGS
 from mcp_conductor.cli.run_flags import time
 from mcp_conductor.cli.target import TARGET_FLAGS, secrets_of_flags, target
 from mcp_conductor.cli.terminal import Terminal
@@ -24,6 +25,7 @@ FLAGS: Groups = {
         Flag("--record-expectations", "expect what the server answers now, not only that it answers"),
         Flag("--include-writes", "call tools that are not marked read-only, too: they may change something"),
     ),
+    "Limits": LIMIT_FLAGS,
     "Running": (
         Flag("--timeout", "for each request: 5000 (ms), 500ms, 2s, 1m; default 10s", "TIME"),
         Flag("--help", "show this text", short="-h"),

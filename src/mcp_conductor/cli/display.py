@@ -4,6 +4,7 @@ All of it is a view of the transcript, frame by frame as they come, with the sec
 """
 
 import os
+from dataclasses import replace
 from typing import TextIO
 
 from mcp_conductor.cli.plan import Plan
@@ -14,7 +15,7 @@ from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.transcript import Frame, Transcript
 
 # A one-shot call needs the end of the conversation for its messages, not all of it; a recording is written as we go.
-FRAMES_KEPT = 10_000
+BYTES_KEPT = 4_000_000
 MOST_WARNINGS = 20
 
 _ARROWS = {"client": "-->", "server": "<--", "stderr": "stderr:", "http": "http:"}
@@ -29,7 +30,8 @@ class Display:
         self._progress = "--progress-token" in plan.given
         self._warnings = 0
         self._recording = _opened(plan.given.one("--record"), terminal.directory)
-        self.transcript = Transcript((), self._show, keep=FRAMES_KEPT, redactor=terminal.redactor)
+        budgets = replace(plan.spec.budgets, transcript_bytes=BYTES_KEPT)
+        self.transcript = Transcript((), self._show, budgets, terminal.redactor)
 
     def close(self) -> None:
         if self._recording is not None:

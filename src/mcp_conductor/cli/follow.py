@@ -12,9 +12,11 @@ from mcp_conductor.cli.terminal import ReaderGone, Terminal
 from mcp_conductor.errors import MethodError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Incoming
+from mcp_conductor.protocol.budgets import DEFAULT
 from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.message import render
 from mcp_conductor.session import Session
+from mcp_conductor.turns import Pace
 
 _EVENTS = {"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots"}
 # What a server may declare as listChanged, and how a subscription of 2026-07-28 asks for it.
@@ -24,11 +26,18 @@ _LIST_CHANGES = {"tools": "toolsListChanged", "prompts": "promptsListChanged", "
 class Follow:
     """The events of one connection, printed in the order in which they came."""
 
-    def __init__(self, terminal: Terminal) -> None:
+    def __init__(self, terminal: Terminal, budget: int = DEFAULT.notification_bytes) -> None:
         self._terminal = terminal
         self._events: asyncio.Queue[Incoming] = asyncio.Queue()
+        self._room = budget
+        self._left_out = 0  # events that there was no room for, since one was printed
 
     def take(self, incoming: Incoming) -> None:
+        size = len(incoming.message.text)
+        if size > self._room and not self._events.empty():
+            self._left_out += 1
+            return
+        self._room -= size
         self._events.put_nowait(incoming)
 
     async def run(self, session: Session, plan: Plan) -> None:
@@ -64,11 +73,20 @@ class Follow:
                         end.result()
                 return
             await self._show(event.result(), session, read_updates=read_updates)
+            pace = Pace()
             while not self._events.empty():
                 await self._show(self._events.get_nowait(), session, read_updates=read_updates)
+                await pace.keep()
+            self._say_what_is_missing(session)
+
+    def _say_what_is_missing(self, session: Session) -> None:
+        if self._left_out:
+            count, self._left_out = self._left_out, 0
+            session.note(f"{count} events came too quickly and were left out (--max-notifications-size)")
 
     async def _show(self, incoming: Incoming, session: Session, *, read_updates: bool) -> None:
         message = incoming.message
+        self._room += len(message.text)
         if incoming.answer is not None:
             event = _EVENTS.get(message.method, "request")
             named = {"event": event} if event != "request" else {"event": event, "method": message.method}

@@ -161,7 +161,7 @@ class _Run:
         self.terminal.say(f"internal error: {context.get('message')}: {context.get('exception')!r}")
 
     async def within_time(self) -> int:
-        follow = _follow(self.terminal) if self.plan.follow else None
+        follow = _follow(self.terminal, self.plan.spec.budgets.notification_bytes) if self.plan.follow else None
         asyncio.get_running_loop().set_exception_handler(self.say_internal_error)
         try:
             async with asyncio.timeout(self.plan.timeout) as limit, self.connected(follow) as session:
@@ -208,9 +208,9 @@ class _Run:
             return Exit.OK
         if self.last_status is not None:
             self.print(render(self.last_status, 2))
-        waiting = [exchange.request.method for exchange in self.transcript.exchanges() if exchange.reply is None]
+        waiting = self.transcript.unanswered
         error = ConductorError(
-            f"no result within {self.plan.timeout:g} s" + (f": {waiting[-1]} was not answered" if waiting else ""),
+            f"no result within {self.plan.timeout:g} s" + (f": {waiting} was not answered" if waiting else ""),
             hint="--timeout TIME allows more; --verbose shows what is said",
         )
         error.stderr = self.transcript.stderr_tail()
@@ -241,10 +241,10 @@ class _Run:
         return Exit.METHOD if failed else Exit.OK
 
 
-def _follow(terminal: Terminal) -> "Follow":
+def _follow(terminal: Terminal, budget: int) -> "Follow":
     from mcp_conductor.cli.follow import Follow
 
-    return Follow(terminal)
+    return Follow(terminal, budget)
 
 
 def _opens_itself(raw: str | None) -> bool:

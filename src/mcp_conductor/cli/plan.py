@@ -7,6 +7,7 @@ from typing import Any
 
 from mcp_conductor.cli import methods
 from mcp_conductor.cli.flags import Flag, Given, Groups
+from mcp_conductor.cli.limits import ONE_SHOT_LIMIT_FLAGS
 from mcp_conductor.cli.target import TARGET_FLAGS, target
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
@@ -83,6 +84,7 @@ FLAGS: Groups = {
         Flag("--client-name", "oauth/register: what users see", "NAME"),
         Flag("--redirect-uri", "oauth/register, token: where the browser is sent back to", "URI"),
     ),
+    "Limits": ONE_SHOT_LIMIT_FLAGS,
     "Output": (
         Flag("--follow", "stay connected and print what the server says, one JSON object a line"),
         Flag("--verbose", "show every message and the server's stderr on stderr", short="-v"),

@@ -1,6 +1,7 @@
 """The flags of `conductor test`, and what they say together."""
 
 from mcp_conductor.cli.flags import Flag, Given, Groups
+from mcp_conductor.cli.limits import TEST_LIMIT_FLAGS
 from mcp_conductor.cli.target import TARGET_FLAGS
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.duration import seconds
@@ -51,6 +52,7 @@ FLAGS: Groups = {
         Flag("--strict", "warnings are failures"),
         Flag("--compat", "aegis: take the files of mcp-aegis as they are", "NAME"),
     ),
+    "Limits": TEST_LIMIT_FLAGS,
     "Values": (
         Flag("--var", "a variable (repeatable)", "NAME=VALUE", many=True),
         Flag("--vars-file", "variables from a JSON or YAML file (repeatable)", "FILE", many=True),

@@ -4,6 +4,7 @@ import os
 from dataclasses import replace
 
 from mcp_conductor.cli.flags import Flag, Given
+from mcp_conductor.cli.limits import budgets_of
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
@@ -62,6 +63,7 @@ def _with_flags(spec: ServerSpec, given: Given, terminal: Terminal, protocol: st
     terminal.learn([*secrets_of_flags(given), *secrets_of_server(spec)])
     if protocol is not None:
         spec = replace(spec, protocol=protocol)
+    spec = replace(spec, budgets=budgets_of(given))
     return _with_command_flags(spec, given, terminal) if isinstance(spec, StdioSpec) else _with_url_flags(spec, given)
 
 

@@ -8,9 +8,16 @@ from typing import Any, NamedTuple
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.message import Message, render
 
+_NOTICES = 1_000_000  # characters of the progress of one request that are kept
+_MESSAGE = 100  # for each message, however short
+_LONGEST_ID = 80  # that is shown
+
 
 class Exchange(NamedTuple):
-    """A request and what came of it; `reply` is None when it was lost."""
+    """A request and what came of it; `reply` is None when it was lost.
+
+    `notices` are its progress, up to a million characters of it.
+    """
 
     request: Message
     reply: Message | None
@@ -19,13 +26,14 @@ class Exchange(NamedTuple):
 
 
 class _Open:
-    __slots__ = ("at", "notices", "request", "token")
+    __slots__ = ("at", "notices", "request", "room", "token")
 
     def __init__(self, request: Message, at: float, token: Id | None) -> None:
         self.request = request
         self.at = at
         self.token = token
-        self.notices: tuple[Message, ...] = ()
+        self.notices: list[Message] = []
+        self.room = _NOTICES  # that is left for them
 
 
 class Recent:
@@ -88,18 +96,19 @@ class Ledger:
         """What is odd about REPLY, which answers no open request; nothing, if we gave its request up."""
         if reply.id in self._given_up:
             return None
+        if reply.id is None:
+            return "an answer without an id"
+        shown = render(reply.id)
+        shown = shown if len(shown) <= _LONGEST_ID else shown[:_LONGEST_ID] + "…"
         if reply.id in self._answered:
-            return f"a second answer to the request with id {render(reply.id)}"
-        return (
-            "an answer without an id"
-            if reply.id is None
-            else f"an answer with id {render(reply.id)}, which no request has"
-        )
+            return f"a second answer to the request with id {shown}"
+        return f"an answer with id {shown}, which no request has"
 
     def _note_progress(self, message: Message) -> None:
         entry = self._entry(message)
-        if entry is not None:
-            entry.notices += (message,)
+        if entry is not None and entry.room > 0:
+            entry.room -= len(message.text) + _MESSAGE
+            entry.notices.append(message)
 
     def _entry(self, progress: Message) -> _Open | None:
         token = _token(progress.params.get("progressToken"))
@@ -110,7 +119,7 @@ class Ledger:
         (self._given_up if reply is None else self._answered).add(request_id)
         if entry.token is not None and self._by_token.get(entry.token) is entry:
             del self._by_token[entry.token]
-        return Exchange(entry.request, reply, at - entry.at, entry.notices)
+        return Exchange(entry.request, reply, at - entry.at, tuple(entry.notices))
 
 
 def progress_token(raw: Any) -> str | int | None:

@@ -14,6 +14,7 @@ from json.encoder import encode_basestring
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from mcp_conductor.protocol import Id, Json
+from mcp_conductor.protocol.budgets import DEFAULT, Budgets, braces_close, excess
 
 Kind = Literal["request", "notification", "result", "error", "batch", "invalid"]
 
@@ -25,7 +26,8 @@ _ID = rf'"id"\s*:\s*({_STRING}|-?[0-9]+)'
 # certain to be members of the outermost object.
 _LEADING_ID = re.compile(rf"\s*\{{(?:\s*{_STRING}\s*:\s*(?:{_STRING}|[-+.\w]+)\s*,)*?\s*{_ID}\s*[,}}]")
 _TRAILING_ID = re.compile(rf",\s*{_ID}\s*\}}\s*$")
-_TAIL = 4096
+_HEAD, _TAIL = 65536, 4096  # how much of the ends of a text is looked at for its id
+_KEPT = 2048  # of each end of a text that is too large
 
 
 class Digits(float):
@@ -110,8 +112,13 @@ def why_not_json(error: Exception) -> str:
     return str(error)
 
 
-def decode(line: bytes) -> Message:
-    """Read one message from bytes; broken UTF-8 is kept (as lone surrogates) and complained about."""
+def decode(line: bytes, budgets: Budgets = DEFAULT) -> Message:
+    """Read one message from bytes; broken UTF-8 is kept (as lone surrogates) and complained about.
+
+    Of a message over its budget only the beginning and the end are kept.
+    """
+    if (too_large := excess(line, budgets)) is not None:
+        return _cut_off(line, too_large)
     try:
         return parse(line.decode())
     except UnicodeDecodeError as error:
@@ -126,13 +133,11 @@ def build(raw: Any) -> Message:
     return Message(compact(raw), raw, kind, identity, problem)
 
 
-def members(batch: Message) -> list[Message]:
-    """The messages in a batch; a batch in a batch is no message."""
-    found = [build(raw) for raw in batch.raw]
-    return [
-        message._replace(kind="invalid", problem="a batch within a batch") if message.kind == "batch" else message
-        for message in found
-    ]
+def members(batch: Message) -> Iterator[Message]:
+    """The messages in a batch, each made when it is asked for; a batch in a batch is no message."""
+    for raw in batch.raw:
+        message = build(raw)
+        yield message._replace(kind="invalid", problem="a batch within a batch") if message.kind == "batch" else message
 
 
 def classify(raw: Any) -> tuple[Kind, Id | None, str | None]:
@@ -294,20 +299,29 @@ def _unreadable(text: str, problem: str) -> Message:
     return Message(text, None, "invalid", _salvaged_id(text), problem)
 
 
-def _salvaged_id(text: str) -> Id | None:
+def _salvaged_id(text: str, whole: bytes | None = None) -> Id | None:
+    """The id that TEXT shows, of which WHOLE has all if TEXT has only the ends."""
     if '"method"' in text[:_TAIL]:
         return None
-    found = _LEADING_ID.match(text) or (_TRAILING_ID.search(text[-_TAIL:]) if _closes(text) else None)
+    found = _LEADING_ID.match(text[:_HEAD])
+    if found is None:
+        found = _TRAILING_ID.search(text[-_TAIL:])
+        # In a text that was cut off, the last may be an inner id.
+        if found is None or not braces_close(whole or text.encode(errors="surrogatepass")):
+            return None
     try:
-        return read(found[1]) if found else None
+        identity: Id = read(found[1])
     except ValueError:
         return None
+    return identity
 
 
-def _closes(text: str) -> bool:
-    """Whether every brace outside of strings is closed: in a text that was cut off, the last may be an inner id."""
-    outside = re.sub(_STRING, "", text)
-    return outside.count("{") == outside.count("}")
+def _cut_off(line: bytes, problem: str) -> Message:
+    """A message that is too large to be read; its id tells which request it was meant to answer."""
+    head, tail = line[:_KEPT].decode(errors="replace"), line[_KEPT:][-_KEPT:].decode(errors="replace")
+    left_out = f" … {len(line) - 2 * _KEPT} more bytes … " if len(line) > 2 * _KEPT else ""
+    ends = (line[:_HEAD] + line[_HEAD:][-_TAIL:]).decode(errors="replace")
+    return Message(head + left_out + tail, None, "invalid", _salvaged_id(ends, line), problem)
 
 
 class _NotJsonError(ValueError):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from mcp_conductor.protocol.message import Message, render
 
+LONGEST_NOTE = 2000
 _LONGEST = 120
 _MOST = 20_000  # who needs to look for secrets in more, when so little is shown?
 
@@ -22,7 +23,12 @@ def complaint(message: Message, redact: Redact) -> str:
 
 
 def excerpt(message: Message, redact: Redact) -> str:
-    """Enough of a message to recognise it by; secrets go before the rest is cut, so that no half of one is left."""
-    text = redact(message.text[:_MOST])
-    text = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+    """Enough of a message to recognise it by."""
+    text = shortened(message.text, redact, _LONGEST)
     return render(text) if message.raw is None else text
+
+
+def shortened(text: str, redact: Redact, most: int) -> str:
+    """At most MOST characters of TEXT; secrets go before the rest is cut, so that no half of one is left."""
+    text = redact(text[:_MOST])
+    return text if len(text) <= most else text[:most] + "…"

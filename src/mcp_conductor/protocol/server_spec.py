@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mcp_conductor.errors import ConfigError, UsageError
+from mcp_conductor.protocol.budgets import DEFAULT, Budgets
 from mcp_conductor.redaction import secrets_of_environment, secrets_of_headers, secrets_of_url, secrets_of_words
 
 TRANSPORTS = ("stdio", "sse", "http")
@@ -35,6 +36,7 @@ class StdioSpec:
     ready_pattern: str | None = None
     startup_timeout: float | None = None
     protocol: str | None = None
+    budgets: Budgets = field(default=DEFAULT, repr=False)
 
     def __str__(self) -> str:
         return self.name or " ".join(self.command)
@@ -53,6 +55,7 @@ class HttpSpec:
     cafile: str | None = None  # the authorities to trust for TLS, instead of the system's
     insecure: bool = False  # trust anybody
     protocol: str | None = None
+    budgets: Budgets = field(default=DEFAULT, repr=False)
 
     def __str__(self) -> str:
         return self.name or self.url
@@ -84,6 +87,7 @@ class StreamsSpec:
     decode: Callable[[Any], Any] = lambda item: item
     name: str = ""
     protocol: str | None = None
+    budgets: Budgets = field(default=DEFAULT, repr=False)
 
     def __str__(self) -> str:
         return self.name or "the server at the other end of the streams"

@@ -7,9 +7,11 @@ out at the edge: `redact` stands between a transcript and everything that leaves
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from sys import getsizeof
 from typing import Literal, NamedTuple, get_args
 
 from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol.budgets import DEFAULT, UNBOUNDED, Budgets
 from mcp_conductor.protocol.ledger import Exchange, Ledger
 from mcp_conductor.protocol.message import Message, compact, decode, members, read
 from mcp_conductor.redaction import Redactor
@@ -19,6 +21,7 @@ Source = Literal["client", "server", "stderr", "http", "note"]
 
 _STDERR_TAIL = 10
 _LONGEST_TAIL_LINE = 400
+_FRAME_BYTES = 200  # of memory for a frame besides its text
 
 
 class Frame(NamedTuple):
@@ -36,44 +39,107 @@ class Frame(NamedTuple):
     def message(self) -> Message | None:
         if self.source not in ("client", "server"):
             return None
-        return decode(self.text.encode(errors="surrogateescape"))
+        return decode(self.text.encode(errors="surrogateescape"), UNBOUNDED)
 
-    def messages(self) -> list[Message]:
+    def messages(self) -> Iterator[Message]:
         """The messages of this frame: one, or those of a batch, or none."""
         message = self.message
         if message is None:
-            return []
-        return members(message) if message.kind == "batch" else [message]
+            return iter(())
+        return members(message) if message.kind == "batch" else iter((message,))
+
+    @property
+    def size(self) -> int:
+        """How many bytes of memory it takes."""
+        return getsizeof(self.text) + _FRAME_BYTES
 
 
 class Transcript:
-    """The append-only record of one conversation."""
+    """The append-only record of one conversation.
+
+    Frames are numbered from 0 on. What is over the budgets is forgotten, the oldest first, and counted; the numbers of
+    the other frames stay as they are. The listener sees every frame.
+    """
 
     def __init__(
         self,
         secrets: Iterable[str] = (),
         listener: Callable[[Frame], None] | None = None,
-        keep: int | None = None,
+        budgets: Budgets = DEFAULT,
         redactor: Redactor | None = None,
     ) -> None:
-        # With KEEP, only so many frames are remembered: the listener sees all of them.
-        self.frames: list[Frame] | deque[Frame] = [] if keep is None else deque(maxlen=keep)
         self.listener = listener
         # With REDACTOR, what this conversation must not show is shared with others.
         self.redactor = redactor or Redactor()
         self.redactor.learn(secrets)
+        self.mark = 0  # the number of the next frame: a place to look from, see `since`
+        self.unanswered = ""  # the method of the last request that we stopped waiting for
+        self.forgotten = Forgotten()
+        self._budgets = budgets
+        self._frames: dict[int, Frame] = {}
+        self._stderr: deque[int] = deque()  # which of them are the server's stderr
+        self._first = 0  # no frame has a lower number
+        self._bytes = 0
+        self._stderr_bytes = 0
+        self._last_at = 0.0
         self._last_of_others = -math.inf
+
+    @classmethod
+    def of(cls, frames: Iterable[Frame]) -> "Transcript":
+        """A transcript of these frames."""
+        transcript = cls(budgets=UNBOUNDED)
+        for frame in frames:
+            transcript.add(*frame)
+        return transcript
+
+    @property
+    def frames(self) -> list[Frame]:
+        """All frames that are remembered."""
+        return list(self._frames.values())
+
+    @property
+    def last_at(self) -> float:
+        """When the last frame came."""
+        return self._last_at
 
     def begin_process(self) -> None:
         """Another process is the server from now on: what an earlier one wrote to stderr does not explain its end."""
-        if self.frames:
-            self._last_of_others = self.frames[-1].at
+        if self.mark:
+            self._last_of_others = self._last_at
 
     def add(self, at: float, source: Source, text: str) -> None:
         frame = Frame(at, source, text)
-        self.frames.append(frame)
+        number = self.mark
+        self._frames[number] = frame
+        self.mark = number + 1
+        self._last_at = at
+        size = getsizeof(text) + _FRAME_BYTES
+        self._bytes += size
+        if source == "stderr":
+            self._stderr.append(number)
+            self._stderr_bytes += size
+            while self._stderr_bytes > self._budgets.stderr_bytes and len(self._stderr) > 1:
+                self._forget(self._stderr[0])
+        if self._bytes > self._budgets.transcript_bytes:
+            self._shrink()
         if self.listener is not None:
             self.listener(frame)
+
+    def _shrink(self) -> None:
+        while self._bytes > self._budgets.transcript_bytes and len(self._frames) > 1:
+            # The first key of a dict from which others were deleted would take long to find.
+            while self._first not in self._frames:
+                self._first += 1
+            self._forget(self._first)
+
+    def _forget(self, number: int) -> None:
+        frame = self._frames.pop(number)
+        size = frame.size
+        self._bytes -= size
+        if frame.source == "stderr":
+            self._stderr.popleft()  # it is the oldest
+            self._stderr_bytes -= size
+        self.forgotten.add(frame.source, size)
 
     def hide(self, secrets: Iterable[str]) -> None:
         """Blot these out too, from now on."""
@@ -85,21 +151,28 @@ class Transcript:
 
     def since(self, start: int) -> list[Frame]:
         """The frames from number START on."""
-        return self.frames[start:] if isinstance(self.frames, list) else list(self.frames)[start:]
+        found = []
+        for number, frame in reversed(self._frames.items()):
+            if number < start:
+                break
+            found.append(frame)
+        found.reverse()
+        return found
 
     def messages(self, source: Source) -> Iterator[Message]:
-        return (message for frame in self.frames if frame.source == source for message in frame.messages())
+        return (message for frame in self._frames.values() if frame.source == source for message in frame.messages())
 
     def notes(self) -> list[str]:
-        return [frame.text for frame in self.frames if frame.source == "note"]
+        return [frame.text for frame in self._frames.values() if frame.source == "note"]
 
     def stderr_tail(self) -> tuple[str, ...]:
         """The last lines that the server's process wrote to stderr, fit to be shown."""
         tail: list[str] = []
-        for frame in reversed(self.frames):
+        for number in reversed(self._stderr):
+            frame = self._frames[number]
             if frame.at <= self._last_of_others:
                 break
-            if frame.source == "stderr" and frame.text.strip():
+            if not frame.text.isspace() and frame.text:
                 tail.append(self.redact(frame.text)[:_LONGEST_TAIL_LINE])
                 if len(tail) == _STDERR_TAIL:
                     break
@@ -109,14 +182,13 @@ class Transcript:
         """Requests of the client with their replies, in the order in which they ended; unanswered ones come last."""
         ledger = Ledger()
         ended = []
-        for frame in self.frames:
+        for frame in self._frames.values():
             for message in frame.messages():
                 if frame.source == "client" and message.kind == "request":
                     ledger.sent(message, frame.at)
                 elif frame.source == "server" and (exchange := ledger.heard(message, frame.at)):
                     ended.append(exchange)
-        end = self.frames[-1].at if self.frames else 0.0
-        lost = (ledger.lost(request.id, end) for request in ledger.open_requests() if request.id is not None)
+        lost = (ledger.lost(request.id, self._last_at) for request in ledger.open_requests() if request.id is not None)
         return ended + [exchange for exchange in lost if exchange]
 
     def line(self, frame: Frame) -> str:
@@ -124,16 +196,48 @@ class Transcript:
         return compact({"at": round(frame.at, 6), "source": frame.source, "text": self.redact(frame.text)})
 
     def to_jsonl(self) -> Iterator[str]:
-        return (self.line(frame) for frame in self.frames)
+        return (self.line(frame) for frame in self._frames.values())
 
     @classmethod
     def from_jsonl(cls, lines: Iterable[str]) -> "Transcript":
         """Read a recording back."""
-        transcript = cls()
+        transcript = cls(budgets=UNBOUNDED)
         for number, line in enumerate(lines, 1):
             if line.strip():
                 transcript.add(*_frame_fields(line, number))
         return transcript
+
+
+class Forgotten:
+    """What a transcript had no room for."""
+
+    def __init__(self) -> None:
+        self.frames: dict[Source, int] = {}
+        self.bytes: dict[Source, int] = {}
+
+    def add(self, source: Source, size: int) -> None:
+        self.frames[source] = self.frames.get(source, 0) + 1
+        self.bytes[source] = self.bytes.get(source, 0) + size
+
+    def __str__(self) -> str:
+        """What was forgotten in one sentence; nothing, if nothing was."""
+        from mcp_conductor.protocol.size import size_text
+
+        told = [
+            f"{count} {_FRAMES[source]}{'' if count == 1 else 's'} ({size_text(self.bytes[source])})"
+            for source, count in self.frames.items()
+        ]
+        hint = "--max-stderr-size" if [*self.frames] == ["stderr"] else "--max-transcript-size"
+        return f"the oldest of the conversation was forgotten: {', '.join(told)}; {hint} keeps more" if told else ""
+
+
+_FRAMES: dict[Source, str] = {
+    "client": "client message",
+    "server": "server message",
+    "stderr": "stderr line",
+    "http": "HTTP head",
+    "note": "note",
+}
 
 
 def _frame_fields(line: str, number: int) -> tuple[float, Source, str]:

@@ -203,7 +203,7 @@ class StdioHost:
 
     def _batch(self, batch: Message) -> None:
         """Answer all requests of a batch with one batch."""
-        parts = members(batch)
+        parts = list(members(batch))
         replies: list[Json] = []
         missing = sum(part.kind in ("request", "invalid") for part in parts)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
@@ -21,6 +21,7 @@ from mcp_conductor.suites.suite import Case, Suite
 from mcp_conductor.suites.variables import Variables
 
 _MOST_WIRE = 200  # lines of what was said that an outcome keeps
+_MOST_EVIDENCE = 1_000_000  # characters of that, and of what was written to stderr
 
 
 @dataclass(slots=True)
@@ -110,7 +111,7 @@ class Cases:
         if reason is not None:
             self._miss(case)
             return self.outcome(case, "skipped", reason=reason), None
-        start = len(session.transcript.frames)
+        start = session.transcript.mark
         began = perf_counter()
         try:
             attempt, again = await self._persist(case, conversation)
@@ -244,8 +245,22 @@ class Cases:
     def _with_evidence(self, outcome: Outcome, conversation: Conversation, start: int) -> Outcome:
         """OUTCOME with what was said and muttered meanwhile."""
         frames = conversation.session.transcript.since(start)
-        stderr = tuple(frame.text for frame in frames if frame.source == "stderr")
-        return self.clean(replace(outcome, wire=conversation.wire(start)[:_MOST_WIRE], stderr=stderr))
+        stderr = _within([frame.text for frame in reversed(frames) if frame.source == "stderr"], self.redact)
+        wire = _within(conversation.wire(start)[:_MOST_WIRE], self.redact)
+        return self.clean(replace(outcome, wire=tuple(wire), stderr=tuple(reversed(stderr))))
+
+
+def _within(lines: Sequence[str], redact: Callable[[str], str]) -> list[str]:
+    """The first of LINES, as far as there is room for them; the line for which there is too little is cut."""
+    room = _MOST_EVIDENCE
+    kept: list[str] = []
+    for line in lines:
+        if len(line) > room:
+            kept.append(f"{redact(line)[:room]} … {len(line) - room} more characters")
+            return kept
+        kept.append(line)
+        room -= len(line) + 1
+    return kept
 
 
 def _in_hook(name: str, finding: Finding) -> Finding:

@@ -17,7 +17,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Incoming
 from mcp_conductor.protocol.input_rounds import is_final, next_round
 from mcp_conductor.protocol.message import parse
-from mcp_conductor.protocol.oddities import NOT_A_MESSAGE
+from mcp_conductor.protocol.oddities import NOT_A_MESSAGE, shortened
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.redaction import Redactor
@@ -25,14 +25,18 @@ from mcp_conductor.report import Finding
 from mcp_conductor.session import MOST_ROUNDS, Session
 from mcp_conductor.suites.actions import Action, Sent
 from mcp_conductor.suites.expectations import Expect, Observed
+from mcp_conductor.suites.notifications import Heard
 from mcp_conductor.suites.script import Script, ScriptedAnswers
 from mcp_conductor.suites.steps import Step
 from mcp_conductor.suites.variables import Variables
+from mcp_conductor.turns import Pace
 
 NOTIFICATION_SECONDS = 1.0  # how long a notification may come after the reply
 STDERR_SECONDS = 0.25  # how long a line on stderr may come after the reply
 _LOOK_SECONDS = 0.002
 _MOST_LOOKS = 20  # for a server that never stops writing to stderr
+_MOST_ODDITIES = 100  # stray lines, and notes, that one step reports
+_LONGEST_STRAY = 2000
 
 
 @dataclass(slots=True)
@@ -72,8 +76,7 @@ class Conversation:
     async def perform(self, step: Step, scripts: tuple[Script, ...], variables: Variables) -> list[Done]:
         """Do STEP: one outcome for each of its actions."""
         self.answers.begin((*scripts, step.script), variables)
-        frames = self.session.transcript.frames
-        start = len(frames)
+        start = self.session.transcript.mark
         pairs = list(zip(step.actions, step.expects, strict=True))
         if len(pairs) == 1:
             done = [await self._act(step, *pairs[0], variables)]
@@ -190,12 +193,14 @@ class Conversation:
 
     async def _any_reply(self, seconds: float) -> Json | None:
         """Whether anything is answered within SECONDS, although nothing was asked."""
-        start = len(self.session.transcript.frames)
+        start = self.session.transcript.mark
         await asyncio.sleep(seconds)
+        pace = Pace()
         for frame in self.session.transcript.since(start):
             for message in frame.messages() if frame.source == "server" else ():
                 if message.kind in ("result", "error"):
                     return _document(message.raw, message.text)
+                await pace.keep()
         return None
 
     async def _cancelled(self, step: Step, sent: Sent) -> Json:
@@ -243,17 +248,19 @@ class Conversation:
     async def _look_around(self, start: int, pairs: list[tuple[Done, Expect | None]], variables: Variables) -> None:
         """Take in what else happened; each action of a step has seen all of it."""
         await self._until_quiet()
+        heard = Heard(self.session.transcript, start, self.session.budgets)
         for done, expect in pairs:
             if expect is not None and expect.notifications is not None:
-                await self._wait_for(expect, start, variables)
+                await self._wait_for(expect, heard, variables)
             if expect is not None and (expect.notifications is not None or expect.asserts):
-                done.observed.notifications = self._notifications(start)
+                done.observed.notifications = await heard.so_far()
+                done.observed.notes += heard.left_out()
             if expect is not None and expect.stderr is not None and self._is_ours:
                 await self._wait_for_stderr(expect, start, variables)
             done.observed.stderr = self._stderr(start)
         # From where we last looked: what came before the first test is seen in it.
         window = self.session.transcript.since(self._looked)
-        self._looked += len(window)
+        self._looked = self.session.transcript.mark
         if any(frame.source == "note" for frame in window):
             self._noted(window, pairs[0][0].observed)
 
@@ -272,36 +279,42 @@ class Conversation:
                 return  # it will not become emptier
 
     async def _until_quiet(self) -> None:
-        frames = self.session.transcript.frames
+        transcript = self.session.transcript
         for _ in range(_MOST_LOOKS):
-            seen = len(frames)
+            seen = transcript.mark
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-            if len(frames) == seen:
+            if transcript.mark == seen:
                 return
 
     def _noted(self, window: list[Frame], observed: Observed) -> None:
         """A note is made where something is odd: a line that is no message, or anything else."""
+        left_out = 0
+        before: Frame | None = None
         for frame in window:
-            if frame.source == "server" and parse(frame.text).raw is None:
-                observed.stray.append(self.session.redact(frame.text))
-            elif frame.source == "note" and not frame.text.startswith(NOT_A_MESSAGE):
+            stray = frame.source == "note" and frame.text.startswith(NOT_A_MESSAGE)
+            if len(observed.stray) + len(observed.notes) >= _MOST_ODDITIES:
+                left_out += frame.source == "note"
+            elif stray and before is not None and parse(before.text).raw is None:
+                observed.stray.append(shortened(before.text, self.session.redact, _LONGEST_STRAY))
+            elif frame.source == "note":
                 observed.notes.append(frame.text)
+            before = frame if frame.source == "server" else before
+        if left_out:
+            observed.notes.append(f"{left_out} more remarks on what the server said are left out")
 
-    def _notifications(self, start: int) -> list[Json]:
-        found = []
-        for frame in self.session.transcript.since(start):
-            if frame.source == "server":
-                found += [message.raw for message in frame.messages() if message.kind == "notification"]
-        return found
-
-    async def _wait_for(self, expect: Expect, start: int, variables: Variables) -> None:
+    async def _wait_for(self, expect: Expect, heard: Heard, variables: Variables) -> None:
         """Notifications may come after the reply; wait for those that are expected, but not for ever."""
         wanted = expect.notifications
         assert wanted is not None
         loop = asyncio.get_running_loop()
         deadline = loop.time() + NOTIFICATION_SECONDS
-        while wanted.wanted and not wanted.satisfied(self._notifications(start), variables) and loop.time() < deadline:
+        while wanted.wanted and loop.time() < deadline:
+            began = loop.time()
+            if wanted.satisfied(await heard.so_far(), variables):
+                return
+            # To look takes the longer, the more there is: it must not take all the time there is.
+            await asyncio.sleep(loop.time() - began)
             self._news.clear()
             try:
                 async with asyncio.timeout_at(deadline):
@@ -356,7 +369,7 @@ async def converse(
         protocol=protocol,
         answers=answers,
         timeout=timeout,
-        transcript=Transcript(redactor=redactor),
+        transcript=Transcript(budgets=spec.budgets, redactor=redactor),
         on_incoming=hear,
         lenient=lenient,
     ) as session:

@@ -1,16 +1,22 @@
-"""Which notifications a test expects, and what to say when others came, or none."""
+"""Which notifications a test expects, which came, and what to say when these are others, or none."""
 
 from dataclasses import dataclass
 
 from mcp_conductor.fields import Field
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.message import compact
+from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report import Finding
 from mcp_conductor.suites.actions import Names
 from mcp_conductor.suites.comparison import Mismatch
 from mcp_conductor.suites.matching import Expected, compile_expected
 from mcp_conductor.suites.templates import Template
 from mcp_conductor.suites.variables import Variables
+from mcp_conductor.turns import Pace
+
+_MOST_NAMED = 50  # methods of notifications that came
+_MOST_SHOWN = 1000  # notifications that a finding holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +33,10 @@ class Notifications:
     def findings(self, heard: list[Json], variables: Variables) -> list[Finding]:
         where = self.given.document.locate(self.given.path)
         if self.how == "exactly" and len(heard) != len(self.wanted):
-            methods = ", ".join(str(each.get("method")) for each in heard) or "none"
+            methods = ", ".join(str(each.get("method")) for each in heard[:_MOST_NAMED]) or "none"
+            methods += ", …" if len(heard) > _MOST_NAMED else ""
             message = f"{_notifications(len(heard))} came, not {len(self.wanted)}: {methods}"
-            return [Finding(message=message, actual=heard, where=where)]
+            return [Finding(message=message, actual=heard[:_MOST_SHOWN], where=where)]
         left = list(heard)
         found: list[Finding] = []
         for template in self.wanted:
@@ -47,10 +54,42 @@ class Notifications:
         same = next((each for each in left if each.get("method") == method), None)
         if same is None:
             message = f"no such notification came: {compact(template.given.value)}"
-            return Finding(message=message, actual=left, where=where)
+            return Finding(message=message, actual=left[:_MOST_SHOWN], where=where)
         first: Mismatch = expected.check(same)[0]
         message = f"{method} came, but {'its ' if first.path else 'it '}{first.sentence}"
         return Finding(message=message, path=first.path, expected=first.expected, actual=first.actual, where=where)
+
+
+class Heard:
+    """The notifications since a frame, read once, and no more of them than the budget allows."""
+
+    def __init__(self, transcript: Transcript, start: int, budgets: Budgets) -> None:
+        self._transcript = transcript
+        self._next = start
+        self._room = budgets.notification_bytes
+        self._found: list[Json] = []
+        self._left_out = 0
+
+    async def so_far(self) -> list[Json]:
+        pace = Pace()
+        frames, self._next = self._transcript.since(self._next), self._transcript.mark
+        for frame in frames:
+            if frame.source != "server":
+                continue
+            self._room -= frame.size
+            if self._room < 0:
+                self._left_out += 1
+                continue
+            for message in frame.messages():
+                if message.kind == "notification":
+                    self._found.append(message.raw)
+                await pace.keep()
+        return self._found
+
+    def left_out(self) -> list[str]:
+        """What to say of those that there was no room for."""
+        count = self._left_out
+        return [f"{count} messages were not looked at for notifications (--max-notifications-size)"] if count else []
 
 
 def _notifications(count: int) -> str:

@@ -248,7 +248,7 @@ class Runner:
     ) -> ConductorError | None:
         """Run the cases that are LEFT, as far as this server will do: why it is gone, if it is."""
         suite, session = result.job.suite, conversation.session
-        start = len(session.transcript.frames)
+        start = session.transcript.mark
         result.server, result.protocol_version = session.server, session.dialect.version
         if self._options.coverage and result.touched is None:
             result.touched = await Touched.of(session)  # now: a test may end the server
@@ -272,6 +272,8 @@ class Runner:
                 self._blame_last(result, cases, finding)
         if result.touched is not None:
             result.touched.use(session.transcript)
+        if forgotten := str(session.transcript.forgotten):
+            result.remarks.append(f"{suite.file}: {forgotten}")
         if self._options.judge is not None:
             result.remarks += self._options.judge(session, start, result.job.spec)
         return lost

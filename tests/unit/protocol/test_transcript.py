@@ -3,6 +3,7 @@
 import pytest
 
 from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.message import decode
 from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.redaction import REDACTED, Redactor
@@ -26,13 +27,53 @@ def test_everything_is_kept_in_order_and_shown_to_the_listener():
     assert transcript.frames == heard == [Frame(0.0, "client", REQUEST), Frame(1.0, "note", "odd")]
 
 
-def test_with_a_limit_only_the_last_frames_are_remembered_but_the_listener_hears_all():
+def test_over_its_budget_the_oldest_frames_are_forgotten_but_the_listener_hears_all():
     heard = []
-    transcript = Transcript(listener=heard.append, keep=2)
-    for number in range(5):
+    transcript = Transcript(listener=heard.append, budgets=Budgets(transcript_bytes=3000))
+    for number in range(20):
         transcript.add(0.0, "note", str(number))
-    assert transcript.notes() == ["3", "4"]
-    assert len(heard) == 5
+    kept = transcript.notes()
+    assert 1 < len(kept) < 20
+    assert kept == [str(number) for number in range(20)][-len(kept) :]
+    assert sum(frame.size for frame in transcript.frames) <= 3000
+    assert len(heard) == 20
+    assert transcript.forgotten.frames == {"note": 20 - len(kept)}
+
+
+def test_stderr_has_a_budget_of_its_own_and_costs_the_conversation_nothing():
+    transcript = Transcript(budgets=Budgets(stderr_bytes=3000))
+    transcript.add(0.0, "client", REQUEST)
+    for number in range(1000):
+        transcript.add(1.0, "stderr", f"line {number}")
+    transcript.add(2.0, "server", RESULT)
+    assert [frame.text for frame in transcript.frames if frame.source != "stderr"] == [REQUEST, RESULT]
+    assert transcript.stderr_tail()[-1] == "line 999"
+    assert sum(frame.size for frame in transcript.frames if frame.source == "stderr") <= 3000
+    assert "stderr lines" in str(transcript.forgotten)
+    assert "--max-stderr-size keeps more" in str(transcript.forgotten)
+
+
+def test_the_numbers_of_frames_stay_as_they_are_when_older_ones_are_forgotten():
+    transcript = Transcript(budgets=Budgets(transcript_bytes=3000))
+    for number in range(20):
+        transcript.add(0.0, "note", str(number))
+    mark = transcript.mark
+    transcript.add(0.0, "note", "new")
+    assert [frame.text for frame in transcript.since(mark)] == ["new"]
+    assert [frame.text for frame in transcript.since(mark - 2)] == ["18", "19", "new"]
+    assert transcript.since(0) == transcript.frames
+
+
+def test_a_frame_larger_than_the_budget_is_kept_until_the_next_one_comes():
+    transcript = Transcript(budgets=Budgets(transcript_bytes=1000))
+    transcript.add(0.0, "server", "x" * 5000)
+    assert len(transcript.frames) == 1
+    transcript.add(0.0, "server", "y")
+    assert [frame.text for frame in transcript.frames] == ["y"]
+
+
+def test_a_conversation_within_its_budgets_forgets_nothing_and_says_nothing():
+    assert str(spoken(("client", REQUEST), ("stderr", "x")).forgotten) == ""
 
 
 def test_messages_and_notes_are_views_of_one_side():

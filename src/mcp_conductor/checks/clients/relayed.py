@@ -8,7 +8,7 @@ from typing import Any
 from mcp_conductor.checks.clients.play import Ending, Line, Play
 from mcp_conductor.checks.clients.scripted import Call, Departure, Script
 from mcp_conductor.protocol import Id, Json
-from mcp_conductor.protocol.message import Message, build, compact, members
+from mcp_conductor.protocol.message import Message, build, compact, decode, members
 from mcp_conductor.transport.stdio import Lines
 
 _LONGEST_LINE = 16 << 20
@@ -37,7 +37,7 @@ class Open:
         if self.over:
             return
         line.transcript.add(self.now(), source, text)
-        if len(line.transcript.frames) > _MOST_FRAMES:
+        if line.transcript.mark > _MOST_FRAMES:
             self.over = True
             self.enough.set()
 
@@ -140,10 +140,11 @@ class _Process:
 
     def _hear(self, data: bytes) -> None:
         for line in self._lines.feed(data):
-            self._open.note(self.line, "client", line.removesuffix(b"\r").decode(errors="surrogateescape"))
-            message = self.line.transcript.frames[-1].message if self.line.transcript.frames else None
-            if message is None or self._open.over:
+            text = line.removesuffix(b"\r")
+            self._open.note(self.line, "client", text.decode(errors="surrogateescape"))
+            if self._open.over:
                 continue
+            message = decode(text)
             for each in members(message) if message.kind == "batch" else [message]:
                 if each.kind == "request":
                     self._open.begin(self._answer(each))

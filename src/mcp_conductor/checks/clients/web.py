@@ -111,7 +111,7 @@ class WebHost:
             error = {"jsonrpc": "2.0", "error": {"code": PARSE_ERROR, "message": message.problem}}
             await self.reply(exchange, request, 400, compact(error))
             return
-        several = members(message) if message.kind == "batch" else [message]
+        several = list(members(message)) if message.kind == "batch" else [message]
         for each in several:
             if each.kind != "request":
                 self.opened.take(line, each)

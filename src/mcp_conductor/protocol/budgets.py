@@ -1,0 +1,67 @@
+"""How much of what a server says is taken in: budgets in bytes and in values, and whether a message keeps them.
+
+Values are counted before a message is parsed, because parsed they take far more memory than the text that they come in.
+"""
+
+import re
+import sys
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budgets:
+    """The limits of one conversation. A batch is one message, and has the budgets of one."""
+
+    message_bytes: int = 64_000_000  # of one message: a line, the body of an HTTP answer, an event
+    message_values: int = 1_000_000  # of one message: objects, arrays, texts, numbers, true, false and null
+    transcript_bytes: int = 256_000_000  # of memory for what is remembered of a conversation
+    stderr_bytes: int = 8_000_000  # of that, for what the server writes to stderr
+    notification_bytes: int = 16_000_000  # of notifications that one test looks at, or that wait to be printed
+
+
+DEFAULT = Budgets()
+# For what has been measured before, or comes from a file of the user's.
+UNBOUNDED = Budgets(
+    message_bytes=sys.maxsize, message_values=sys.maxsize, transcript_bytes=sys.maxsize, stderr_bytes=sys.maxsize
+)
+
+_STRING = re.compile(rb'"[^"]*"')
+_BUT_MARKS = bytes(set(range(256)) - set(b'"[{,'))
+_BUT_BRACES = bytes(set(range(256)) - set(b'"{}'))
+
+
+def excess(data: bytes, budgets: Budgets) -> str | None:
+    """Why the message in DATA is too large to be read; None if it is not."""
+    # A value takes a character at least, and so does what stands between two of them.
+    if len(data) <= min(budgets.message_bytes, 2 * budgets.message_values):
+        return None
+    from mcp_conductor.protocol.size import size_text
+
+    if len(data) > budgets.message_bytes:
+        return f"longer than {size_text(budgets.message_bytes)} (--max-message-size)"
+    if _has_more_values(data, budgets.message_values):
+        return f"more than {budgets.message_values} values (--max-message-values)"
+    return None
+
+
+def _has_more_values(data: bytes, most: int) -> bool:
+    """Whether there may be more than MOST values in the JSON text DATA: brackets and commas tell, in linear time.
+
+    There is one value more than commas and brackets that open something, less what is empty.
+    """
+    if data.count(b",") + data.count(b"[") + data.count(b"{") < most:
+        return False
+    marks = _unescaped(data).translate(None, _BUT_MARKS)
+    # Each value has at most two texts, its name and itself.
+    return marks.count(b'"') > 4 * most or len(_STRING.sub(b"", marks)) >= most
+
+
+def braces_close(data: bytes) -> bool:
+    """Whether as many braces close as open, outside of texts."""
+    marks = _STRING.sub(b"", _unescaped(data).translate(None, _BUT_BRACES))
+    return marks.count(b"{") == marks.count(b"}")
+
+
+def _unescaped(data: bytes) -> bytes:
+    """DATA without escaped backslashes and quotes: each quote that is left begins or ends a text."""
+    return data.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in data else data

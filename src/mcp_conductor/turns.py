@@ -1,0 +1,65 @@
+"""Long work in slices: between two of them the event loop turns, so that timers, signals and other tasks get theirs."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator
+from time import monotonic
+
+TURN_SECONDS = 0.05  # how long a slice may take
+
+
+class Pace:
+    """For a task that may find so much to do that it never waits for anything."""
+
+    def __init__(self) -> None:
+        self._until = monotonic() + TURN_SECONDS
+
+    async def keep(self) -> None:
+        """Let the loop turn, if this slice has taken long enough."""
+        if monotonic() > self._until:
+            await asyncio.sleep(0)
+            self._until = monotonic() + TURN_SECONDS
+
+
+class Intake:
+    """Work that is done in the order in which it came, at once as far as there is time for it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._left: deque[Iterator[object]] = deque()
+        self.busy = False
+
+    def take(self, steps: Iterator[object]) -> None:
+        """Do STEPS when everything that came before is done."""
+        self._left.append(steps)
+        if not self.busy:
+            self.busy = True
+            self._go_on()
+
+    def then(self, step: Callable[[], object]) -> None:
+        """Do STEP when everything that came before is done: now, if nothing is left."""
+        if self.busy:
+            self.take(step() for _ in (0,))
+        else:
+            step()
+
+    def forget(self) -> None:
+        """Do no more of it."""
+        self._left.clear()
+
+    def _go_on(self) -> None:
+        until = monotonic() + TURN_SECONDS
+        try:
+            while self._left:
+                for _ in self._left[0]:
+                    if monotonic() > until:
+                        self._loop.call_soon(self._go_on)
+                        return
+                if self._left:
+                    self._left.popleft()
+            self.busy = False
+        except BaseException:
+            if self._left:
+                self._left.popleft()
+            self._loop.call_soon(self._go_on)
+            raise
