@@ -84,6 +84,7 @@ def test_the_public_names_are_these():
         "Backoff",
         "Bridge",
         "BridgeEvent",
+        "Budgets",
         "Completion",
         "ConductorError",
         "ConfigError",

@@ -82,8 +82,8 @@ def test_answers_to_unknown_ids_are_noted(cli, http):
     assert_listed(cli(server.url, *LIST), "warning: the server sent an answer with id 4711, which no request has")
 
 
-def test_an_event_of_64_megabytes_is_taken(cli, http):
-    text = "x" * (64 * 2**20)
+def test_an_event_of_60_megabytes_is_taken(cli, http):
+    text = "x" * (60 * 2**20)
     server = http({"tools/list": lambda call: (call.stream(), call.event({"tools": [], "text": text}), call.close())})
     run = cli(server.url, *LIST, "--timeout", "60s", limit=90)
     assert run.code == 0, run.err

@@ -212,4 +212,4 @@ def test_a_server_that_wants_input_for_ever_is_stopped(cli, serve):
 def test_an_endless_line_is_cut_off(cli):
     run = cli(*LIST, "--", sys.executable, "-c", "import os\nwhile True: os.write(1, b'x' * 2**20)")
     assert run.code == 1
-    assert "a line longer than 256 MiB" in run.err
+    assert "the server sent a line longer than 64 MiB (--max-message-size)" in run.err

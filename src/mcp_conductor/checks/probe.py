@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mcp_conductor.transport.http_client import Response
 
 GRACE_SECONDS = 0.15  # for what a server says of its own accord, once it has answered what came later
+_LARGEST_BEGINNING = 16_000_000
 JSON_AND_EVENTS = "application/json, text/event-stream"
 
 Made = TypeVar("Made")
@@ -234,11 +235,13 @@ class Probe:
 async def _beginning(response: "Response", seconds: float) -> str:
     """The body of a response, or as much of it as comes in time: an event stream may never end."""
     parts: list[bytes] = []
+    room = _LARGEST_BEGINNING
     try:
         async with asyncio.timeout(seconds):
             async for chunk in response.chunks():
                 parts.append(chunk)
-                if b"\n\n" in chunk or b"\r\n\r\n" in chunk:
+                room -= len(chunk)
+                if room < 0 or b"\n\n" in chunk or b"\r\n\r\n" in chunk:
                     break
     except (TimeoutError, TransportError):
         pass

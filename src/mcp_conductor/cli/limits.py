@@ -7,7 +7,7 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.budgets import DEFAULT, Budgets
 
 MESSAGE_LIMIT_FLAGS = (
-    Flag("--max-message-size", "of one message of the server: 64MB (default), 512kB, 1000 (bytes)", "SIZE"),
+    Flag("--max-message-size", "of one message of the server: 64MB, 512kB, 1000 (bytes); default 64MiB", "SIZE"),
     Flag("--max-message-values", "JSON values in one message; default 1000000", "N"),
 )
 _NOTIFICATIONS = Flag("--max-notifications-size", "of notifications that one test sees; default 16MB", "SIZE")

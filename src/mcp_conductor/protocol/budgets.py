@@ -12,11 +12,17 @@ from dataclasses import dataclass
 class Budgets:
     """The limits of one conversation. A batch is one message, and has the budgets of one."""
 
-    message_bytes: int = 64_000_000  # of one message: a line, the body of an HTTP answer, an event
+    message_bytes: int = 64 << 20  # of one message: a line, the body of an HTTP answer, an event
     message_values: int = 1_000_000  # of one message: objects, arrays, texts, numbers, true, false and null
     transcript_bytes: int = 256_000_000  # of memory for what is remembered of a conversation
     stderr_bytes: int = 8_000_000  # of that, for what the server writes to stderr
     notification_bytes: int = 16_000_000  # of notifications that one test looks at, or that wait to be printed
+
+
+class TooLarge(str):
+    """Why a message was not read, although it may be a good one."""
+
+    __slots__ = ()
 
 
 DEFAULT = Budgets()
@@ -30,7 +36,7 @@ _BUT_MARKS = bytes(set(range(256)) - set(b'"[{,'))
 _BUT_BRACES = bytes(set(range(256)) - set(b'"{}'))
 
 
-def excess(data: bytes, budgets: Budgets) -> str | None:
+def excess(data: bytes, budgets: Budgets) -> TooLarge | None:
     """Why the message in DATA is too large to be read; None if it is not."""
     # A value takes a character at least, and so does what stands between two of them.
     if len(data) <= min(budgets.message_bytes, 2 * budgets.message_values):
@@ -38,9 +44,9 @@ def excess(data: bytes, budgets: Budgets) -> str | None:
     from mcp_conductor.protocol.size import size_text
 
     if len(data) > budgets.message_bytes:
-        return f"longer than {size_text(budgets.message_bytes)} (--max-message-size)"
+        return TooLarge(f"longer than {size_text(budgets.message_bytes)} (--max-message-size)")
     if _has_more_values(data, budgets.message_values):
-        return f"more than {budgets.message_values} values (--max-message-values)"
+        return TooLarge(f"more than {budgets.message_values} values (--max-message-values)")
     return None
 
 

@@ -14,7 +14,7 @@ from json.encoder import encode_basestring
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from mcp_conductor.protocol import Id, Json
-from mcp_conductor.protocol.budgets import DEFAULT, Budgets, braces_close, excess
+from mcp_conductor.protocol.budgets import DEFAULT, Budgets, TooLarge, braces_close, excess
 
 Kind = Literal["request", "notification", "result", "error", "batch", "invalid"]
 
@@ -316,7 +316,7 @@ def _salvaged_id(text: str, whole: bytes | None = None) -> Id | None:
     return identity
 
 
-def _cut_off(line: bytes, problem: str) -> Message:
+def _cut_off(line: bytes, problem: TooLarge) -> Message:
     """A message that is too large to be read; its id tells which request it was meant to answer."""
     head, tail = line[:_KEPT].decode(errors="replace"), line[_KEPT:][-_KEPT:].decode(errors="replace")
     left_out = f" … {len(line) - 2 * _KEPT} more bytes … " if len(line) > 2 * _KEPT else ""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from mcp_conductor.protocol.budgets import TooLarge
 from mcp_conductor.protocol.message import Message, render
 
 LONGEST_NOTE = 2000
@@ -17,6 +18,8 @@ NOT_A_MESSAGE = "the server wrote a line that is not a message"
 
 def complaint(message: Message, redact: Redact) -> str:
     """What is wrong with a message of the server's."""
+    if isinstance(message.problem, TooLarge):
+        return f"the server sent a message that is too large to be read: {message.problem}: {excerpt(message, redact)}"
     if message.kind == "invalid" and message.raw is None:
         return f"{NOT_A_MESSAGE}: {excerpt(message, redact)} ({message.problem})"
     return f"the server broke a rule of JSON-RPC: {message.problem}: {excerpt(message, redact)}"

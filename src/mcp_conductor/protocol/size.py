@@ -13,7 +13,10 @@ def size(written: str) -> int | None:
 
 
 def size_text(count: int) -> str:
-    """COUNT bytes as a person would write them: 64 MB, 1.5 kB, 300 bytes."""
+    """COUNT bytes as a person would write them: 64 MB, 64 MiB, 1.5 kB, 300 bytes."""
+    for unit, factor in (("GiB", 2**30), ("MiB", 2**20)):
+        if count and count % factor == 0:
+            return f"{count // factor} {unit}"
     for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if count >= factor:
             return f"{count / factor:.3g} {unit}" if count < 1000 * factor else f"{count // factor} {unit}"

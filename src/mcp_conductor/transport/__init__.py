@@ -115,7 +115,7 @@ def client_for(spec: HttpSpec) -> "HttpClient":
         return AsgiClient(spec)
     from mcp_conductor.transport.http_client import HttpClient
 
-    return HttpClient(cafile=spec.cafile, verify=not spec.insecure)
+    return HttpClient(cafile=spec.cafile, verify=not spec.insecure, largest=spec.budgets.message_bytes)
 
 
 async def finish(cleanup: Coroutine[object, object, None]) -> None:

@@ -16,6 +16,7 @@ from mcp_conductor.transport.http_client import Admits, HttpClient, Reply, writt
 
 LIFESPAN_SECONDS = 10.0  # for an application to start, and to end
 HANG_UP_SECONDS = 1.0  # for an application to notice that nobody listens any longer
+_MOST_CHUNKS = 16  # of an answer that wait to be read, before the application has to wait
 _ASGI = {"version": "3.0", "spec_version": "2.3"}
 
 Event = MutableMapping[str, Any]
@@ -25,7 +26,7 @@ class AsgiClient(HttpClient):
     """Requests to one application."""
 
     def __init__(self, spec: AsgiSpec) -> None:
-        super().__init__()
+        super().__init__(largest=spec.budgets.message_bytes)
         self._app = spec.app
         self._lifespan = _Lifespan(spec) if spec.lifespan else None
         self._open: set[_Request] = set()
@@ -86,6 +87,7 @@ class _Request:
         self._gone = asyncio.Event()
         self._began = asyncio.Event()
         self._chunks: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._taken = asyncio.Event()  # one of them was, since somebody asked
         self._task = asyncio.create_task(app(scope, self._receive, self._take))
         self._task.add_done_callback(self._ended)
 
@@ -101,6 +103,7 @@ class _Request:
 
     async def aiter_stream(self) -> AsyncIterator[bytes]:
         while (chunk := await self._chunks.get()) is not None:
+            self._taken.set()
             yield chunk
         if self._task.done() and not self._task.cancelled() and self._task.exception() is not None:
             raise self._failure("within the body of its answer")
@@ -108,6 +111,7 @@ class _Request:
     async def aclose(self) -> None:
         self._among.discard(self)
         self._gone.set()
+        self._taken.set()
         if not self._task.done():
             await asyncio.wait({self._task}, timeout=HANG_UP_SECONDS)
         if not self._task.done():
@@ -133,6 +137,9 @@ class _Request:
                 self._chunks.put_nowait(bytes(event["body"]))
             if not event.get("more_body", False):
                 self._chunks.put_nowait(None)
+            while self._chunks.qsize() > _MOST_CHUNKS and not self._gone.is_set():
+                self._taken.clear()
+                await self._taken.wait()
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._began.set()

@@ -9,20 +9,24 @@ import os
 import socket
 import ssl
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any, Protocol
 from urllib.parse import urljoin, urlsplit
 
 import httpcore2
 
 from mcp_conductor.errors import TransportError, UsageError
+from mcp_conductor.protocol.budgets import DEFAULT
 from mcp_conductor.protocol.server_spec import origin
+from mcp_conductor.protocol.size import size_text
 from mcp_conductor.redaction import REDACTED
+from mcp_conductor.turns import Pace
 
 CONNECT_SECONDS = 15.0
 MOST_REDIRECTS = 3
-LARGEST_BODY = 256 * 2**20
+_PIECE = 2**16  # of a body, at most, that is handed over at once
 _CREDENTIALS = ("authorization", "cookie", "set-cookie")
 # One for each request in flight, and one for the stream that the server pushes on.
 _MOST_CONNECTIONS = 256
@@ -51,8 +55,9 @@ class Reply(Protocol):
 class Response:
     """A reply whose body has not been read yet."""
 
-    def __init__(self, url: str, reply: Reply) -> None:
+    def __init__(self, url: str, reply: Reply, largest: int = DEFAULT.message_bytes) -> None:
         self.url = url
+        self.largest = largest  # bytes of a body, or of one event
         self.status: int = reply.status
         # Surrogates keep what is not UTF-8, so that it can be sent back as it came.
         self.headers = [
@@ -70,11 +75,14 @@ class Response:
         return (self.header("content-type") or "").partition(";")[0].strip().lower()
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it comes, unpacked if it is packed."""
+        """The body as it comes, unpacked if it is packed, in pieces that are small even if it is packed well."""
         unpack = _unpacker(self.header("content-encoding"), self.url)
+        pace = Pace()
         try:
             async for chunk in self._reply.aiter_stream():
-                yield unpack(chunk)
+                for piece in unpack(chunk):
+                    yield piece
+                    await pace.keep()
         except httpcore2.RemoteProtocolError as error:
             raise TransportError(f"{self.url}: the body of the answer broke off: {_lower(error)}") from error
         except (httpcore2.NetworkError, httpcore2.TimeoutException) as error:
@@ -82,14 +90,20 @@ class Response:
         except zlib.error as error:
             raise TransportError(f"{self.url}: the body of the answer cannot be unpacked: {error}") from error
 
-    async def read(self, limit: int = LARGEST_BODY) -> bytes:
-        """The whole body."""
+    async def read(self, limit: int | None = None) -> bytes:
+        """The whole body, of at most LIMIT bytes."""
         body = bytearray()
         async for chunk in self.chunks():
             body += chunk
-            if len(body) > limit:
-                raise TransportError(f"{self.url}: the body of the answer is longer than {limit >> 20} MiB")
+            self.insist_on_size("the body of the answer", len(body), limit)
         return bytes(body)
+
+    def insist_on_size(self, what: str, count: int, limit: int | None = None) -> None:
+        """Raise if WHAT, of which COUNT bytes have come, is too large for a message, or larger than LIMIT."""
+        largest = self.largest if limit is None else limit
+        if count > largest:
+            hint = "--max-message-size SIZE allows more" if limit is None else None
+            raise TransportError(f"{self.url}: {what} is longer than {size_text(largest)}", hint=hint)
 
 
 class HttpClient:
@@ -101,7 +115,9 @@ class HttpClient:
         cafile: str | None = None,
         verify: bool = True,
         environ: Mapping[str, str] | None = None,
+        largest: int = DEFAULT.message_bytes,  # body of an answer
     ) -> None:
+        self._largest = largest
         self._cafile = cafile
         self._verify = verify
         self._environ = os.environ if environ is None else environ
@@ -135,7 +151,7 @@ class HttpClient:
         for _ in range(MOST_REDIRECTS + 1):
             reply = await self._send(method, url, headers, body, admits)
             try:
-                response = Response(url, reply)
+                response = Response(url, reply, self._largest)
                 target = self._redirect(response)
                 if target is None:
                     yield response
@@ -232,14 +248,20 @@ def _written(name: str, value: str) -> tuple[bytes, bytes]:
     return name.encode(), value.encode("utf-8", "surrogateescape")
 
 
-def _unpacker(encoding: str | None, url: str) -> Callable[[bytes], bytes]:
+def _unpacker(encoding: str | None, url: str) -> Callable[[bytes], Iterator[bytes]]:
     match (encoding or "identity").strip().lower():
         case "identity":
-            return lambda chunk: chunk
+            return lambda chunk: (chunk[start : start + _PIECE] for start in range(0, len(chunk), _PIECE))
         case "gzip" | "x-gzip" | "deflate":
-            return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress
+            return partial(_unzipped, zlib.decompressobj(zlib.MAX_WBITS | 32))
         case other:
             raise TransportError(f"{url}: the answer is packed as {other!r}, which was not asked for")
+
+
+def _unzipped(unzip: Any, chunk: bytes) -> Iterator[bytes]:
+    while chunk:
+        yield unzip.decompress(chunk, _PIECE)
+        chunk = unzip.unconsumed_tail
 
 
 def _proxy_for(url: str, environ: Mapping[str, str]) -> str | None:

@@ -6,11 +6,13 @@ from contextlib import asynccontextmanager
 from mcp_conductor.errors import HttpStatusError
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message
+from mcp_conductor.protocol.oddities import shortened
 from mcp_conductor.protocol.server_spec import HttpSpec
 from mcp_conductor.transport import Authorize, Listener, client_for
 from mcp_conductor.transport.http_client import Response, head
 
 _EXCERPT = 200
+_MOST_READ = 10_000  # of what is shown in part
 _WANTED = "the server wants a token: --token TOKEN; mcp-cli --oauth gets one"
 _NOT_TAKEN = "the server does not take the token: is it for this server, and still good?"
 
@@ -20,6 +22,7 @@ class HttpDoor:
 
     def __init__(self, spec: HttpSpec, listener: Listener, authorize: Authorize | None) -> None:
         self.url = spec.url
+        self.budgets = spec.budgets
         self._fixed = list(spec.headers.items())
         self._listener = listener
         self._http = client_for(spec)
@@ -77,8 +80,9 @@ class HttpDoor:
 
     def excerpt(self, said: str | bytes) -> str:
         """The beginning of what was SAID, on one line, without secrets."""
-        text = said if isinstance(said, str) else said.decode(errors="replace")
-        return " ".join(self._listener.redact(text).split())[:_EXCERPT]
+        begun = said[: 2 * _MOST_READ]
+        text = begun if isinstance(begun, str) else begun.decode(errors="replace")
+        return " ".join(shortened(text, self._listener.redact, _MOST_READ).split())[:_EXCERPT]
 
     def _hide_secrets(self) -> None:
         if self._authorization is not None:

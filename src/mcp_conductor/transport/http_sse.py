@@ -12,10 +12,12 @@ from mcp_conductor.protocol.event_stream import EventStream
 from mcp_conductor.protocol.message import Message, decode
 from mcp_conductor.protocol.server_spec import HttpSpec, origin
 from mcp_conductor.transport import Authorize, Listener, finish
-from mcp_conductor.transport.http_client import LARGEST_BODY, Response
+from mcp_conductor.transport.http_client import Response
 from mcp_conductor.transport.http_door import HttpDoor
+from mcp_conductor.turns import Pace
 
 GOODBYE_SECONDS = 2.0
+_MOST_READ = 10_000  # of a body that is shown
 
 
 @asynccontextmanager
@@ -128,14 +130,15 @@ class HttpSse:
                 f"{self._door.url} answers with {response.media_type or 'no content type'}, not with events"
             )
         decoder = EventStream()
+        pace = Pace()
         async for chunk in response.chunks():
             for event in decoder.feed(chunk):
                 if event.kind == "endpoint":
                     self._take_endpoint(event.data)
                 elif event.kind == "message" and event.data:
-                    self._listener.heard(decode(event.data.encode(errors="surrogateescape")))
-            if decoder.waiting() > LARGEST_BODY:
-                raise TransportError(f"{self._door.url}: an event is longer than {LARGEST_BODY >> 20} MiB")
+                    self._listener.heard(decode(event.data.encode(errors="surrogateescape"), self._door.budgets))
+                await pace.keep()
+            response.insist_on_size("an event", decoder.waiting())
 
     def _take_endpoint(self, data: str) -> None:
         """The place to post to; on another origin it would carry our credentials astray."""

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING
 
 from mcp_conductor.errors import StdioNotSupported, TransportError
 from mcp_conductor.protocol import Id
+from mcp_conductor.protocol.budgets import DEFAULT, Budgets
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message, decode
 from mcp_conductor.protocol.server_spec import StdioSpec, supported_transports
+from mcp_conductor.protocol.size import size_text
 from mcp_conductor.transport import Listener, finish, processes
 from mcp_conductor.transport.processes import GRACE_SECONDS, Process
 
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 
 DRAIN_SECONDS = 0.5  # how long a dead server's last words may take to arrive
 READY_SECONDS = 30.0  # for readyPattern, where no startupTimeout is given
-LONGEST_LINE = 256 * 2**20
 LONGEST_STDERR_LINE = 64 * 2**10
 MOST_UNSENT = 256 * 2**20  # bytes that the server has not read; then it is as good as gone
 
@@ -38,7 +39,7 @@ _HAS_SESSIONS = hasattr(os, "setsid")
 @asynccontextmanager
 async def open_stdio(spec: StdioSpec, listener: Listener) -> AsyncIterator["StdioTransport"]:
     """Start the server; on leaving, end it and everything it started."""
-    child = StdioTransport(listener)
+    child = StdioTransport(listener, spec.budgets)
     await child.start(spec)
     try:
         if spec.ready_pattern:
@@ -81,8 +82,9 @@ class StdioTransport:
 
     cancels_by_closing = False
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: Listener, budgets: Budgets = DEFAULT) -> None:
         self._listener = listener
+        self._budgets = budgets
         self._loop = asyncio.get_running_loop()
         self._stdout = Lines()
         self._stderr = Lines()
@@ -136,9 +138,10 @@ class StdioTransport:
         elif lines:
             self._waiting[fd].extend(lines)
             self._take_some(fd)
-        if self._stdout.waiting() > LONGEST_LINE:
+        if self._stdout.waiting() > self._budgets.message_bytes:
             self._stdout.rest()
-            self._tell_gone(f"the server sent a line longer than {LONGEST_LINE >> 20} MiB")
+            longest = size_text(self._budgets.message_bytes)
+            self._tell_gone(f"the server sent a line longer than {longest} (--max-message-size)")
 
     def _take_some(self, fd: int) -> None:
         """Take the lines that wait, for one turn of the loop."""
@@ -162,7 +165,7 @@ class StdioTransport:
         if fd == 2:
             self._mutter(line)
         elif line and not line.isspace() and not self._gone:
-            self._listener.heard(decode(line.removesuffix(b"\r")))
+            self._listener.heard(decode(line.removesuffix(b"\r"), self._budgets))
 
     def _mutter(self, line: bytes) -> None:
         text = line.removesuffix(b"\r").decode(errors="replace")

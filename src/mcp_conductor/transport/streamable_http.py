@@ -15,15 +15,17 @@ from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, Dialect
 from mcp_conductor.protocol.event_stream import EventStream
 from mcp_conductor.protocol.http_headers import Annotations, annotations_of, routing_headers
-from mcp_conductor.protocol.message import Message, decode, members
+from mcp_conductor.protocol.message import Message, classify, decode
 from mcp_conductor.protocol.server_spec import HttpSpec
 from mcp_conductor.transport import Authorize, Listener, finish
-from mcp_conductor.transport.http_client import LARGEST_BODY, Response
+from mcp_conductor.transport.http_client import Response
 from mcp_conductor.transport.http_door import HttpDoor, is_rpc_error
+from mcp_conductor.turns import Pace
 
 GOODBYE_SECONDS = 2.0  # for what must still be said when we leave
 DEFAULT_RETRY_SECONDS = 1.0
 MOST_RESUMPTIONS = 5  # without anything new in between
+_MOST_UNDELIVERED = 10_000  # answers and notifications of ours
 _ACCEPT = ("Accept", "application/json, text/event-stream")
 
 
@@ -54,6 +56,7 @@ class StreamableHttp:
         self._by_id: dict[Id, asyncio.Task[None]] = {}
         self._gate: asyncio.Task[None] | None = None  # the last message that others must not overtake
         self._tools: dict[str, Annotations] = {}
+        self._overdue = False
 
     def speak(self, dialect: Dialect) -> None:
         self._dialect = dialect
@@ -61,6 +64,11 @@ class StreamableHttp:
         self._door.speak(dialect)
 
     def send(self, message: Message) -> None:
+        if message.kind != "request" and len(self._tasks) > _MOST_UNDELIVERED:
+            if not self._overdue:
+                self._overdue = True
+                self._listener.note(f"{len(self._tasks)} messages of ours are not delivered yet; no more are sent")
+            return
         task = asyncio.ensure_future(self._deliver(message, self._gate))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -194,11 +202,11 @@ class StreamableHttp:
                 raise TransportError(f"{message.method} was answered with an empty body")
             self._said(message)
             return False
-        heard = decode(data)
+        heard = decode(data, self._door.budgets)
         self._learn(heard, message)
         self._listener.heard(heard)
-        replies = members(heard) if heard.kind == "batch" else [heard]
-        return any(reply.kind in ("result", "error", "invalid") and reply.id == request_id for reply in replies)
+        replies = map(classify, heard.raw) if heard.kind == "batch" else [(heard.kind, heard.id, None)]
+        return any(kind in ("result", "error", "invalid") and identity == request_id for kind, identity, _ in replies)
 
     def _learn(self, heard: Message, message: Message) -> None:
         """Remember which arguments the server's tools want in headers."""
@@ -241,20 +249,21 @@ class StreamableHttp:
     ) -> bool:
         """Hear the events of one connection; whether the answer was among them."""
         decoder = EventStream()
+        pace = Pace()
         stream.fruitless += 1
         async for chunk in response.chunks():
             for event in decoder.feed(chunk):
                 stream.note(event.id, event.retry)
                 if event.data and event.kind == "message":
-                    heard = decode(event.data.encode(errors="surrogateescape"))
+                    heard = decode(event.data.encode(errors="surrogateescape"), self._door.budgets)
                     if message is not None:
                         self._learn(heard, message)
                     answers = heard.kind in ("result", "error", "invalid") and heard.id == request_id
                     self._listener.heard(heard)
                     if answers and request_id is not None:
                         return True
-            if decoder.waiting() > LARGEST_BODY:
-                raise TransportError(f"{response.url}: an event is longer than {LARGEST_BODY >> 20} MiB")
+                await pace.keep()
+            response.insist_on_size("an event", decoder.waiting())
         return False
 
     @asynccontextmanager

@@ -15,6 +15,7 @@ from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message, decode
 from mcp_conductor.protocol.server_spec import StreamsSpec
 from mcp_conductor.transport import Listener, finish
+from mcp_conductor.turns import Pace
 
 GOODBYE_SECONDS = 2.0  # for what must still be said when we leave
 
@@ -71,8 +72,10 @@ class StreamsTransport:
     async def _read(self) -> None:
         why = "the server closed its stream"
         try:
+            pace = Pace()
             async for item in self._spec.read:
                 self._hear(item)
+                await pace.keep()
         except Exception as error:  # noqa: BLE001  # whatever kind of stream this is, and however it breaks
             why = f"the server's stream broke: {error!r}"
         self._tell_gone(why)
@@ -86,7 +89,7 @@ class StreamsTransport:
             return
         data = line.encode(errors="surrogateescape") if isinstance(line, str) else line
         if data.strip() and not self._gone:
-            self._listener.heard(decode(data.strip(b"\r\n")))
+            self._listener.heard(decode(data.strip(b"\r\n"), self._spec.budgets))
 
     async def _write(self) -> None:
         try:

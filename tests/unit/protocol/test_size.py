@@ -33,7 +33,14 @@ def test_a_size_is_a_number_with_or_without_a_unit(written, count):
 
 @pytest.mark.parametrize(
     ("count", "text"),
-    [(1, "1 byte"), (300, "300 bytes"), (1500, "1.5 kB"), (64_000_000, "64 MB"), (256_000_000, "256 MB")],
+    [
+        (1, "1 byte"),
+        (300, "300 bytes"),
+        (1500, "1.5 kB"),
+        (64_000_000, "64 MB"),
+        (64 << 20, "64 MiB"),
+        (256_000_000, "256 MB"),
+    ],
 )
 def test_a_size_is_written_for_people(count, text):
     assert size_text(count) == text
