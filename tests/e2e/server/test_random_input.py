@@ -126,7 +126,8 @@ def test_garbage_ends_its_own_connection_and_nothing_else(web):
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(throw, [random_input.garbage(random) for _ in range(2_000)]))
     statuses = Counter(answer[9:12] for answer in answers)
-    assert not [status for status in statuses if status.startswith(b"5")], statuses
+    # 501 and 505 say what HTTP we do not speak; any other would be a fault of ours.
+    assert not [status for status in statuses if status.startswith(b"5") and status not in (b"501", b"505")], statuses
     assert statuses[b"400"] > 500
     assert server.modern(modern(request(1, "tools/list"))).status == 200
     server.process.terminate()
