@@ -6,6 +6,7 @@ names that the server goes by are served. An address is no name: no other site c
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from ipaddress import ip_address
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -14,6 +15,7 @@ _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(.+)")
 _MOST_PORT = 65535
 
 
+@lru_cache(maxsize=64)
 def name_in(host: str) -> str | None:
     """The name or address in a Host header, without its port and in one spelling; None if it is not one."""
     found = _HOST.fullmatch(host.lower())

@@ -134,7 +134,6 @@ class Connection(asyncio.Protocol):
         before = self._read
         if before is None:
             self._head_size += len(data)
-            self._head_since = self._head_since or self._loop.time()
         elif not before.exact:
             self._framing += len(data)
         try:
@@ -148,12 +147,17 @@ class Connection(asyncio.Protocol):
                 self._break_off(cause.status, cause.problem)
             else:
                 self._break_off(400, f"this is not HTTP/1.1: {error}")
+        # Most requests come in one piece: then no clock is needed.
         if not self._head_size:
             self._head_since = None
+        elif self._head_since is None:
+            self._head_since = self._loop.time()
+        if self._read is not None and self._read is not before:
+            self._read_mark = (self._read.size, self._loop.time())
         if self._waiting:
             self._go_on()
-        if self._is_laden():
-            self._transport.pause_reading()
+            if self._is_laden():
+                self._transport.pause_reading()
 
     def _measure(self, before: Exchange | None) -> None:
         limits = self._limits
@@ -167,9 +171,9 @@ class Connection(asyncio.Protocol):
     def _is_laden(self) -> bool:
         """Whether enough has come in for now."""
         waiting = self._waiting
-        return len(waiting) >= self._limits.waiting or (
-            len(waiting) > 1 and sum(each.size for each in waiting) > self._limits.body_bytes
-        )
+        if len(waiting) < 2:
+            return False
+        return len(waiting) >= self._limits.waiting or sum(each.size for each in waiting) > self._limits.body_bytes
 
     def pause_writing(self) -> None:
         self._full = self._loop.create_future()
@@ -248,7 +252,6 @@ class Connection(asyncio.Protocol):
         exchange.chunked = version != "1.0"
         exchange.exact = "transfer-encoding" not in headers
         self._read = exchange
-        self._read_mark = (0, self._loop.time())
         self._headers = {}
         self._waiting.append(exchange)
         self._idle_since = None

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 from mcp_conductor.errors import UsageError
 
 PATH = "/callback"
+MOST_VISITS = 100  # at a time; a browser opens more connections than it uses
 _HEAD_SECONDS = 10.0
 _PAGE = """<!doctype html><meta charset="utf-8"><title>MCP Conductor</title>
 <p style="font: 1.2em sans-serif; margin: 4em">{text}</p>
@@ -43,6 +44,9 @@ class Loopback:
     async def visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        if len(self._visits) >= MOST_VISITS:
+            writer.close()
+            return
         self._visits.add(task)
         try:
             with suppress(OSError, TimeoutError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
