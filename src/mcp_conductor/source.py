@@ -15,18 +15,20 @@ from json import JSONDecodeError, JSONDecoder
 from typing import Any, ClassVar, NoReturn
 
 from mcp_conductor.errors import Location, UsageError
+from mcp_conductor.reading import read_bytes
 
 Path = tuple[str | int, ...]
 
-_COMMENTS = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
-_TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
+# Possessive, so that long texts take no memory; and what is not closed goes on to the end, so that it is read once.
+_COMMENTS = re.compile(r'("(?:[^"\\\n]++|\\.)*+")|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]+')
+_TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]++|\\.)*+")|,(?=\s*+[}\]])')
 # The core schema of YAML 1.2, section 10.3.2: what plain text may be besides text.
 _CORE: dict[str, tuple[str, Callable[[str], Any]]] = {
     "null": (r"~|null|Null|NULL|", lambda _: None),
     "bool": (r"true|True|TRUE|false|False|FALSE", lambda text: text.lower() == "true"),
     "int": (
-        r"[-+]?[0-9]{1,4000}|0o[0-7]+|0x[0-9a-fA-F]+",
+        r"[-+]?[0-9]{1,4000}|0o[0-7]{1,4000}|0x[0-9a-fA-F]{1,3000}",
         lambda text: int(text, 0 if text[:2] in ("0o", "0x") else 10),
     ),
     "float": (r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", float),
@@ -36,8 +38,9 @@ _TAG = "tag:yaml.org,2002:"
 _DEEPEST = 500
 # What a line begins with: each space, dash and question mark may be one level.
 _INDENTS = re.compile(r"^[ \t?-]+", re.MULTILINE)
-_BRACKETS = re.compile(r"""(?:(?<=[\s\[{,:])|^)(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*')|[\[\]{}]""", re.MULTILINE)
+_BRACKETS = re.compile(r"""(?:(?<=[\s\[{,:])|^)(?:"(?:[^"\\]++|\\.)*+"|'(?:[^']++|'')*+')|[\[\]{}]""", re.MULTILINE)
 _MOST_QUOTED = 10_000
+MOST_VALUES = 250_000  # of a YAML file, its aliases written out; they take seconds to read
 
 
 @dataclass(frozen=True)
@@ -96,13 +99,16 @@ def load(path: str, shown: str | None = None, *, json: bool | None = None) -> Do
     """Read the JSON or YAML file at PATH; messages call it SHOWN. Its name tells the format, unless JSON does."""
     shown = shown or path
     try:
-        with open(path, encoding="utf-8-sig") as file:
-            text = file.read()
+        text = _text(read_bytes(path))
     except OSError as error:
         raise UsageError(f"cannot read {shown}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"cannot read {shown}: it is not UTF-8 text") from error
     return parse(text, shown, json=json)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def parse(text: str, file: str, *, json: bool | None = None) -> Document:
@@ -206,8 +212,14 @@ def _compose(file: str, text: str) -> Any:
         mark = error.problem_mark or error.context_mark
         where = _location(file, text, mark) if mark else None
         raise UsageError(f"{file} is not YAML: {error.problem}", hint=_yaml_hint(text, error), where=where) from error
+    except _TooManyError:
+        raise UsageError(f"{file}: {_TOO_MANY}") from None
     except (yaml.YAMLError, RecursionError) as error:
         raise UsageError(f"{file} is not YAML: {' '.join(str(error).split())}") from error
+
+
+class _TooManyError(Exception):
+    """The file has more values than are read."""
 
 
 _BRACES = 'a text with {{ … }} must stand in quotes: "{{ name }}"'
@@ -256,8 +268,12 @@ def _core_loader() -> Any:
 
     class CoreLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
         yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+        values = 0
 
         def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
+            self.values += 1
+            if self.values > MOST_VALUES:
+                raise _TooManyError
             # Most scalars can be nothing but text, as their first character shows; it need not be tried out.
             if kind is yaml.ScalarNode and (not implicit[0] or (value and value[0] not in _NOT_ONLY_TEXT)):
                 return _TAG + "str"
@@ -299,10 +315,13 @@ def _deepest_possible(text: str) -> int:
 
 
 def _construct(root: Any, file: str, text: str) -> Any:
-    """Plain data from YAML nodes. Aliases share one value, so a file of aliases cannot grow without bound."""
+    """Plain data from YAML nodes. Aliases share one value; but all who look at it see it as often as it stands there,
+    so that what it comes to in all has a bound.
+    """
     from yaml import MappingNode, ScalarNode, SequenceNode
 
     made: dict[int, Any] = {}
+    sizes: dict[int, int] = {}  # with aliases written out
 
     def refuse(node: Any, problem: str, hint: str | None = None) -> NoReturn:
         raise UsageError(f"{file}: {problem}", hint=hint, where=_location(file, text, node.start_mark))
@@ -315,6 +334,11 @@ def _construct(root: Any, file: str, text: str) -> Any:
             refuse(node, "a value cannot contain itself")
         return made[id(node)]
 
+    def weigh(node: Any, below: list[Any]) -> None:
+        sizes[id(node)] = 1 + sum(sizes.get(id(each), 1) for each in below)
+        if sizes[id(node)] > MOST_VALUES:
+            refuse(node, _TOO_MANY, "an alias counts as all that it stands for")
+
     def fresh(node: Any) -> Any:
         if isinstance(node, ScalarNode):
             try:
@@ -322,7 +346,9 @@ def _construct(root: Any, file: str, text: str) -> Any:
             except ValueError as error:
                 refuse(node, str(error))
         if isinstance(node, SequenceNode):
-            return [make(item) for item in node.value]
+            items = [make(item) for item in node.value]
+            weigh(node, node.value)
+            return items
         assert isinstance(node, MappingNode)
         mapping: dict[str, Any] = {}
         for key_node, value_node in node.value:
@@ -331,12 +357,14 @@ def _construct(root: Any, file: str, text: str) -> Any:
             if key_node.value in mapping:
                 refuse(key_node, f"the key {key_node.value!r} stands twice in one mapping")
             mapping[key_node.value] = make(value_node)
+        weigh(node, [value for _, value in node.value])
         return mapping
 
     return None if root is None else make(root)
 
 
 _UNFINISHED = object()
+_TOO_MANY = f"it has more than {MOST_VALUES:,} values"
 
 
 def _scalar(node: Any) -> Any:

@@ -101,7 +101,7 @@ def test_check_has_a_finding_and_goes_on(server, tmp_path):
 def test_a_suite_does_not_take_it_for_a_difference(server, tmp_path):
     file = tmp_path / "a.test.mcp.yml"
     file.write_text(
-        "description: d\ntests:\n- it: differs\n  call: x\n  expect: {asserts: [result not outputSchema]}\n"
+        "description: d\ntests:\n- it: differs\n  call: x\n  expect: {result: match:not:outputSchema}\n"
         "- it: is unlike\n  call: x\n  expect: {result: {'match:not': match:outputSchema}}\n"
     )
     done = limited(*CONDUCTOR, "test", str(file), "--", *server)

@@ -116,9 +116,24 @@ def test_an_anchor_is_one_value_wherever_it_is_used():
     assert data["a"] is data["b"]
 
 
-def test_a_file_of_aliases_does_not_grow_without_bound():
-    text = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 100))
-    assert len(parse(text, "x.yaml").data) == 100
+def aliases(count):
+    return "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, count))
+
+
+def test_a_file_of_aliases_is_read_as_long_as_all_that_they_stand_for_is_not_too_much():
+    assert len(parse(aliases(12), "x.yaml").data) == 12
+    refused = refusal(aliases(100), "x.yaml")
+    assert refused.message == "x.yaml: it has more than 250,000 values"
+    assert (refused.where.line, refused.where.column) == (17, 6)
+
+
+def test_a_file_of_too_many_values_is_refused_before_they_are_in_memory():
+    assert refusal("- a\n" * 260_000, "x.yaml").message == "x.yaml: it has more than 250,000 values"
+
+
+@pytest.mark.parametrize("text", ["/*" * 500_000, '"' * 500_001, ", " * 500_000, '["' + "x" * 5_000_000 + '"'])
+def test_json_that_is_none_is_refused_in_linear_time(text):
+    assert refusal(text, "x.json").where is not None
 
 
 @pytest.mark.parametrize("text", ["a: &x [*x]\n", "&x {a: *x}\n", "a: &x\n  b: {c: [*x]}\n"])

@@ -1,11 +1,13 @@
 """`conductor check --transcript FILE`: did this server keep the specification, in a conversation that was recorded?"""
 
 import os
+from io import TextIOWrapper
 
 from mcp_conductor.checks.judging import Verdicts, judge
 from mcp_conductor.cli.check import Checking
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.reading import open_file
 
 _NOT_FOR_RECORDINGS = (
     "--client", "--config", "--server", "--transport", "--header", "--token", "--cacert", "--insecure", "--env",
@@ -24,7 +26,7 @@ class CheckingRecording(Checking):
             if flag in given:
                 raise UsageError(f"{flag} makes no sense with --transcript: everything has been said already")
         try:
-            with open(os.path.join(self._terminal.directory, file), encoding="utf-8") as lines:
+            with TextIOWrapper(open_file(os.path.join(self._terminal.directory, file)), encoding="utf-8") as lines:
                 self._transcript = Transcript.from_jsonl(lines)
         except OSError as error:
             raise UsageError(f"cannot read {file}: {str(error.strerror).lower()}") from error

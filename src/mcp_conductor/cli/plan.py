@@ -18,6 +18,7 @@ from mcp_conductor.protocol.message import kind_of, read, why_not_json
 from mcp_conductor.protocol.server_spec import ServerSpec
 
 DEFAULT_TIMEOUT = "30s"
+LONGEST_ARGUMENT = 64_000_000  # bytes of @FILE, or of stdin
 CONSENT_TIMEOUT = "6m"  # with --oauth: somebody may have to find a password first
 
 FLAGS: Groups = {
@@ -224,10 +225,15 @@ def _text_of(flag: str, text: str, terminal: Terminal) -> str:
     """The text given to a flag: itself, or the content of @FILE, or of stdin for -."""
     try:
         if text == "-":
-            return (terminal.stdin.read() if terminal.stdin else b"").decode(errors="surrogateescape")
+            data = terminal.stdin.read(LONGEST_ARGUMENT + 1) if terminal.stdin else b""
+            if len(data) > LONGEST_ARGUMENT:
+                raise UsageError(f"{flag}: stdin has more than {LONGEST_ARGUMENT // 1_000_000} MB")
+            return data.decode(errors="surrogateescape")
         if text.startswith("@"):
-            with open(os.path.join(terminal.directory, text[1:]), "rb") as file:
-                return file.read().decode(errors="surrogateescape")
+            from mcp_conductor.reading import read_bytes
+
+            data = read_bytes(os.path.join(terminal.directory, text[1:]), LONGEST_ARGUMENT)
+            return data.decode(errors="surrogateescape")
     except OSError as error:
         raise UsageError(f"{flag}: cannot read {text[1:]}: {error.strerror}") from error
     return text

@@ -14,6 +14,7 @@ from typing import Any
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
+from mcp_conductor.reading import open_file
 from mcp_conductor.source import load
 
 _SETTINGS = ("mcp.json", ".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json", "claude_desktop_config.json")
@@ -94,7 +95,7 @@ class Project:
     def _python_project(self) -> Guess | None:
         import tomllib
 
-        with suppress(OSError, ValueError), open(self._path("pyproject.toml"), "rb") as file:
+        with suppress(OSError, ValueError), open_file(self._path("pyproject.toml")) as file:
             project = tomllib.load(file).get("project")
             scripts = project.get("scripts") if isinstance(project, dict) else None
             if isinstance(scripts, dict) and scripts and _LOOKS_LIKE_A_SERVER.search(str(project)):
@@ -145,8 +146,8 @@ class Project:
 
     def _text(self, file: str) -> str:
         try:
-            with open(self._path(file), encoding="utf-8", errors="replace") as opened:
-                return opened.read(_LARGEST)
+            with open_file(self._path(file)) as opened:
+                return opened.read(_LARGEST).decode(errors="replace")
         except OSError:
             return ""
 

@@ -51,10 +51,10 @@ def read_pattern(text: str) -> Pattern:
 def files_of(pattern: Pattern, directory: str) -> list[str]:
     """The test files that PATTERN names, seen from DIRECTORY; sorted, so that every machine runs them in one order."""
     full = os.path.join(directory, os.path.expanduser(pattern.path))
-    if os.path.isfile(full):
-        return [full]
     if os.path.isdir(full):
         return sorted(_below(full))
+    if os.path.lexists(full):
+        return [full]  # if it is no file, reading it says so
     return sorted(path for path in glob.glob(full, recursive=True) if os.path.isfile(path))
 
 

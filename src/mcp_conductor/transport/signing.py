@@ -6,6 +6,7 @@ from typing import Any
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.oauth_requests import SigningAlgorithm, assertion, assertion_input
+from mcp_conductor.reading import open_file
 
 _P256_BYTES = 32
 
@@ -28,7 +29,7 @@ def _load(key_file: str) -> Any:
             "signing with a private key needs the package cryptography", hint="pip install 'mcp-conductor[jwt]'"
         ) from None
     try:
-        with open(key_file, "rb") as file:
+        with open_file(key_file) as file:
             return load_pem_private_key(file.read(), password=None)
     except OSError as error:
         raise UsageError(f"cannot read the private key {key_file}: {error.strerror}") from error

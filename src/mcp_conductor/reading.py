@@ -1,0 +1,39 @@
+"""Files that people name: read whole, but never more than there is a use for, and never something that has no end.
+
+A pipe that nothing writes to would be waited for without end, and a device has no end at all; so only files are read,
+and what the shell hands over: stdin and the pipes of `<(command)`. Whatever is wrong is an OSError.
+"""
+
+import errno
+import os
+import stat
+from typing import BinaryIO
+
+SETTINGS = 16_000_000  # bytes: settings, suites, server files, variables
+_HANDED_OVER = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/", os.devnull)
+
+
+def read_bytes(path: str, most: int = SETTINGS) -> bytes:
+    """All of the file at PATH, of at most so many bytes."""
+    with open_file(path) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most // 1_000_000} MB")
+    return data
+
+
+def open_file(path: str) -> BinaryIO:
+    """Open the file at PATH; nothing else than a file is opened, and opening never waits."""
+    if "\0" in path:
+        raise OSError(errno.EINVAL, "there is a NUL in its name")
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    if path.startswith(_HANDED_OVER) and not stat.S_ISDIR(mode):
+        os.set_blocking(descriptor, True)
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+    raise OSError(errno.EINVAL, "it is not a file, but a pipe or a device")
