@@ -1,8 +1,10 @@
 """Rules about the code itself: what start-up may import, what the package offers, how long a file may be."""
 
+import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import mcp_conductor
@@ -121,6 +123,51 @@ def test_the_public_names_are_these():
         "like",
     ]
     assert all(getattr(mcp_conductor, name) for name in mcp_conductor.__all__)
+
+
+def parts_of(file: Path) -> Iterator[str]:
+    """What FILE writes with: streams of the process, `print`, and the methods of a terminal that write text as it is."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        match node:
+            case ast.Call(func=ast.Name(id="print")):
+                yield "print"
+            case ast.Attribute(
+                value=ast.Name(id="sys"), attr="stdout" | "stderr" | "__stdout__" | "__stderr__" as name
+            ):
+                yield f"sys.{name}"
+            case ast.ImportFrom(module="sys", names=names):
+                yield from (f"sys.{name.name}" for name in names)
+            case ast.Attribute(value=ast.Name(id="os"), attr="write"):
+                yield "os.write"
+            case ast.Attribute(value=ast.Attribute(attr="stdout" | "stderr" as name), attr="write" | "buffer"):
+                yield f"{name}.write"
+            case ast.Attribute(attr="write_result_as_it_is" | "write_report_as_it_is" as name):
+                yield name
+
+
+def test_text_leaves_through_the_terminal_alone_which_makes_it_safe():
+    source = ROOT / "src" / "mcp_conductor"
+    found = {str(file.relative_to(source)): set(parts_of(file)) for file in source.rglob("*.py")}
+    assert {name: parts for name, parts in found.items() if parts} == {
+        "cli/terminal.py": {"sys.stdout", "sys.stderr", "stdout.write", "stderr.write"},
+        # JSON and YAML that was asked for.
+        "cli/mcp_cli.py": {"write_result_as_it_is"},
+        "cli/all_servers.py": {"write_result_as_it_is"},
+        "cli/follow.py": {"write_result_as_it_is"},
+        "cli/discover.py": {"write_result_as_it_is"},
+        "cli/serve.py": {"write_result_as_it_is"},
+        "cli/run_output.py": {"write_report_as_it_is"},
+        # Servers that speak: messages on stdout, and stderr because a file asks for it.
+        "server/stdio_host.py": {"os.write"},
+        "server/presets/tools.py": {"sys.stderr", "stderr.write"},
+        "checks/clients/relay.py": {"os.write", "sys.stderr", "stderr.write"},
+    }
+
+
+def test_only_forms_with_escapes_of_their_own_are_not_made_visible_as_a_whole():
+    from mcp_conductor.reporters import REPORTERS
+
+    assert {name for name, each in REPORTERS.items() if each.escapes} == {"github", "json", "junit"}
 
 
 def test_no_file_is_longer_than_four_hundred_lines():

@@ -17,6 +17,7 @@ one that the server gave. An exception means that we could not go on. What a ser
 a note in the transcript.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +51,13 @@ class ConductorError(Exception):
     @property
     def code(self) -> str | int | None:
         return self.kind
+
+    def tell_with(self, context: dict[str, Any], redact: Callable[[str], str] = str) -> None:
+        """Say CONTEXT too, and nothing that REDACT takes out."""
+        self.context = context
+        self.message = redact(self.message)
+        self.hint = self.hint and redact(self.hint)
+        self.args = (self.message, *self.args[1:])
 
 
 class UsageError(ConductorError):

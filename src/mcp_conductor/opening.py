@@ -112,7 +112,7 @@ async def connect(
     session.lenient = lenient
     session.context = {"server": session.redact(str(spec)), **context}
     async with AsyncExitStack() as stack:
-        with _told_with(session.context):
+        with _told_with(session.context, session.redact):
             await _open_somehow(session, spec, choice, stack, authorize)
         stack.callback(session.close)
         yield session
@@ -127,12 +127,12 @@ def _spec(target: "Target") -> AnySpec:
 
 
 @contextmanager
-def _told_with(context: Json) -> Iterator[None]:
-    """Whatever goes wrong in here is told with CONTEXT."""
+def _told_with(context: Json, redact: Callable[[str], str] = str) -> Iterator[None]:
+    """What goes wrong in here is told with CONTEXT, and without what REDACT takes out."""
     try:
         yield
     except ConductorError as error:
-        error.context = context
+        error.tell_with(context, redact)
         raise
 
 

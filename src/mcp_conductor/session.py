@@ -228,8 +228,7 @@ class Session(Asking, Answering):
 
     def _failed(self, request_id: Id, error: ConductorError) -> None:
         if self._ledger.lost(request_id, self._now()) is not None:
-            error.context = self.context
-            self._waiting.fail(request_id, error)
+            self._waiting.fail(request_id, self._here(error))
 
     def _take(self, message: Message, now: float) -> None:
         if message.problem is not None:
@@ -364,7 +363,7 @@ class Session(Asking, Answering):
         return self._here(error)
 
     def _here(self, error: ConductorError) -> ConductorError:
-        error.context = self.context
+        error.tell_with(self.context, self.redact)
         return error
 
     @property

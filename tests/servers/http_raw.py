@@ -31,7 +31,8 @@ class Call:
         self.verb, self.path, _ = first.split(" ", 2)
         self.headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         self.body = body
-        self.message: dict[str, Any] = json.loads(body) if body else {}
+        form = "form-urlencoded" in self.headers.get("content-type", "")
+        self.message: dict[str, Any] = json.loads(body) if body and not form else {}
         self.method = self.message.get("method", "")
         self.id = self.message.get("id")
         self.server = server

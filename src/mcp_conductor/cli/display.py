@@ -4,6 +4,7 @@ All of it is a view of the transcript, frame by frame as they come, with the sec
 """
 
 import os
+import stat
 from dataclasses import replace
 from typing import TextIO
 
@@ -73,6 +74,15 @@ def _opened(file: str | None, directory: str) -> TextIO | None:
     if file is None:
         return None
     try:
-        return open(os.path.join(directory, file), "w", encoding="utf-8")  # closed by Display.close
+        path = os.path.join(directory, file)
+        return open(path, "w", encoding="utf-8", opener=_for_us_alone)  # closed by Display.close
     except OSError as error:
         raise UsageError(f"cannot write {file}: {error.strerror}") from error
+
+
+def _for_us_alone(path: str, flags: int) -> int:
+    """Open a file that others cannot read, also if it was there: what was said is theirs who said it."""
+    descriptor = os.open(path, flags, 0o600)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):  # and not /dev/stdout
+        os.chmod(path, 0o600)
+    return descriptor

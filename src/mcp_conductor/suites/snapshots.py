@@ -59,7 +59,7 @@ class Snapshots:
 
     def _normal(self, value: Any, redact: Callable[[str], str]) -> Any:
         if isinstance(value, dict):
-            return {key: self._normal(member, redact) for key, member in value.items()}
+            return {redact(key): self._normal(member, redact) for key, member in value.items()}
         if isinstance(value, list):
             return [self._normal(item, redact) for item in value]
         if isinstance(value, Digits) and math.isinf(value):

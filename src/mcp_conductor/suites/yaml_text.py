@@ -9,6 +9,7 @@ from json import dumps
 from typing import Any
 
 from mcp_conductor.protocol.message import Digits
+from mcp_conductor.visible import harmless
 
 WIDTH = 100
 LONGEST_KEY = 500  # YAML wants to know within 1024 characters that something is a key
@@ -81,14 +82,14 @@ def _alone(value: Any) -> str:
     """VALUE as the rest of a line: outside of brackets, a text needs quotes more rarely."""
     if not isinstance(value, str) or len(value) > LONGEST_KEY or value.startswith("match:"):
         return on_one_line(value)
-    plain = _PLAIN_LINE.fullmatch(value) and value.lower() not in _WORDS
+    plain = _PLAIN_LINE.fullmatch(value) and value.lower() not in _WORDS and harmless(value) == value
     return value if plain and not _ENDS_PLAIN.search(value) else on_one_line(value)
 
 
 def comment(text: str, indent: int = 0, *, most: int = WIDTH) -> str:
     """TEXT as a comment on one line, cut if it is too long."""
     words = " ".join(text.split())
-    shown = "".join(character if character.isprintable() else "\ufffd" for character in words)
+    shown = harmless("".join(character if character.isprintable() else "\ufffd" for character in words))
     return f"{' ' * indent}# {shown if len(shown) <= most else shown[: most - 1] + '…'}".rstrip()
 
 
@@ -125,7 +126,7 @@ def _is_block(text: str) -> bool:
     lines = text.removesuffix("\n").split("\n")
     if len(lines) < 2 or not lines[0] or lines[0][0] in " \t" or not lines[-1]:
         return False
-    return all(line.isprintable() and line == line.rstrip() for line in lines)
+    return all(line.isprintable() and line == line.rstrip() for line in lines) and harmless(text) == text
 
 
 def _block_sign(text: str) -> str:
@@ -137,9 +138,10 @@ def _block_lines(text: str, indent: int) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    if ('"' in text or "\\" in text) and text.isprintable() and text.count("'") <= text.count('"'):
+    foreign = not text.isprintable() or harmless(text) != text
+    if ('"' in text or "\\" in text) and not foreign and text.count("'") <= text.count('"'):
         return "'" + text.replace("'", "''") + "'"
-    return '"' + "".join(map(_escaped, text)) + '"'
+    return harmless('"' + "".join(map(_escaped, text)) + '"')
 
 
 def _escaped(character: str) -> str:
