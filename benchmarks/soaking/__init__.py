@@ -2,6 +2,13 @@
 
 from types import ModuleType
 
-from benchmarks.soaking import signals, starts
+from benchmarks.soaking import doors, files, hostile, oauth, signals, starts
 
-CLASSES: dict[str, ModuleType] = {"starts": starts, "signals": signals}
+CLASSES: dict[str, ModuleType] = {
+    "starts": starts,
+    "signals": signals,
+    "hostile": hostile,
+    "files": files,
+    "oauth": oauth,
+    "doors": doors,
+}

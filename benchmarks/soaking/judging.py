@@ -1,5 +1,6 @@
 """What a run did wrong, by kind; and the line that sums a class of runs up."""
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -8,6 +9,8 @@ from dataclasses import dataclass, field
 
 from benchmarks.soaking.watch import TERMINAL, WORKFLOW, Ended
 
+# At the start of a line: what a server wrote is quoted with something before it.
+TRACEBACK = re.compile(rb"(?m)^(Traceback|Exception ignored)")
 KINDS = ("hung", "orphans", "tracebacks", "wrong exit", "let in")
 
 
@@ -41,6 +44,7 @@ class Case:
 
     name: str
     run: Callable[[], Result]
+    count: int = 1  # of the things that are tried in it
 
 
 @dataclass(frozen=True)
@@ -72,10 +76,10 @@ def judged(
             result.complain("wrong exit", f"{ended.code}, not {expected}, after {ended.seconds:.1f} s: {tail}")
     if limits.megabytes is not None and ended.megabytes > limits.megabytes and ended.why_killed != "memory":
         result.complain("memory", f"{ended.megabytes:.0f} MB, more than {limits.megabytes:g} MB")
-    if b"Traceback" in ended.err and (not early or b"mcp_conductor/" in ended.err):
+    if TRACEBACK.search(ended.err) and (not early or b"mcp_conductor/" in ended.err):
         result.complain("tracebacks", tail)
-    for process in [] if ended.why_killed else ended.left:
-        result.complain("orphans", process)
+    if ended.left and not ended.why_killed:
+        result.complain("orphans", f"{len(ended.left)} left, the first is {ended.left[0]}")
     text = ended.err if shown is None else shown
     for pattern in (TERMINAL, WORKFLOW):
         if found := pattern.search(text):
@@ -96,7 +100,8 @@ def report(name: str, cases: list[Case], jobs: int, *, say: Callable[[str], None
             say(str(complaint))
     kinds = [*KINDS, *sorted(set(counted) - set(KINDS))]
     found = ", ".join(f"{kind} {counted[kind]}" for kind in kinds)
-    say(f"{name}: {len(cases)} runs, {found}, largest RSS {largest:.0f} MB, {time.monotonic() - began:.0f} s")
+    runs = sum(case.count for case in cases)
+    say(f"{name}: {runs} runs, {found}, largest RSS {largest:.0f} MB, {time.monotonic() - began:.0f} s")
     return not counted
 
 

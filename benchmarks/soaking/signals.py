@@ -8,7 +8,7 @@ import time
 from signal import SIGHUP, SIGINT, SIGTERM
 
 from benchmarks.soaking.judging import Case, Limits, Result, judged
-from benchmarks.soaking.programs import PROGRAMS, Program
+from benchmarks.soaking.programs import CHECK_CLIENT, PROGRAMS, SERVE, Program
 from benchmarks.soaking.watch import ROOT, Running, run
 
 RUNS = 1_400
@@ -57,16 +57,19 @@ def _run(name: str, program: Program, way: str, signals: tuple[int, ...], dice: 
         return Result(name, megabytes=ended.megabytes)
     codes = program.codes_after(signals) | BAD_SERVER
     if not handled:
-        codes |= {-number for number in signals}
+        codes |= {code for number in signals for code in (-number, 128 + number)}
     bound = {0: RUN_SECONDS, 1: LADDER_SECONDS}.get(len(signals), SECOND_SIGNAL_SECONDS)
     return judged(name, ended, codes, Limits(bound if handled else RUN_SECONDS), early=not handled)
 
 
 def cases(runs: int, seed: int) -> list[Case]:
     dice = random.Random(seed)
-    combined = list(itertools.product(PROGRAMS, ways(), CHOICES))
-    # Where no signal comes, a program that serves has nothing to show.
-    combined = [each for each in combined if each[2] or each[0].stdin is None]
+    # `serve` and `check --client` start no such server; and where no signal comes, what serves has nothing to show.
+    combined = [
+        (program, way, signals)
+        for program, way, signals in itertools.product(PROGRAMS, ways(), CHOICES)
+        if (signals or program.stdin is None) and (way == "good" or program not in (SERVE, CHECK_CLIENT))
+    ]
     dice.shuffle(combined)
     return [_case(number, *combined[number % len(combined)], seed) for number in range(runs)]
 

@@ -14,7 +14,12 @@ import time
 
 PAUSE_SECONDS = 0.05
 LONGEST_LIFE = 60  # seconds: should everything else fail, the kernel ends it
-TOOL = {"name": "look", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
+TOOL = {
+    "name": "look",
+    "description": "a" * 40 + "!",  # what a regular expression that backtracks takes long for
+    "inputSchema": {"type": "object"},
+    "annotations": {"readOnlyHint": True},
+}
 RESULTS = {
     "tools/list": {"tools": [TOOL]},
     "tools/call": {"content": [{"type": "text", "text": "seen"}]},

@@ -131,7 +131,7 @@ def _shot(name: str, aim: Aim) -> Result:
     codes = aim.program.codes_after(aim.signals)
     if not moment.handled:
         # Python itself may end by the signal, or fail in its own start.
-        codes |= {-number for number in aim.signals} | {1} | aim.program.ordinary
+        codes |= {code for number in aim.signals for code in (-number, 128 + number)} | {1} | aim.program.ordinary
     if moment.over or not moment.reached:
         codes |= aim.program.ordinary
     bound = RUN_SECONDS

@@ -45,6 +45,7 @@ class Ended:
     seconds: float
     megabytes: float
     left: list[str]
+    files: list[str]  # in the directory where it ran
     why_killed: str = ""
 
     def tail(self) -> str:
@@ -61,6 +62,7 @@ class Running:
     mark: str
     out: Path
     err: Path
+    work: Path
     stages: Path  # where servers made for this write how far they are
     stdin: int | None = None
     sent: list[tuple[float, int]] = field(default_factory=list)  # the signals that it was sent, and when
@@ -140,6 +142,7 @@ def run(
             seconds=seconds,
             megabytes=usage.ru_maxrss * 1024 / 10**6,
             left=left_by(running.mark),
+            files=_listed(str(running.work)),
             why_killed=why,
         )
 
@@ -166,7 +169,7 @@ def _started(
                 cwd=work,
                 env=full,
             )
-        running = Running(process.pid, time.monotonic(), mark, out, err, stages)
+        running = Running(process.pid, time.monotonic(), mark, out, err, work, stages)
         try:
             if stdin:
                 process.stdin.write(stdin)
