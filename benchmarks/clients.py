@@ -79,8 +79,7 @@ def bare(command: tuple[str, ...], calls: int, waves: int) -> list[float]:
 
 async def session(command: tuple[str, ...], calls: int, waves: int) -> list[float]:
     """Session.request of mcp_conductor."""
-    from mcp_conductor.opening import connect
-    from mcp_conductor.protocol.server_spec import StdioSpec
+    from mcp_conductor import StdioSpec, connect
 
     async with connect(StdioSpec(command=command), protocol=VERSION) as opened:
         return await _rates(lambda: opened.request("tools/call", CALL), calls, waves)
@@ -101,8 +100,7 @@ async def sdk(command: tuple[str, ...], calls: int, waves: int) -> list[float]:
 
 async def http_session(url: str, calls: int, waves: int) -> list[float]:
     """Session.request of mcp_conductor over Streamable HTTP."""
-    from mcp_conductor.opening import connect
-    from mcp_conductor.protocol.server_spec import HttpSpec
+    from mcp_conductor import HttpSpec, connect
 
     async with connect(HttpSpec(url=url), protocol=VERSION) as opened:
         return await _rates(lambda: opened.request("tools/call", CALL), calls, waves)
@@ -141,17 +139,16 @@ async def _rates(call, calls: int, waves: int) -> list[float]:
 
 
 async def line(command: tuple[str, ...], megabytes: int) -> list[float]:
-    """Seconds that Session.request takes for a result whose text has so many megabytes."""
-    from mcp_conductor.opening import connect
-    from mcp_conductor.protocol.server_spec import StdioSpec
+    """Seconds, and those of the CPU, that Session.request takes for a result whose text has so many megabytes."""
+    from mcp_conductor import StdioSpec, connect
 
     async with connect(StdioSpec(command=command), protocol=VERSION) as opened:
-        began = time.perf_counter()
+        began, cpu_began = time.perf_counter(), time.process_time()
         result = await opened.request("tools/call", {**CALL, "arguments": {"megabytes": megabytes}})
-        seconds = time.perf_counter() - began
+        seconds, cpu = time.perf_counter() - began, time.process_time() - cpu_began
     if len(result["content"][0]["text"]) != megabytes * 10**6:
         raise SystemExit(f"the text of {megabytes} MB did not arrive whole")
-    return [seconds]
+    return [seconds, cpu]
 
 
 if __name__ == "__main__":

@@ -257,7 +257,7 @@ def long_lines(rounds: Rounds) -> Iterator[Row]:
     seconds = {SMALL: [], LARGE: []}
     for _ in range(rounds.lines):
         for size, taken in seconds.items():
-            taken.append(throughput.line_seconds(size))
+            taken.append(throughput.line_seconds(size)[0])
     large, small = median(seconds[LARGE]) * 1000, median(seconds[SMALL]) * 1000
     yield Row(what=f"one line: {LARGE} MB / {SMALL} MB", unit="ms", ours=large, other=small, at_most=10)
 
@@ -339,7 +339,12 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer rounds: quicker, and less sure")
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE as well")
     parser.add_argument("--only", choices=MEASUREMENTS, help="leave the others out")
+    parser.add_argument("--against", metavar="REV", help="measure the working tree beside this commit instead")
     given = parser.parse_args()
+    if given.against is not None:
+        import against
+
+        sys.exit(against.compare(given.against, quick=given.quick, only=given.only, file=given.json))
     rounds = QUICK if given.quick else THOROUGH
     machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, {sys.platform}"
     print(machine)

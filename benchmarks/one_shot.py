@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SERVER = (sys.executable, os.path.join(HERE, "trivial_server.py"))
@@ -32,12 +33,16 @@ class Runs:
     directory: str | None = None  # to run it in
     seconds: list[float] = field(default_factory=list)
     megabytes: list[float] = field(default_factory=list)
+    cpu_seconds: list[float] = field(default_factory=list)
 
     def once(self) -> None:
         """Run it once more."""
-        seconds, memory = timed(self.command, subprocess.DEVNULL, self.directory)
-        self.seconds.append(seconds)
-        self.megabytes.append(memory / 10**6)
+        self.took(timed(self.command, subprocess.DEVNULL, self.directory))
+
+    def took(self, took: "Took") -> None:
+        self.seconds.append(took.seconds)
+        self.megabytes.append(took.megabytes)
+        self.cpu_seconds.append(took.cpu_seconds)
 
     def prove(self) -> None:
         """Run it untimed, and see that it does what it is measured for."""
@@ -49,8 +54,16 @@ class Runs:
             raise SystemExit(f"{' '.join(self.command)} printed {printed} tools, not {self.tools}")
 
 
-def timed(command: tuple[str, ...], out, directory: str | None = None) -> tuple[float, int]:
-    """Seconds and peak memory in bytes of one run, which must succeed."""
+class Took(NamedTuple):
+    """What one run took: the CPU time is that of the program and of what it waited for."""
+
+    seconds: float
+    megabytes: float
+    cpu_seconds: float
+
+
+def timed(command: tuple[str, ...], out, directory: str | None = None) -> Took:
+    """What one run took, which must succeed."""
     began = time.perf_counter()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.DEVNULL, cwd=directory)
     limit = threading.Timer(RUN_SECONDS, process.kill)  # its server ends with it, at the end of its stdin
@@ -63,7 +76,8 @@ def timed(command: tuple[str, ...], out, directory: str | None = None) -> tuple[
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
-    return seconds, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    memory = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return Took(seconds, memory / 10**6, usage.ru_utime + usage.ru_stime)
 
 
 def interleave(many: list[Runs], rounds: int) -> None:

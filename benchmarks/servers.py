@@ -48,6 +48,7 @@ class Figures(NamedTuple):
     to_initialize: float  # milliseconds from its start
     to_call: float
     megabytes: float  # the most that it ever had in memory
+    cpu_to_call: float  # milliseconds of the server, from its start
 
 
 def measured(server: str, way: str, cores: tuple[int, int] | None, calls: int = 0, waves: int = 0) -> Figures:
@@ -85,12 +86,13 @@ def main(server: str, way: str, cores: str, calls: str, waves: str) -> None:
         client.begin()
         to_initialize = time.perf_counter() - began
         client.call_in_waves(1, 1)
-        to_call = time.perf_counter() - began
+        to_call, cpu_to_call = time.perf_counter() - began, cpu_seconds(process.pid)
         rates = [0.0] * 4
         if int(calls):
             client.call_in_waves(1, WARM_UP)
             rates = timed(client, process.pid, 1, int(calls)) + timed(client, process.pid, IN_FLIGHT, int(waves))
-        figures = Figures(*rates, to_initialize * 1000, to_call * 1000, peak_megabytes(process.pid))
+        memory = peak_megabytes(process.pid)
+        figures = Figures(*rates, to_initialize * 1000, to_call * 1000, memory, cpu_to_call * 1000)
         client.end()
     print(json.dumps(figures))
 

@@ -85,13 +85,12 @@ class SuiteRuns(Runs):
 
     def once(self) -> None:
         with tempfile.TemporaryFile() as out:
-            seconds, memory = timed(self.command, out, self.directory)
+            took = timed(self.command, out, self.directory)
             out.seek(0)
             printed = out.read().decode()
         if self.says not in printed:
             raise SystemExit(f"{' '.join(self.command)} did not print {self.says!r}:\n{printed[-500:]}")
-        self.seconds.append(seconds)
-        self.megabytes.append(memory / 10**6)
+        self.took(took)
 
     def prove(self) -> None:
         """Every run proves itself."""
@@ -127,6 +126,17 @@ def ours_at_once(directory: str, files: int, jobs: int) -> SuiteRuns:
     """All files of a directory, so many at a time, each on a server of its own."""
     command = (CONDUCTOR, "test", "-j", str(jobs), "--", *SLOW_SERVER)
     return SuiteRuns(command, directory=directory, says=f"{files * TESTS_PER_FILE} passed")
+
+
+def check_of_a_bare_server() -> SuiteRuns:
+    """`conductor check` on a server of a few lines, which breaks nothing."""
+    return SuiteRuns((CONDUCTOR, "check", "--protocol", "2025-11-25", "--", *bare_server(sys.executable)), says="score")
+
+
+def bare_server(python: str, kind: str = "Plain") -> tuple[str, ...]:
+    """The command of a server of the tests, Plain or Modern, started with as little of Python as can be."""
+    folder = os.path.realpath(os.path.join(HERE, "..", "tests", "servers"))
+    return (python, "-S", "-E", "-c", f"import sys; sys.path[:0] = [{folder!r}]; import plain; plain.{kind}().run()")
 
 
 def bare(directory: str, name: str, tests: int) -> SuiteRuns:

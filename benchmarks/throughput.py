@@ -33,9 +33,10 @@ def rates(client: str, cores: Cores, calls: int, waves: int) -> list[float]:
     return _apart(client, cores, (calls, waves))
 
 
-def line_seconds(megabytes: int) -> float:
-    """Seconds that Session.request takes for a result of this size, in a process that has not done so before."""
-    return _apart("line", None, (megabytes,))[0]
+def line_seconds(megabytes: int) -> tuple[float, float]:
+    """Seconds, and CPU seconds, of Session.request for a result of this size, the first one in its process."""
+    seconds, cpu = _apart("line", None, (megabytes,))
+    return seconds, cpu
 
 
 def _apart(kind: str, cores: Cores, numbers: tuple[int, ...]) -> list[float]:
