@@ -58,9 +58,9 @@ class Program:
         default_factory=dict
     )  # exit codes after a signal, where they are not 128 + its number
 
-    def codes_after(self, signals: tuple[int, ...]) -> set[int]:
-        """A second signal may be told as one, where the first is a request to stop like any other."""
-        told = {128 + number for number in signals} if len(signals) > 1 else set()
+    def codes_after(self, signals: tuple[int, ...], *, begun: bool) -> set[int]:
+        """A request to stop that came before it had BEGUN to serve, or a second one, may be told as a signal."""
+        told = {128 + number for number in signals} if len(signals) > 1 or not begun else set()
         return {self.after.get(number, 128 + number) for number in signals} | told
 
 

@@ -34,12 +34,13 @@ def ways() -> list[str]:
 
 
 def _run(name: str, program: Program, way: str, signals: tuple[int, ...], dice: random.Random) -> Result:
-    handled = True
+    handled, begun = True, False
 
     def meanwhile(running: Running) -> float:
-        nonlocal handled
+        nonlocal handled, begun
         for number in signals:
             time.sleep(dice.random() * (GAP_SECONDS if running.sent else MOMENTS_SECONDS))
+            begun = begun or (running.printed() and not running.sent)
             if running.over():
                 break
             handled = handled and running.catches(number) and running.catches(SIGTERM)
@@ -55,7 +56,7 @@ def _run(name: str, program: Program, way: str, signals: tuple[int, ...], dice: 
     )
     if not signals and program.stdin is not None:
         return Result(name, megabytes=ended.megabytes)
-    codes = program.codes_after(signals) | BAD_SERVER
+    codes = program.codes_after(signals, begun=begun) | BAD_SERVER
     if not handled:
         codes |= {code for number in signals for code in (-number, 128 + number)}
     bound = {0: RUN_SECONDS, 1: LADDER_SECONDS}.get(len(signals), SECOND_SIGNAL_SECONDS)

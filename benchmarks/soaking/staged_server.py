@@ -75,8 +75,10 @@ def main(manner: str) -> None:
     signal.alarm(LONGEST_LIFE)
     if manner != "polite":
         signal.signal(signal.SIGTERM, lambda *_: mark("term"))
-    mark("up")
-    if manner != "client":
+    if manner == "client":
+        mark("client up")
+    else:
+        mark("up")
         serve()
     while manner != "polite":
         signal.pause()

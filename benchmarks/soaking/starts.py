@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from signal import SIGHUP, SIGINT, SIGTERM
 
 from benchmarks.soaking.judging import Case, Limits, Result, judged
-from benchmarks.soaking.programs import PROGRAMS, Program, staged
+from benchmarks.soaking.programs import CHECK_CLIENT, PROGRAMS, Program, staged
 from benchmarks.soaking.watch import HERE, Running, run
 
 RUNS = 640
@@ -30,10 +30,10 @@ SERVER_STAGES = (
     "child", "second child", "exec", "up", "heard initialize", "answered initialize", "heard tools/list", "half",
     "answered tools/list", "eof", "term",
 )  # fmt: skip
-CLIENT_STAGES = ("child", "second child", "exec", "up")
+CLIENT_STAGES = ("child", "exec", "client up")
 # Where a delay is spread: about as long as the program runs on a polite server.
 RUN_LENGTHS = {"check": 1.2, "check --client": 4.0}
-STUBBORN = {"check --client": ("up",)}  # stages that only such a server, or client, writes down; else "term"
+STUBBORN = ("term", "client up")  # stages that only such a server, or client, writes down
 LIBRARY_WAYS = ("timeout", "cancel", "twice")
 LIBRARY_MILLISECONDS = 50
 
@@ -44,6 +44,7 @@ class Moment:
 
     reached: bool = False
     handled: bool = True  # every signal had a handler when it was sent
+    begun: bool = False  # something was printed before the first signal
     over: bool = False  # the result was there already
 
 
@@ -73,6 +74,7 @@ class Aim:
         end = time.monotonic() + self.later
         while time.monotonic() < end:
             time.sleep(0 if self.later < 0.005 else 0.001)
+        moment.begun = running.printed()
         for number in self.signals:
             if running.sent:
                 time.sleep(self.gap)
@@ -128,7 +130,7 @@ def _shot(name: str, aim: Aim) -> Result:
     if not moment.reached and aim.program.stdin is not None and ended.why_killed == "time":
         # It serves until its stdin ends, and the stage is not one of its own: nothing was tested.
         return Result(name, megabytes=ended.megabytes)
-    codes = aim.program.codes_after(aim.signals)
+    codes = aim.program.codes_after(aim.signals, begun=moment.begun)
     if not moment.handled:
         # Python itself may end by the signal, or fail in its own start.
         codes |= {code for number in aim.signals for code in (-number, 128 + number)} | {1} | aim.program.ordinary
@@ -147,7 +149,9 @@ def _aims(dice: random.Random) -> list[Aim]:
         stages = OWN_STAGES + {"serve": (), "check --client": CLIENT_STAGES}.get(program.name, SERVER_STAGES)
         length = RUN_LENGTHS.get(program.name, 0.5)
         for stage in stages:
-            manner = "stubborn" if stage in STUBBORN.get(program.name, ("term",)) or dice.random() < 0.25 else "polite"
+            manner = (
+                "stubborn" if stage in STUBBORN or (program is not CHECK_CLIENT and dice.random() < 0.25) else "polite"
+            )
             later = dice.random() * length if stage == "delay" else dice.choice([0, 0, dice.random() * 0.02])
             aims.append(Aim(program, manner, stage, signals, later, dice.choice([0, 0.02, 0.3]) * dice.random()))
     dice.shuffle(aims)
