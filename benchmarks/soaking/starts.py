@@ -17,11 +17,11 @@ from benchmarks.soaking.programs import CHECK_CLIENT, PROGRAMS, Program, staged
 from benchmarks.soaking.watch import HERE, Running, run
 
 RUNS = 640
-STAGE_SECONDS = 6.0  # a program that has not come so far by then is judged as one that no signal met
+STAGE_SECONDS = 15.0  # a program that has not come so far by then is judged as one that no signal met
 # Stdin closed, SIGTERM, SIGKILL, two seconds between them; and a busy machine.
 LADDER_SECONDS = 8.0
 SECOND_SIGNAL_SECONDS = 3.0
-RUN_SECONDS = 30.0
+RUN_SECONDS = 60.0
 SIGNALS = (
     (SIGINT,), (SIGTERM,), (SIGHUP,), (SIGINT, SIGINT), (SIGTERM, SIGTERM), (SIGHUP, SIGHUP), (SIGINT, SIGTERM),
 )  # fmt: skip
@@ -30,6 +30,8 @@ SERVER_STAGES = (
     "child", "second child", "exec", "up", "heard initialize", "answered initialize", "heard tools/list", "half",
     "answered tools/list", "eof", "term",
 )  # fmt: skip
+BRIEF = ("child", "second child", "exec")  # stages so short that to sleep would be to miss them
+ENDS = ("eof", "term")  # what serves comes to these by a first signal only
 CLIENT_STAGES = ("child", "exec", "client up")
 # Where a delay is spread: about as long as the program runs on a polite server.
 RUN_LENGTHS = {"check": 1.2, "check --client": 4.0}
@@ -64,9 +66,13 @@ class Aim:
         again = f", again {self.gap * 1000:.0f} ms later" if len(self.signals) > 1 else ""
         return f"{self.program.name}, {self.manner} server, {names} at {self.stage} + {self.later * 1000:.1f} ms{again}"
 
+    def ends_by_a_signal(self) -> bool:
+        return self.program.stdin is not None and self.stage in ENDS
+
     def shoot(self, running: Running, moment: Moment) -> float:
         """Wait for the moment, and send the signals; how long the program may go on then."""
-        moment.reached = _arrived(running, self.stage)
+        first = "answered initialize" if self.ends_by_a_signal() else self.stage
+        moment.reached = _arrived(running, first)
         if not moment.reached:
             # What serves until its stdin ends would go on for ever.
             return RUN_SECONDS if self.program.stdin is None else 0
@@ -76,9 +82,13 @@ class Aim:
             time.sleep(0 if self.later < 0.005 else 0.001)
         moment.begun = running.printed()
         for number in self.signals:
-            if running.sent:
+            if running.sent and self.ends_by_a_signal():
+                _arrived(running, self.stage)
+            elif running.sent:
                 time.sleep(self.gap)
-            moment.over = moment.over or running.over() or running.printed() or running.reached("eof")
+            if not running.sent:
+                done = self.program.stdin is None and (running.printed() or running.reached("eof"))
+                moment.over = running.over() or done
             # SIGINT has a handler of Python's own before it has ours.
             moment.handled = moment.handled and running.catches(number) and running.catches(SIGTERM)
             if running.over():
@@ -93,6 +103,8 @@ def _arrived(running: Running, stage: str) -> bool:
     while not _is_there(running, stage):
         if running.over() or time.monotonic() > end:
             return False
+        if stage not in BRIEF:
+            time.sleep(0.0005)
     return True
 
 
