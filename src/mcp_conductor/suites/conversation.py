@@ -343,7 +343,8 @@ def _document(raw: Any, text: str = "") -> Json:
 
 def _wants_schema(expect: Expect) -> bool:
     parts = [each.given.value for each in (expect.response, expect.result) if each is not None]
-    return any("match:outputSchema" in repr(part) for part in parts)
+    wanted = ("match:outputSchema", "match:not:outputSchema")
+    return any(each in repr(part) for part in parts for each in wanted)
 
 
 @asynccontextmanager
