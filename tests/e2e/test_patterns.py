@@ -1,6 +1,7 @@
 """Regular expressions that others wrote: Python's own answers, in bounded time."""
 
 import asyncio
+import json
 import re
 import time
 
@@ -53,3 +54,12 @@ async def test_many_of_them_in_one_turn_of_the_loop_share_its_time_and_the_next_
 def test_what_is_no_pattern_or_too_long_a_one_is_refused(pattern, flags):
     with pytest.raises(re.error):
         compile_regex(pattern, flags)
+
+
+def test_a_ready_pattern_without_end_is_an_error_of_the_start(cli, serve, tmp_path):
+    program, script = serve(f"sys.stderr.write({ENDLESS!r} + chr(10)); sys.stderr.flush(); hear()")
+    settings = {"name": "x", "command": program, "args": [script], "readyPattern": EVIL, "startupTimeout": 20000}
+    (tmp_path / "conductor.config.json").write_text(json.dumps(settings))
+    done = cli("--method", "ping")
+    assert done.code == 1
+    assert f"readyPattern: the regular expression '{EVIL}' takes more than 1 s" in done.err
