@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from mcp_conductor.checks import CHECKS, Check, NotSeen
-from mcp_conductor.checks.record import Record, transport_of
+from mcp_conductor.checks.record import Record, judged_part, transport_of
 from mcp_conductor.checks.requirements import Requirement, requirements
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
@@ -18,7 +18,6 @@ from mcp_conductor.session import Session
 
 MOST_FINDINGS = 5  # of one requirement that are shown
 _TOLD_BY_TESTS = ("stdio-stdout-clean-server",)  # noise is a finding of the test during which it came
-MOST_BYTES = 8_000_000  # see MOST_FRAMES
 MOST_FRAMES = 400  # that are judged after a run of tests: what a server says wrong, it says wrong soon
 
 
@@ -40,6 +39,7 @@ class Verdicts:
     version: str
     server: Json = field(default_factory=dict)
     outcomes: list[Outcome] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)  # on what was not judged
 
 
 @dataclass(slots=True)
@@ -157,7 +157,7 @@ def _transport(transcript: Transcript) -> str:
 def remarks(session: Session, start: int, spec: ServerSpec) -> list[str]:
     """Which MUST a server has broken since frame START by what it said, however it was asked: a line for each."""
     transport = transport_of(spec)
-    transcript = Transcript.of(_polite(_first(session.transcript.since(start)), session.dialect))
+    transcript = Transcript.of(_polite(judged_part(session.transcript.since(start)[:MOST_FRAMES]), session.dialect))
     record = Record(transcript, session.dialect, transport, session.opened)
     told = []
     for requirement, each in _heard_in_tests(session.dialect.version, transport):
@@ -177,16 +177,6 @@ def _heard_in_tests(version: str, transport: str) -> list[tuple[Requirement, Che
     """What is judged after each file of tests."""
     options = Options(levels=("MUST",), skip=_TOLD_BY_TESTS)
     return [(requirement, each) for requirement, each in chosen(options, version, transport) if each.judge is not None]
-
-
-def _first(frames: list[Frame]) -> list[Frame]:
-    """The first of FRAMES: so many, and so large, as can be judged in one turn of the event loop."""
-    room = MOST_BYTES
-    for index, frame in enumerate(frames[:MOST_FRAMES]):
-        room -= frame.size
-        if room < 0:
-            return frames[:index]
-    return frames[:MOST_FRAMES]
 
 
 def _polite(frames: list[Frame], dialect: Dialect) -> list[Frame]:

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mcp_conductor.checks.record import Record, transport_of
+from mcp_conductor.checks.record import MOST_BYTES, Record, judged_part, transport_of
 from mcp_conductor.checks.sessions import Sessions, Use
 from mcp_conductor.errors import ConductorError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
@@ -86,13 +86,13 @@ class Probe:
         return "ping" if self.dialect.handshake else "server/discover"
 
     def declares(self, capability: str) -> bool:
-        return self.record().declares(capability)
+        return Record(self.session.transcript, self.dialect, self.transport, self.session.opened).declares(capability)
 
     def record(self) -> Record:
         """What has been said so far; in a session that others have used, since then."""
         transcript = self.session.transcript
-        if self._since:
-            transcript = Transcript.of(transcript.since(self._since))
+        if self._since or transcript.size > MOST_BYTES:
+            transcript = Transcript.of(judged_part(transcript.since(self._since)))
         return Record(transcript, self.dialect, self.transport, self.session.opened)
 
     # Saying things.

@@ -11,6 +11,32 @@ from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
 
+MOST_BYTES = 8_000_000  # of what a server said that are judged; of answers to requests, as many again
+_HEAD = 4096
+_MESSAGE_BYTES = 300  # of memory for a message, however short
+
+
+def judged_part(frames: list[Frame]) -> list[Frame]:
+    """FRAMES without what a server says that never stops: a judge reads all of them in one turn of the event loop.
+
+    Answers count apart: if they were missing, a server that gave them would be said not to have done so.
+    """
+    room, room_for_answers = MOST_BYTES, MOST_BYTES
+    kept = []
+    for frame in frames:
+        if frame.source == "server":
+            batch = frame.text.startswith("[")
+            # Each message of a batch takes as long to read as one that comes by itself.
+            cost = frame.size + (_MESSAGE_BYTES * frame.text.count("{") if batch else 0)
+            if room > (cost if batch else 0):
+                room -= cost
+            elif '"method"' not in frame.text[:_HEAD] and room_for_answers > (cost if batch else 0):
+                room_for_answers -= cost
+            else:
+                continue
+        kept.append(frame)
+    return kept
+
 
 class Record:
     """What was recorded of one conversation."""

@@ -10,7 +10,7 @@ from mcp_conductor.checks import Act, Check, NotSeen
 from mcp_conductor.checks.authorization import Stranger
 from mcp_conductor.checks.judging import MOST_FINDINGS, Options, Seen, Verdicts, chosen, judged, outcome_of
 from mcp_conductor.checks.probe import Probe
-from mcp_conductor.checks.record import Record, transport_of
+from mcp_conductor.checks.record import Record, judged_part, transport_of
 from mcp_conductor.checks.requirements import Requirement, requirements
 from mcp_conductor.checks.sessions import Sessions, silent
 from mcp_conductor.checks.walk import walk
@@ -21,6 +21,7 @@ from mcp_conductor.protocol.dialect import DIALECTS, TASKS_EXTENSION
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.report import Finding, Outcome
 from mcp_conductor.session import Session
+from mcp_conductor.turns import Pace
 
 AT_ONCE = 8  # probes that run at the same time: they wait more than they work
 PROTECTED = "auth-server"  # the group of requirements that can be seen without a login
@@ -77,7 +78,8 @@ class _Checking:
                 self._conclude_all(probes[act], *await self._acted(act, probes[act], probe))
             await self._alone({act: pairs for act, pairs in probes.items() if pairs[0][1].alone}, probe)
             # Last: what the server said to probes is judged too.
-            self._judged(wanted, probe.record())
+            await self._judged(wanted, probe.record())
+            self._remark(session)
 
     def _connected(self, sessions: Sessions) -> AbstractAsyncContextManager[Session]:
         answers = Answers(roots=[], sampling="auto", elicitation="auto")
@@ -131,10 +133,19 @@ class _Checking:
         told = any(outcome.status == "failed" for outcome in self._verdicts.outcomes)
         return f"the server does not answer any longer: {self._silence}" if self._silence and told else None
 
-    def _judged(self, wanted: list[tuple[Requirement, Check]], record: Record) -> None:
+    async def _judged(self, wanted: list[tuple[Requirement, Check]], record: Record) -> None:
+        pace = Pace()
         for requirement, each in wanted:
             if each.judge is not None:
                 self._conclude(requirement, judged(each, record))
+                await pace.keep()
+
+    def _remark(self, session: Session) -> None:
+        if forgotten := str(session.transcript.forgotten):
+            self._verdicts.remarks.append(forgotten)
+        frames = session.transcript.since(0)
+        if left_out := len(frames) - len(judged_part(frames)):
+            self._verdicts.remarks.append(f"{left_out} messages of the server were not judged: it said too much")
 
     def _conclude(self, requirement: Requirement, seen: Seen, *, seconds: float = 0.0) -> None:
         outcome = outcome_of(requirement, seen, seconds)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 from mcp_conductor.checks import NotSeen
+from mcp_conductor.checks.record import judged_part
 from mcp_conductor.errors import ConductorError, RequestTimeout
 from mcp_conductor.opening import NONE, connect
 from mcp_conductor.protocol import Json
@@ -183,7 +184,7 @@ def _ended(session: Session) -> bool:
 
 
 def _left_something(session: Session, mark: int) -> bool:
-    frames = session.transcript.since(mark)
+    frames = judged_part(session.transcript.since(mark))
     said = [message for frame in frames if frame.source == "client" for message in frame.messages()]
     heard = {message.id for frame in frames if frame.source == "server" for message in frame.messages()}
     return any(message.kind == "request" and message.id not in heard for message in said)

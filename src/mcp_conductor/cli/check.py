@@ -142,6 +142,8 @@ class Checking:
                 verdicts.append(verdict)
         if not verdicts:
             raise ProtocolError(f"the {self.subject} speaks none of the revisions that were asked for")
+        for remark in dict.fromkeys(remark for each in verdicts for remark in each.remarks):
+            self._terminal.say(f"warning: {remark}")
         told = [(each.version, outcome) for each in verdicts for outcome in self._told(each)]
         outcomes = [_in_revisions(outcome, [version]) if len(verdicts) > 1 else outcome for version, outcome in told]
         report = Report(

@@ -98,6 +98,11 @@ class Transcript:
         return list(self._frames.values())
 
     @property
+    def size(self) -> int:
+        """How many bytes of memory the frames take that are remembered."""
+        return self._bytes
+
+    @property
     def last_at(self) -> float:
         """When the last frame came."""
         return self._last_at
