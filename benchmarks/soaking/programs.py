@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from signal import SIGINT, SIGTERM
+from signal import SIGHUP, SIGINT, SIGTERM
 
 from benchmarks.soaking.watch import CONDUCTOR, HERE, MCP_CLI
 
@@ -85,7 +85,7 @@ SERVE = Program(
     {0},
     lambda _: {"served.json": SERVED},
     CONVERSATION,
-    {SIGINT: 0, SIGTERM: 0},
+    {SIGINT: 0, SIGTERM: 0, SIGHUP: 0},
 )
 BRIDGE = Program(
     "bridge",
@@ -93,7 +93,7 @@ BRIDGE = Program(
     {0},
     _settings,
     CONVERSATION,
-    {SIGINT: 0, SIGTERM: 0},
+    {SIGINT: 0, SIGTERM: 0, SIGHUP: 0},
 )
 
 

@@ -16,6 +16,7 @@ RUDE = ROOT / "tests" / "servers" / "rude.py"
 CHOICES = ((), (SIGINT,), (SIGTERM,), (SIGHUP,), (SIGINT, SIGINT), (SIGTERM, SIGTERM), (SIGINT, SIGTERM))
 MOMENTS_SECONDS = 1.5  # when the first signal comes, at the latest
 GAP_SECONDS = 0.5
+APART_SECONDS = 0.25  # a signal that comes again before the first was taken is one signal
 # A run on a server that never answers: its time-outs, the ladder for each of its servers, and a busy machine.
 RUN_SECONDS = 60.0
 LADDER_SECONDS = 8.0
@@ -39,7 +40,7 @@ def _run(name: str, program: Program, way: str, signals: tuple[int, ...], dice: 
     def meanwhile(running: Running) -> float:
         nonlocal handled, begun
         for number in signals:
-            time.sleep(dice.random() * (GAP_SECONDS if running.sent else MOMENTS_SECONDS))
+            time.sleep(APART_SECONDS + dice.random() * GAP_SECONDS if running.sent else dice.random() * MOMENTS_SECONDS)
             begun = begun or (running.printed() and not running.sent)
             if running.over():
                 break
