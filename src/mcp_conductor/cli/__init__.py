@@ -39,8 +39,5 @@ def _ended(code: int) -> int:
     """End at once where a thread still hangs, such as the look-up of a name: Python would wait for it."""
     threading = sys.modules.get("threading")
     if threading is not None and sum(not thread.daemon for thread in threading.enumerate()) > 1:
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
-        os._exit(code)
+        os._exit(code)  # `Terminal` has flushed all that was written
     return code

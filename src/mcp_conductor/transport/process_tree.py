@@ -11,9 +11,6 @@ from typing import NamedTuple
 
 PROC = sys.platform == "linux" and os.path.isdir("/proc/self")
 
-# In the environment of what is not part of any server although we start it: the user's browser.
-EXEMPT = "MCP_CONDUCTOR_BROWSER"
-
 _ENDED = (b"Z", b"X")
 
 
@@ -69,7 +66,7 @@ def descendants(ancestors: Iterable[int]) -> set[Member]:
 
 def adopted(known: Iterable[int]) -> set[Member]:
     """The living children of ours that we did not start: processes whose parents have ended."""
-    return {child for child in _members(_adopted(known)) if not _exempt(child.pid)}
+    return _members(_adopted(known))
 
 
 def reap(known: Iterable[int]) -> None:
@@ -85,14 +82,6 @@ def _adopted(known: Iterable[int]) -> list[int]:
     return [pid for pid in set(_children(os.getpid())) - set(known) if _session(pid) not in own]
 
 
-def _exempt(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as environ:
-            return f"\0{EXEMPT}=".encode() in b"\0" + environ.read()
-    except OSError:
-        return False
-
-
 def _members(pids: Iterable[int]) -> set[Member]:
     return {found for pid in pids if (found := member(pid)) is not None}
 
@@ -101,9 +90,9 @@ def _children(pid: int) -> list[int]:
     if not PROC:
         return []
     found: list[int] = []
-    with suppress(OSError):  # the process has ended meanwhile
+    with suppress(OSError):  # the process, or one of its threads, has ended meanwhile
         for thread in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{thread}/children", "rb") as children:
+            with suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", "rb") as children:
                 found += map(int, children.read().split())
     return found
 
