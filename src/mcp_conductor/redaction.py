@@ -18,8 +18,8 @@ _SHORTEST = 4
 _LONG_VALUE = 8
 # Base64 has 64 characters: fewer than six of them may stand in any picture by chance.
 _SHORTEST_BASE64 = 6
-_SOUNDS_SECRET = re.compile("key|token|secret|pass|auth|cred|session|private", re.IGNORECASE)
-_USERINFO = re.compile(r"(?<=://)[^/?#@\s]+(?=@)")
+_SOUNDS_SECRET = "(?i)key|token|secret|pass|auth|cred|session|private"
+_USERINFO = r"(?<=://)[^/?#@\s]+(?=@)"
 _URL_SAFE = ("", "/", "!'()*", ";,/?:@&=+$!'()*#")  # what quote, encodeURIComponent and encodeURI leave as it is
 
 
@@ -90,7 +90,7 @@ def secrets_of_words(words: Iterable[str]) -> list[str]:
     """The user and password of every URL in WORDS, of whatever scheme."""
     found = []
     for word in words:
-        for userinfo in _USERINFO.findall(word) if "@" in word else ():
+        for userinfo in re.findall(_USERINFO, word) if "@" in word else ():
             user, _, password = userinfo.partition(":")
             # A name alone is a token; one with a password is a secret only if it is long.
             parts = [userinfo, password, *([user] if not password or len(user) >= _LONG_VALUE else [])]
@@ -99,7 +99,7 @@ def secrets_of_words(words: Iterable[str]) -> list[str]:
 
 
 def _is_secret(name: str, value: str) -> bool:
-    return len(value) >= _LONG_VALUE or bool(_SOUNDS_SECRET.search(name))
+    return len(value) >= _LONG_VALUE or bool(re.search(_SOUNDS_SECRET, name))
 
 
 def _of_basic(encoded: str) -> list[str]:

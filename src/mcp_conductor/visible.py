@@ -8,16 +8,17 @@ written as escapes; only colours are dropped.
 import re
 from collections.abc import Callable
 
-_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+# Patterns are texts here: most calls of mcp-cli show nothing, and need not compile them.
+_COLOURS = r"\x1b\[[0-9;]*m"
 # C0 without tab and newline, C1, soft hyphen, marks and overrides of direction, spaces without width, separators,
 # surrogates, tags, and what is no character. Joiners stay: languages and pictures of people need them.
-_UNSEEN = re.compile(
+_UNSEEN = (
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
     r"\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
 )
 # GitHub trims a line before it looks for `::`, and takes the older `##[…]` anywhere in a line; Azure takes `##vso[…]`,
 # TeamCity `##teamcity[…]`.
-_COMMAND = re.compile(r"^([^\S\n]*):(?=:)|#(?=#\w{0,20}\[)", re.MULTILINE)
+_COMMAND = r"(?m)^([^\S\n]*):(?=:)|#(?=#\w{0,20}\[)"
 
 
 def visible(text: str) -> str:
@@ -27,9 +28,9 @@ def visible(text: str) -> str:
 
 def printable(text: str) -> str:
     """TEXT without anything that cannot be seen, except tabs and newlines; it can be written as UTF-8 and as XML."""
-    if text.isprintable() or _UNSEEN.search(text) is None:
+    if text.isprintable() or re.search(_UNSEEN, text) is None:
         return text
-    return _UNSEEN.sub(lambda found: _escape(found[0]), _COLOURS.sub("", text))
+    return re.sub(_UNSEEN, lambda found: _escape(found[0]), re.sub(_COLOURS, "", text))
 
 
 def harmless(text: str, escape: Callable[[str], str] | None = None) -> str:
@@ -37,12 +38,12 @@ def harmless(text: str, escape: Callable[[str], str] | None = None) -> str:
     if "::" not in text and "##" not in text:
         return text
     write = escape or _escape
-    return _COMMAND.sub(lambda found: f"{found[1] or ''}{write(found[0][-1])}", text)
+    return re.sub(_COMMAND, lambda found: f"{found[1] or ''}{write(found[0][-1])}", text)
 
 
 def json_escaped(text: str) -> str:
     """TEXT, which is JSON, with the escapes of JSON for all that `visible` would change: it means the same."""
-    return harmless(_UNSEEN.sub(lambda found: _json_escape(found[0]), text), _json_escape)
+    return harmless(re.sub(_UNSEEN, lambda found: _json_escape(found[0]), text), _json_escape)
 
 
 def one_line(text: str) -> str:

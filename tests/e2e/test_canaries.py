@@ -143,6 +143,8 @@ def written(tmp_path_factory):
         "check": (*CONDUCTOR, "check", *only, *reports("check"), *known, "--", *parrot),
         "check-web": (*CONDUCTOR, "check", *only, *reports("web"), *of_http, "--", url),
         "discover": (*CONDUCTOR, "discover", "-o", "d.test.mcp.yml", "--record-expectations", *known, "--", *parrot),
+        "pytest": (sys.executable, "-m", "pytest", "-vv", "-p", "no:cacheprovider", "--mcp-config=mcp.json",
+                   "--mcp-server=it", "--junitxml=p.xml"),
         "bridge": (*CONDUCTOR, "bridge", "mcp.json"),
     }  # fmt: skip
     surroundings = {**os.environ, "PYTHONPATH": str(SERVERS), "NO_COLOR": "1"}
@@ -179,9 +181,9 @@ def test_the_programs_did_what_they_should(written):
     codes = written["codes"]
     assert codes == {
         "cli": 0, "cli-dead": 1, "cli-web": 2, "cli-oauth": 2, "test": 1, "test-config": 1, "check": 1, "check-web": 1,
-        "discover": 0, "bridge": 0,
+        "discover": 0, "bridge": 0, "pytest": 1,
     }  # fmt: skip
-    for name in ("cli stderr", "cli-dead stderr", "test stdout", "check stdout"):
+    for name in ("cli stderr", "cli-dead stderr", "test stdout", "check stdout", "pytest stdout"):
         assert "[redacted]" in written["streams"][name], name
     for name in ("cli/r.jsonl", "cli-web/w.jsonl", "discover/d.test.mcp.yml", "test/test.json", "check/check.json"):
         assert "[redacted]" in written["files"][name], name

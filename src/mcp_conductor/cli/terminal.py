@@ -19,7 +19,7 @@ from mcp_conductor.redaction import Redactor
 from mcp_conductor.visible import one_line, visible
 
 # The colours of reporters.diagnostic, and no others: one could hide what follows.
-_OUR_COLOURS = re.compile(r"(\x1b\[(?:0|(?:[12]|3[1236])(?:;(?:[12]|3[1236]))*)m)")
+_OUR_COLOURS = r"(\x1b\[(?:0|(?:[12]|3[1236])(?:;(?:[12]|3[1236]))*)m)"
 
 
 class ReaderGone(Exception):  # noqa: N818  # what happened; nobody is at fault
@@ -84,7 +84,8 @@ class Terminal:
         text = self.redactor.redact(text)
         if not colour:
             return visible(text)
-        return "".join(part if number % 2 else visible(part) for number, part in enumerate(_OUR_COLOURS.split(text)))
+        parts = re.split(_OUR_COLOURS, text)  # every second one is a colour
+        return "".join(part if number % 2 else visible(part) for number, part in enumerate(parts))
 
     def _write(self, text: str) -> None:
         if self.stdout is None:
