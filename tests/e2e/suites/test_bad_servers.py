@@ -314,3 +314,23 @@ def test_the_last_words_of_a_server_are_shown_although_an_earlier_test_has_seen_
     done = check(tests, server=(sys.executable, str(write("server.py", text))))
     assert done.statuses == {"asks": "passed", "asks again": "failed"}
     assert "| no database at all" in done.out
+
+
+@pytest.mark.parametrize("flood", ["os.write(2, b'noise\\n' * 5000)", "notify('x', data='y' * 1_000_000)"])
+def test_a_run_against_a_server_that_never_stops_talking_ends_in_time(check, serve, flood):
+    server = serve(f"from select import select\nhello(); hear()\nwhile not select([0], [], [], 0)[0]: {flood}")
+    done = check("- {it: waits, request: {method: x}}", "--timeout", "1s", server=server)
+    assert done.code == 124
+    assert "the run took longer than 1 s" in done.err
+
+
+def test_what_is_forgotten_of_a_conversation_is_said(check, serve):
+    server = serve(
+        "hello(); request = hear(); [os.write(2, b'noise\\n' * 500) for _ in range(4)]; result(request, {}); serve({})"
+    )
+    done = check(
+        "- {it: is loud, request: {method: x}, expect: {ok: true}}", "--max-stderr-size", "50kB", server=server
+    )
+    assert done.code == 0, done.all
+    assert "stderr lines" in done.out
+    assert "--max-stderr-size keeps more" in done.out
