@@ -4,6 +4,7 @@ Nothing here needs a login, or a conversation: a `Stranger` can be given in plac
 401 to everything.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,7 +29,8 @@ from mcp_conductor.protocol.oauth import (
     server_metadata_urls,
     words,
 )
-from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.protocol.oauth_trust import Trust, Untrusted, address_in
+from mcp_conductor.protocol.server_spec import ServerSpec, origin
 from mcp_conductor.report import Finding
 
 NO_TOKEN = "conductor-no-such-token"
@@ -223,6 +225,30 @@ async def _status(visit: Visit, url: str) -> int | None:
 
 
 async def _get(visit: Visit, url: str) -> Seen:
-    """GET a public document: whoever holds it, our headers for the server are none of its business."""
+    """GET a public document, without our headers for the server.
+
+    Metadata may lead anywhere. What it names inside our network, where the server itself is not, is left alone: that
+    is not a fault of the server, but we cannot look.
+    """
     none: Headers = dict.fromkeys(visit.spec.headers)
-    return await visit.fetch(url, {**none, "Accept": "application/json", VERSION: visit.dialect.version})
+    trust = Trust(server_url=visit.spec.url, allow_http=True)
+    own = await _address_of_server(visit)
+    try:
+        trust.check_url(url, server_address=own)
+        return await visit.fetch(
+            url,
+            {**none, "Accept": "application/json", VERSION: visit.dialect.version},
+            lambda host, address: trust.check_address(host, address, server_address=own),
+        )
+    except Untrusted as error:
+        raise NotSeen(error.message) from None
+
+
+async def _address_of_server(visit: Visit) -> str | None:
+    _, host, port = origin(visit.spec.url)
+    if (spelled := address_in(host)) is not None:
+        return spelled
+    with suppress(OSError):
+        found = await asyncio.get_running_loop().getaddrinfo(host, port)
+        return str(found[0][4][0])
+    return None

@@ -33,6 +33,7 @@ _EXCERPT = 300
 _LOOKS = 40
 
 Headers = Mapping[str, str | None]
+Admits = Callable[[str, str], None]  # raises if a host, at this address, must not be connected to
 
 
 class Place(Protocol):
@@ -155,9 +156,9 @@ class Visit:
             await _read(seen, chunks, self.timeout, until or (lambda seen: seen.reply(identity) is not None))
             return seen
 
-    async def fetch(self, url: str, headers: Headers) -> Seen:
-        """GET something else than the server's own URL."""
-        async with self.opened("GET", headers, url=url) as (seen, chunks):
+    async def fetch(self, url: str, headers: Headers, admits: Admits | None = None) -> Seen:
+        """GET something else than the server's own URL, if ADMITS raises nothing for any address of its host."""
+        async with self.opened("GET", headers, url=url, admits=admits) as (seen, chunks):
             await _read(seen, chunks, self.timeout, its_end)
             return seen
 
@@ -180,7 +181,12 @@ class Visit:
 
     @asynccontextmanager
     async def opened(
-        self, method: str, headers: Headers, body: bytes | None = None, url: str | None = None
+        self,
+        method: str,
+        headers: Headers,
+        body: bytes | None = None,
+        url: str | None = None,
+        admits: Admits | None = None,
     ) -> AsyncIterator[tuple[Seen, AsyncIterator[bytes]]]:
         """The head of an answer, and its body to come."""
         given = {"Accept": JSON_AND_EVENTS, **self.spec.headers, **headers}
@@ -188,7 +194,7 @@ class Visit:
         sent = [(name, value) for name, value in given.items() if value is not None]
         try:
             async with asyncio.timeout(self.timeout) as limit:
-                async with client.open(method, url or self.spec.url, sent, body) as response:
+                async with client.open(method, url or self.spec.url, sent, body, admits=admits) as response:
                     limit.reschedule(None)
                     heads = {name.lower(): value for name, value in response.headers}
                     yield Seen(response.status, heads), response.chunks()
