@@ -28,7 +28,8 @@ INNER = {
         "__init__", "attach", "client_capabilities", "close", "failed", "forget", "gone", "heard", "input_responses", "muttered",
         "reset", "settle", "trace",
     )
-}  # fmt: skip
+} | {"Bridge.secrets"}  # fmt: skip
+INNER_EVERYWHERE = {"tell_with"}  # of every error: how its surroundings get into it
 
 
 def written(annotation):
@@ -72,7 +73,8 @@ def lines():
 
 def members(name, owner):
     for member, kept in inspect.getmembers_static(owner):
-        if (member.startswith("_") and member != "__init__") or f"{name}.{member}" in INNER:
+        inner = f"{name}.{member}" in INNER or member in INNER_EVERYWHERE
+        if inner or (member.startswith("_") and member != "__init__"):
             continue
         value = kept.__func__ if isinstance(kept, (classmethod, staticmethod)) else kept
         if isinstance(value, property):
