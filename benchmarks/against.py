@@ -10,6 +10,7 @@ import io
 import json
 import math
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -233,6 +234,7 @@ def compare(revision: str, *, quick: bool, only: str | None, file: str | None) -
     figures: list[dict[str, object]] = []
     print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}; new: the working tree, old: {revision}\n")
     print(f"{'what':<62}{'new':>11} {'old':>11}  new / old, 95 % interval  verdict", flush=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as after SIGINT, nothing is left behind
     before = os.environ.get("PYTHONPATH")
     try:
         with source_of(revision) as old, measurements(only) as chosen:
@@ -245,7 +247,7 @@ def compare(revision: str, *, quick: bool, only: str | None, file: str | None) -
                     figures.append({**asdict(row), "interval": row.interval, "verdict": said})
                     worse += [what] if said == "worse" else []
     finally:
-        os.environ.pop("PYTHONPATH")
+        os.environ.pop("PYTHONPATH", None)
         if before is not None:
             os.environ["PYTHONPATH"] = before
     print(f"\nworse: {', '.join(worse) or 'nothing'}")

@@ -106,8 +106,12 @@ def report(name: str, cases: list[Case], jobs: int, *, say: Callable[[str], None
 
 
 def _done(cases: list[Case], jobs: int) -> Iterator[Result]:
-    with ThreadPoolExecutor(jobs) as pool:
+    pool = ThreadPoolExecutor(jobs)
+    try:
         yield from pool.map(_safely, cases)
+    finally:
+        # When we are stopped, what runs may end, and clean up after itself; the rest is not begun.
+        pool.shutdown(cancel_futures=True)
 
 
 def _safely(case: Case) -> Result:
