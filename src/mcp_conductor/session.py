@@ -197,6 +197,10 @@ class Session(Asking, Answering):
 
     # What we hear; called by the transport.
 
+    @property
+    def busy(self) -> bool:
+        return self._intake.busy
+
     def heard(self, message: Message, answers: Id | None = None) -> None:
         now = self._now()
         self.transcript.add(now, "server", message.text)

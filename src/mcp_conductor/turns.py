@@ -4,18 +4,29 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
 from time import monotonic
+from typing import Protocol
 
 TURN_SECONDS = 0.05  # how long a slice may take
+
+
+class Busy(Protocol):
+    """One that may need many turns for what it is told."""
+
+    @property
+    def busy(self) -> bool: ...
 
 
 class Pace:
     """For a task that may find so much to do that it never waits for anything."""
 
-    def __init__(self) -> None:
+    def __init__(self, listener: Busy | None = None) -> None:
+        self._listener = listener
         self._until = monotonic() + TURN_SECONDS
 
     async def keep(self) -> None:
-        """Let the loop turn, if this slice has taken long enough."""
+        """Let the loop turn, if this slice has taken long enough, or while the listener is busy with what it heard."""
+        while self._listener is not None and self._listener.busy:  # noqa: ASYNC110  # it is, for some turns at most
+            await asyncio.sleep(0)
         if monotonic() > self._until:
             await asyncio.sleep(0)
             self._until = monotonic() + TURN_SECONDS

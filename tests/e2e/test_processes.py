@@ -13,6 +13,7 @@ import pytest
 from mcp_conductor import connect
 from mcp_conductor.errors import ConnectionLost
 from mcp_conductor.protocol.server_spec import StdioSpec
+from mcp_conductor.transport.stdio import open_stdio
 
 LADDER_SECONDS = 9.0  # three steps of two seconds, the sweep, and a busy machine
 STUBBORN = """
@@ -232,6 +233,36 @@ async def test_a_server_that_closes_its_stdin_is_gone(spec):
         await session.request("ping")
         with pytest.raises(ConnectionLost, match="the server closed its stdin"):
             await session.request("ping")
+
+
+class Listening:
+    """Whatever a transport hears is kept."""
+
+    def __init__(self):
+        self.busy = False
+        self.said = []
+
+    def heard(self, message, answers=None):
+        self.said.append(message.text)
+        self.busy = len(self.said) == 1
+
+    def muttered(self, line): ...
+
+    def gone(self, why): ...
+
+
+async def test_nothing_is_read_while_what_was_heard_is_still_being_worked_on(spec):
+    listening = Listening()
+    async with open_stdio(spec("shout('1\\n2\\n'); shout('3\\n' * 100_000); hear()"), listening) as transport:
+        while not listening.said:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert listening.said == ["1"]
+        listening.busy = False
+        while len(listening.said) < 100_002:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        assert transport.exit_code is None
 
 
 def test_mcp_conductor_is_conductor():

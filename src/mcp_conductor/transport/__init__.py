@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 class Listener(Protocol):
     """Who is told what a transport hears. Called from the event loop, in the order of arrival; never blocks."""
 
+    @property
+    def busy(self) -> bool:
+        """Whether what was told is still being worked on: then nothing more should be read, or it would pile up."""
+
     def heard(self, message: Message, answers: Id | None = None) -> None:
         """A message; one that has no id of its own may by the way it came be the answer to a request of ours."""
 

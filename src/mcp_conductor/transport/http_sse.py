@@ -130,7 +130,7 @@ class HttpSse:
                 f"{self._door.url} answers with {response.media_type or 'no content type'}, not with events"
             )
         decoder = EventStream()
-        pace = Pace()
+        pace = Pace(self._listener)
         async for chunk in response.chunks():
             for event in decoder.feed(chunk):
                 if event.kind == "endpoint":

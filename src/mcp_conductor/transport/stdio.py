@@ -133,7 +133,7 @@ class StdioTransport:
             lines = self._stderr.feed(data)
             if self._stderr.waiting() > LONGEST_STDERR_LINE:
                 lines.append(self._stderr.rest())
-        if len(lines) == 1 and not self._waiting[fd]:
+        if len(lines) == 1 and not self._waiting[fd] and not self._listener.busy:
             self._take(fd, lines[0])
         elif lines:
             self._waiting[fd].extend(lines)
@@ -146,12 +146,13 @@ class StdioTransport:
     def _take_some(self, fd: int) -> None:
         """Take the lines that wait, for one turn of the loop."""
         waiting, enough = self._waiting[fd], monotonic() + _TURN_SECONDS
-        while waiting:
+        while waiting and not self._listener.busy:
             self._take(fd, waiting.popleft())
-            if waiting and monotonic() > enough:
-                self._process.pause(fd)
-                self._loop.call_soon(self._take_more, fd)
-                return
+            if monotonic() > enough:
+                break
+        if waiting:
+            self._process.pause(fd)
+            self._loop.call_soon(self._take_more, fd)
 
     def _take_more(self, fd: int) -> None:
         self._take_some(fd)

@@ -249,7 +249,7 @@ class StreamableHttp:
     ) -> bool:
         """Hear the events of one connection; whether the answer was among them."""
         decoder = EventStream()
-        pace = Pace()
+        pace = Pace(self._listener)
         stream.fruitless += 1
         async for chunk in response.chunks():
             for event in decoder.feed(chunk):

@@ -72,7 +72,7 @@ class StreamsTransport:
     async def _read(self) -> None:
         why = "the server closed its stream"
         try:
-            pace = Pace()
+            pace = Pace(self._listener)
             async for item in self._spec.read:
                 self._hear(item)
                 await pace.keep()

@@ -57,6 +57,8 @@ class Command:
 class _Ears:
     """Who hears what the client prints."""
 
+    busy = False
+
     def __init__(self, opened: Open) -> None:
         self._opened = opened
         self._play = opened.play
