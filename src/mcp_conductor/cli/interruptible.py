@@ -20,10 +20,13 @@ def run_interruptibly(work: Coroutine[Any, Any, Result]) -> Result:
     from mcp_conductor.transport.processes import adopt_orphans
 
     adopt_orphans()
-    with asyncio.Runner() as runner:
-        # The look-up of a name may hang in its thread for minutes; the program ends without it (`cli._ended`).
-        runner.get_loop().shutdown_default_executor = _leave_threads  # type: ignore[method-assign]
-        return runner.run(_within_signals(work))
+    try:
+        with asyncio.Runner() as runner:
+            # The look-up of a name may hang in its thread for minutes; the program ends without it (`cli._ended`).
+            runner.get_loop().shutdown_default_executor = _leave_threads  # type: ignore[method-assign]
+            return runner.run(_within_signals(work))
+    finally:
+        _end_hurry()
 
 
 async def _leave_threads(timeout: float | None = None) -> None: ...
@@ -63,6 +66,12 @@ async def _within_signals(work: Coroutine[Any, Any, Result]) -> Result:
         if not signals:
             for number, reaction in before.items():
                 signal.signal(number, reaction)
+
+
+def _end_hurry() -> None:
+    """All is over in time; Python itself ends without our reaction to the timer."""
+    if hasattr(signal, "SIGALRM"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _kill_and_exit(code: int) -> None:
