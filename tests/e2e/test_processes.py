@@ -265,6 +265,28 @@ async def test_nothing_is_read_while_what_was_heard_is_still_being_worked_on(spe
         assert transport.exit_code is None
 
 
+async def test_the_last_words_of_a_process_are_heard_before_its_end(spec):
+    for _ in range(20):
+        listening = Listening()
+        code = "sys.stdin.read(); shout('first\\n'); os.write(1, b'last ' * 10_000 + b'\\n'); os._exit(0)"
+        async with open_stdio(spec(code), listening) as transport:
+            assert await transport.hang_up(20)
+        listening.busy = False
+        assert listening.said[:1] == ["first"]
+
+
+async def test_a_process_whose_stdin_we_closed_is_still_listened_to(spec):
+    listening = Listening()
+    code = "sys.stdin.read(); shout('first\\n'); time.sleep(0.7); shout('second\\n')"
+    async with open_stdio(spec(code), listening) as transport:
+        hanging_up = asyncio.ensure_future(transport.hang_up(20))
+        while not listening.said:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        listening.busy = False
+        assert await hanging_up
+    assert listening.said == ["first", "second"]
+
+
 def test_mcp_conductor_is_conductor():
     from importlib.metadata import entry_points
 

@@ -9,16 +9,16 @@ from typing import Any, TypeVar
 
 from mcp_conductor.cli.signals import on_signals
 from mcp_conductor.cli.terminal import Interrupted
+from mcp_conductor.transport.processes import adopt_orphans, kill_all, starting
 
 HURRY_SECONDS = 1.0  # for what is not over after the second signal
+DEAF_SECONDS = 4.0  # for the event loop to hear of the first: it may be in the middle of long work
 
 Result = TypeVar("Result")
 
 
 def run_interruptibly(work: Coroutine[Any, Any, Result]) -> Result:
     """Run WORK to its result; raises Interrupted when a signal ended it."""
-    from mcp_conductor.transport.processes import adopt_orphans
-
     adopt_orphans()
     try:
         with asyncio.Runner() as runner:
@@ -26,7 +26,7 @@ def run_interruptibly(work: Coroutine[Any, Any, Result]) -> Result:
             runner.get_loop().shutdown_default_executor = _leave_threads  # type: ignore[method-assign]
             return runner.run(_within_signals(work))
     finally:
-        _end_hurry()
+        _stay()
 
 
 async def _leave_threads(timeout: float | None = None) -> None: ...
@@ -51,9 +51,16 @@ async def _within_signals(work: Coroutine[Any, Any, Result]) -> Result:
     def stop(number: int, _: FrameType | None) -> None:
         signals.append(number)
         if len(signals) == 1:
-            loop.call_soon_threadsafe(task.cancel)
+            _exit_later(128 + number, DEAF_SECONDS)
+            loop.call_soon_threadsafe(cancel)
         else:
-            _kill_and_exit(128 + signals[0])
+            kill_all()
+            _exit_later(128 + signals[0], HURRY_SECONDS)
+
+    def cancel() -> None:
+        if len(signals) == 1:
+            _stay()
+        task.cancel()
 
     before = on_signals(stop)
     try:
@@ -68,15 +75,12 @@ async def _within_signals(work: Coroutine[Any, Any, Result]) -> Result:
                 signal.signal(number, reaction)
 
 
-def _end_hurry() -> None:
-    """All is over in time; Python itself ends without our reaction to the timer."""
-    if hasattr(signal, "SIGALRM"):
-        signal.setitimer(signal.ITIMER_REAL, 0)
+def _exit_later(code: int, seconds: float) -> None:
+    """Kill every process that we started, and end, unless `_stay` is called first.
 
-
-def _kill_and_exit(code: int) -> None:
-    """Kill every process that we started; what does not end by that, such as a connection, is left to the system."""
-    from mcp_conductor.transport.processes import kill_all, starting
+    Not by a timer of the event loop, which may be busy. What does not end by a kill, such as a connection, is left to
+    the system.
+    """
 
     def leave(*_: object) -> None:
         if starting():  # it would be missed
@@ -85,8 +89,12 @@ def _kill_and_exit(code: int) -> None:
             kill_all()
             os._exit(code)
 
-    kill_all()
     if hasattr(signal, "SIGALRM"):
-        # Not a timer of the event loop, which may be busy.
         signal.signal(signal.SIGALRM, leave)
-        signal.setitimer(signal.ITIMER_REAL, HURRY_SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _stay() -> None:
+    """No need to hurry. Also before Python itself ends, which forgets our reaction to the timer."""
+    if hasattr(signal, "SIGALRM"):
+        signal.setitimer(signal.ITIMER_REAL, 0)

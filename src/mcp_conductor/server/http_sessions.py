@@ -116,7 +116,7 @@ class HttpSessions:
     # POST.
 
     async def post(self, exchange: Exchange, message: Message) -> None:
-        parts = members(message) if message.kind == "batch" else [message]
+        parts = list(members(message)) if message.kind == "batch" else [message]
         wrong = next((part for part in parts if part.kind == "invalid"), None)
         if wrong is not None or not parts:
             problem = message.problem if wrong is None else wrong.problem

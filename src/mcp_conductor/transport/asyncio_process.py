@@ -43,8 +43,9 @@ class AsyncioProcess(asyncio.SubprocessProtocol):
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         self._owner.received(fd, data)
 
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002
-        self._owner.pipe_closed(fd)
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd != 0 or exc is not None:  # not if we closed it
+            self._owner.pipe_closed(fd)
 
     def process_exited(self) -> None:
         self._exited.set()

@@ -21,6 +21,7 @@ GRACE_SECONDS = 2.0  # for each step of the end
 
 # A pipe holds 64 KiB; asking for more costs a fresh mapping of memory each time.
 _CHUNK = 2**16
+_MOST_LEFT = 17  # chunks in a pipe that was made as large as Linux allows, and one more
 _POLL_SECONDS = 0.01
 _KILLED_SECONDS = 0.5  # for the system to remove what got SIGKILL
 _SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>
@@ -38,7 +39,7 @@ class Owner(Protocol):
         """The process wrote DATA to its stdout (1) or stderr (2)."""
 
     def pipe_closed(self, fd: int) -> None:
-        """Nothing more will come from this pipe, or (0) go into it."""
+        """Nothing more will come from this pipe, or (0) the process has closed its stdin."""
 
     def exited(self) -> None:
         """The process has ended."""
@@ -139,6 +140,7 @@ class Process:
     def _reap(self) -> None:
         if self._child.poll() is not None and not self._exited.is_set():
             self._stop_watching()
+            self._read_the_rest()
             self._exited.set()
             self._owner.exited()
 
@@ -171,17 +173,26 @@ class Process:
         if fd in self._files:
             self._loop.add_reader(self._files[fd], self._read, fd)
 
-    def _read(self, fd: int) -> None:
+    def _read(self, fd: int) -> bool:
+        """Whether there was something to read."""
         try:
             data = os.read(self._files[fd], _CHUNK)
         except BlockingIOError:
-            return
+            return False
         except OSError:
             data = b""
         if data:
             self._owner.received(fd, data)
         else:
             self._close(fd)
+        return bool(data)
+
+    def _read_the_rest(self) -> None:
+        """Read what a process that has ended left in its pipes; another one may still write, but not without end."""
+        for fd in (1, 2):
+            for _ in range(_MOST_LEFT):
+                if fd not in self._files or not self._read(fd):
+                    break
 
     def _close(self, fd: int) -> None:
         if fd not in self._files:
@@ -190,7 +201,8 @@ class Process:
         self._loop.remove_reader(file)
         self._loop.remove_writer(file)
         self._pipes.pop(fd).close()
-        self._owner.pipe_closed(fd)
+        if fd != 0:
+            self._owner.pipe_closed(fd)
 
     # What it is told.
 
@@ -213,6 +225,7 @@ class Process:
             return 0
         except OSError:  # it closed its stdin, or has ended
             self._drop_stdin()
+            self._owner.pipe_closed(0)
             return 0
 
     def _write_more(self) -> None:
@@ -260,6 +273,7 @@ class Process:
 
     def _forget(self) -> None:
         self._stop_watching()
+        self._read_the_rest()
         for fd in tuple(self._files):
             self._close(fd)
         if _gets_orphans:

@@ -176,8 +176,7 @@ class StdioTransport:
 
     def pipe_closed(self, fd: int) -> None:
         if fd == 0:
-            if self._outbox or not self._closing:
-                self._consider_gone()
+            self._consider_gone()
         elif self._waiting[fd]:
             self._closed_pipes.add(fd)
         else:
