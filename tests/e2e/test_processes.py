@@ -287,6 +287,27 @@ async def test_a_process_whose_stdin_we_closed_is_still_listened_to(spec):
     assert listening.said == ["first", "second"]
 
 
+BUSY = """
+from mcp_conductor.cli import interruptible
+
+interruptible.DEAF_SECONDS = 0.3
+
+async def compute():
+    open("up", "w").close()
+    while True:
+        pass
+
+interruptible.run_interruptibly(compute())
+"""
+
+
+def test_a_signal_ends_a_program_that_is_in_the_middle_of_long_work(started, tmp_path):
+    process = started([sys.executable, "-c", BUSY])
+    wait_for(tmp_path / "up", process)
+    process.send_signal(signal.SIGTERM)
+    assert ended(process)[0] == 143
+
+
 def test_mcp_conductor_is_conductor():
     from importlib.metadata import entry_points
 
