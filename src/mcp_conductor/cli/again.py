@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from shlex import join
 
 from mcp_conductor.cli.flags import Given
+from mcp_conductor.cli.limits import TEST_LIMIT_FLAGS
 from mcp_conductor.cli.target import TARGET_FLAGS
 from mcp_conductor.redaction import REDACTED, Redactor, secrets_of_environment, secrets_of_words
 from mcp_conductor.report import Outcome
@@ -16,7 +17,13 @@ from mcp_conductor.suites.suite import Case, Suite
 from mcp_conductor.visible import one_line
 
 # Flags that make a test what it is; those that choose tests, or how they are shown, do not.
-_DECISIVE = (*(flag.name for flag in TARGET_FLAGS), "--isolation", "--step-timeout", "--compat", "--seed")
+_DECISIVE = (
+    *(flag.name for flag in (*TARGET_FLAGS, *TEST_LIMIT_FLAGS)),
+    "--isolation",
+    "--step-timeout",
+    "--compat",
+    "--seed",
+)
 _VALUES = ("--var", "--vars-file", "--secret")
 
 
