@@ -6,6 +6,7 @@ ended by its id.
 
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -140,11 +141,17 @@ def run(
             out=_head(out),
             err=_head(err),
             seconds=seconds,
-            megabytes=usage.ru_maxrss * 1024 / 10**6,
+            megabytes=_peak(usage.ru_maxrss),
             left=left_by(running.mark),
             files=_listed(str(running.work)),
             why_killed=why,
         )
+
+
+def _peak(kilobytes: int) -> float:
+    """The most memory that a program had, in MB; 0 if that is no more than ours, which counts until it begins."""
+    ours = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kilobytes * 1024 / 10**6 if kilobytes > 1.05 * ours else 0.0
 
 
 @contextmanager

@@ -26,7 +26,7 @@ INNER = {
     f"Session.{member}"
     for member in (
         "__init__", "attach", "client_capabilities", "close", "failed", "forget", "gone", "heard", "input_responses", "muttered",
-        "reset", "settle", "trace",
+        "reset", "settle", "trace", "busy",
     )
 } | {"Bridge.secrets"}  # fmt: skip
 INNER_EVERYWHERE = {"tell_with"}  # of every error: how its surroundings get into it

@@ -298,7 +298,7 @@ def test_files_whose_tests_are_mixed_up_come_out_the_same(run, suite, write):
 
 
 def test_an_interrupt_ends_the_server_too(project, suite, serve, surroundings, survivors):
-    command = serve("hello(tools={})\nhear()\nhear()\nopen('called', 'w').close()\nwhile True: hear()")
+    command = serve("hello(tools={})\nhear()\nopen('called', 'w').close()\nwhile True: hear()")
     os.mkfifo(project / "called")
     suite(f"- {{it: waits, {MOTTO}}}")
     words = ["-p", "no:cacheprovider", "--mcp-timeout", "50s", "--mcp-command", " ".join(command)]
