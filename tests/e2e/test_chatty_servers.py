@@ -83,10 +83,10 @@ async def test_what_comes_after_a_large_batch_is_taken_after_its_members(spec):
     heard: list[int] = []
     async with connect(server, on_incoming=lambda each: heard.append(each.message.params["data"])) as session:
         asked = asyncio.ensure_future(session.request("x"))
-        longest, last = 0.0, time.monotonic()
+        longest, last = 0.0, time.process_time()
         while not heard or heard[-1] != 30_000:
             await asyncio.sleep(0)
-            longest, last = max(longest, time.monotonic() - last), time.monotonic()
+            longest, last = max(longest, time.process_time() - last), time.process_time()
         assert await asked == {}
     assert heard == list(range(30_001))
     assert longest < 1.0  # without slices it would be all of it, on this machine or any other

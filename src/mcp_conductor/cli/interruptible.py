@@ -13,6 +13,7 @@ from mcp_conductor.transport.processes import adopt_orphans, kill_all, starting
 
 HURRY_SECONDS = 1.0  # for what is not over after the second signal
 DEAF_SECONDS = 4.0  # for the event loop to hear of the first: it may be in the middle of long work
+CLEANUP_SECONDS = 12.0  # for all that follows the first: more than the end of a stubborn server takes
 
 Result = TypeVar("Result")
 
@@ -59,7 +60,7 @@ async def _within_signals(work: Coroutine[Any, Any, Result]) -> Result:
 
     def cancel() -> None:
         if len(signals) == 1:
-            _stay()
+            _exit_later(128 + signals[0], CLEANUP_SECONDS)
         task.cancel()
 
     before = on_signals(stop)
