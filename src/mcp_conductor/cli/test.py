@@ -239,7 +239,7 @@ class _Run:
         if late:
             self._terminal.say(f"error: the run took longer than {limit:g} s\n  hint: --timeout TIME allows more")
         verdict = TIMED_OUT if late else self._verdict(report, rounds, suites)
-        # Whoever reads the files would take those of an earlier run for ours: this is worse than a failed test.
+        # A reader of the files would take those of an earlier run for ours: this is worse than a failed test.
         tell_all([*self._unwritten, *self._output.write_reports(report)], self._terminal)
         return verdict
 

@@ -102,7 +102,7 @@ class Trust:
             self.check_address(host, address, server_address=server_address)
 
     def check_address(self, host: str, address: str, *, server_address: str | None = None) -> None:
-        """Refuse an ADDRESS of HOST that only somebody inside could reach, unless the server itself is there."""
+        """Refuse an ADDRESS of HOST that is reached only from inside a network, unless the server itself is there."""
         kind = kind_of_address(address)
         own = server_address or address_in(origin(self.server_url)[1])
         if kind == "public" or (own is not None and kind_of_address(own) == kind) or self._named(host):
