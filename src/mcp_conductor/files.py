@@ -8,12 +8,14 @@ import errno
 import os
 import secrets
 import stat
+import time
 from contextlib import suppress
 
 from mcp_conductor.errors import UsageError
 
 _DESCRIPTORS = ("/dev/fd/", "/dev/std", "/proc/")
 _MOST_LINKS = 40
+_READER_SECONDS, _LOOK_SECONDS = 2.0, 0.02
 
 
 def write_file(path: str, text: str, *, shown: str | None = None, secret: bool = False) -> None:
@@ -67,8 +69,26 @@ def _stat(place: str) -> os.stat_result | None:
         return None
 
 
+def open_pipe(path: str, flags: int, mode: int = 0o666) -> int:
+    """Open what may be a pipe; one that nothing reads is an error, for we would wait without end."""
+    patience = _READER_SECONDS
+    while True:
+        try:
+            descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), mode)
+        except OSError as error:
+            if error.errno != errno.ENXIO or not stat.S_ISFIFO(os.stat(path).st_mode):
+                raise
+            if patience <= 0:
+                raise OSError(errno.ENXIO, "it is a pipe that nothing reads") from None
+        else:
+            os.set_blocking(descriptor, True)
+            return descriptor
+        time.sleep(_LOOK_SECONDS)  # the reader may just be starting
+        patience -= _LOOK_SECONDS
+
+
 def _write_into(place: str, data: bytes) -> None:
-    with open(place, "wb", buffering=0) as file:
+    with open(place, "wb", buffering=0, opener=open_pipe) as file:
         rest = memoryview(data)
         while rest:
             rest = rest[file.write(rest) :]

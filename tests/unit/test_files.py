@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from mcp_conductor import files
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files import write_file
 
@@ -89,6 +90,14 @@ def test_a_pipe_gets_the_text_and_stays_a_pipe(tmp_path):
     reader.join(5)
     assert heard == ["x" * 200_000]
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
+def test_a_pipe_that_nothing_reads_is_not_waited_for_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_READER_SECONDS", 0.1)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError) as caught:
+        write_file(str(tmp_path / "pipe"), "x")
+    assert caught.value.message == f"cannot write {tmp_path / 'pipe'}: it is a pipe that nothing reads"
 
 
 @pytest.mark.parametrize("name", ["/dev/null", "/dev/full", "link"])

@@ -9,7 +9,6 @@ from mcp_conductor.errors import ConductorError, UsageError, nearest
 FAILED = 1
 COULD_NOT_RUN = 2
 NO_SERVER = 3
-TIMED_OUT = 124
 COMMANDS = {
     "test": "run declarative tests of an MCP server",
     "discover": "write a first suite for a server",

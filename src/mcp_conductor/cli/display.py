@@ -82,7 +82,9 @@ def _opened(file: str | None, directory: str) -> TextIO | None:
 
 def _for_us_alone(path: str, flags: int) -> int:
     """Open a file that others cannot read, also if it was there: what was said is theirs who said it."""
-    descriptor = os.open(path, flags, 0o600)
+    from mcp_conductor.files import open_pipe
+
+    descriptor = open_pipe(path, flags, 0o600)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):  # and not /dev/stdout
         os.chmod(path, 0o600)
     return descriptor

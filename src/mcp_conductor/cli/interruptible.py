@@ -1,15 +1,15 @@
 """A command that can be interrupted: it cleans up at the first signal, and lets go of everything at the second."""
 
 import asyncio
-import os
 import signal
 from collections.abc import Callable, Coroutine
 from types import FrameType
 from typing import Any, TypeVar
 
+from mcp_conductor.cli.alarm import ALARM
 from mcp_conductor.cli.signals import on_signals
 from mcp_conductor.cli.terminal import Interrupted
-from mcp_conductor.transport.processes import adopt_orphans, kill_all, starting
+from mcp_conductor.transport.processes import adopt_orphans, kill_all
 
 HURRY_SECONDS = 1.0  # for what is not over after the second signal
 DEAF_SECONDS = 4.0  # for the event loop to hear of the first: it may be in the middle of long work
@@ -27,7 +27,7 @@ def run_interruptibly(work: Coroutine[Any, Any, Result]) -> Result:
             runner.get_loop().shutdown_default_executor = _leave_threads  # type: ignore[method-assign]
             return runner.run(_within_signals(work))
     finally:
-        _stay()
+        ALARM.clear(for_signal=True)
 
 
 async def _leave_threads(timeout: float | None = None) -> None: ...
@@ -52,15 +52,15 @@ async def _within_signals(work: Coroutine[Any, Any, Result]) -> Result:
     def stop(number: int, _: FrameType | None) -> None:
         signals.append(number)
         if len(signals) == 1:
-            _exit_later(128 + number, DEAF_SECONDS)
+            ALARM.set(DEAF_SECONDS, 128 + number, for_signal=True)
             loop.call_soon_threadsafe(cancel)
         else:
             kill_all()
-            _exit_later(128 + signals[0], HURRY_SECONDS)
+            ALARM.set(HURRY_SECONDS, 128 + signals[0], for_signal=True)
 
     def cancel() -> None:
         if len(signals) == 1:
-            _exit_later(128 + signals[0], CLEANUP_SECONDS)
+            ALARM.set(CLEANUP_SECONDS, 128 + signals[0], for_signal=True)
         task.cancel()
 
     before = on_signals(stop)
@@ -74,28 +74,3 @@ async def _within_signals(work: Coroutine[Any, Any, Result]) -> Result:
         if not signals:
             for number, reaction in before.items():
                 signal.signal(number, reaction)
-
-
-def _exit_later(code: int, seconds: float) -> None:
-    """Kill every process that we started, and end, unless `_stay` is called first.
-
-    Not by a timer of the event loop, which may be busy. What does not end by a kill, such as a connection, is left to
-    the system.
-    """
-
-    def leave(*_: object) -> None:
-        if starting():  # it would be missed
-            signal.setitimer(signal.ITIMER_REAL, HURRY_SECONDS / 20)
-        else:
-            kill_all()
-            os._exit(code)
-
-    if hasattr(signal, "SIGALRM"):
-        signal.signal(signal.SIGALRM, leave)
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-
-
-def _stay() -> None:
-    """No need to hurry. Also before Python itself ends, which forgets our reaction to the timer."""
-    if hasattr(signal, "SIGALRM"):
-        signal.setitimer(signal.ITIMER_REAL, 0)

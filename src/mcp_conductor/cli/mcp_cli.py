@@ -17,6 +17,7 @@ from mcp_conductor.cli.operations import perform
 from mcp_conductor.cli.plan import FLAGS, Plan, plan, run_time
 from mcp_conductor.cli.target import secrets_of_flags
 from mcp_conductor.cli.terminal import Interrupted, ReaderGone, Terminal, diagnostic
+from mcp_conductor.cli.time_limit import TIMED_OUT, TimeLimit
 from mcp_conductor.errors import ConductorError, MethodError, RequestTimeout, UsageError
 from mcp_conductor.opening import NONE, connect
 from mcp_conductor.protocol import Json
@@ -37,7 +38,7 @@ class Exit(IntEnum):
     OK = 0
     FAILED = 1  # bad arguments, cannot connect, server died
     METHOD = 2  # the server answered with an error, or the tool result has isError
-    TIMEOUT = 124
+    TIMEOUT = TIMED_OUT
 
 
 USAGE = """\
@@ -109,7 +110,7 @@ def _run_oauth(given: Given, terminal: Terminal) -> int:
 
         http = HttpClient(cafile=given.one("--cacert"), verify="--insecure" not in given)
         try:
-            async with asyncio.timeout(run_time(given)):
+            async with TimeLimit(run_time(given), terminal):
                 return await run_oauth(method, given, http, show=terminal.say)
         finally:
             await http.aclose()
@@ -133,16 +134,21 @@ class _Run:
         self.terminal = terminal
         self.display = Display(plan, terminal)
         self.transcript = self.display.transcript
+        self.limit = TimeLimit(plan.timeout, terminal)
         self.following = False
         self.last_status: Json | None = None  # of a task that is being waited for
 
     def run(self) -> int:
         try:
-            return run_interruptibly(self.within_time())
-        except ConductorError as error:
-            return self.report(error)
+            return run_interruptibly(self.talk())
         finally:
             self.display.close()
+
+    async def talk(self) -> int:
+        try:
+            return await self.within_time()
+        except ConductorError as error:
+            return self.report(error)
 
     def report(self, error: ConductorError) -> int:
         if isinstance(error, MethodError):
@@ -153,7 +159,13 @@ class _Run:
         self.terminal.say(diagnostic(error))
         return Exit.TIMEOUT if isinstance(error, RequestTimeout) else Exit.FAILED
 
+    def no_hurry(self) -> None:
+        """The result is there: a pager may show it for hours, unless --timeout was given."""
+        if "--timeout" not in self.plan.given:
+            self.limit.lift()
+
     def print(self, text: str) -> None:
+        self.no_hurry()
         self.terminal.write_result_as_it_is(text + "\n")
 
     def say_internal_error(self, _: asyncio.AbstractEventLoop, context: Json) -> None:
@@ -164,12 +176,11 @@ class _Run:
         follow = _follow(self.terminal, self.plan.spec.budgets.notification_bytes) if self.plan.follow else None
         asyncio.get_running_loop().set_exception_handler(self.say_internal_error)
         try:
-            async with asyncio.timeout(self.plan.timeout) as limit, self.connected(follow) as session:
+            async with self.limit, self.connected(follow) as session:
                 code = await self.operate(session)
                 if follow is not None:
                     self.following = True
-                    if "--timeout" not in self.plan.given:
-                        limit.reschedule(None)
+                    self.no_hurry()
                     await follow.run(session, self.plan)
                 return code
         except TimeoutError:

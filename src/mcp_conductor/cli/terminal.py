@@ -7,6 +7,7 @@ they are given has escapes of its own.
 
 import os
 import re
+import select
 import stat
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +21,8 @@ from mcp_conductor.visible import one_line, visible
 
 # The colours of reporters.diagnostic, and no others: one could hide what follows.
 _OUR_COLOURS = r"(\x1b\[(?:0|(?:[12]|3[1236])(?:;(?:[12]|3[1236]))*)m)"
+
+_ROOM = 4000  # bytes that a pipe takes without waiting, if it takes any
 
 
 class ReaderGone(Exception):  # noqa: N818  # what happened; nobody is at fault
@@ -71,6 +74,12 @@ class Terminal:
             if self.stderr is not None:
                 self.stderr.write(self._safe(text, colour=colour).encode() + b"\n")
                 self.stderr.flush()
+
+    def say_if_there_is_room(self, text: str) -> None:
+        """Put a line for people on stderr if that can be done at once, also in the middle of another line."""
+        with suppress(OSError, ValueError):
+            if self.stderr is not None and select.select([], [self.stderr], [], 0)[1]:
+                os.write(self.stderr.fileno(), self._safe(text, colour=False).encode()[:_ROOM] + b"\n")
 
     def write_result_as_it_is(self, text: str) -> None:
         """Put on stdout what was asked for: the result of mcp-cli, secrets and all, or a file that was not named."""

@@ -10,7 +10,7 @@ import time as clock
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from mcp_conductor.cli.conductor import FAILED, NO_SERVER, TIMED_OUT
+from mcp_conductor.cli.conductor import FAILED, NO_SERVER
 from mcp_conductor.cli.flags import Given, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.run_flags import FLAGS, ISOLATIONS, choice, number, time
@@ -18,9 +18,11 @@ from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.server_coverage import covered, figures
 from mcp_conductor.cli.target import named_server, nearest_settings, secrets_of_flags, target
 from mcp_conductor.cli.terminal import Terminal, diagnostic, tell_all
+from mcp_conductor.cli.time_limit import TIMED_OUT, TimeLimit
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files import write_file
 from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.reading import read_bytes
 from mcp_conductor.report import Outcome, Report
 from mcp_conductor.session import Session
 from mcp_conductor.suites import coverage
@@ -196,9 +198,8 @@ class _Run:
 
     def _last_failed(self) -> set[str]:
         try:
-            with open(os.path.join(self._terminal.directory, _LAST_FAILED), encoding="utf-8") as file:
-                return set(json.load(file))
-        except (OSError, ValueError):
+            return set(json.loads(read_bytes(os.path.join(self._terminal.directory, _LAST_FAILED))))
+        except (OSError, ValueError, TypeError, RecursionError):
             raise UsageError("--lf: nothing is known of an earlier run here", hint="run without --lf first") from None
 
     def _remember(self, outcomes: list[Outcome]) -> None:
@@ -227,8 +228,9 @@ class _Run:
         self._output.begin(jobs)
         rounds: list[list[Result]] = []
         late = False
+        time_limit = TimeLimit(limit, self._terminal)
         try:
-            async with asyncio.timeout(limit):
+            async with time_limit:
                 for _ in range(number(self._given, "--repeat") or 1):
                     await self._round(jobs, variables, rounds)
         except TimeoutError:
@@ -241,6 +243,7 @@ class _Run:
         verdict = TIMED_OUT if late else self._verdict(report, rounds, suites)
         # A reader of the files would take those of an earlier run for ours: this is worse than a failed test.
         tell_all([*self._unwritten, *self._output.write_reports(report)], self._terminal)
+        time_limit.lift()
         return verdict
 
     async def _round(self, jobs: list[Job], variables: Variables, rounds: list[list[Result]]) -> None:

@@ -21,6 +21,7 @@ from mcp_conductor.errors import TransportError, UsageError
 from mcp_conductor.protocol.budgets import DEFAULT
 from mcp_conductor.protocol.server_spec import origin
 from mcp_conductor.protocol.size import size_text
+from mcp_conductor.reading import open_file
 from mcp_conductor.redaction import REDACTED
 from mcp_conductor.turns import Pace
 
@@ -221,11 +222,13 @@ class HttpClient:
 
     def _tls(self) -> ssl.SSLContext:
         try:
-            context = (
-                ssl.create_default_context(cafile=self._cafile) if self._cafile else httpcore2.default_ssl_context()
-            )
+            if self._cafile:
+                open_file(self._cafile).close()  # OpenSSL would wait for a pipe
+                context = ssl.create_default_context(cafile=self._cafile)
+            else:
+                context = httpcore2.default_ssl_context()
         except (OSError, ssl.SSLError) as error:
-            raise UsageError(f"cannot use the certificates in {self._cafile}: {error}") from error
+            raise UsageError(f"cannot use the certificates in {self._cafile}: {error.strerror or error}") from error
         if not self._verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE

@@ -15,6 +15,7 @@ from mcp_conductor.files import write_file
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.oauth import words
 from mcp_conductor.protocol.oauth_requests import AuthMethod, Client
+from mcp_conductor.reading import read_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +71,7 @@ class TokenStore:
         if self._path is None:
             return {}
         try:
-            with open(self._path, encoding="utf-8") as file:
-                content = json.load(file)
+            content = json.loads(read_bytes(self._path))
         except FileNotFoundError:
             return {}
         except OSError as error:

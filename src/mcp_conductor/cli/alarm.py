@@ -1,0 +1,48 @@
+"""The program ends at a set time, even while it computes or writes to a pipe that nothing reads.
+
+The event loop cannot see to that: it does not run then. Where there is no SIGALRM, as on Windows, there is no alarm.
+"""
+
+import os
+import signal
+from collections.abc import Callable
+
+from mcp_conductor.transport.processes import kill_all, starting
+
+_AGAIN_SECONDS = 0.05
+
+
+def _nothing() -> None: ...
+
+
+class _Alarm:
+    """One for the whole process, as the timer of the system is. What a signal has set is not put off by --timeout."""
+
+    def __init__(self) -> None:
+        self._for_signal = False
+
+    def set(self, seconds: float, code: int, *, for_signal: bool = False, say: Callable[[], None] = _nothing) -> None:
+        """In so many seconds SAY why, kill every process that we started, and exit with CODE."""
+        if not hasattr(signal, "SIGALRM") or (self._for_signal and not for_signal):
+            return
+
+        def leave(*_: object) -> None:
+            if starting():  # that process would be missed
+                signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
+                return
+            say()
+            kill_all()
+            os._exit(code)
+
+        self._for_signal = for_signal
+        signal.signal(signal.SIGALRM, leave)
+        signal.setitimer(signal.ITIMER_REAL, max(seconds, _AGAIN_SECONDS))
+
+    def clear(self, *, for_signal: bool = False) -> None:
+        """There is no hurry. Python forgets our reaction to the timer when it ends, so this comes before that."""
+        if hasattr(signal, "SIGALRM") and (for_signal or not self._for_signal):
+            self._for_signal = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+ALARM = _Alarm()

@@ -1,0 +1,64 @@
+"""--timeout for a whole run: the event loop ends the work, or an alarm the program where the loop is not free."""
+
+import asyncio
+import time
+from types import TracebackType
+from typing import Self
+
+from mcp_conductor.cli.alarm import ALARM
+from mcp_conductor.cli.interruptible import CLEANUP_SECONDS, DEAF_SECONDS
+from mcp_conductor.cli.terminal import Terminal
+
+TIMED_OUT = 124
+
+
+class TimeLimit:
+    """`async with` raises TimeoutError after so many seconds, if there is a limit.
+
+    What follows, such as reports, has the rest of the time, but CLEANUP_SECONDS at least: until `lift` is called, or
+    the program ends.
+    """
+
+    def __init__(self, seconds: float | None, terminal: Terminal) -> None:
+        self._seconds = seconds
+        self._terminal = terminal
+        self._timeout: asyncio.Timeout | None = None
+        self._end = 0.0
+        self._reached: asyncio.TimerHandle | None = None
+
+    async def __aenter__(self) -> Self:
+        self._timeout = asyncio.timeout(self._seconds)
+        await self._timeout.__aenter__()
+        if self._seconds is not None:
+            self._end = time.monotonic() + self._seconds
+            self._set_alarm(self._seconds + DEAF_SECONDS)
+            self._reached = asyncio.get_running_loop().call_later(self._seconds, self._set_alarm, CLEANUP_SECONDS)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._timeout is not None
+        timeout, self._timeout = self._timeout, None
+        if self._reached is not None:
+            self._reached.cancel()
+            self._set_alarm(max(self._end - time.monotonic() + DEAF_SECONDS, CLEANUP_SECONDS))
+        await timeout.__aexit__(kind, error, traceback)
+
+    def lift(self) -> None:
+        """No limit from now on."""
+        if self._reached is not None:
+            self._reached.cancel()
+            self._reached = None
+        if self._timeout is not None and not self._timeout.expired():
+            self._timeout.reschedule(None)
+        ALARM.clear()
+
+    def _set_alarm(self, seconds: float) -> None:
+        ALARM.set(seconds, TIMED_OUT, say=self._say)
+
+    def _say(self) -> None:
+        self._terminal.say_if_there_is_room(
+            f"error: not done within {self._seconds:g} s: this program was busy, or its output was not read\n"
+            "  hint: --timeout TIME allows more"
+        )
