@@ -145,7 +145,10 @@ def checker_here(schema: Any) -> Callable[[Any], list[str]]:
 
     def check(value: Any) -> list[str]:
         try:
-            errors = list(validator.iter_errors(_plain(value)))
+            plain = _plain(value)
+            if validator.is_valid(plain):  # the most usual case, and the quickest to find out
+                return []
+            errors = list(validator.iter_errors(plain))
         except (ValueError, RecursionError) as error:
             return [_unusable(error)]
         found = [f"{_where(error.instance_path)}: {_short(error.message)}" for error in errors[:_MOST_COMPLAINTS]]
@@ -205,17 +208,13 @@ def _where(path: list[str | int]) -> str:
 
 def _plain(value: Any) -> Any:
     """VALUE in the types that the validator knows."""
-    match value:
-        case Digits():
-            return _plain_number(value)
-        case str():
-            return value.encode(errors="replace").decode()  # lone surrogates
-        case dict():
-            return {_plain(key): _plain(member) for key, member in value.items()}
-        case list():
-            return [_plain(item) for item in value]
-        case _:
-            return value
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode(errors="replace").decode()  # lone surrogates
+    if isinstance(value, dict):
+        return {_plain(key): _plain(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return _plain_number(value) if isinstance(value, Digits) else value
 
 
 def _plain_number(number: Digits) -> int | float:
