@@ -40,7 +40,7 @@ _DEEPEST = 500
 _INDENTS = re.compile(r"^[ \t?-]+", re.MULTILINE)
 _BRACKETS = re.compile(r"""(?:(?<=[\s\[{,:])|^)(?:"(?:[^"\\]++|\\.)*+"|'(?:[^']++|'')*+')|[\[\]{}]""", re.MULTILINE)
 _MOST_QUOTED = 10_000
-MOST_VALUES = 250_000  # of a YAML file, its aliases written out; they take seconds to read
+MOST_VALUES = 1_000_000  # of a YAML file, its aliases written out: some seconds, and half a gigabyte
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def _compose(file: str, text: str) -> Any:
         where = _location(file, text, mark) if mark else None
         raise UsageError(f"{file} is not YAML: {error.problem}", hint=_yaml_hint(text, error), where=where) from error
     except _TooManyError:
-        raise UsageError(f"{file}: {_TOO_MANY}") from None
+        raise UsageError(f"{file}: {_TOO_MANY.format(MOST_VALUES)}") from None
     except (yaml.YAMLError, RecursionError) as error:
         raise UsageError(f"{file} is not YAML: {' '.join(str(error).split())}") from error
 
@@ -337,7 +337,7 @@ def _construct(root: Any, file: str, text: str) -> Any:
     def weigh(node: Any, below: list[Any]) -> None:
         sizes[id(node)] = 1 + sum(sizes.get(id(each), 1) for each in below)
         if sizes[id(node)] > MOST_VALUES:
-            refuse(node, _TOO_MANY, "an alias counts as all that it stands for")
+            refuse(node, _TOO_MANY.format(MOST_VALUES), "an alias counts as all that it stands for")
 
     def fresh(node: Any) -> Any:
         if isinstance(node, ScalarNode):
@@ -364,7 +364,7 @@ def _construct(root: Any, file: str, text: str) -> Any:
 
 
 _UNFINISHED = object()
-_TOO_MANY = f"it has more than {MOST_VALUES:,} values"
+_TOO_MANY = "it has more than {:,} values"
 
 
 def _scalar(node: Any) -> Any:

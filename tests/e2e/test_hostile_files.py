@@ -121,8 +121,8 @@ def test_no_file_hangs_or_breaks_a_program(kind, command, tmp_path):
         ("a pipe", "test", 2, "it is not a file, but a pipe or a device"),
         ("a device", "--tool-args-json", 1, "it is not a file, but a pipe or a device"),
         ("too large", "serve --validate", 2, "it has more than 16 MB"),
-        ("aliases of aliases", "test", 2, "it has more than 250,000 values"),
-        ("aliases of aliases", "serve --validate", 2, "it has more than 250,000 values"),
+        ("aliases of aliases", "test", 2, "it has more than 1,000,000 values"),
+        ("aliases of aliases", "serve --validate", 2, "it has more than 1,000,000 values"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(kind, command, code, said, tmp_path):

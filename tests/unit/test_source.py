@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from mcp_conductor import source
 from mcp_conductor.errors import UsageError
 from mcp_conductor.source import load, parse
 
@@ -123,12 +124,13 @@ def aliases(count):
 def test_a_file_of_aliases_is_read_as_long_as_all_that_they_stand_for_is_not_too_much():
     assert len(parse(aliases(12), "x.yaml").data) == 12
     refused = refusal(aliases(100), "x.yaml")
-    assert refused.message == "x.yaml: it has more than 250,000 values"
-    assert (refused.where.line, refused.where.column) == (17, 6)
+    assert refused.message == "x.yaml: it has more than 1,000,000 values"
+    assert (refused.where.line, refused.where.column) == (19, 6)
 
 
-def test_a_file_of_too_many_values_is_refused_before_they_are_in_memory():
-    assert refusal("- a\n" * 260_000, "x.yaml").message == "x.yaml: it has more than 250,000 values"
+def test_a_file_of_too_many_values_is_refused_before_they_are_in_memory(monkeypatch):
+    monkeypatch.setattr(source, "MOST_VALUES", 20_000)
+    assert refusal("- a\n" * 20_000, "x.yaml").message == "x.yaml: it has more than 20,000 values"
 
 
 @pytest.mark.parametrize("text", ["/*" * 500_000, '"' * 500_001, ", " * 500_000, '["' + "x" * 5_000_000 + '"'])

@@ -32,7 +32,6 @@ UNBOUNDED = Budgets(
 )
 
 _FEW = 1_000
-_STRING = re.compile(rb'"[^"]*"')
 _BUT_MARKS = bytes(set(range(256)) - set(b'"[{,'))
 _BUT_BRACES = bytes(set(range(256)) - set(b'"{}'))
 
@@ -82,7 +81,7 @@ def braces_close(data: bytes) -> bool:
 
 def _outside(marks: bytes) -> bytes:
     """MARKS without texts. Two quotes with nothing between them go first: that takes no memory for each of them."""
-    return _STRING.sub(b"", marks.replace(b'""', b""))
+    return re.sub(rb'"[^"]*"', b"", marks.replace(b'""', b""))
 
 
 def _unescaped(data: bytes) -> bytes:

@@ -76,9 +76,11 @@ def _become_subreaper() -> None:
     global _wants_orphans, _gets_orphans  # noqa: PLW0603
     _wants_orphans = False
     with suppress(ImportError, OSError, AttributeError):
-        from ctypes import CDLL
+        # The core of ctypes: all of it would be a fiftieth of the time of a whole run of mcp-cli.
+        from _ctypes import call_function, dlopen, dlsym
 
-        _gets_orphans = CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+        prctl = dlsym(dlopen(None, 0), "prctl")  # type: ignore[arg-type]  # None is all that is loaded
+        _gets_orphans = call_function(prctl, (_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) == 0
 
 
 def _orphans() -> set[Member]:

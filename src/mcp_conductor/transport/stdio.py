@@ -20,7 +20,6 @@ from mcp_conductor.protocol.budgets import DEFAULT, Budgets
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message, decode
 from mcp_conductor.protocol.server_spec import StdioSpec, supported_transports
-from mcp_conductor.protocol.size import size_text
 from mcp_conductor.transport import Listener, finish, processes
 from mcp_conductor.transport.processes import GRACE_SECONDS, Process
 
@@ -139,6 +138,8 @@ class StdioTransport:
             self._waiting[fd].extend(lines)
             self._take_some(fd)
         if self._stdout.waiting() > self._budgets.message_bytes:
+            from mcp_conductor.protocol.size import size_text
+
             self._stdout.rest()
             longest = size_text(self._budgets.message_bytes)
             self._tell_gone(f"the server sent a line longer than {longest} (--max-message-size)")
