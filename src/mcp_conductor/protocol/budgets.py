@@ -5,11 +5,10 @@ Values are counted before a message is parsed, because parsed they take far more
 
 import re
 import sys
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budgets:
+class Budgets(NamedTuple):
     """The limits of one conversation. A batch is one message, and has the budgets of one."""
 
     message_bytes: int = 64 << 20  # of one message: a line, the body of an HTTP answer, an event

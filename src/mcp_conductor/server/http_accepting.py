@@ -4,7 +4,6 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 from mcp_conductor.server.http_connection import Connection, Connections, Handler
 from mcp_conductor.server.http_limits import LIMITS, Limits
@@ -18,7 +17,7 @@ async def accepting(
     listener: socket.socket, handle: Handler, *, limits: Limits = LIMITS, grace: float
 ) -> AsyncIterator[None]:
     """Serve what comes in at LISTENER while the context lasts; then each connection has GRACE seconds to end."""
-    every = Connections(handle, replace(limits, connections=min(limits.connections, _most_connections())))
+    every = Connections(handle, limits._replace(connections=min(limits.connections, _most_connections())))
     serving = await asyncio.get_running_loop().create_server(lambda: Connection(every), sock=listener, backlog=BACKLOG)
     looking = asyncio.create_task(_look_after(every))
     try:

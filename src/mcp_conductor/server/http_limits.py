@@ -1,10 +1,9 @@
 """How much a client of the HTTP server may send, keep open and leave unread, and for how long."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(NamedTuple):
     """All limits of one listening socket. Sizes are looked at after each read of up to 256 KB."""
 
     target_bytes: int = 8 << 10  # of the request line: 414

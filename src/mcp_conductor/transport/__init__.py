@@ -13,9 +13,9 @@ from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.protocol.server_spec import AnySpec, AsgiSpec, HttpSpec, StdioSpec, StreamsSpec
 
 if TYPE_CHECKING:
+    from mcp_conductor.protocol.server_spec import AnySpec, HttpSpec
     from mcp_conductor.transport.http_client import HttpClient
 
 
@@ -91,9 +91,12 @@ Authorize = Callable[["HttpClient"], Authorization]
 
 
 def open_transport(
-    spec: AnySpec, listener: Listener, authorize: Authorize | None = None
+    spec: "AnySpec", listener: Listener, authorize: Authorize | None = None
 ) -> AbstractAsyncContextManager[Transport]:
     """Start or reach the server; leaving the context ends the connection, and the process if there is one."""
+    # Not with this module: a server, which ends processes too, needs no specs.
+    from mcp_conductor.protocol.server_spec import StdioSpec, StreamsSpec
+
     if isinstance(spec, StdioSpec):
         from mcp_conductor.transport.stdio import open_stdio
 
@@ -111,8 +114,10 @@ def open_transport(
     return open_streamable_http(spec, listener, authorize)
 
 
-def client_for(spec: HttpSpec) -> "HttpClient":
+def client_for(spec: "HttpSpec") -> "HttpClient":
     """What carries requests to a server by HTTP."""
+    from mcp_conductor.protocol.server_spec import AsgiSpec
+
     if isinstance(spec, AsgiSpec):
         from mcp_conductor.transport.asgi_client import AsgiClient
 
