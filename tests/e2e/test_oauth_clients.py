@@ -182,8 +182,9 @@ async def test_the_browser_comes_back_to_a_page_on_the_loopback_and_gets_an_answ
     pages = []
 
     async def visit(line):
-        url = line.split()[-1]
-        redirect = await browse(url)
+        if "/authorize?" not in line:
+            return
+        redirect = await browse(line.split()[-1])
         pages.append(await browse(redirect.partition("?")[0] + "?neither=code"))
         pages.append(await browse(redirect))
 
@@ -193,7 +194,7 @@ async def test_the_browser_comes_back_to_a_page_on_the_loopback_and_gets_an_answ
         async with authorizing(server, authorize=None, shown=shown) as (_, request):
             assert await request() == 200
             await asyncio.wait_for(asyncio.gather(*visits), 5)
-    assert [page.split()[1] for page in pages] == ["404", "200"]
+    assert [page.split()[1] for page in pages] == ["400", "200"]
     assert "close this window" in pages[1]
     assert urlsplit(server.authorizations[0]["redirect_uri"]).hostname == "127.0.0.1"
 

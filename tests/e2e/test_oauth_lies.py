@@ -170,7 +170,6 @@ LIES = {
     "metadata that never ends": (drips, (*MACHINE, "--timeout", "1s"), 124, "no result within 1 s"),
     "a token of 10 MB": (answers("/token", body=b'{"access_token": "' + b"x" * 10_000_000), MACHINE, 1, "1 MiB"),
     "another issuer in the redirect": (redirects_with(iss="http://127.0.0.2:1"), (), 1, "comes from the issuer"),
-    "another state in the redirect": (redirects_with(state="guessed"), (), 1, "another state"),
     "an error that draws on the terminal": (
         answers(
             "/token",

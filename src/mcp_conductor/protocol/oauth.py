@@ -264,9 +264,14 @@ class Refusal:
         return ": ".join(part for part in (self.error, self.description) if part) or "it does not say why"
 
 
+def redirect_params(url: str) -> dict[str, str]:
+    """The params in the query of URL; of those that are there twice, the first."""
+    return dict(reversed(parse_qsl(urlsplit(url).query, keep_blank_values=True)))
+
+
 def redirect_answer(url: str, *, state: str) -> dict[str, str]:
     """The params of the redirect; one with another state is not the answer to our question."""
-    answer = dict(reversed(parse_qsl(urlsplit(url).query, keep_blank_values=True)))
+    answer = redirect_params(url)
     if answer.get("state") != state:
         raise TransportError("the redirect has another state than the authorization request; its code is not used")
     return answer

@@ -1,22 +1,43 @@
-"""The end of an authorization: a server on 127.0.0.1 that waits for the browser to be sent back to it, once."""
+"""The end of an authorization: a server on 127.0.0.1 that waits for the browser to be sent back to it, once.
+
+Every program of this machine, and every page in its browser, can connect to it: what is not the answer to the question
+that was asked is refused, and the wait goes on.
+"""
 
 import asyncio
 import threading
 import webbrowser
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from urllib.parse import parse_qs, urlsplit
+from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol.oauth import redirect_params
 
 PATH = "/callback"
 MOST_VISITS = 100  # at a time; a browser opens more connections than it uses
+_HEAD_BYTES = 64 << 10
 _HEAD_SECONDS = 10.0
-_PAGE = """<!doctype html><meta charset="utf-8"><title>MCP Conductor</title>
+_TEMPLATE = """<!doctype html><meta charset="utf-8"><title>MCP Conductor</title>
 <p style="font: 1.2em sans-serif; margin: 4em">{text}</p>
 """
-_DONE = "Authorization has ended. You can close this window and go back to the terminal."
-_ELSEWHERE = "There is nothing here."
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """What a visitor is told."""
+
+    status: str
+    text: str
+
+
+_DONE = _Page("200 OK", "Authorization has ended. You can close this window and go back to the terminal.")
+_BAD = _Page("400 Bad Request", "This request cannot be understood.")
+_OTHER_STATE = _Page("400 Bad Request", "This is not the answer to the authorization that the terminal waits for.")
+_ELSEWHERE = _Page("404 Not Found", "There is nothing here.")
+_OTHER_METHOD = _Page("405 Method Not Allowed", "Only GET is used here.")
+_OTHER_HOST = _Page("421 Misdirected Request", "This host is not served here.")
 
 
 def redirect_uri(port: int) -> str:
@@ -30,44 +51,73 @@ class Loopback:
         self.redirect_uri = ""
         self._show = show
         self._open_browser = open_browser
+        self._state: str | None = None  # of the authorization that was asked for
+        self._has_remarked = False
         self._redirect: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._visits: set[asyncio.Task[None]] = set()
+        self._visits: dict[asyncio.Task[None], None] = {}  # the oldest first
 
     async def authorize(self, url: str) -> str:
-        """Show the user where to go, and wait until the browser comes back: the URL that it was sent to."""
+        """Show the user where to go, and wait until the browser comes back: the URL that it was sent to.
+
+        A redirect with another state than that of URL is not the answer: any page could have sent the browser here.
+        """
+        self._state = redirect_params(url).get("state")
         self._show(f"to authorize, open this URL in a browser:\n  {url}")
         if self._open_browser:
             # A browser of the terminal returns when it is closed; nobody should have to wait for that.
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
         return await self._redirect
 
-    async def visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+    def visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Take a connection.
+
+        The task is ours: Python 3.11 reports a task of its own that is cancelled as an internal error.
+        """
         if len(self._visits) >= MOST_VISITS:
-            writer.close()
-            return
-        self._visits.add(task)
-        try:
-            with suppress(OSError, TimeoutError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-                async with asyncio.timeout(_HEAD_SECONDS):
-                    await self._serve(reader, writer)
-        finally:
-            self._visits.discard(task)
-            writer.close()
+            # If the newest were turned away instead, connections that say nothing would keep the browser out.
+            oldest = next(iter(self._visits))
+            del self._visits[oldest]
+            oldest.cancel()
+        task = asyncio.get_running_loop().create_task(self._attend(reader, writer))
+        self._visits[task] = None
+
+        def left(_: asyncio.Task[None]) -> None:
+            self._visits.pop(task, None)
+            writer.transport.abort()  # what the client has not read until now is not kept for it
+
+        task.add_done_callback(left)
+
+    async def _attend(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            async with asyncio.timeout(_HEAD_SECONDS):
+                await self._serve(reader, writer)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-        method, target, _ = head.split("\r\n", 1)[0].split(" ", 2)
-        query = parse_qs(urlsplit(target).query)
-        wanted = method == "GET" and urlsplit(target).path == PATH and ("code" in query or "error" in query)
-        writer.write(_response(200, "OK", _DONE) if wanted else _response(404, "Not Found", _ELSEWHERE))
+        start, *lines = head.removesuffix("\r\n\r\n").split("\r\n")
+        method, target, version = start.split(" ") if start.count(" ") == 2 else ("", "", "")
+        page = self._page(method, target, _hosts(lines)) if version in ("HTTP/1.1", "HTTP/1.0") else _BAD
+        writer.write(_response(page, with_body=method != "HEAD"))
         await writer.drain()
         writer.close()
         await writer.wait_closed()
+        if page is _OTHER_STATE and not self._has_remarked:
+            self._has_remarked = True
+            self._show("a redirect with another state was refused; still waiting for the one with the right state")
         # Only now: whoever waits may end the program at once, and the user should see the page.
-        if wanted and not self._redirect.done():
+        if page is _DONE and not self._redirect.done():
             self._redirect.set_result(self.redirect_uri.removesuffix(PATH) + target)
+
+    def _page(self, method: str, target: str, hosts: list[str]) -> _Page:
+        path, _, _ = target.partition("?")
+        if hosts != [urlsplit(self.redirect_uri).netloc]:  # a page of another site may have a name that leads here
+            return _OTHER_HOST
+        if path != PATH:
+            return _ELSEWHERE
+        if method != "GET":
+            return _OTHER_METHOD
+        answers = self._state is not None and redirect_params(target).get("state") == self._state
+        return _DONE if answers else _OTHER_STATE
 
     async def close(self) -> None:
         visits = list(self._visits)
@@ -76,13 +126,19 @@ class Loopback:
         await asyncio.gather(*visits, return_exceptions=True)
 
 
-def _response(status: int, reason: str, text: str) -> bytes:
-    body = _PAGE.format(text=text).encode()
+def _hosts(lines: list[str]) -> list[str]:
+    headers = [line.partition(":") for line in lines]
+    return [value.strip(" \t") for name, _, value in headers if name.lower() == "host"]
+
+
+def _response(page: _Page, *, with_body: bool) -> bytes:
+    body = _TEMPLATE.format(text=page.text).encode()
     head = (
-        f"HTTP/1.1 {status} {reason}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(body)}\r\n"
-        "Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n"
+        f"HTTP/1.1 {page.status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(body)}\r\n"
+        "Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n"
     )
-    return head.encode() + body
+    allow = "Allow: GET\r\n" if page is _OTHER_METHOD else ""
+    return f"{head}{allow}\r\n".encode() + (body if with_body else b"")
 
 
 @asynccontextmanager
@@ -101,11 +157,14 @@ async def open_loopback(
 
 
 async def _listen(loopback: Loopback, ports: list[int]) -> asyncio.Server:
+    def listening(port: int) -> Awaitable[asyncio.Server]:
+        return asyncio.start_server(loopback.visit, "127.0.0.1", port, limit=_HEAD_BYTES)
+
     for port in ports[:-1]:
         with suppress(OSError):
-            return await asyncio.start_server(loopback.visit, "127.0.0.1", port)
+            return await listening(port)
     try:
-        return await asyncio.start_server(loopback.visit, "127.0.0.1", ports[-1])
+        return await listening(ports[-1])
     except OSError as error:
         raise UsageError(
             f"cannot wait for the redirect on 127.0.0.1:{ports[-1]}: {error.strerror}", hint="choose another port"
