@@ -87,6 +87,8 @@ async def test_the_first_revision_with_authorization_names_no_resource():
         ({"redirect_extra": {"state": "another"}}, HANDSHAKE),
         ({"redirect_extra": {"iss": "https://elsewhere.example"}}, MODERN),
         ({"server_metadata": {"authorization_response_iss_parameter_supported": True}}, MODERN),
+        ({"server_metadata": {"authorization_response_iss_parameter_supported": True}}, HANDSHAKE),
+        ({"redirect_extra": {"iss": "https://elsewhere.example"}}, "2025-03-26"),
     ],
 )
 async def test_an_authorization_server_that_cannot_be_trusted_gets_no_code(screws, version):
@@ -115,6 +117,15 @@ async def test_an_older_revision_only_remarks_on_a_lying_issuer():
         async with authorizing(server, version=HANDSHAKE, shown=shown) as (_, request):
             assert await request() == 200
     assert any("https://elsewhere.example" in line for line in shown)
+
+
+async def test_an_older_revision_says_nothing_about_a_slash_at_the_end_of_the_issuer():
+    shown = []
+    with oauth_server() as server:
+        server.server_metadata = {"issuer": f"{server.issuer}/"}
+        async with authorizing(server, version=HANDSHAKE, shown=shown) as (_, request):
+            assert await request() == 200
+    assert shown == []
 
 
 async def test_the_issuer_in_the_redirect_is_accepted_when_it_is_the_one_that_was_asked():

@@ -12,6 +12,7 @@ from tests.e2e.authorizing import step
 from tests.servers.oauth_server import RESOURCE_METADATA, SERVER_METADATA, oauth_server
 
 from mcp_conductor.errors import MethodError, TransportError
+from mcp_conductor.protocol.oauth_trust import Untrusted
 
 SECRET = "canary-secret"
 WHO = ("--oauth-client-id", "me", "--oauth-client-secret", SECRET)
@@ -129,11 +130,13 @@ def names_another_authorization_server(liar, other):
 
 LIES = {
     "metadata of another issuer": (names_another_issuer, (*MODERN, *MACHINE), 1, "calls itself"),
+    "metadata of another issuer, in an earlier revision": (names_another_issuer, MACHINE, 1, "calls itself"),
+    "metadata of another issuer, for a login with a secret": (names_another_issuer, WHO, 1, "calls itself"),
     "metadata of another issuer, without resource metadata": (
         is_another_issuer_with_its_endpoints,
         MACHINE,
         1,
-        "has its token_endpoint elsewhere",
+        "--oauth-issuer http://127.0.0.1",
     ),
     "another authorization server": (names_another_authorization_server, MACHINE, 1, "--oauth-issuer http://127.0.0.2"),
     "token endpoint elsewhere": (
@@ -239,3 +242,27 @@ async def test_a_token_response_of_a_strange_shape_is_an_error(body):
 async def test_a_token_that_can_be_used_is_used_whatever_stands_beside_it(more):
     with oauth_server(token_answer=(200, {"access_token": "a", **more})) as server:
         assert (await step("oauth/client-credentials", server.url, *WHO))["access_token"] == "a"
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("oauth/client-credentials", ()),
+        ("oauth/refresh", ("--oauth-refresh-token", "r")),
+        ("oauth/token", ("--oauth-code", "c", "--oauth-code-verifier", "v")),
+    ],
+)
+async def test_metadata_of_another_issuer_gets_nothing_of_the_user_until_the_user_names_its_place(method, words):
+    with oauth_server(clients={"me": SECRET}, server_metadata={"issuer": "http://127.0.0.2:1"}) as liar:
+        with pytest.raises(Untrusted) as caught:
+            await step(method, liar.url, *WHO, *words)
+        assert caught.value.hint == f"--oauth-issuer {liar.issuer} allows it"
+        assert liar.forms == []
+        if method == "oauth/client-credentials":
+            assert await step(method, liar.url, *WHO, *words, "--oauth-issuer", liar.issuer)
+
+
+async def test_metadata_on_the_servers_own_origin_may_name_an_issuer_with_another_path():
+    with oauth_server(clients={"me": SECRET}, resource_metadata=None) as server:
+        server.server_metadata = {"issuer": f"{server.origin}/tenant"}
+        assert await step("oauth/client-credentials", server.url, *WHO)

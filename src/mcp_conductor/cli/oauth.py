@@ -73,7 +73,7 @@ async def _token(method: str, given: Given, http: "OAuthHttp", found: "Discovere
     from mcp_conductor.transport.oauth_endpoints import ask_for_token, check_endpoints
 
     # Codes and refresh tokens are the user's too, and worth as much as a secret.
-    http.trust.check_secret(found.issuer)
+    http.trust.check_secret(found.issuer, doubt=found.doubt)
     check_endpoints(http, found, "token_endpoint")
     match method:
         case "oauth/token":

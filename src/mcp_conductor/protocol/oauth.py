@@ -26,8 +26,7 @@ class Rules:
 
     resource: bool = True  # RFC 8707: tokens are asked for by the server's URL
     pkce_advertised: bool = False  # metadata without code_challenge_methods_supported is refused
-    exact_issuer: bool = False  # metadata that names another issuer is refused
-    response_issuer: bool = False  # RFC 9207: the redirect must come from the issuer that was asked
+    exact_issuer: bool = False  # issuers are compared letter by letter, and metadata that names another is refused
     offline_access: bool = False  # a refresh token is asked for where the authorization server lists the scope
 
 
@@ -37,7 +36,7 @@ RULES = {
     "2025-03-26": _FIRST,
     "2025-06-18": Rules(),
     "2025-11-25": Rules(pkce_advertised=True),
-    "2026-07-28": Rules(pkce_advertised=True, exact_issuer=True, response_issuer=True, offline_access=True),
+    "2026-07-28": Rules(pkce_advertised=True, exact_issuer=True, offline_access=True),
 }
 
 
@@ -225,10 +224,19 @@ def authorization_server(metadata: Json, wanted: str | None = None) -> str:
     )
 
 
-def issuer_mismatch(issuer: str, metadata: Json) -> str | None:
-    """What is wrong with the issuer of METADATA; compared letter by letter (RFC 8414, section 3.3)."""
+def issuer_mismatch(issuer: str, metadata: Json, rules: Rules) -> str | None:
+    """What is wrong with the issuer of METADATA, which was read for ISSUER (RFC 8414, section 3.3)."""
     named = metadata.get("issuer")
-    return None if named == issuer else f"the authorization server {issuer} calls itself {named!r} in its metadata"
+    if _is_issuer(named, issuer, rules):
+        return None
+    return f"the authorization server {issuer} calls itself {named!r} in its metadata"
+
+
+def _is_issuer(named: Any, issuer: str, rules: Rules) -> bool:
+    """Whether NAMED is ISSUER; before 2026-07-28 a slash at the end, which many servers add, makes no difference."""
+    if rules.exact_issuer or not isinstance(named, str):
+        return bool(named == issuer)
+    return named.rstrip("/") == issuer.rstrip("/")
 
 
 def check_pkce(metadata: Json, rules: Rules) -> None:
@@ -277,12 +285,14 @@ def redirect_answer(url: str, *, state: str) -> dict[str, str]:
     return answer
 
 
-def response_issuer_mismatch(answer: Mapping[str, str], issuer: str, metadata: Json) -> str | None:
-    """What is wrong with the `iss` of a redirect (RFC 9207); compared letter by letter."""
+def response_issuer_mismatch(answer: Mapping[str, str], issuer: str, metadata: Json, rules: Rules) -> str | None:
+    """What is wrong with the `iss` of a redirect (RFC 9207): it must be there if METADATA says so."""
     named = answer.get("iss")
     if named is None and metadata.get("authorization_response_iss_parameter_supported") is True:
         return "the redirect has no iss, although the authorization server says that it sends one"
-    return None if named in (None, issuer) else f"the redirect comes from the issuer {named!r}, not from {issuer}"
+    if named is None or _is_issuer(named, issuer, rules):
+        return None
+    return f"the redirect comes from the issuer {named!r}, not from {issuer}"
 
 
 def code_of(answer: Mapping[str, str]) -> str | Refusal:

@@ -127,9 +127,18 @@ class Trust:
                 hint=f"--oauth-issuer {issuer} allows it",
             )
 
-    def check_secret(self, issuer: str, *, known: Collection[str] = ()) -> None:
-        """Refuse to send what the user gave us to ISSUER, unless the user names it, knows it already, or means it."""
-        if self.is_named(issuer) or issuer in known or origin(issuer) == origin(self.server_url):
+    def check_secret(self, issuer: str, *, known: Collection[str] = (), doubt: str | None = None) -> None:
+        """Refuse to send what the user gave us to ISSUER, unless the user names it, knows it already, or means it.
+
+        DOUBT is why the metadata may not be that of ISSUER: then only the user's word is enough.
+        """
+        if self.is_named(issuer):
+            return
+        if doubt is not None:
+            raise Untrusted(
+                f"{doubt}, so it may not have the client's credentials", hint=f"--oauth-issuer {issuer} allows it"
+            )
+        if issuer in known or origin(issuer) == origin(self.server_url):
             return
         raise Untrusted(
             f"the server's metadata names {issuer} as issuer, which may not have the client's credentials",

@@ -260,11 +260,9 @@ class Authorization:
 
     def _code(self, found: Discovered, answer: dict[str, str]) -> str:
         # RFC 9207: before anything else in the redirect is believed, an error included.
-        if mismatch := response_issuer_mismatch(answer, found.issuer, found.metadata):
-            # Before 2026-07-28 no issuer need be told; one that is told wrongly means mixed-up servers all the same.
-            if self._rules().response_issuer or answer.get("iss", "").rstrip("/") not in ("", found.issuer.rstrip("/")):
-                raise TransportError(mismatch, hint="its code is not used: another server may have sent it")
-            self._show(quotable(mismatch, self._secrets))
+        if mismatch := response_issuer_mismatch(answer, found.issuer, found.metadata, self._rules()):
+            problem = quotable(mismatch, self._secrets)
+            raise TransportError(problem, hint="its code is not used: another server may have sent it")
         code = code_of(answer)
         if isinstance(code, Refusal):
             asked = endpoint(found.metadata, "authorization_endpoint")
@@ -300,7 +298,7 @@ class Authorization:
             has_key = settings.private_key is not None
             if has_key or settings.client_secret is not None:
                 known = self._store.entrusted_with(settings.client_id)
-                self._http.trust.check_secret(found.issuer, known=known)
+                self._http.trust.check_secret(found.issuer, known=known, doubt=found.doubt)
             return known_client(metadata, settings.client_id, settings.client_secret, has_key=has_key)
         document = settings.client_metadata_url
         if document is not None and metadata.get("client_id_metadata_document_supported") is True:

@@ -78,6 +78,7 @@ class Discovered:
     resource: str | None  # None: the revision knows no resource parameter
     resource_metadata: Json
     guessed: bool = False  # there was no metadata at all; these are the default endpoints
+    doubt: str | None = None  # why the metadata may not be that of the issuer
 
 
 async def challenge_of(http: HttpClient, server_url: str) -> Challenge:
@@ -111,16 +112,20 @@ async def discover(
     metadata, tried = await _first(http, urls, version, show)
     if metadata is None and named is not None:
         raise TransportError(f"the authorization server {named} has no metadata: {'; '.join(tried)}")
-    if metadata is not None and (mismatch := issuer_mismatch(expected, metadata)):
+    mismatch = None if metadata is None else issuer_mismatch(expected, metadata, rules)
+    if mismatch is not None:
         if rules.exact_issuer and named is not None:
             raise TransportError(mismatch, hint="the two must be equal, letter by letter")
+        # Many servers of earlier revisions stand behind a proxy that has another name: they are used all the same.
         show(mismatch)
+    own = None if named is not None else _own_issuer(metadata, server_url)
     return Discovered(
-        issuer=named or _own_issuer(metadata, server_url) or expected,
+        issuer=named or own or expected,
         metadata=default_metadata(server_url) if metadata is None else metadata,
         resource=resource_of(rules, resource, described=described is not None),
         resource_metadata=described or {},
         guessed=metadata is None,
+        doubt=mismatch if own is None else None,
     )
 
 

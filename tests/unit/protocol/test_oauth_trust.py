@@ -216,3 +216,11 @@ def test_secrets_go_nowhere_else(trust, issuer):
     with pytest.raises(Untrusted) as caught:
         trust.check_secret(issuer, known={"https://other.example"})
     assert caught.value.hint == f"--oauth-issuer {issuer} allows it"
+
+
+def test_where_the_metadata_may_be_of_another_issuer_only_the_users_word_is_enough():
+    for issuer in ("https://mcp.example", ISSUER):
+        with pytest.raises(Untrusted) as caught:
+            PUBLIC.check_secret(issuer, known={ISSUER}, doubt="it has two names")
+        assert caught.value.hint == f"--oauth-issuer {issuer} allows it"
+        Trust(server_url=PUBLIC.server_url, issuer=issuer).check_secret(issuer, doubt="it has two names")
