@@ -17,7 +17,7 @@ import httptools
 
 from mcp_conductor.protocol.dialect import INVALID_REQUEST
 from mcp_conductor.server.http_exchange import Exchange, HttpRefused
-from mcp_conductor.server.http_heads import check_head, parts_of
+from mcp_conductor.server.http_heads import END, HeadBytes, check_head, parts_of
 from mcp_conductor.server.http_limits import LIMITS, Limits
 
 _AT_ONCE = struct.pack("ii", 1, 0)
@@ -58,11 +58,14 @@ class Connection(asyncio.Protocol):
         self._waiting: deque[Exchange] = deque()
         self._read: Exchange | None = None  # the request whose body comes in
         self._read_mark = (0, 0.0)  # how much of it had come, and when
+        self._length = 0  # of that body, if it is exact
         self._framing = 0  # bytes around that body
+        self._before = b""  # the last bytes of that body, in which its end may begin
         self._target = b""
         self._headers: dict[str, list[str]] = {}
-        self._head_size = 0  # of a head that is not complete yet
+        self._head = HeadBytes(self._limits.head_bytes)  # that is not complete yet
         self._head_since: float | None = None
+        self._begins = True  # whether a request may begin here
 
     def stop(self) -> None:
         """Take no more requests."""
@@ -132,13 +135,8 @@ class Connection(asyncio.Protocol):
         if self._deaf:
             return
         before = self._read
-        if before is None:
-            self._head_size += len(data)
-        elif not before.exact:
-            self._framing += len(data)
         try:
             self._parse(data)
-            self._measure(before)
         except HttpRefused as refused:
             self._break_off(refused.status, refused.problem)
         except httptools.HttpParserError as error:
@@ -148,7 +146,7 @@ class Connection(asyncio.Protocol):
             else:
                 self._break_off(400, f"this is not HTTP/1.1: {error}")
         # Most requests come in one piece: then no clock is needed.
-        if not self._head_size:
+        if not self._head:
             self._head_since = None
         elif self._head_since is None:
             self._head_since = self._loop.time()
@@ -158,15 +156,6 @@ class Connection(asyncio.Protocol):
             self._go_on()
             if self._is_laden():
                 self._transport.pause_reading()
-
-    def _measure(self, before: Exchange | None) -> None:
-        limits = self._limits
-        if self._head_size > limits.head_bytes:
-            raise HttpRefused(431, f"the head of the request is longer than {limits.head_bytes} bytes")
-        if self._read is None or self._read is not before:
-            self._framing = 0
-        elif self._framing > limits.framing_bytes + limits.framing_ratio * self._read.size:
-            raise HttpRefused(400, "there is too much around the body: chunk sizes, extensions or trailers")
 
     def _is_laden(self) -> bool:
         """Whether enough has come in for now."""
@@ -204,6 +193,41 @@ class Connection(asyncio.Protocol):
     # What the parser says.
 
     def _parse(self, data: bytes) -> None:
+        """Give DATA to the parser in parts, so that we know where each head begins and ends."""
+        place = 0
+        while place < len(data) and not self._deaf:
+            read = self._read
+            if read is None:
+                self._begins = True
+                end = self._head.take(data, place)
+            elif read.exact:
+                end = place + self._length - read.size
+            else:
+                end = self._end_of_chunks(data, place)
+            if end <= place:
+                raise HttpRefused(400, "this is not HTTP/1.1: the head of the request has no proper end")
+            self._feed(data[place:end])
+            place = end
+            if read is not None and read is self._read:
+                self._measure(read)
+
+    def _end_of_chunks(self, data: bytes, place: int) -> int:
+        """Where the body may end: nowhere else is there an empty line outside of a chunk."""
+        joined = self._before + data[place:]
+        found = joined.find(END)
+        end = len(joined) if found < 0 else found + len(END)
+        place += end - len(self._before)
+        self._before = joined[max(0, end - len(END) + 1) : end]
+        return place
+
+    def _measure(self, read: Exchange) -> None:
+        limits = self._limits
+        if self._framing > limits.framing_bytes + limits.framing_ratio * read.size:
+            raise HttpRefused(400, "there is too much around the body: chunk sizes, extensions or trailers")
+
+    def _feed(self, data: bytes) -> None:
+        if self._read is not None and not self._read.exact:
+            self._framing += len(data)
         while True:
             try:
                 self._parser.feed_data(data)
@@ -213,6 +237,7 @@ class Connection(asyncio.Protocol):
                     # once more, without the offer.
                     data = self._without_offer() + data[upgrade.args[0] :]
                     self._parser = httptools.HttpRequestParser(self)
+                    self._begins = True
                     continue
                 self._ends = self._deaf = True  # CONNECT: what follows is for somebody else
             return
@@ -226,6 +251,9 @@ class Connection(asyncio.Protocol):
         return b"".join([*head, b"\r\n"])
 
     def on_message_begin(self) -> None:
+        if not self._begins:
+            raise HttpRefused(400, "this is not HTTP/1.1: the request before has no proper end")
+        self._begins = False
         self._target = b""
         self._headers = {}
 
@@ -239,7 +267,7 @@ class Connection(asyncio.Protocol):
             self._headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
 
     def on_headers_complete(self) -> None:
-        self._head_size = 0
+        self._head.clear()
         parser, headers, limits = self._parser, self._headers, self._limits
         if parser.should_upgrade() and "upgrade" in headers:
             return
@@ -252,10 +280,13 @@ class Connection(asyncio.Protocol):
         exchange.chunked = version != "1.0"
         exchange.exact = "transfer-encoding" not in headers
         self._read = exchange
+        self._length = int(headers.get("content-length", ["0"])[0]) if exchange.exact else 0
+        self._framing = 0
+        self._before = b""
         self._headers = {}
         self._waiting.append(exchange)
         self._idle_since = None
-        if exchange.exact and int(headers.get("content-length", ["0"])[0]) > limits.body_bytes:
+        if self._length > limits.body_bytes:
             raise HttpRefused(413, f"the body is larger than {limits.body_bytes} bytes")
 
     def on_body(self, body: bytes) -> None:
@@ -322,7 +353,7 @@ class Connection(asyncio.Protocol):
         if self._deaf:
             return
         self._ends = self._deaf = True
-        self._head_size = 0
+        self._head.clear()
         self._head_since = None
         self._transport.pause_reading()
         if self._read is not None:

@@ -4,12 +4,48 @@ What another program on the way could take for two requests, or for one to anoth
 parser.
 """
 
+import re
 from urllib.parse import unquote
 
 import httptools
 
 from mcp_conductor.server.http_admission import name_in
 from mcp_conductor.server.http_exchange import HttpRefused
+
+END = b"\r\n\r\n"  # of a head, and of a body in chunks
+_EMPTY_LINE = b"\r\n"  # one may stand before a request: some clients end a body with it
+_START = re.compile(rb"(?:\r\n)?[^\r\n ]+(?: [^\r\n ]+)*\r\n")
+
+
+class HeadBytes:
+    """What has come of a head, as it was sent: the parser tells neither where it ends nor all that is odd in it."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._bytes = bytearray()
+
+    def __len__(self) -> int:
+        return len(self._bytes)
+
+    def clear(self) -> None:
+        self._bytes.clear()
+
+    def take(self, data: bytes, place: int) -> int:
+        """Take the rest of the head from DATA, beginning at PLACE: where it ends, or what has come of it."""
+        head, before = self._bytes, len(self._bytes)
+        if not before:  # most heads come in one piece, which need not be kept
+            end = data.find(END, place + len(_EMPTY_LINE), place + self._limit) + len(END)
+            if end >= len(END) and _START.match(data, place):
+                return end
+        if before >= self._limit:
+            raise HttpRefused(431, f"the head of the request is longer than {self._limit} bytes")
+        head += data[place : place + self._limit - before]
+        found = head.find(END, max(before - len(END) + 1, len(_EMPTY_LINE)))
+        if found >= 0:
+            del head[found + len(END) :]
+            if _START.match(head) is None:
+                raise HttpRefused(400, "this is not HTTP/1.1: the request line is not three words with a space between")
+        return place + len(head) - before
 
 
 def check_head(version: str, headers: dict[str, list[str]], target: bytes) -> None:

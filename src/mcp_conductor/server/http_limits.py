@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Limits(NamedTuple):
-    """All limits of one listening socket. Sizes are looked at after each read of up to 256 KB."""
+    """All limits of one listening socket. Sizes of bodies are looked at after each read of up to 256 KB."""
 
     target_bytes: int = 8 << 10  # of the request line: 414
     head_bytes: int = 64 << 10  # 431

@@ -53,6 +53,14 @@ class Talk:
         assert status == 200, body
         return json.loads(body)["result"]
 
+    def ends(self):
+        """Nothing more is said."""
+        self._socket.shutdown(1)
+
+    def statuses(self):
+        """Those of all responses, until the server closes the connection."""
+        return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) [A-Z]", self._file.read())]
+
     def rest(self):
         """Everything, until the server closes the connection."""
         return self._file.read()
@@ -211,6 +219,52 @@ def test_a_head_that_is_too_large_is_refused_with_a_reason_and_closed(talk):
         f"the head of the request is longer than {LIMIT} bytes",
     )
     assert talk.rest() == b""
+
+
+def padded(size):
+    """A request with a head of SIZE bytes."""
+    content = json.dumps(DISCOVER).encode()
+    return raw(X_Long="x" * (size - len(raw(X_Long="")) + len(content)))
+
+
+BEFORE = {
+    "nothing": b"",
+    "a request": raw(),
+    "a request in chunks": raw(body=b"", length=False, Transfer_Encoding="chunked") + b"2\r\n{}\r\n0\r\nX: y\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("before", BEFORE)
+@pytest.mark.parametrize("piece", [1 << 20, 30_000, 1009])
+def test_the_limit_of_a_head_is_exact_whatever_came_before_and_however_it_comes(shared, before, piece):
+    # Behind a request that waits for its answer, there is no room for a reason.
+    for size, expected in {LIMIT: ([200],), LIMIT + 1: ([431], [])}.items():
+        with Talk(shared) as talk:
+            data = BEFORE[before] + padded(size)
+            talk.say(*(data[place : place + piece] for place in range(0, len(data), piece)))
+            heard = [talk.hear()[0] for _ in range(BEFORE[before].count(b"POST"))]
+            assert set(heard) <= {200, 400}
+            talk.ends()
+            assert talk.statuses() in expected
+
+
+def test_an_empty_line_before_a_request_is_passed_over(talk):
+    for before in (b"\r\n", b"\r\n", b""):
+        talk.say(before + raw())
+        assert talk.result()["supportedVersions"]
+
+
+@pytest.mark.parametrize("piece", [1, 2, 3])
+def test_a_request_after_chunks_is_looked_at_as_closely_as_the_first(talk, piece):
+    content = json.dumps(DISCOVER).encode()
+    first = raw(body=b"", length=False, Transfer_Encoding="chunked") + b"%x\r\n%b\r\n0\r\n\r\n" % (
+        len(content),
+        content,
+    )
+    data = first + raw(start="POST  /mcp HTTP/1.1")
+    talk.say(data[: len(first) - piece], data[len(first) - piece : len(first) + piece], data[len(first) + piece :])
+    talk.ends()
+    assert talk.statuses() in ([200], [200, 400])
 
 
 def test_a_refusal_before_the_body_has_come_leaves_the_connection_usable(talk):
