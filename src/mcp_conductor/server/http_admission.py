@@ -11,7 +11,7 @@ from ipaddress import ip_address
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _HOST = re.compile(r"(?:\[([0-9a-f.]*:[0-9a-f:.]*)\]|([a-z0-9._-]*))(?::([0-9]{0,5}))?")
-_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(.+)")
+_ORIGIN = re.compile(r"https?://(.+)")  # any other scheme is no page of a web server: its host is whatever an app says
 _MOST_PORT = 65535
 
 
@@ -54,7 +54,8 @@ class Admission:
     def trusts(self, origins: list[str], host: str | None) -> bool:
         """Whether a page of ORIGINS, the Origin headers, may send a request to HOST, which is served.
 
-        The pages of this machine may, and those that came from the server's own name.
+        The pages of this machine may, and those that came from the server's own name, by http or https. A page without
+        an origin ("null") may not: it can be of any site.
         """
         if not origins or (len(origins) == 1 and origins[0] in self._origins):
             return True

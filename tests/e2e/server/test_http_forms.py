@@ -120,6 +120,12 @@ ORIGINS = [
     "http://[::1",
     "http://127.0.0.1:99999",
     "file://",
+    "ftp://localhost",
+    "data://localhost",
+    "file://localhost",
+    "ws://127.0.0.1",
+    "chrome-extension://localhost",
+    "tauri://localhost",
     "*",
 ]
 

@@ -45,7 +45,16 @@ def test_names_can_be_allowed_with_and_without_a_port():
     [
         ("http://localhost:6274", "192.0.2.1", True),  # a page of the user's machine, wherever the server is
         ("https://127.0.0.1", "127.0.0.2", True),
-        ("tauri://localhost", "127.0.0.1", True),
+        ("HTTP://LOCALHOST", "127.0.0.1", True),
+        ("tauri://localhost", "127.0.0.1", True),  # because it is allowed by name
+        ("app://localhost", "127.0.0.1", False),
+        ("ftp://localhost", "127.0.0.1", False),
+        ("data://localhost", "127.0.0.1", False),
+        ("file://localhost", "127.0.0.1", False),
+        ("ws://localhost", "127.0.0.1", False),
+        ("httpx://localhost", "127.0.0.1", False),
+        ("chrome-extension://localhost", "127.0.0.1", False),
+        ("chrome-extension://a.example", "a.example", False),
         ("http://192.0.2.1:9", "192.0.2.1:80", True),
         ("http://A.example", "a.example", True),
         ("https://b.example", "192.0.2.1", True),
@@ -57,7 +66,7 @@ def test_names_can_be_allowed_with_and_without_a_port():
     ],
 )
 def test_a_page_is_one_of_this_machine_or_of_the_server_itself_or_is_allowed(origin, host, let_in):
-    admission = Admission("0.0.0.0", "0.0.0.0", ["a.example"], ["https://b.example"])
+    admission = Admission("0.0.0.0", "0.0.0.0", ["a.example"], ["https://b.example", "tauri://localhost"])
     assert admission.trusts([origin], host) is let_in
     assert admission.trusts([origin, origin], host) is False
     assert admission.trusts([], host) is True
