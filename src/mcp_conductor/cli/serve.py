@@ -42,7 +42,7 @@ _LONGEST_SIGNATURE = 34
 def main(argv: list[str], terminal: Terminal, *, program: str, bad: int) -> int:
     """Run PROGRAM; BAD is its exit code for what cannot be run."""
     try:
-        return _main(parse(argv, FLAGS, server_words=False), terminal, program)
+        return _main(parse(argv, FLAGS, server_words=False), terminal, program, bad)
     except ReaderGone:
         return 0
     except Interrupted as interrupted:
@@ -52,9 +52,9 @@ def main(argv: list[str], terminal: Terminal, *, program: str, bad: int) -> int:
         return bad
 
 
-def _main(given: Given, terminal: Terminal, program: str) -> int:
+def _main(given: Given, terminal: Terminal, program: str, bad: int) -> int:
     if "--help" in given:
-        terminal.show(_help(program))
+        terminal.show(_help(program, bad))
     elif "--version" in given:
         terminal.show(f"{program} {__version__}\n")
     elif "--list-presets" in given:
@@ -73,12 +73,22 @@ def _main(given: Given, terminal: Terminal, program: str) -> int:
     return 0
 
 
-def _help(program: str) -> str:
+def exit_codes(bad: int) -> str:
+    """What the exit codes of a program that serves mean; BAD is that of what cannot be run."""
+    return (
+        "\nExit codes: 0 ended by SIGINT, SIGTERM or SIGHUP while it served, or by the end of stdin; "
+        f"{bad} could not serve;\n"
+        "130, 143 and 129 ended by SIGINT, SIGTERM and SIGHUP while it started.\n"
+    )
+
+
+def _help(program: str, bad: int) -> str:
     return (
         f"usage: {program} FILE [flags]\n\n"
         "Serve MCP as a JSON or YAML file describes it: presets, definitions written out, faults on purpose.\n\n"
         + help_text(FLAGS)
         + f"\nexample:\n  {program} examples/servers/demo.json\n"
+        + exit_codes(bad)
     )
 
 
