@@ -5,9 +5,11 @@ names that the server goes by are served. An address is no name: no other site c
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from ipaddress import ip_address
+
+from mcp_conductor.server.http_exchange import HttpRefused
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _HOST = re.compile(r"(?:\[([0-9a-f.]*:[0-9a-f:.]*)\]|([a-z0-9._-]*))(?::([0-9]{0,5}))?")
@@ -42,6 +44,14 @@ class Admission:
             self._names |= LOOPBACK
         self._hosts = frozenset(each.lower() for each in hosts)
         self._origins = frozenset(origins)
+
+    def check(self, headers: Mapping[str, list[str]]) -> None:
+        """Refuse a request to another host, or from a page of another site."""
+        host, origins = next(iter(headers.get("host", [])), None), headers.get("origin", [])
+        if not self.serves(host):
+            raise HttpRefused(421, f"Host {host!r} is not served here")
+        if not self.trusts(origins, host):
+            raise HttpRefused(403, f"Origin {origins[0]!r} is not allowed")
 
     def serves(self, host: str | None) -> bool:
         """Whether requests to HOST, a Host header, are meant for this server. Its port may be one that is forwarded."""

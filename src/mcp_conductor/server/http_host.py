@@ -60,12 +60,8 @@ class HttpHost:
             self._sse.stop()
 
     async def _route(self, exchange: Exchange) -> None:
-        host = exchange.header("host")
-        if not self._admission.serves(host):
-            await exchange.refuse(421, INVALID_REQUEST, f"Host {host!r} is not served here")
-        elif not self._admission.trusts(exchange.headers.get("origin", []), host):
-            await exchange.refuse(403, INVALID_REQUEST, f"Origin {exchange.header('origin')!r} is not allowed")
-        elif exchange.path != self._transport.path:
+        self._admission.check(exchange.headers)
+        if exchange.path != self._transport.path:
             await exchange.refuse(404, INVALID_REQUEST, f"there is nothing at {exchange.path}")
         elif self._sse is not None:
             await self._sse.serve(exchange)

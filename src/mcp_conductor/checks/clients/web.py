@@ -14,8 +14,10 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from mcp_conductor.protocol.message import Message, build, compact, decode, members
 from mcp_conductor.server.http_accepting import accepting
+from mcp_conductor.server.http_admission import Admission
 from mcp_conductor.server.http_exchange import Exchange, Headers, HttpRefused
 
+ADDRESS = "127.0.0.1"
 PATH = "/mcp"
 # Where messages of HTTP+SSE go; it is announced without the slash, relative to the URL of the stream.
 MESSAGES = "/old/messages"
@@ -30,6 +32,7 @@ class WebHost:
         self.play = opened.play
         self.script = opened.script
         self.origin = ""
+        self._admission = Admission(ADDRESS, ADDRESS)
         self._lines: dict[str, Line] = {}  # by their sessions
         self._old: _OldStream | None = None
 
@@ -38,15 +41,16 @@ class WebHost:
         """Listen: the URL of the endpoint."""
         # The protocol must be named: asyncio sets TCP_NODELAY only where it is.
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        listener.bind(("127.0.0.1", 0))
+        listener.bind((ADDRESS, 0))
         async with accepting(listener, self.serve, grace=0):
-            self.origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            self.origin = f"http://{ADDRESS}:{listener.getsockname()[1]}"
             self.play.origin = self.origin
             yield self.origin + PATH
 
     async def serve(self, exchange: Exchange) -> None:
         """Answer one request, and remember it."""
         try:
+            self._admission.check(exchange.headers)
             body = await exchange.body()
         except HttpRefused as refused:
             await exchange.refuse(refused.status, INVALID_REQUEST, refused.problem)

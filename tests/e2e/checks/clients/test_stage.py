@@ -185,3 +185,21 @@ def test_expected_failures_reports_and_badges_work_as_for_servers(check, script,
     assert check(f"{client} -- {{server}}", *only, *flags).returncode == 0
     assert '"kind": "check"' in (tmp_path / "report.json").read_text()
     assert (tmp_path / "badge.svg").read_text().startswith("<svg")
+
+
+def test_requests_of_others_are_refused_as_serve_refuses_them_and_are_no_part_of_what_the_client_did(
+    check, script, tmp_path
+):
+    client = script(f"""
+import http.client
+place = sys.argv[1].partition("//")[2]
+with open({str(tmp_path / "statuses")!r}, "w") as file:
+    for headers in ({{"Host": "evil.example"}}, {{"Origin": "http://evil.example"}}, {{"Origin": "null"}}):
+        connection = http.client.HTTPConnection(place.partition("/")[0], timeout=5)
+        connection.request("POST", "/mcp", b"not JSON", headers)
+        print(connection.getresponse().status, file=file)
+os.execv(sys.executable, [sys.executable, {str(HERE / "polite_client.py")!r}, "--url", sys.argv[1]])
+""")
+    done = check(f"{client} {{url}}", "--only", "ping")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert set((tmp_path / "statuses").read_text().split("\n")[:3]) == {"421", "403"}
