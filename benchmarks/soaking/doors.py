@@ -50,7 +50,8 @@ HOSTS = (
     "127.0.0.1:{port}, evil.example", "127.0.0.1 evil.example", "localhost:{port}.evil.example",
     "xn--lcalhost-4y4c", "l\u043ecalhost", "127.0.0.1%00.evil.example", "127.0.0.1\x00", "[::1].evil.example",
     "[::ffff:7f00:1]evil", "169.254.169.254", "10.0.0.1", "0.0.0.0.evil.example", "2130706433.evil.example",
-    "evil.example.", ".localhost.evil", "*", "null", "", "-", "%65vil.example",
+    "127.1", "0x7f.1", "0x7f000001", "0177.0.0.1", "2130706433", "127.0.0.1.", "localhost.", "[::ffff:127.0.0.1]",
+    "[::1%25lo]", "127.0.0.1:99999", "evil.example.", ".localhost.evil", "*", "null", "", "-", "%65vil.example",
 )  # fmt: skip
 ORIGINS = (
     "http://evil.example", "https://evil.example", "null", "http://127.0.0.1.evil.example",
@@ -60,7 +61,8 @@ ORIGINS = (
     "http://127.0.0.1:{port} http://evil.example", "http://[::1].evil.example", "data:text/html,x",
     "javascript:alert(1)", "http://", "http://l\u043ecalhost", "evil.example", "//evil.example",
     "ws://evil.example", "http://evil.example\\@127.0.0.1", "http://evil.example/127.0.0.1",
-    "http://xn--lcalhost-4y4c",
+    "http://xn--lcalhost-4y4c", "ftp://localhost", "data://localhost", "file://localhost", "ws://127.0.0.1:{port}",
+    "chrome-extension://localhost", "tauri://localhost", "httpx://localhost", "http://localhost.", "http://127.1",
 )  # fmt: skip
 TARGETS = (
     "/", "/mcp/x", "/mcp/..", "/mcpx", "/MCP", "/x/mcp", "/%6dcp%2f", "/mcp%00", "/mcp;x", "/.well-known/mcp",
@@ -76,7 +78,8 @@ def smuggled() -> dict[str, str]:
     over = f"0\r\n\r\n{hidden}"
     codings = (
         "chunked, identity", "identity, chunked", "xchunked", "chunked\x0b", "\x0bchunked",
-        "chunked\r\nTransfer-Encoding: x", "gzip, chunked", "chunked, chunked", '"chunked"',
+        "chunked\r\nTransfer-Encoding: x", "gzip, chunked", "chunked, chunked", '"chunked"', "chunked;q=1", "chunked,",
+        ",chunked",
     )  # fmt: skip
     lengths = (
         "+5",
@@ -106,6 +109,10 @@ def smuggled() -> dict[str, str]:
         "chunk too short": f"{start}{CHUNKED}\r\n1\r\n{{}}{hidden}",
         "chunk size with a sign": f"{start}{CHUNKED}\r\n-1\r\n{hidden}",
         "chunk size that is none": f"{start}{CHUNKED}\r\nx\r\n{hidden}",
+        "extension of a megabyte": f"{start}{CHUNKED}\r\n1;{'x' * (1 << 20)}\r\n{{\r\n{over}",
+        "trailer of a megabyte": f"{start}{CHUNKED}\r\n2\r\n{{}}\r\n0\r\nX: {'x' * (1 << 20)}\r\n\r\n{hidden}",
+        "line feed in an extension": f"{start}{CHUNKED}\r\n2;x\ny\r\n{{}}\r\n{over}",
+        "chunks that end with a line feed": f"{start}{CHUNKED}\r\n2\r\n{{}}\r\n0\r\n\n{hidden}",
         "chunk size too large": f"{start}{CHUNKED}\r\n{'f' * 20}\r\n{hidden}",
     }
     return found
@@ -129,6 +136,20 @@ def forms() -> dict[str, str]:
     }
     found |= {f"target {value!r}": post(OWN, target=value) for value in TARGETS}
     found |= {f"verb {verb}": post(OWN, verb=verb) for verb in ("PUT", "PATCH", "post", "TRACE", "CONNECT", "POST\0")}
+    found |= {
+        f"before the request {text!r}": text + post(OWN) for text in ("\n", "\r", "\r\n\n", "\r\n\r\n", " ", "\0")
+    }
+    found |= {
+        f"request line {line!r}": post(OWN).replace("POST /mcp HTTP/1.1", line, 1)
+        for line in (
+            "POST  /mcp HTTP/1.1", "POST /mcp  HTTP/1.1", "POST /mcp HTTP/1.1 ", "POST\t/mcp HTTP/1.1",
+            "POST /mcp\tHTTP/1.1", "POST /mcp\x0b HTTP/1.1", "POST /mcp\r HTTP/1.1", "POST /mcp HTTP/1.1\r",
+        )
+    }  # fmt: skip
+    found |= {
+        f"value {text!r}": post(OWN, f"X: {text}") for text in ("\x01", "a\0b", "\x1b[31m", "\x7f", "a\rb", "a\nb")
+    }
+    found |= {f"head of {size} bytes": post(OWN, "X: " + "x" * size) for size in (64 << 10, 100_000, 1 << 20)}
     found |= {f"version {text}": post(OWN, version=text) for text in ("HTTP/9.9", "http/1.1", "", "HTTP/1.1 x")}
     return found | smuggled()
 
