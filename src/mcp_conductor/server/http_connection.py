@@ -20,6 +20,7 @@ from mcp_conductor.server.http_exchange import Exchange, HttpRefused
 from mcp_conductor.server.http_heads import END, HeadBytes, check_head, parts_of
 from mcp_conductor.server.http_limits import LIMITS, Limits
 
+_MOST_EMPTY_LINES = 100  # of one read, that are taken for the end of a body
 _AT_ONCE = struct.pack("ii", 1, 0)
 
 Serving = Coroutine[Any, Any, None]
@@ -194,7 +195,7 @@ class Connection(asyncio.Protocol):
 
     def _parse(self, data: bytes) -> None:
         """Give DATA to the parser in parts, so that we know where each head begins and ends."""
-        place = 0
+        place, empty_lines = 0, 0
         while place < len(data) and not self._deaf:
             read = self._read
             if read is None:
@@ -203,7 +204,9 @@ class Connection(asyncio.Protocol):
             elif read.exact:
                 end = place + self._length - read.size
             else:
-                end = self._end_of_chunks(data, place)
+                # A body that is full of empty lines is not worth the time; then a request behind it is refused.
+                end = self._end_of_chunks(data, place, within=len(data) if empty_lines < _MOST_EMPTY_LINES else place)
+                empty_lines += 1
             if end <= place:
                 raise HttpRefused(400, "this is not HTTP/1.1: the head of the request has no proper end")
             self._feed(data[place:end])
@@ -211,14 +214,18 @@ class Connection(asyncio.Protocol):
             if read is not None and read is self._read:
                 self._measure(read)
 
-    def _end_of_chunks(self, data: bytes, place: int) -> int:
-        """Where the body may end: nowhere else is there an empty line outside of a chunk."""
-        joined = self._before + data[place:]
-        found = joined.find(END)
-        end = len(joined) if found < 0 else found + len(END)
-        place += end - len(self._before)
-        self._before = joined[max(0, end - len(END) + 1) : end]
-        return place
+    def _end_of_chunks(self, data: bytes, place: int, *, within: int) -> int:
+        """Where the body may end, if that is WITHIN: nowhere else is there an empty line outside of a chunk."""
+        before, self._before = self._before, b""
+        found = (before + data[: len(END) - 1]).find(END) if before else -1
+        if found >= 0:
+            return found + len(END) - len(before)
+        found = data.find(END, place, within)
+        if found >= 0:
+            return found + len(END)
+        last = len(END) - 1
+        self._before = (before + data[max(place, len(data) - last) :])[-last:]
+        return len(data)
 
     def _measure(self, read: Exchange) -> None:
         limits = self._limits

@@ -273,3 +273,12 @@ def test_a_refusal_before_the_body_has_come_leaves_the_connection_usable(talk):
     assert talk.hear()[0] == 421
     talk.say(whole[-10:], raw())
     assert talk.result()["supportedVersions"]
+
+
+def test_a_body_in_chunks_may_be_full_of_empty_lines(talk):
+    content = b"\r\n\r\n" * 50_000 + json.dumps(DISCOVER).encode()
+    chunked = raw(body=b"", length=False, Transfer_Encoding="chunked")
+    talk.say(chunked + b"%x\r\n%b\r\n0\r\n\r\n" % (len(content), content))
+    assert talk.result()["supportedVersions"]
+    talk.say(chunked + b"".join(b"1\r\n%c\r\n" % byte for byte in json.dumps(DISCOVER).encode()) + b"0\r\n\r\n")
+    assert talk.result()["supportedVersions"]
