@@ -37,6 +37,15 @@ class Connections:
     refused: set["Connection"] = field(default_factory=set)  # those of them that were too many
     held: int = 0  # bytes of bodies that wait for their answers
 
+    def make_room(self, newest: "Connection") -> bool:
+        """Close the connection that has sent no whole head for the longest time; False if all of them have."""
+        idle = [each for each in self.live - self.refused if each is not newest and each.idle_since is not None]
+        if idle:
+            oldest = min(idle, key=lambda each: each.idle_since or 0.0)
+            self.live.discard(oldest)
+            oldest.close()
+        return bool(idle)
+
 
 class Connection(asyncio.Protocol):
     """What a client says on one socket, and what it is told there."""
@@ -46,7 +55,7 @@ class Connection(asyncio.Protocol):
         self._limits = every.limits
         self._loop = asyncio.get_running_loop()
         self.gone: asyncio.Future[None] = self._loop.create_future()
-        self._idle_since: float | None = self._loop.time()  # None while a request is answered
+        self.idle_since: float | None = self._loop.time()  # None while a request is answered
         self._transport: asyncio.Transport
         self._parser = httptools.HttpRequestParser(self)
         self._ends = False  # after the answer
@@ -71,7 +80,7 @@ class Connection(asyncio.Protocol):
     def stop(self) -> None:
         """Take no more requests."""
         self._ends = True
-        if self._idle_since is not None:
+        if self.idle_since is not None:
             self.close()
 
     def abort(self) -> None:
@@ -97,7 +106,7 @@ class Connection(asyncio.Protocol):
                 self._read_mark = (self._read.size, now)
             elif now - self._read_mark[1] > limits.body_seconds:
                 self._break_off(408, f"the body made no progress for {limits.body_seconds:g} s")
-        elif self._idle_since is not None and now - self._idle_since > limits.idle_seconds:
+        elif self.idle_since is not None and now - self.idle_since > limits.idle_seconds:
             self.close()
 
     def _is_busy(self) -> bool:
@@ -116,7 +125,7 @@ class Connection(asyncio.Protocol):
         self._transport = transport
         every, most = self._every, self._limits.connections
         every.live.add(self)
-        if len(every.live) - len(every.refused) <= most:
+        if len(every.live) - len(every.refused) <= most or every.make_room(self):
             return
         every.refused.add(self)
         if len(every.refused) > most:  # those that are told why take their time
@@ -292,7 +301,7 @@ class Connection(asyncio.Protocol):
         self._before = b""
         self._headers = {}
         self._waiting.append(exchange)
-        self._idle_since = None
+        self.idle_since = None
         if self._length > limits.body_bytes:
             raise HttpRefused(413, f"the body is larger than {limits.body_bytes} bytes")
 
@@ -329,8 +338,8 @@ class Connection(asyncio.Protocol):
             self._task = self._loop.create_task(self._finish(serving, waited))
         if not self._ends and not self._is_laden():
             self._transport.resume_reading()
-        if self._answering is None and self._idle_since is None:
-            self._idle_since = self._loop.time()
+        if self._answering is None and self.idle_since is None:
+            self.idle_since = self._loop.time()
 
     async def _finish(self, serving: Serving, waited: Any) -> None:
         await _rest(serving, waited)

@@ -199,16 +199,29 @@ async def test_connections_that_are_too_many_are_told_so_and_there_is_room_again
     async with limited(connections=2) as connect:
         first, second = await connect(), await connect()
         for client in (first, second):
-            client.say(post())
+            client.say(post() + head(length=1000))  # the second request is never complete
             assert await client.status() == 200
         assert await (await connect()).answers() == [503]
-        first.writer.close()
-        await first.writer.wait_closed()
-        second.say(post())  # which the server hears after the end of the first
-        assert await second.status() == 200
+        first.writer.transport.abort()
+        second.say(b"x" * 1000)  # which the server hears after the end of the first
+        assert await second.status() == 400
         third = await connect()
         third.say(post())
         assert await third.status() == 200
+
+
+async def test_a_new_connection_takes_the_place_of_the_one_that_said_nothing_for_the_longest_time(limited):
+    async with limited(connections=3) as connect:
+        silent, slow_one, used = await connect(), await connect(), await connect()
+        slow_one.say(b"POST /mcp HTTP/1.1\r\n")
+        used.say(post())
+        assert await used.status() == 200
+        for late in (await connect(), await connect()):
+            late.say(post())
+            assert await late.status() == 200
+        assert await silent.answers() == await slow_one.answers() == []
+        used.say(post())
+        assert await used.status() == 200
 
 
 async def test_a_client_that_does_not_read_its_answers_is_cut_off(limited):
