@@ -13,13 +13,15 @@
     └── RequestTimeout          RUNTIME_MCP_TIMEOUT              no answer in time: method, seconds
 
 The texts are stable, and every error has its own as `kind`, and as `code` too; only the `code` of a MethodError is the
-one that the server gave. An exception means that we could not go on. What a server did wrong and we could live with is
-a note in the transcript.
+one that the server gave. `str()` of an error is safe to show, whatever a server wrote; `message` is as it was said. An
+exception means that we could not go on. What a server did wrong and we could live with is a note in the transcript.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from mcp_conductor.visible import visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,9 @@ class ConductorError(Exception):
         self.where = where
         self.stderr: tuple[str, ...] = ()  # the server's last lines, where they may explain what happened
         self.context: dict[str, Any] = {}  # the server, the platform, and what transports it has, once they are known
+
+    def __str__(self) -> str:
+        return visible(self.message)
 
     @property
     def code(self) -> str | int | None:

@@ -23,6 +23,13 @@ def test_an_error_of_the_server_keeps_what_it_said_whatever_its_shape(error, cod
     assert (raised.code, raised.error, raised.message) == (code, error, says)
 
 
+def test_an_error_is_safe_to_show_and_keeps_what_was_said():
+    error = {"code": 1, "message": "\x1b[2J\n::error::x"}
+    raised = MethodError("x", error)
+    assert str(raised) == "x was answered with error 1: \\x1b[2J\n\\x3a:error::x"
+    assert (raised.error, raised.message) == (error, "x was answered with error 1: \x1b[2J\n::error::x")
+
+
 @pytest.mark.parametrize(("seconds", "shown"), [(0.3, "0.3 s"), (30.0, "30 s")])
 def test_a_timeout_says_how_long_was_waited(seconds, shown):
     assert RequestTimeout("ping", seconds).message == f"no answer to ping within {shown}"

@@ -31,7 +31,7 @@ class StdioSpec:
 
     command: tuple[str, ...]
     name: str = ""
-    env: Mapping[str, str] = field(default_factory=dict)  # in addition to our own environment
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)  # in addition to our own environment
     cwd: str | None = None
     ready_pattern: str | None = None
     startup_timeout: float | None = None
@@ -48,7 +48,7 @@ class HttpSpec:
 
     url: str
     name: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     sse: bool = False  # HTTP+SSE, the transport of 2024-11-05
     fall_back: bool = True  # to HTTP+SSE, where the URL turns out to be one
     endpoint_timeout: float = 30.0  # for the first event of HTTP+SSE

@@ -69,7 +69,21 @@ def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, righ
     return explained(config, op, left, right)
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """What a test with a server shows when it fails may be what that server said."""
+    made: Any = yield
+    hosting = item.stash.get(_HOSTING, None)
+    if hosting is not None:
+        from mcp_conductor.pytest_plugin.texts import made_safe
+
+        report = made.get_result()
+        report.longrepr = made_safe(report.longrepr, hosting.safe)
+
+
 # Fixtures.
+
+_HOSTING = pytest.StashKey["Hosting"]()
 
 
 @pytest.fixture
@@ -77,7 +91,7 @@ def _mcp_hosting(request: pytest.FixtureRequest) -> "Iterator[Hosting]":
     """What this test has opened, closed at its end."""
     from mcp_conductor.pytest_plugin.hosting import Hosting, loop_of
 
-    hosting = Hosting(loop_of(request.config))
+    hosting = request.node.stash[_HOSTING] = Hosting(loop_of(request.config))
     yield hosting
     hosting.close()
 

@@ -23,6 +23,7 @@ from mcp_conductor.suites.run import DEFAULT_SECONDS, Job, Options, compared, va
 from mcp_conductor.suites.snapshots import Snapshots
 from mcp_conductor.suites.suite import Case, Suite, load_suite
 from mcp_conductor.suites.variables import Variables, from_command_line, of_settings
+from mcp_conductor.visible import visible
 
 _NOT_IN_A_MARK = re.compile(r"[^\w:+.-]+")  # -m takes these, and little else
 _MARKS_OF_PYTEST = {"filterwarnings", "mcp_server", "parametrize", "skip", "skipif", "usefixtures", "xfail"}
@@ -45,7 +46,7 @@ class SuiteFile(pytest.File):
         self.extra_keyword_matches.add(self.suite.description)
         for warning in self.suite.warnings:
             place = self.suite.file if warning.where is None else str(warning.where)
-            self.warn(SuiteWarning(f"{place}: {warning.message}"))
+            self.warn(SuiteWarning(visible(f"{place}: {warning.message}")))
         for variant in variants(self.suite):
             for case in self.suite.cases:
                 yield SuiteItem.from_parent(self, name=_name(case, variant[2]), case=case, variant=variant)
@@ -162,7 +163,7 @@ class SuiteItem(pytest.Item):
         if outcome.status in ("failed", "errored", "skipped"):
             raise self._failure(outcome)
         for finding in outcome.findings:
-            self.warn(SuiteWarning(f"{outcome.id}: {finding.message}"))
+            self.warn(SuiteWarning(visible(f"{outcome.id}: {finding.message}")))
         if outcome.flaky:
             self.warn(SuiteWarning(f"{outcome.id}: it passed, but not at once"))
 

@@ -15,8 +15,12 @@ import pytest
 
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.opening import connect
+from mcp_conductor.protocol.server_spec import secrets_of_server
+from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.pytest_plugin.texts import error_text
+from mcp_conductor.redaction import Redactor
 from mcp_conductor.suites.one_by_one import Held
+from mcp_conductor.visible import one_line, visible
 
 T = TypeVar("T")
 _END_SECONDS = 30.0  # for everything that is still open at the end; each server has a shorter limit of its own
@@ -61,7 +65,7 @@ class LoopThread:
 
 def told(error: ConductorError) -> ConductorError:
     """ERROR for a reader of a Python test: with all there is to say, and without the way that it took through us."""
-    _, *more = error_text(error).split("\n")
+    more = error_text(error).split("\n")[1 + error.message.count("\n") :]
     if more and not getattr(error, "__notes__", None):
         error.add_note("\n".join(more))
     return error.with_traceback(None)
@@ -90,7 +94,7 @@ class HostedSession:
         self.spec = spec  # how to reach the server, for those who want to connect too
 
     def __repr__(self) -> str:
-        return f"<session with {self.spec}>"
+        return f"<session with {one_line(self._session.redact(str(self.spec)))}>"
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._session, name)
@@ -112,15 +116,29 @@ class HostedSession:
         if not inspect.iscoroutinefunction(method):
             return self._loop.run(_soon(method, args, options))  # what is not awaited takes no time
         work = method(*args, **options)
-        return asyncio.wrap_future(self._loop.start(work)) if _in_a_loop() else self._loop.run(work)
+        return self._awaited(work) if _in_a_loop() else self._loop.run(work)
+
+    def _awaited(self, work: Coroutine[Any, Any, T]) -> "asyncio.Future[T]":
+        """WORK, which begins now, for whoever awaits it on another loop."""
+        return asyncio.ensure_future(_told_here(asyncio.wrap_future(self._loop.start(work))))
 
     def _each(self, values: AsyncIterator[Any]) -> Iterator[Any]:
+        __tracebackhide__ = True
         while (value := self._loop.run(_next(values))) is not _END:
             yield value
 
     async def _awaited_each(self, values: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        while (value := await asyncio.wrap_future(self._loop.start(_next(values)))) is not _END:
+        __tracebackhide__ = True
+        while (value := await self._awaited(_next(values))) is not _END:
             yield value
+
+
+async def _told_here(work: "asyncio.Future[T]") -> T:
+    __tracebackhide__ = True
+    try:
+        return await work
+    except ConductorError as error:
+        raise told(error) from None
 
 
 _END = object()
@@ -148,6 +166,7 @@ class Hosting:
     def __init__(self, loop: LoopThread) -> None:
         self._loop = loop
         self._open = ExitStack()
+        self._redactor = Redactor()
 
     def connect(self, target: Any, **options: Any) -> HostedSession:
         """A session with the server that TARGET means: a spec, a URL, a command, its words or a config."""
@@ -155,7 +174,14 @@ class Hosting:
         from mcp_conductor.targets import spec_of
 
         spec = spec_of(target)
+        self._redactor.learn(secrets_of_server(spec))
+        if options.get("transcript") is None:
+            options["transcript"] = Transcript(budgets=options.get("budgets") or spec.budgets, redactor=self._redactor)
         return HostedSession(self._loop, self.hold(connect(spec, **options)), spec)
+
+    def safe(self, text: str) -> str:
+        """TEXT without the secrets of these servers, and without anything that a terminal or a CI system would obey."""
+        return visible(self._redactor.redact(text))
 
     def hold(self, what: AbstractAsyncContextManager[T]) -> T:
         """Enter WHAT now, and leave it when the test is over."""

@@ -1,8 +1,10 @@
 """What pytest shows of ours: the diagnostics of `conductor test`, in the words of pytest's options."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from shlex import quote
+from typing import Any
 
 import pytest
 
@@ -41,6 +43,18 @@ def error_text(error: ConductorError) -> str:
     if _FLAGS.match(error.message):
         error.message = _FLAGS.sub(r"--mcp-\1", error.message, count=1)
     return diagnostic(error)
+
+
+def made_safe(shown: Any, safe: Callable[[str], str]) -> Any:
+    """What pytest is going to show of a failure, with every text in it as SAFE makes it."""
+    if isinstance(shown, str):
+        return safe(shown)
+    if isinstance(shown, (list, tuple)):
+        return type(shown)(made_safe(each, safe) for each in shown)
+    if hasattr(shown, "toterminal"):  # pytest has a class for each of its styles, which are not public
+        for name, value in vars(shown).items():
+            setattr(shown, name, made_safe(value, safe))
+    return shown
 
 
 def style_of(config: pytest.Config) -> Style:
