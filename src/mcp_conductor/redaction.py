@@ -1,16 +1,20 @@
 """What must not be shown, and how it is taken out of a text: the one place that decides both.
 
 A secret is found in every form in which a server is likely to give it back: as it is, line by line, escaped for JSON
-once or twice, quoted by Python, encoded for a URL, and in base64, also as part of something longer.
+once or twice, quoted by Python, encoded for a URL, in hexadecimal, and in base64, also as part of something longer; and
+each of these with any of its characters escaped. Where a text was cut, and says so, parts of secrets are found as well.
 """
 
 import json
+import os
 import re
 from binascii import Error as NotBase64, a2b_base64, b2a_base64
 from collections.abc import Iterable, Iterator, Mapping
-from urllib.parse import quote, unquote, urlsplit
+from contextlib import suppress
+from urllib.parse import unquote, urlsplit
 
-from mcp_conductor.visible import visible
+from mcp_conductor.escapes import has_escapes, origins, unescaped
+from mcp_conductor.visible import CUT, visible
 
 REDACTED = "[redacted]"
 # Anything shorter cannot be told from ordinary text.
@@ -20,15 +24,19 @@ _LONG_VALUE = 8
 _SHORTEST_BASE64 = 6
 _SOUNDS_SECRET = "(?i)key|token|secret|pass|auth|cred|session|private"
 _USERINFO = r"(?<=://)[^/?#@\s]+(?=@)"
-_URL_SAFE = ("", "/", "!'()*", ";,/?:@&=+$!'()*#")  # what quote, encodeURIComponent and encodeURI leave as it is
+_CUTS = (CUT, "...")  # the second is that of Python's libraries
+_CUT = rb"(?: ?(?:%b|\.{3,}))+ ?" % CUT.encode()
+
+Span = tuple[int, int]
 
 
 class Redactor:
     """The secrets of a run, and texts without them."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._forms: frozenset[str] = frozenset()
         self._known: set[str] = set()
+        self._forms: set[bytes] = set()
+        self._unescaped: _Unescaped | None = None
         self.learn(secrets)
 
     def learn(self, secrets: Iterable[str]) -> None:
@@ -37,18 +45,55 @@ class Redactor:
         if new:
             self._known |= new
             self._forms = self._forms.union(*map(_forms, new))
+            self._unescaped = None
 
     def redact(self, text: str) -> str:
         """TEXT without any secret, also where one overlaps another."""
-        spans = sorted(span for form in self._forms for span in _places(form, text))
-        if not spans:
+        if not self._known:
             return text
-        clean, end = [], 0
-        for start, stop in spans:
-            if start >= end:
-                clean += [text[end:start], REDACTED]
-            end = max(end, stop)
-        return "".join([*clean, text[end:]])
+        data, errors = _encoded(text)
+        spans = _places(self._forms, data)
+        cut = any(mark in text for mark in _CUTS)
+        if cut or has_escapes(data):
+            if self._unescaped is None:
+                self._unescaped = _Unescaped(self._forms)
+            meant = unescaped(data)
+            found = [*_places(self._unescaped.forms, meant), *(self._unescaped.cut_places(meant) if cut else ())]
+            spans += origins(data, found) if found else ()
+        return _without(sorted(spans), data).decode(errors=errors) if spans else text
+
+
+class _Unescaped:
+    """Secrets as they stand in a text whose escapes have been undone, and parts of them where it was cut."""
+
+    def __init__(self, forms: Iterable[bytes]) -> None:
+        self.forms = {meant for meant in map(unescaped, forms) if len(meant) >= _SHORTEST}
+        self._parts: dict[bytes, list[tuple[bytes, int]]] = {}  # where in which form each few bytes stand
+
+    def cut_places(self, data: bytes) -> Iterator[Span]:
+        """The beginnings of secrets before a mark that says that something was left out, and the ends after one."""
+        if not self._parts:
+            for form in self.forms:
+                for place in range(len(form) - _SHORTEST + 1):
+                    self._parts.setdefault(form[place : place + _SHORTEST], []).append((form, place))
+        for mark in re.finditer(_CUT, data):
+            yield from self._beginning(data, mark.start())
+            yield from self._end(data, mark.end())
+
+    def _beginning(self, data: bytes, stop: int) -> Iterator[Span]:
+        """The longest beginning of a form that ends at STOP."""
+        places = self._parts.get(data[max(0, stop - _SHORTEST) : stop], ())
+        starts = [form[: place + _SHORTEST] for form, place in places]
+        sizes = [len(each) for each in starts if data.endswith(each, 0, stop)]
+        if sizes:
+            yield stop - max(sizes), stop
+
+    def _end(self, data: bytes, start: int) -> Iterator[Span]:
+        """The longest end of a form that begins at START."""
+        places = self._parts.get(data[start : start + _SHORTEST], ())
+        sizes = [len(form) - place for form, place in places if data.startswith(form[place:], start)]
+        if sizes:
+            yield start, start + max(sizes)
 
 
 def secrets_of_environment(environment: Mapping[str, str]) -> list[str]:
@@ -110,31 +155,54 @@ def _of_basic(encoded: str) -> list[str]:
     return [pair, pair.partition(":")[2]]
 
 
-def _places(form: str, text: str) -> Iterator[tuple[int, int]]:
-    start = text.find(form)
-    while start >= 0:
-        yield start, start + len(form)
-        start = text.find(form, start + 1)
-
-
-def _forms(secret: str) -> set[str]:
-    """Everything that SECRET may look like."""
-    plain = {secret, *(line for line in secret.splitlines() if len(line) >= _LONG_VALUE)}
-    forms = set(plain)
-    for text in plain:
-        data = _bytes(text)
-        forms |= _in_json(text) | {visible(text), repr(text)[1:-1]} | _in_url(data)
-        for encoded in _in_base64(data):
-            forms |= {encoded, encoded.replace("/", "\\/"), encoded.replace("+", "-").replace("/", "_")}
-            forms |= _in_url(encoded.encode())
-    return {form for form in forms if len(form) >= _SHORTEST}
-
-
-def _bytes(text: str) -> bytes:
+def _encoded(text: str) -> tuple[bytes, str]:
+    """TEXT as UTF-8, and how errors were handled: bytes that were not UTF-8 when they came are those bytes again."""
     try:
-        return text.encode(errors="surrogateescape")
+        return text.encode(errors="surrogateescape"), "surrogateescape"
     except UnicodeEncodeError:
-        return text.encode(errors="replace")
+        return text.encode(errors="surrogatepass"), "surrogatepass"
+
+
+def _places(forms: Iterable[bytes], data: bytes) -> list[Span]:
+    found = []
+    for form in forms:
+        start = data.find(form)
+        while start >= 0:
+            found.append((start, start + len(form)))
+            start = data.find(form, start + 1)
+    return found
+
+
+def _without(spans: list[Span], data: bytes) -> bytes:
+    clean, end = [], 0
+    for start, stop in spans:
+        if start >= end:
+            clean += [data[end:start], REDACTED.encode()]
+        end = max(end, stop)
+    return b"".join([*clean, data[end:]])
+
+
+def _forms(secret: str) -> set[bytes]:
+    """Everything that SECRET may look like, but for escapes."""
+    forms: set[bytes] = set()
+    for each in _spellings(secret):
+        for text in {each, *(line for line in each.splitlines() if len(line) >= _LONG_VALUE)}:
+            data = _encoded(text)[0]
+            forms |= {data, text.encode(errors="surrogatepass")}
+            written = _in_json(text) | {visible(text), repr(text)[1:-1], text.replace(" ", "+")}
+            written |= {data.hex(), data.hex().upper()}
+            for encoded in _in_base64(data):
+                written |= {encoded, encoded.replace("/", "\\/"), encoded.replace("+", "-").replace("/", "_")}
+            forms |= {_encoded(form)[0] for form in written if len(form) >= _SHORTEST}
+    return forms
+
+
+def _spellings(secret: str) -> set[str]:
+    """SECRET, and what it is where the words of a command line or an environment are not taken for UTF-8."""
+    found = {secret}
+    with suppress(UnicodeEncodeError):  # then it did not come from there
+        found.add(os.fsencode(secret).decode(errors="surrogateescape"))
+    return found
 
 
 def _in_json(text: str) -> set[str]:
@@ -144,17 +212,8 @@ def _in_json(text: str) -> set[str]:
 
 
 def _escaped(text: str) -> set[str]:
-    forms = set()
-    for written in (json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]):
-        html_safe = written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-        forms |= {written, written.replace("/", "\\/"), html_safe}
-    return forms
-
-
-def _in_url(data: bytes) -> set[str]:
-    quoted = {quote(data, safe) for safe in _URL_SAFE}
-    quoted |= {text.replace("%20", "+") for text in quoted}
-    return quoted | {re.sub("%[0-9A-F]{2}", lambda code: code[0].lower(), text) for text in quoted}
+    written = json.dumps(text, ensure_ascii=False)[1:-1]
+    return {written, written.replace("/", "\\/")}
 
 
 def _in_base64(data: bytes) -> Iterator[str]:

@@ -8,6 +8,8 @@ written as escapes; only colours are dropped.
 import re
 from collections.abc import Callable
 
+CUT = "…"  # stands for what is left out
+
 # Patterns are texts here: most calls of mcp-cli show nothing, and need not compile them.
 _COLOURS = r"\x1b\[[0-9;]*m"
 # C0 without tab and newline, C1, soft hyphen, marks and overrides of direction, spaces without width, separators,
@@ -44,6 +46,11 @@ def harmless(text: str, escape: Callable[[str], str] | None = None) -> str:
 def json_escaped(text: str) -> str:
     """TEXT, which is JSON, with the escapes of JSON for all that `visible` would change: it means the same."""
     return harmless(re.sub(_UNSEEN, lambda found: _json_escape(found[0]), text), _json_escape)
+
+
+def cut(text: str, most: int) -> str:
+    """TEXT, or its first MOST characters and a mark, by which `redaction` finds a secret that has been cut."""
+    return text if len(text) <= most else text[:most] + CUT
 
 
 def one_line(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import time
-from base64 import b64encode, urlsafe_b64encode
+from base64 import b64encode, encodebytes, urlsafe_b64encode
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -28,6 +28,10 @@ def in_base64(text):
     return b64encode(text.encode()).decode()
 
 
+def all_escaped(text, escape):
+    return "".join(map(escape.format, map(ord, text)))
+
+
 @pytest.mark.parametrize(
     "form",
     [
@@ -48,6 +52,15 @@ def in_base64(text):
         in_base64(SECRET).replace("/", "\\/"),
         urlsafe_b64encode(SECRET.encode()).decode(),
         quote(in_base64(SECRET), safe=""),
+        all_escaped(SECRET, "\\u{:04x}"),
+        all_escaped(SECRET, "\\u{:04X}"),
+        all_escaped(SECRET, "\\\\u{:04x}"),
+        "".join(f"%{byte:02X}" for byte in SECRET.encode()),
+        "".join(f"%{byte:02x}" for byte in SECRET.encode()),
+        "".join(f"%25{byte:02x}" for byte in SECRET.encode()),
+        "".join(f"\\x{byte:02x}" for byte in SECRET.encode()),
+        SECRET.encode().hex(),
+        SECRET.encode().hex().upper(),
     ],
 )
 def test_a_secret_is_taken_out_in_every_form(form):
@@ -82,12 +95,63 @@ def test_in_base64_it_is_found_wherever_it_stands_in_something_longer(before, af
         (["pass\U0001f600"], r'{"key":"pass\ud83d\ude00"}', f'{{"key":"{REDACTED}"}}'),
         (["pass\udcff"], "pass\udcff", REDACTED),
         (["pass\ud800word"], "pass\ud800word", REDACTED),
+        (['pass"\\é'], r'{"key":"pass\"\\\u00e9"}', f'{{"key":"{REDACTED}"}}'),
+        (['pass"\\é'], r'"{\"key\":\"pass\\\"\\\\\\u00e9\"}"', f'"{{\\"key\\":\\"{REDACTED}\\"}}"'),
         (["pass\x1bword"], "shown as pass\\x1bword", f"shown as {REDACTED}"),
         ([], "nothing to hide", "nothing to hide"),
     ],
 )
 def test_all_secrets_of_a_text_are_taken_out_and_nothing_else(secrets, text, shown):
     assert Redactor(secrets).redact(text) == shown
+
+
+@pytest.mark.parametrize("before", range(40, 64))
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\\n", "\\r\\n", "\\\\r\\\\n", "\n  "])
+def test_in_base64_it_is_found_also_where_a_line_ends_within_it(before, line_end):
+    secret = "hunter22-hunter22-\xff?>"
+    wrapped = encodebytes(f"{'x' * before}{secret}{'y' * 60}".encode()).decode().strip().replace("\n", line_end)
+    shown = Redactor([secret]).redact(wrapped)
+    assert shown.count(REDACTED) == 1
+    # What is left decodes to nothing of the secret, wherever what was taken out stood.
+    rest = shown.replace(REDACTED, "").replace(line_end, "")
+    assert len(rest) <= (before + 60) * 4 // 3 + 6
+
+
+@pytest.mark.parametrize("secret", ["p\udcc3\udca4sswort", "pässwort"])
+@pytest.mark.parametrize(
+    "form", ["pässwort", "p\\u00e4sswort", "p%C3%A4sswort", in_base64("pässwort"), "p\udcc3\udca4sswort"]
+)
+def test_a_secret_that_was_read_as_bytes_is_found_as_text(secret, form):
+    assert Redactor([secret]).redact(f"<{form}>") == f"<{REDACTED}>"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("it is hunter22-hun…", f"it is {REDACTED}…"),
+        ("it is 'hunter22-hun...", f"it is '{REDACTED}..."),
+        ("…22-hunter22 it is", f"…{REDACTED} it is"),
+        ("hunt … 500 more bytes … er22, it is", f"{REDACTED} … 500 more bytes … {REDACTED}, it is"),
+        (r"\u0068\u0075\u006e\u0074\u0065\u00…", rf"{REDACTED}\u00…"),
+        ("%68%75%6e%74%65%7…", f"{REDACTED}%7…"),
+        (f"{in_base64('hunter22-hunter22')[:12]}…", f"{REDACTED}…"),
+        ("hun… and …r22", "hun… and …r22"),
+        ("hunter22-hun", "hunter22-hun"),
+        ("a hunter…", f"a {REDACTED}…"),
+    ],
+)
+def test_a_secret_that_was_cut_is_taken_out_where_the_cut_is_marked(text, shown):
+    assert Redactor(["hunter22-hunter22"]).redact(text) == shown
+
+
+@pytest.mark.parametrize(
+    "piece", ["\\", "\\u0061", "\\u00", "%61", "%25", "%", "aaaa…", "aaa...", "…", "a" * 76 + "\n", "a\n"]
+)
+def test_no_text_takes_much_longer_than_it_is_long(piece):
+    text = piece * (100_000 // len(piece))
+    began = time.process_time()
+    Redactor(["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "hunter22"]).redact(text)
+    assert time.process_time() - began < 3
 
 
 def test_every_line_of_a_secret_of_several_lines_is_taken_out():
