@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_conductor.visible import visible
+from mcp_conductor.visible import cut, visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class HttpStatusError(TransportError):
         if status == 429:
             wait = next((value for name, value in headers if name.lower() == "retry-after"), "a while")
             hints[429] = f"the server asks to wait: {wait}"
-        shown = " ".join(body.split())[:200]
+        shown = cut(" ".join(body.split()), 200)
         said = reason or (repr(shown) if shown else "")
         phrase = " Unauthorized" if status == 401 else ""
         super().__init__(

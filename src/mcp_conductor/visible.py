@@ -49,8 +49,8 @@ def json_escaped(text: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """TEXT, or its first MOST characters and a mark, by which `redaction` finds a secret that has been cut."""
-    return text if len(text) <= most else text[:most] + CUT
+    """At most MOST characters of TEXT; the last of them is a mark, by which `redaction` finds a secret that was cut."""
+    return text if len(text) <= most else text[: most - 1] + CUT
 
 
 def one_line(text: str) -> str:

@@ -23,6 +23,7 @@ from mcp_conductor.protocol.message import compact, read
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
 from mcp_conductor.report import Finding
 from mcp_conductor.transport import client_for
+from mcp_conductor.visible import cut
 
 EVIL = "http://evil.example"
 EVENTS = "text/event-stream"
@@ -96,7 +97,7 @@ class Seen:
 
     def shown(self) -> Json:
         """What to show as evidence."""
-        said = [event.data for event in self.events] if self.streamed else self.body[:_EXCERPT]
+        said = [event.data for event in self.events] if self.streamed else cut(self.body, _EXCERPT)
         return {"status": self.status, "content-type": self.headers.get("content-type"), "body": said}
 
 

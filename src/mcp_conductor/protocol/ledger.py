@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.message import Message, render
+from mcp_conductor.visible import cut
 
 _NOTICES = 1_000_000  # characters of the progress of one request that are kept
 _MESSAGE = 100  # for each message, however short
@@ -98,8 +99,7 @@ class Ledger:
             return None
         if reply.id is None:
             return "an answer without an id"
-        shown = render(reply.id)
-        shown = shown if len(shown) <= _LONGEST_ID else shown[:_LONGEST_ID] + "…"
+        shown = cut(render(reply.id), _LONGEST_ID)
         if reply.id in self._answered:
             return f"a second answer to the request with id {shown}"
         return f"an answer with id {shown}, which no request has"

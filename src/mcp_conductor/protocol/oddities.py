@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from mcp_conductor.protocol.budgets import TooLarge
 from mcp_conductor.protocol.message import Message, render
+from mcp_conductor.visible import cut
 
 LONGEST_NOTE = 2000
 _LONGEST = 120
@@ -33,5 +34,4 @@ def excerpt(message: Message, redact: Redact) -> str:
 
 def shortened(text: str, redact: Redact, most: int) -> str:
     """At most MOST characters of TEXT; secrets go before the rest is cut, so that no half of one is left."""
-    text = redact(text[:_MOST])
-    return text if len(text) <= most else text[:most] + "…"
+    return cut(redact(cut(text, _MOST)), most)

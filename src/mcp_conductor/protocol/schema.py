@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Digits
 from mcp_conductor.protocol.schema_weight import Weight, resolved
+from mcp_conductor.visible import cut
 from mcp_conductor.worker import OutOfBoundsError, call
 
 SECONDS = 2.0  # for a schema that goes to the worker
@@ -151,7 +152,10 @@ def checker_here(schema: Any) -> Callable[[Any], list[str]]:
             errors = list(validator.iter_errors(plain))
         except (ValueError, RecursionError) as error:
             return [_unusable(error)]
-        found = [f"{_where(error.instance_path)}: {_short(error.message)}" for error in errors[:_MOST_COMPLAINTS]]
+        found = [
+            f"{_where(error.instance_path)}: {cut(error.message, _LONGEST_COMPLAINT)}"
+            for error in errors[:_MOST_COMPLAINTS]
+        ]
         more = len(errors) - len(found)
         return [*found, f"and {more} more"] if more else found
 
@@ -161,10 +165,6 @@ def checker_here(schema: Any) -> Callable[[Any], list[str]]:
 def complaints_here(schema: Any, value: Any) -> list[str]:
     """`complaints`, whatever they cost."""
     return checker_here(schema)(value)
-
-
-def _short(message: str) -> str:
-    return message if len(message) <= _LONGEST_COMPLAINT else f"{message[:_LONGEST_COMPLAINT]}…"
 
 
 # Schemas that took too long once; they would do so again, and again.

@@ -14,6 +14,7 @@ from mcp_conductor.protocol.budgets import DEFAULT, UNBOUNDED, Budgets
 from mcp_conductor.protocol.ledger import Exchange, Ledger
 from mcp_conductor.protocol.message import Message, compact, decode, members, read
 from mcp_conductor.redaction import Redactor
+from mcp_conductor.visible import cut
 
 # "note" is ours: what we noticed at this place in the conversation.
 Source = Literal["client", "server", "stderr", "http", "note"]
@@ -253,5 +254,5 @@ def _frame_fields(line: str, number: int) -> tuple[float, Source, str]:
     except (ValueError, OverflowError, KeyError, TypeError, RecursionError):
         fits = False
     if not fits:
-        raise UsageError(f"line {number} of the recording is not a frame: {line.strip()[:80]}")
+        raise UsageError(f"line {number} of the recording is not a frame: {cut(line.strip(), 80)}")
     return at, source, text

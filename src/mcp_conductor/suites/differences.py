@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from mcp_conductor.protocol.message import Digits, compact, kind_of
 from mcp_conductor.report import NOTHING
+from mcp_conductor.visible import CUT, cut
 
 NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,9})?")
 
@@ -116,7 +117,7 @@ def shown(value: Any) -> str:
 
 
 def clipped(text: str, limit: int = _SHOWN) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return cut(text, limit)
 
 
 def described(value: Any) -> str:
@@ -220,5 +221,5 @@ def _window(text: str, place: int) -> str:
     start, end = max(0, place - _AROUND), place + 2 * _AROUND
     if len(text) <= _SHOWN:
         start, end = 0, len(text)
-    before, after = "…" if start else "", "…" if end < len(text) else ""
+    before, after = CUT if start else "", CUT if end < len(text) else ""
     return repr(f"{before}{text[start:end]}{after}")

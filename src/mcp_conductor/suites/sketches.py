@@ -16,6 +16,7 @@ from mcp_conductor.session import Session
 from mcp_conductor.suites.recorded import plain_data, plain_text
 from mcp_conductor.suites.samples import SAMPLE, optional_arguments, sample_arguments
 from mcp_conductor.suites.yaml_text import is_writable
+from mcp_conductor.visible import cut
 
 NOT_CALLED = "not marked read-only, so not called yet; look at its arguments, then take this line away"
 _LONGEST_NOTE = 80
@@ -155,7 +156,7 @@ def _described(name: str, schema: Any) -> str:
     default = f", default {compact(given['default'])}" if "default" in given else ""
     about = " ".join(str(given.get("description") or "").split())
     text = f"{name}: {' or '.join(words) or 'anything'}{default}{'; ' * bool(about)}{about}"
-    return text if len(text) <= _LONGEST_NOTE else text[: _LONGEST_NOTE - 1] + "…"
+    return cut(text, _LONGEST_NOTE)
 
 
 # Templates and prompts.

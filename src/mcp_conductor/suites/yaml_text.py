@@ -9,7 +9,7 @@ from json import dumps
 from typing import Any
 
 from mcp_conductor.protocol.message import Digits
-from mcp_conductor.visible import harmless
+from mcp_conductor.visible import cut, harmless
 
 WIDTH = 100
 LONGEST_KEY = 500  # YAML wants to know within 1024 characters that something is a key
@@ -90,7 +90,7 @@ def comment(text: str, indent: int = 0, *, most: int = WIDTH) -> str:
     """TEXT as a comment on one line, cut if it is too long."""
     words = " ".join(text.split())
     shown = harmless("".join(character if character.isprintable() else "\ufffd" for character in words))
-    return f"{' ' * indent}# {shown if len(shown) <= most else shown[: most - 1] + '…'}".rstrip()
+    return f"{' ' * indent}# {cut(shown, most)}".rstrip()
 
 
 def _is_short(value: Any, line: str) -> bool:

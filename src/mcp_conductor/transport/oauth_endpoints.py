@@ -35,6 +35,7 @@ from mcp_conductor.protocol.server_spec import origin
 from mcp_conductor.redaction import Redactor
 from mcp_conductor.transport.http_client import HttpClient
 from mcp_conductor.transport.oauth_http import OAuthHttp
+from mcp_conductor.visible import cut
 
 REPLY_SECONDS = 30.0
 LARGEST_REPLY = 2**20
@@ -56,7 +57,7 @@ class Refused(TransportError):  # noqa: N818  # what happened, not what kind of 
 def quotable(text: str, hiding: Iterable[str] = ()) -> str:
     """What a server said, fit for a message: without our secrets, without control characters, and not too long."""
     text = "".join(each if each.isprintable() else " " for each in Redactor(hiding).redact(text))
-    return text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…"
+    return cut(text, _LONGEST_QUOTE)
 
 
 _HINTS = {

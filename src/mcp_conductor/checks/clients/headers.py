@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_conductor.checks.clients import NotSeen, fault, scenario, watched
-from mcp_conductor.checks.clients.play import HttpRequest, Play, seen
+from mcp_conductor.checks.clients.play import HttpRequest, Play, excerpt, seen
 from mcp_conductor.checks.clients.scripted import Call, Script
 from mcp_conductor.checks.clients.web import PATH, WebHost
 from mcp_conductor.protocol.message import Message, compact, decode
@@ -116,7 +116,7 @@ def messages_are_posted(play: Play) -> Iterator[Finding]:
     """Look at all requests to the endpoint: every message is a POST of its own."""
     for _, message in _posts(play):
         if message.kind == "invalid" and message.raw is None:
-            yield fault("the body of a POST is not one message", message.text[:500])
+            yield fault("the body of a POST is not one message", excerpt(message.text))
     for request in play.http:
         if request.path == PATH and request.method not in ("POST", "GET", "DELETE") and request.body:
             yield fault(f"a message was sent by {request.method}", str(request))

@@ -11,6 +11,7 @@ from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message, render
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report import NOTHING, Finding
+from mcp_conductor.visible import cut
 
 # The connection was closed by the client, by its signal, without a word, or by us.
 Ending = Literal["eof", "sigterm", "cut", "ours"]
@@ -205,5 +206,9 @@ def seen(things: list[Any], what: str) -> list[Any]:
 
 
 def shown(value: Any) -> str:
-    text = render(value)
-    return text if len(text) <= 80 else f"{text[:79]}…"
+    return cut(render(value), 80)
+
+
+def excerpt(text: str) -> str:
+    """Enough of what the client wrote to see what is wrong with it."""
+    return cut(text, 500)

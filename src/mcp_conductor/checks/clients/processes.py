@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from mcp_conductor.checks.clients import NotSeen, fault, scenario, watched
-from mcp_conductor.checks.clients.play import Line, Play, seen
+from mcp_conductor.checks.clients.play import Line, Play, excerpt, seen
 from mcp_conductor.checks.clients.scripted import Call, Departure, Script
 from mcp_conductor.protocol.message import parse
 from mcp_conductor.report import Finding
@@ -84,9 +84,9 @@ def a_message_is_a_line(play: Play) -> Iterator[Finding]:
     for line in _processes(play):
         parts, _ = _fragments(line)
         if parts:
-            yield fault(f"a message was written in {len(parts)} lines", "\n".join(parts)[:500])
+            yield fault(f"a message was written in {len(parts)} lines", excerpt("\n".join(parts)))
         if line.rest:
-            yield fault("the last message has no newline at its end", line.rest.decode(errors="replace")[:500])
+            yield fault("the last message has no newline at its end", excerpt(line.rest.decode(errors="replace")))
 
 
 @watched("stdio-stdin-clean-client")
@@ -94,7 +94,7 @@ def nothing_but_messages_is_written(play: Play) -> Iterator[Finding]:
     """Look at every line of the client: it is a message."""
     for line in _processes(play):
         for text in _fragments(line)[1]:
-            yield fault("a line is no message" if text.strip() else "an empty line was written", text[:500])
+            yield fault("a line is no message" if text.strip() else "an empty line was written", excerpt(text))
 
 
 @watched("stdio-stderr-not-error-client", scenario="mutterings")

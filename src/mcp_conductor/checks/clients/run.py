@@ -16,6 +16,7 @@ from mcp_conductor.checks.requirements import Requirement
 from mcp_conductor.errors import ProtocolError, TransportError, UsageError
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE
 from mcp_conductor.report import Finding
+from mcp_conductor.visible import cut
 
 AT_ONCE = 3  # clients that run at the same time
 _SECOND_CHANCES = 3
@@ -152,7 +153,7 @@ def _never_connected(command: Command, plain: Play) -> TransportError | UsageErr
 
 def _last_words(plain: Play) -> str | None:
     words = next((line.strip() for line in reversed(plain.err + plain.out) if line.strip()), None)
-    return None if words is None else f"its last words: {words[:300]}"
+    return None if words is None else f"its last words: {cut(words, 300)}"
 
 
 def _introduction(plain: Play) -> dict[str, object]:

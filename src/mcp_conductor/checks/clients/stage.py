@@ -23,6 +23,7 @@ from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.protocol.server_spec import StdioSpec
 from mcp_conductor.transport.stdio import StdioTransport, open_stdio
+from mcp_conductor.visible import cut
 
 PLACEHOLDERS = ("{server}", "{url}", "{config}")
 QUIET_SECONDS = 5.0  # a client that says nothing for so long, and is not asked anything, has nothing more to say
@@ -97,7 +98,7 @@ async def _visit(page: str) -> None:
 
 
 def _keep(lines: list[str], line: str) -> None:
-    lines.append(line[:2000])
+    lines.append(cut(line, 2000))
     if len(lines) > _MOST_LINES:
         del lines[: _MOST_LINES // 2]
 
