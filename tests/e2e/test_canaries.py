@@ -12,22 +12,40 @@ import subprocess
 import sys
 from base64 import b64encode, urlsafe_b64encode
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from urllib.parse import quote, quote_plus
 
 import pytest
 from tests.conftest import MCP_CLI, SERVERS
 from tests.servers.http_raw import HttpServer
+from tests.servers.oauth_server import oauth_server
+
+from mcp_conductor.checks.clients import visitor
 
 CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")
 KINDS = ("json", "junit", "tap", "github", "markdown")
 # In each secret one word that no form escapes; so it is enough to look for that.
 WORDS = {
     name: f"canaryOf{name}X7"
-    for name in ("Env", "Config", "Header", "ConfigHeader", "Token", "User", "Query", "Secret", "Oauth", "Basic")
+    for name in (
+        "Env",
+        "Config",
+        "Header",
+        "ConfigHeader",
+        "Token",
+        "User",
+        "Query",
+        "Secret",
+        "Oauth",
+        "Basic",
+        "Login",
+    )
 }
 OF_HTTP = ("Token", "Header", "ConfigHeader", "Basic")
 OF_URL = ("User", "Query")
-SECRETS = {name: f'{word}/+"\\{"~" if name in OF_HTTP else "é ?&<"}' for name, word in WORDS.items()}
+SECRETS = {name: f'{word}/+"\\{"~" if name in OF_HTTP else "é ?&<"}' for name, word in WORDS.items() if name != "Login"}
+# The only colours that a terminal may get, and how it is told that a line ends.
+OF_TERMINALS = re.compile(r"\x1b\[(?:0|[12]|3[1236])(?:;(?:[12]|3[1236]))*m|\r(?=\n)")
 HOSTILE = [
     "\x1b[2J\x1b[8m", "\x1b]0;title\x07", "a\rb", "\x9b31m", "\u202e\u2066\u200f\u061c", "\x00\x7f\x08", "\x85\u2028",
     "\n::error::x", "\n  ::set-output name=a::b", "\n\t\u3000::stop-commands::x", " ##[error]x", " ##vso[task.x]y\n",
@@ -48,14 +66,18 @@ def forms(secret: str) -> list[str]:
         json.dumps(secret, ensure_ascii=False)[1:-1],
         quote(secret, safe=""),
         quote_plus(secret),
+        "".join(f"\\u{ord(character):04x}" for character in secret),
+        "".join(f"%{byte:02X}" for byte in secret.encode()),
+        secret.encode().hex(),
         *(encode(f"{before}{secret}{after}".encode()).decode() for before, after in (("", ""), ("u:", "x"), ("us:", ""))
           for encode in (b64encode, urlsafe_b64encode)),
     ]  # fmt: skip
 
 
 def needles(word: str) -> list[str]:
-    """WORD, and the parts of base64 that stand for nothing but WORD, wherever it stands."""
-    found = [word]
+    """The beginning of WORD, all of it in escapes, and the parts of base64 that stand for nothing but WORD."""
+    found = [word[:8], "".join(f"\\u{ord(each):04x}" for each in word), "%" + word.encode().hex("%").upper()]
+    found.append(word.encode().hex())
     for before in range(3):
         bits = 8 * before, 8 * (before + len(word))
         found.append(b64encode(b"x" * before + word.encode()).decode()[-(-bits[0] // 6) : bits[1] // 6])
@@ -98,12 +120,27 @@ def web() -> HttpServer:
     return server
 
 
+def on_a_terminal(words, folder, environment):
+    """Run a program with a terminal as its streams: its exit code, and what it wrote, without what only terminals get."""
+    ours, its = os.openpty()
+    try:
+        process = subprocess.Popen(words, stdin=its, stdout=its, stderr=its, cwd=folder, env=environment)
+    finally:
+        os.close(its)
+    shown = b""
+    with suppress(OSError), open(ours, "rb", buffering=0) as screen:  # it fails when nobody else has the terminal open
+        while data := screen.read(65536):
+            shown += data
+    return process.wait(60), OF_TERMINALS.sub("", shown.decode()), ""
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """All that all programs write, by name; the result of mcp-cli is left out."""
     folder = tmp_path_factory.mktemp("canaries")
     (folder / "text").write_text(said(*SECRETS), newline="")
     (folder / "it.test.mcp.yml").write_text(SUITE)
+    client = f"{sys.executable} {SERVERS / 'parrot_client.py'} {folder / 'text'}"
     parrot = (sys.executable, str(SERVERS / "parrot.py"), str(folder / "text"))
     server = web()
     url = f"http://user:{quote(SECRETS['User'], safe='')}@127.0.0.1:{server.port}/mcp"
@@ -129,6 +166,11 @@ def written(tmp_path_factory):
     only = ("--only=tools", "--only=lifecycle", "-vv", "--protocol=2025-11-25")
     config = ("--config", "mcp.json", "--server")
 
+    def login_tells():
+        return "\n".join(
+            [*(form for token in (*login.tokens, *login.refresh_tokens) for form in forms(token)), *HOSTILE]
+        )
+
     def reports(name):
         return [f"--report={kind}:{name}.{kind}" for kind in KINDS]
 
@@ -146,21 +188,40 @@ def written(tmp_path_factory):
         "pytest": (sys.executable, "-m", "pytest", "-vv", "-p", "no:cacheprovider", "--mcp-config=mcp.json",
                    "--mcp-server=it", "--junitxml=p.xml"),
         "bridge": (*CONDUCTOR, "bridge", "mcp.json"),
+        "check-client": (*CONDUCTOR, "check", *reports("client"), *known, "-vv", "--only=stdio-stdin-clean-client",
+                         "--client", f"{client} {{server}}"),
+        "check-client-dead": (*CONDUCTOR, "check", *known, "--client", f"{client} dies {{server}}"),
+        "init": (*CONDUCTOR, "init"),
+        "test-terminal": (*CONDUCTOR, "test", "-v", *known, "--secret", f"s={SECRETS['Secret']}", "--", *parrot),
+        "cli-ascii": (*MCP_CLI, *parrot, *call, *known, "-e", "PYTHONUTF8=1", "--record", "r.jsonl"),
     }  # fmt: skip
     surroundings = {**os.environ, "PYTHONPATH": str(SERVERS), "NO_COLOR": "1"}
     surroundings.pop("CI", None)
+    # A browser, and a user who agrees.
+    browser = f"{sys.executable} {visitor.__file__} %s"
+    special = {
+        "cli-login": {"BROWSER": browser},
+        "cli-ascii": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        "test-terminal": {"NO_COLOR": "", "TERM": "xterm", "COLUMNS": "100"},
+    }
 
     def run(name):
         here = folder / name
         here.mkdir()
         for file in ("it.test.mcp.yml", "mcp.json", "r.jsonl"):
             (here / file).write_bytes((folder / file).read_bytes())
+        if name == "init":
+            (here / "mcp.json").write_text(json.dumps({"mcpServers": {"it": started}}))
+        around = surroundings | special.get(name, {})
+        if name == "test-terminal":
+            return on_a_terminal(programs[name], here, around)
         done = subprocess.run(
-            programs[name], input=b"", capture_output=True, timeout=60, cwd=here, env=surroundings, check=False
+            programs[name], input=b"", capture_output=True, timeout=60, cwd=here, env=around, check=False
         )
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
-    with ThreadPoolExecutor(3) as pool:
+    with oauth_server(token_prefix=WORDS["Login"], tells=login_tells) as login, ThreadPoolExecutor(3) as pool:
+        programs["cli-login"] = (*MCP_CLI, login.url, *call, "--oauth", "--open-browser", "--record", "l.jsonl")
         done = dict(zip(programs, pool.map(run, programs), strict=True))
     server.stop()
     streams = {f"{name} stderr": err for name, (_, _, err) in done.items()}
@@ -181,11 +242,14 @@ def test_the_programs_did_what_they_should(written):
     codes = written["codes"]
     assert codes == {
         "cli": 0, "cli-dead": 1, "cli-web": 2, "cli-oauth": 2, "test": 1, "test-config": 1, "check": 1, "check-web": 1,
-        "discover": 0, "bridge": 0, "pytest": 1,
+        "discover": 0, "bridge": 0, "pytest": 1, "check-client": 1, "check-client-dead": 3, "init": 0, "test-terminal": 1,
+        "cli-ascii": 0, "cli-login": 2,
     }  # fmt: skip
-    for name in ("cli stderr", "cli-dead stderr", "test stdout", "check stdout", "pytest stdout"):
+    for name in ("cli stderr", "cli-dead stderr", "test stdout", "check stdout", "pytest stdout", "check-client stdout",
+                 "check-client-dead stderr", "test-terminal stdout", "cli-ascii stderr", "cli-login stderr"):  # fmt: skip
         assert "[redacted]" in written["streams"][name], name
-    for name in ("cli/r.jsonl", "cli-web/w.jsonl", "discover/d.test.mcp.yml", "test/test.json", "check/check.json"):
+    for name in ("cli/r.jsonl", "cli-web/w.jsonl", "discover/d.test.mcp.yml", "test/test.json", "check/check.json",
+                 "check-client/client.json", "cli-login/l.jsonl", "init/tests/first.test.mcp.yml"):  # fmt: skip
         assert "[redacted]" in written["files"][name], name
 
 
@@ -219,7 +283,8 @@ def test_nothing_is_obeyed_by_a_ci_system(written):
     }
     # Recordings are no logs.
     lines = {(name, line) for name, line in lines if not name.endswith((".jsonl", ".snap.yml"))}
-    assert {name for name, _ in lines} == {"test/test.github", "check/check.github", "check-web/web.github"}
+    github = {"test/test.github", "check/check.github", "check-web/web.github", "check-client/client.github"}
+    assert {name for name, _ in lines} == github
     assert {re.match(r"::(error|warning|notice) ", line) is not None for _, line in lines} == {True}
 
 

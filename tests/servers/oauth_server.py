@@ -42,6 +42,8 @@ class OAuthServer:
     basics: list[tuple[str, str] | None] = field(default_factory=list)  # the same requests' Basic credentials
     registrations: list[dict[str, Any]] = field(default_factory=list)
     authorizations: list[dict[str, str]] = field(default_factory=list)
+    token_prefix: str = ""
+    tells: Callable[[], str] = str  # what else the protected server says, wherever it can
     instead: dict[str, Callable[[BaseHTTPRequestHandler], None]] = field(default_factory=dict)  # by path
     received: list[str] = field(default_factory=list)  # every request, whole
 
@@ -119,12 +121,12 @@ class OAuthServer:
         return 400, {"error": "invalid_grant", "error_description": "that grant is not good"}
 
     def issue(self, scope: str, *, refreshable: bool) -> tuple[int, Any]:
-        number = len(self.forms)
-        self.tokens[f"access-{number}"] = scope
-        answer = {"access_token": f"access-{number}", "token_type": "bearer", "expires_in": 3600}
+        access, refresh = (f"{self.token_prefix}{kind}-{len(self.forms)}" for kind in ("access", "refresh"))
+        self.tokens[access] = scope
+        answer = {"access_token": access, "token_type": "bearer", "expires_in": 3600}
         if refreshable:
-            self.refresh_tokens.add(f"refresh-{number}")
-            answer["refresh_token"] = f"refresh-{number}"
+            self.refresh_tokens.add(refresh)
+            answer["refresh_token"] = refresh
         return 200, answer
 
     def protected(self, authorization: str | None) -> tuple[int, dict[str, str]]:
@@ -145,10 +147,14 @@ class OAuthServer:
                 "capabilities": {"tools": {}},
                 "serverInfo": {"name": "protected", "version": "1"},
             },
-            "tools/list": {"tools": [{"name": "secret", "inputSchema": {"type": "object"}}]},
+            "tools/list": {
+                "tools": [{"name": "secret", "description": self.tells(), "inputSchema": {"type": "object"}}]
+            },
         }
         if "id" not in message:
             return None
+        if message["method"] == "tools/call":
+            return {"jsonrpc": "2.0", "id": message["id"], "error": {"code": 1, "message": self.tells()}}
         return {"jsonrpc": "2.0", "id": message["id"], "result": results.get(message["method"], {})}
 
 
