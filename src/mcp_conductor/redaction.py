@@ -11,6 +11,7 @@ import re
 from binascii import Error as NotBase64, a2b_base64, b2a_base64
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
 from urllib.parse import unquote, urlsplit
 
 from mcp_conductor.escapes import has_escapes, origins, unescaped
@@ -27,6 +28,10 @@ _USERINFO = r"(?<=://)[^/?#@\s]+(?=@)"
 _CUTS = (CUT, "...")  # the second is that of Python's libraries
 _CUT = rb"(?: ?(?:%b|\.{3,}))+ ?" % CUT.encode()
 
+_BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_="
+_LONGEST_LINE = 200  # of base64
+_SHORTEST_LINE = 40  # of one that goes on
+
 Span = tuple[int, int]
 
 
@@ -36,7 +41,8 @@ class Redactor:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._known: set[str] = set()
         self._forms: set[bytes] = set()
-        self._unescaped: _Unescaped | None = None
+        self._unescaped: _Parts | None = None  # as they stand in a text whose escapes have been undone
+        self._base64: _Parts | None = None
         self.learn(secrets)
 
     def learn(self, secrets: Iterable[str]) -> None:
@@ -45,7 +51,7 @@ class Redactor:
         if new:
             self._known |= new
             self._forms = self._forms.union(*map(_forms, new))
-            self._unescaped = None
+            self._unescaped = self._base64 = None
 
     def redact(self, text: str) -> str:
         """TEXT without any secret, also where one overlaps another."""
@@ -56,31 +62,50 @@ class Redactor:
         cut = any(mark in text for mark in _CUTS)
         if cut or has_escapes(data):
             if self._unescaped is None:
-                self._unescaped = _Unescaped(self._forms)
+                self._unescaped = _Parts({unescaped(form) for form in self._forms})
             meant = unescaped(data)
             found = [*_places(self._unescaped.forms, meant), *(self._unescaped.cut_places(meant) if cut else ())]
             spans += origins(data, found) if found else ()
+        spans += self._of_wrapped_line(data)
         return _without(sorted(spans), data).decode(errors=errors) if spans else text
 
+    def _of_wrapped_line(self, data: bytes) -> Iterator[Span]:
+        """Parts of secrets in a line of base64 at the end of DATA: what a server writes may come line by line."""
+        last = data[-_LONGEST_LINE:].rstrip()
+        line = last.split()[-1] if last else b""  # there may be words before it that say where it is from
+        if line.translate(None, _BASE64):
+            return
+        if self._base64 is None:
+            self._base64 = _Parts({form for secret in self._known for form in _forms_in_base64(secret)})
+        stop = max(0, len(data) - _LONGEST_LINE) + len(last)
+        yield from self._base64.end(data, stop - len(line))
+        if len(line) >= _SHORTEST_LINE:
+            yield from self._base64.beginning(data, stop)
+            yield from ((stop - len(line), stop) for form in self._base64.forms if line in form)
 
-class _Unescaped:
-    """Secrets as they stand in a text whose escapes have been undone, and parts of them where it was cut."""
+
+class _Parts:
+    """Forms of secrets, and parts of them where a text was cut."""
 
     def __init__(self, forms: Iterable[bytes]) -> None:
-        self.forms = {meant for meant in map(unescaped, forms) if len(meant) >= _SHORTEST}
-        self._parts: dict[bytes, list[tuple[bytes, int]]] = {}  # where in which form each few bytes stand
+        self.forms = {form for form in forms if len(form) >= _SHORTEST}
+
+    @cached_property
+    def _parts(self) -> dict[bytes, list[tuple[bytes, int]]]:
+        """Where in which form each few bytes stand."""
+        found: dict[bytes, list[tuple[bytes, int]]] = {}
+        for form in self.forms:
+            for place in range(len(form) - _SHORTEST + 1):
+                found.setdefault(form[place : place + _SHORTEST], []).append((form, place))
+        return found
 
     def cut_places(self, data: bytes) -> Iterator[Span]:
         """The beginnings of secrets before a mark that says that something was left out, and the ends after one."""
-        if not self._parts:
-            for form in self.forms:
-                for place in range(len(form) - _SHORTEST + 1):
-                    self._parts.setdefault(form[place : place + _SHORTEST], []).append((form, place))
         for mark in re.finditer(_CUT, data):
-            yield from self._beginning(data, mark.start())
-            yield from self._end(data, mark.end())
+            yield from self.beginning(data, mark.start())
+            yield from self.end(data, mark.end())
 
-    def _beginning(self, data: bytes, stop: int) -> Iterator[Span]:
+    def beginning(self, data: bytes, stop: int) -> Iterator[Span]:
         """The longest beginning of a form that ends at STOP."""
         places = self._parts.get(data[max(0, stop - _SHORTEST) : stop], ())
         starts = [form[: place + _SHORTEST] for form, place in places]
@@ -88,7 +113,7 @@ class _Unescaped:
         if sizes:
             yield stop - max(sizes), stop
 
-    def _end(self, data: bytes, start: int) -> Iterator[Span]:
+    def end(self, data: bytes, start: int) -> Iterator[Span]:
         """The longest end of a form that begins at START."""
         places = self._parts.get(data[start : start + _SHORTEST], ())
         sizes = [len(form) - place for form, place in places if data.startswith(form[place:], start)]
@@ -191,10 +216,16 @@ def _forms(secret: str) -> set[bytes]:
             forms |= {data, text.encode(errors="surrogatepass")}
             written = _in_json(text) | {visible(text), repr(text)[1:-1], text.replace(" ", "+")}
             written |= {data.hex(), data.hex().upper()}
-            for encoded in _in_base64(data):
-                written |= {encoded, encoded.replace("/", "\\/"), encoded.replace("+", "-").replace("/", "_")}
+            written |= {form.replace("/", "\\/") for form in _in_base64(data)}
             forms |= {_encoded(form)[0] for form in written if len(form) >= _SHORTEST}
+        forms |= _forms_in_base64(each)
     return forms
+
+
+def _forms_in_base64(secret: str) -> set[bytes]:
+    texts = {secret, *(line for line in secret.splitlines() if len(line) >= _LONG_VALUE)}
+    found = {form for text in texts for form in _in_base64(_encoded(text)[0])}
+    return {form.encode() for each in found for form in (each, each.replace("+", "-").replace("/", "_"))}
 
 
 def _spellings(secret: str) -> set[str]:

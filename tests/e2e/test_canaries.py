@@ -10,7 +10,7 @@ import re
 import stat
 import subprocess
 import sys
-from base64 import b64encode, urlsafe_b64encode
+from base64 import b64encode, encodebytes, urlsafe_b64encode
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from urllib.parse import quote, quote_plus
@@ -69,18 +69,19 @@ def forms(secret: str) -> list[str]:
         "".join(f"\\u{ord(character):04x}" for character in secret),
         "".join(f"%{byte:02X}" for byte in secret.encode()),
         secret.encode().hex(),
+        encodebytes(f"{'x' * 47}{secret}{'y' * 60}".encode()).decode().strip(),
         *(encode(f"{before}{secret}{after}".encode()).decode() for before, after in (("", ""), ("u:", "x"), ("us:", ""))
           for encode in (b64encode, urlsafe_b64encode)),
     ]  # fmt: skip
 
 
 def needles(word: str) -> list[str]:
-    """The beginning of WORD, all of it in escapes, and the parts of base64 that stand for nothing but WORD."""
+    """The beginning of WORD, all of it in escapes, and the parts of base64 that stand for nothing but its beginning."""
     found = [word[:8], "".join(f"\\u{ord(each):04x}" for each in word), "%" + word.encode().hex("%").upper()]
     found.append(word.encode().hex())
     for before in range(3):
-        bits = 8 * before, 8 * (before + len(word))
-        found.append(b64encode(b"x" * before + word.encode()).decode()[-(-bits[0] // 6) : bits[1] // 6])
+        bits = 8 * before, 8 * (before + 8)
+        found.append(b64encode(b"x" * before + word[:8].encode()).decode()[-(-bits[0] // 6) : bits[1] // 6])
     return found
 
 

@@ -117,6 +117,22 @@ def test_in_base64_it_is_found_also_where_a_line_ends_within_it(before, line_end
     assert len(rest) <= (before + 60) * 4 // 3 + 6
 
 
+@pytest.mark.parametrize("secret", ["hunter22-hunter22", "0123456789" * 12])
+@pytest.mark.parametrize("before", range(43, 52))
+def test_in_base64_it_is_found_also_where_each_line_is_a_text_of_its_own(secret, before):
+    lines = encodebytes(f"{'x' * before}{secret}{'y' * 60}".encode()).decode().split()
+    redactor = Redactor([secret])
+    shown = [redactor.redact(f"stderr: {line}").removeprefix("stderr: ") for line in lines]
+    assert shown != lines
+    # A part of three characters or less may be left on a line.
+    assert len("".join(shown).replace(REDACTED, "")) <= (before + 60) * 4 // 3 + 6 + 3 * 2
+
+
+@pytest.mark.parametrize("text", ["using hunter22", "er22", "using the database", "x" * 60])
+def test_words_that_are_no_base64_of_a_secret_stay(text):
+    assert Redactor(["a-hunter22-b", "postgres://host/the-database"]).redact(text) == text
+
+
 @pytest.mark.parametrize("secret", ["p\udcc3\udca4sswort", "pässwort"])
 @pytest.mark.parametrize(
     "form", ["pässwort", "p\\u00e4sswort", "p%C3%A4sswort", in_base64("pässwort"), "p\udcc3\udca4sswort"]

@@ -66,7 +66,7 @@ TESTS = """
 """
 
 
-@pytest.mark.parametrize("style", ["--tb=long", "--tb=native"])
+@pytest.mark.parametrize("style", ["--tb=long", pytest.param("--tb=native", marks=pytest.mark.slow)])
 def test_nothing_that_a_server_says_is_obeyed_and_no_secret_is_shown(run, write, style):
     write("server.py", SERVER.replace("SERVERS", repr(str(SERVERS))))
     write("test_python.py", TESTS)
