@@ -5,7 +5,6 @@ Backslashes are left out: how many stand before a character only says how often 
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
 from mcp_conductor.visible import CUT
@@ -42,6 +41,8 @@ def unescaped(data: bytes) -> bytes:
 
 def origins(data: bytes, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Where in DATA stands what has these places in `unescaped(data)`."""
+    from bisect import bisect_right
+
     escapes = [(0, 0)]
     starts, ends = [0], [0]  # of what they mean
     for escape in re.finditer(_ESCAPES + rb"|\\", data):
