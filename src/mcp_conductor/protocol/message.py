@@ -324,6 +324,8 @@ def _cut_off(line: bytes, problem: TooLarge) -> Message:
     """A message that is too large to be read; its id tells which request it was meant to answer."""
     head, tail = line[:_KEPT].decode(errors="replace"), line[_KEPT:][-_KEPT:].decode(errors="replace")
     left_out = f" … {len(line) - 2 * _KEPT} more bytes … " if len(line) > 2 * _KEPT else ""
+    if left_out:  # of a character that was cut, nothing is left
+        head, tail = head.rstrip("\ufffd"), tail.lstrip("\ufffd")
     ends = (line[:_HEAD] + line[_HEAD:][-_TAIL:]).decode(errors="replace")
     return Message(head + left_out + tail, None, "invalid", _salvaged_id(ends, line), problem)
 

@@ -6,6 +6,7 @@ import pytest
 
 from mcp_conductor.protocol.budgets import Budgets, braces_close, excess
 from mcp_conductor.protocol.message import decode
+from mcp_conductor.redaction import Redactor
 
 FEW = Budgets(message_values=10)
 
@@ -69,6 +70,14 @@ def test_of_a_message_over_its_budget_the_ends_and_the_id_are_kept(text, identit
     assert message.text.endswith(text[-2000:])
     assert len(message.text) < 5000
     assert "more bytes" in message.text
+
+
+@pytest.mark.parametrize("size", range(2030, 2049))
+def test_a_secret_where_a_message_over_its_budget_was_cut_is_found(size):
+    secret = "pässwörtpässwört"
+    for text in ("x" * size + secret + "y" * 5000, "y" * 5000 + secret + "x" * size):
+        shown = Redactor([secret]).redact(decode(text.encode(), Budgets(message_bytes=1000)).text)
+        assert [part for part in ("päss", "sswö", "wört", "pass") if part in shown] == []
 
 
 def test_braces_within_texts_close_nothing():
