@@ -6,9 +6,10 @@ from typing import Any
 
 from mcp_conductor.errors import ProtocolError
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message, render
-from mcp_conductor.protocol.paging import LIST_MEMBERS, Cursors, joined
+from mcp_conductor.protocol.paging import LIST_MEMBERS, Cursors, Room, joined
 from mcp_conductor.protocol.views import (
     Completion,
     Prompt,
@@ -25,12 +26,17 @@ class Asking(ABC):
     """The methods of MCP, for whoever can send a request. All raise MethodError where the server answers with one."""
 
     dialect: Dialect
+    budgets: Budgets
     next_id: Callable[[], int]
     on_progress: dict[Any, Callable[[Json], None]]
     _tools_listed = False
 
     @abstractmethod
     async def request(self, method: str, params: Json | None = None, *, timeout: float | None = None) -> Any: ...
+
+    @abstractmethod
+    async def _reply_to(self, method: str, params: Json | None, timeout: float | None) -> Message:
+        """The message that holds the result of METHOD."""
 
     @abstractmethod
     def note(self, text: str) -> None: ...
@@ -44,17 +50,23 @@ class Asking(ABC):
         """Whether a call repeats some arguments where only the list of tools tells which."""
 
     async def pages(self, method: str, params: Json | None = None) -> AsyncIterator[Any]:
-        """The results of a list method, page by page; a cursor that comes back is noted and ends the list."""
-        cursors = Cursors(self.dialect)
+        """The results of a list method, page by page; a cursor that comes back is noted and ends the list.
+
+        Raises ProtocolError when all pages together are larger than one message may be.
+        """
+        cursors, room = Cursors(self.dialect), Room(self.budgets)
         cursor: str | None = None
         while True:
-            page = await self.request(method, params if cursor is None else {**(params or {}), "cursor": cursor})
-            yield page
-            cursor, oddity = cursors.after(page)
+            asked = params if cursor is None else {**(params or {}), "cursor": cursor}
+            answer = await self._reply_to(method, asked, None)
+            yield answer.result
+            cursor, oddity = cursors.after(answer.result)
             if oddity is not None:
                 self.note(f"{method}: {oddity}")
             if cursor is None:
                 return
+            if (excess := room.excess(answer.text)) is not None:
+                raise ProtocolError(f"the pages of {method} are together {excess}")
 
     async def everything(self, method: str, params: Json | None = None) -> Any:
         """The first page of a list method with the items of all pages in it; a cursor is left if it led nowhere."""

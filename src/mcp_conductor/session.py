@@ -110,6 +110,9 @@ class Session(Asking, Answering):
 
     async def request(self, method: str, params: Json | None = None, *, timeout: float | None = None) -> Any:
         """The result of METHOD; questions that come back in place of a result are answered. Raises MethodError."""
+        return (await self._reply_to(method, params, timeout)).result
+
+    async def _reply_to(self, method: str, params: Json | None, timeout: float | None) -> Message:
         asked = params
         for round_number in range(MOST_ROUNDS):
             try:
@@ -118,7 +121,8 @@ class Session(Asking, Answering):
                 exchange = await self._anew(error, method, asked, timeout)
             result = self._result_of(exchange)
             if self.dialect.handshake or not isinstance(result, dict) or is_final(method, result, self.dialect):
-                return result
+                assert exchange.reply is not None
+                return exchange.reply
             if not result.get("inputRequests"):
                 await asyncio.sleep(_ROUND_PAUSES[min(round_number, len(_ROUND_PAUSES) - 1)])
             asked = next_round(params or {}, result, self.input_responses(result.get("inputRequests")))

@@ -46,6 +46,7 @@ class Found:
     templates: list[Json] = field(default_factory=list)
     prompts: list[Json] = field(default_factory=list)
     called: list[Json] = field(default_factory=list)  # the params of the tools that were called, and may be again
+    remarks: list[str] = field(default_factory=list)  # on lists that could not be read to their end
     silence: str | None = None  # what the server did not answer before it answered nothing any more
 
 

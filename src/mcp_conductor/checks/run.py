@@ -72,6 +72,7 @@ class _Checking:
             found = await walk(session, self._options.call)
             probe = Probe(session, sessions, found)
             self._verdicts.server = session.server
+            self._verdicts.remarks += found.remarks
             self._silence = found.silence
             probes = _by_act(wanted)
             for act in (act for act, pairs in probes.items() if not pairs[0][1].alone):

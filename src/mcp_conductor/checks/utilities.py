@@ -13,7 +13,7 @@ from mcp_conductor.checks.record import Record
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message, render
-from mcp_conductor.protocol.paging import LIST_MEMBERS, Cursors
+from mcp_conductor.protocol.paging import LIST_MEMBERS, Cursors, Room
 from mcp_conductor.report import Finding
 
 MOST_COMPLETIONS = 6
@@ -215,8 +215,10 @@ async def _repetitions(probe: Probe, method: str) -> AsyncIterator[tuple[str, An
     cursors: set[str] = set()
     seen: set[str] = set()
     params: Json | None = None
+    room = Room(probe.session.budgets)
     for _ in range(MOST_PAGES):
-        page = await probe.result(method, params) or {}
+        reply = await probe.ask(method, params)
+        page = reply.result if reply.kind == "result" and isinstance(reply.result, dict) else {}
         items = page.get(member)
         listed = [item.get(key) for item in items if isinstance(item, dict)] if isinstance(items, list) else []
         names = {name for name in listed if isinstance(name, str)}
@@ -229,6 +231,8 @@ async def _repetitions(probe: Probe, method: str) -> AsyncIterator[tuple[str, An
         if cursor in cursors:
             yield f"the cursor {cursor!r} comes back, so that the list never ends", page
             return
+        if (excess := room.excess(reply.text)) is not None:
+            raise NotSeen(f"the pages of {method} are together {excess}")
         cursors.add(cursor)
         params = {"cursor": cursor}
 

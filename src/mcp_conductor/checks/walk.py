@@ -9,7 +9,7 @@ from typing import Any
 
 from mcp_conductor.checks.probe import Found
 from mcp_conductor.checks.sessions import silent
-from mcp_conductor.errors import ConductorError, RequestTimeout
+from mcp_conductor.errors import ConductorError, ProtocolError, RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.schema import complaints, filled_in
 from mcp_conductor.session import Session
@@ -79,6 +79,9 @@ class _Walker:
             if await silent(self._session, BUSY * self._session.timeout):
                 self.found.silence = error.message
                 raise _SilentError from error
+        except ProtocolError as error:
+            if error.heard is None:  # not one answer was at fault, but all of them together
+                self.found.remarks.append(error.message)
         except ConductorError:
             pass
         return None

@@ -40,13 +40,24 @@ def excess(data: bytes, budgets: Budgets) -> TooLarge | None:
     # A value takes a character at least, and so does what stands between two of them.
     if len(data) <= min(budgets.message_bytes, 2 * budgets.message_values):
         return None
+    if len(data) > budgets.message_bytes:
+        return too_long(budgets)
+    return too_many(budgets) if _has_more_values(data, budgets.message_values) else None
+
+
+def too_long(budgets: Budgets) -> TooLarge:
     from mcp_conductor.protocol.size import size_text
 
-    if len(data) > budgets.message_bytes:
-        return TooLarge(f"longer than {size_text(budgets.message_bytes)} (--max-message-size)")
-    if _has_more_values(data, budgets.message_values):
-        return TooLarge(f"more than {budgets.message_values} values (--max-message-values)")
-    return None
+    return TooLarge(f"longer than {size_text(budgets.message_bytes)} (--max-message-size)")
+
+
+def too_many(budgets: Budgets) -> TooLarge:
+    return TooLarge(f"more than {budgets.message_values} values (--max-message-values)")
+
+
+def values_in(data: bytes) -> int:
+    """How many values there are at most in DATA, a message that keeps its budgets."""
+    return len(_outside(_unescaped(data).translate(None, _BUT_MARKS)))
 
 
 def _has_more_values(data: bytes, most: int) -> bool:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.budgets import Budgets, TooLarge, too_long, too_many, values_in
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import kind_of, render
 
@@ -15,6 +16,7 @@ LIST_MEMBERS = {
     "tasks/list": "tasks",
 }
 MOST_PAGES = 10_000
+MOST_EMPTY = 100  # pages in a row; a server that filters may have some
 
 
 class Cursors:
@@ -23,6 +25,7 @@ class Cursors:
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
         self._seen: set[str] = set()
+        self._empty = 0  # pages in a row
 
     def after(self, page: Any) -> tuple[str | None, str | None]:
         """The cursor of the page after PAGE, or None at the end; and what is odd about it, if anything is."""
@@ -35,8 +38,30 @@ class Cursors:
             return None, f"the server repeats the cursor {cursor!r}; the list would never end"
         if len(self._seen) == MOST_PAGES:
             return None, f"stopped after {MOST_PAGES} pages"
+        has_items = any(isinstance(member, list) and member for member in page.values())
+        self._empty = 0 if has_items else self._empty + 1
+        if self._empty == MOST_EMPTY:
+            return None, f"stopped after {MOST_EMPTY} empty pages in a row"
         self._seen.add(cursor)
         return cursor, None
+
+
+class Room:
+    """What is left for the pages of one list: together they have the budgets of one message."""
+
+    def __init__(self, budgets: Budgets) -> None:
+        self._budgets = budgets
+        self._bytes = budgets.message_bytes
+        self._values = budgets.message_values
+
+    def excess(self, text: str) -> TooLarge | None:
+        """Why there is no room for more after the page in TEXT; None if there is."""
+        data = text.encode(errors="surrogatepass")
+        self._bytes -= len(data)
+        self._values -= values_in(data)
+        if self._bytes < 0:
+            return too_long(self._budgets)
+        return too_many(self._budgets) if self._values < 0 else None
 
 
 def joined(whole: Json | None, page: Json, member: str) -> Json:

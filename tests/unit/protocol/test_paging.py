@@ -2,8 +2,9 @@
 
 import pytest
 
+from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.dialect import DIALECTS
-from mcp_conductor.protocol.paging import MOST_PAGES, Cursors, joined
+from mcp_conductor.protocol.paging import MOST_EMPTY, MOST_PAGES, Cursors, Room, joined
 
 OLD, NEW = DIALECTS["2025-11-25"], DIALECTS["2026-07-28"]
 
@@ -34,8 +35,31 @@ def test_a_cursor_is_followed_only_once():
 def test_a_list_that_grows_for_ever_is_stopped():
     cursors = Cursors(OLD)
     for number in range(MOST_PAGES):
-        assert cursors.after({"nextCursor": str(number)}) == (str(number), None)
-    assert cursors.after({"nextCursor": "one more"}) == (None, f"stopped after {MOST_PAGES} pages")
+        assert cursors.after({"tools": [{}], "nextCursor": str(number)}) == (str(number), None)
+    assert cursors.after({"tools": [{}], "nextCursor": "one more"}) == (None, f"stopped after {MOST_PAGES} pages")
+
+
+def test_empty_pages_are_followed_but_not_without_end():
+    cursors = Cursors(OLD)
+    for number in range(MOST_EMPTY - 1):
+        assert cursors.after({"tools": [], "nextCursor": str(number)}) == (str(number), None)
+    assert cursors.after({"tools": [1], "nextCursor": "an item"}) == ("an item", None)
+    for number in range(MOST_EMPTY - 1):
+        assert cursors.after({"tools": [], "nextCursor": f"again {number}"}) == (f"again {number}", None)
+    assert cursors.after({"tools": [], "nextCursor": "x"}) == (None, f"stopped after {MOST_EMPTY} empty pages in a row")
+
+
+@pytest.mark.parametrize(
+    ("budgets", "page", "pages", "why"),
+    [
+        (Budgets(message_bytes=100), '{"tools":[{"name":"é"}]}', 4, "longer than 100 bytes (--max-message-size)"),
+        (Budgets(message_values=10), '{"tools":[1,2]}', 3, "more than 10 values (--max-message-values)"),
+    ],
+)
+def test_all_pages_together_have_the_budgets_of_one_message(budgets, page, pages, why):
+    room = Room(budgets)
+    assert [room.excess(page) for _ in range(pages)] == [None] * pages
+    assert room.excess(page) == why
 
 
 def test_pages_become_the_first_page_with_all_items():
