@@ -2,7 +2,8 @@
 
 All eight operators are known; values are text, so `*` changes nothing. RFC 6570 does not define matching. Here each
 variable needs a value, of at least one character, except those of a query: these may be missing, and come in any order.
-Behind a query only a fragment can match.
+Behind a query only a fragment can match. Templates and URIs come from others, so what is far longer than any that is
+in use is not read, and does not match.
 """
 
 import re
@@ -32,6 +33,8 @@ _OPERATORS = {
     "&": _Operator("&", "&", named=True),
 }
 _LONGEST_PREFIX = 9999
+LONGEST = 65_536  # characters of a template, or of a URI
+_MOST_MARKS = 1 << 24  # bytes of memory for one match
 
 _VARIABLE = re.compile(r"((?:\w|%[0-9a-f]{2})+(?:\.(?:\w|%[0-9a-f]{2})+)*)(?:(\*)|:(.*))?", re.ASCII | re.IGNORECASE)
 _PREFIX = re.compile(r"[1-9][0-9]{0,3}")
@@ -81,7 +84,9 @@ class UriTemplate:
 
     def match(self, uri: str) -> dict[str, str] | None:
         """The values by which the template makes URI, percent-decoded; None if it does not fit."""
-        whole = _escaped(uri, _RESERVED)
+        whole = _escaped(uri, _RESERVED) if len(uri) <= LONGEST else uri
+        if len(whole) > LONGEST:
+            return None
         before, query, after = _divided(self.parts)
         if not query:
             return _agreed(_fit(_tokens(before), whole))
@@ -92,28 +97,34 @@ class UriTemplate:
 
 def parse(text: str) -> UriTemplate:
     """The template that TEXT is; ValueError says what is wrong with it."""
+    if len(text) > LONGEST:
+        raise ValueError(f"the URI template {text[:40]!r}… has {len(text)} characters, more than {LONGEST}")
     parts = tuple(_parts(text))
     variables = [variable.name for part in parts if isinstance(part, _Expression) for variable in part.variables]
     return UriTemplate(text, tuple(dict.fromkeys(variables)), parts)
 
 
 def _parts(text: str) -> Iterator[str | _Expression]:
-    rest = text
-    while rest:
-        literal, brace, rest = rest.partition("{")
+    place = 0
+    while place < len(text):
+        opening = text.find("{", place)
+        literal = text[place : opening if opening >= 0 else None]
         if wrong := _NOT_LITERAL.search(literal):
             what = "has no opening '{'" if wrong[0] == "}" else "must be percent-encoded"
             raise ValueError(f"{text!r} is no URI template: {wrong[0]!r} {what}")
         if literal:
             yield _escaped(literal, _RESERVED)
-        if brace:
-            inner, brace, rest = rest.partition("}")
-            if not brace or "{" in inner:
-                raise ValueError(f"{text!r} is no URI template: '{{{inner}' has no closing '}}'")
-            try:
-                yield _expression(inner)
-            except ValueError as error:
-                raise ValueError(f"{text!r} is no URI template: in '{{{inner}}}', {error}") from None
+        if opening < 0:
+            return
+        closing = text.find("}", opening)
+        inner = text[opening + 1 : closing if closing >= 0 else None]
+        if closing < 0 or "{" in inner:
+            raise ValueError(f"{text!r} is no URI template: '{{{inner}' has no closing '}}'")
+        try:
+            yield _expression(inner)
+        except ValueError as error:
+            raise ValueError(f"{text!r} is no URI template: in '{{{inner}}}', {error}") from None
+        place = closing + 1
 
 
 def _expression(inner: str) -> _Expression:
@@ -150,7 +161,8 @@ def _escaped(text: str, safe: str) -> str:
     """TEXT as it may stand in a URI; where reserved characters are SAFE, what is percent-encoded already is so too."""
     pieces = _TRIPLET.split(text) if safe else [text]  # every second piece is a triplet
     return "".join(
-        piece if index % 2 else quote(piece, safe=safe, errors="surrogatepass") for index, piece in enumerate(pieces)
+        piece if index % 2 or not piece else quote(piece, safe=safe, errors="surrogatepass")
+        for index, piece in enumerate(pieces)
     )
 
 
@@ -168,7 +180,8 @@ def _tokens(parts: _Parts) -> list[str | _Slot]:
         operator = _OPERATORS[part.operator]
         before = operator.first
         for variable in part.variables:
-            tokens.append(before + (f"{variable.name}=" if operator.named else ""))
+            if literal := before + (f"{variable.name}=" if operator.named else ""):
+                tokens.append(literal)
             tokens.append(_Slot(variable, _ANYTHING if operator.reserved else _SEGMENT))
             before = operator.separator
     return tokens
@@ -180,6 +193,8 @@ def _fit(tokens: list[str | _Slot], text: str) -> _Found | None:
     A regular expression would try every way to share the text among the slots. Here each token, from the last to the
     first, marks once the places from which it and those behind it reach the end.
     """
+    if len(tokens) * len(text) > _MOST_MARKS:
+        return None
     marks = [bytearray(len(text)) + b"\1"]
     for token in reversed(tokens):
         marks.append(_places(token, text, marks[-1]))
@@ -206,10 +221,10 @@ def _places(token: str | _Slot, text: str, goals: bytearray) -> bytearray:
             if last > run.start():
                 places[run.start() : last] = b"\1" * (last - run.start())
         return places
-    goal = goals.find(1, len(token))
-    while goal >= 0:
-        places[goal - len(token)] = text.startswith(token, goal - len(token))
-        goal = goals.find(1, goal + 1)
+    place = text.find(token)
+    while place >= 0:
+        places[place] = goals[place + len(token)]
+        place = text.find(token, place + 1)
     return places
 
 

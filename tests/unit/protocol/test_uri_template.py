@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from mcp_conductor.protocol.uri_template import parse
+from mcp_conductor.protocol.uri_template import LONGEST, parse
 
 
 @pytest.mark.parametrize(
@@ -235,4 +235,21 @@ def test_a_long_uri_takes_no_long_time(text, uri):
 
 
 def test_a_long_value_is_found_whole():
-    assert parse("a://{+a}/{b}").match("a://" + "x/" * 50_000 + "y") == {"a": ("x/" * 50_000)[:-1], "b": "y"}
+    assert parse("a://{+a}/{b}").match("a://" + "x/" * 30_000 + "y") == {"a": ("x/" * 30_000)[:-1], "b": "y"}
+
+
+@pytest.mark.parametrize("uri", ["a://" + "x" * LONGEST, "a://" + "%" * LONGEST, "a://" + "€" * (LONGEST // 4)])
+def test_a_uri_far_longer_than_any_in_use_fits_nothing(uri):
+    assert parse("a://{x}").match(uri) is None
+
+
+def test_a_match_that_would_take_much_memory_is_none():
+    template = parse("{x}" * 2000)
+    assert template.match("x" * 2000) == {"x": "x"}
+    assert template.match("x" * 60_000) is None
+
+
+def test_a_template_far_longer_than_any_in_use_is_refused_in_few_words():
+    with pytest.raises(ValueError, match="has 6000007 characters, more than 65536") as refused:
+        parse("a://{x}" + "a" * 6_000_000)
+    assert len(str(refused.value)) < 200
