@@ -228,7 +228,9 @@ def filled_in(schema: Any) -> Json:
     """The least content that an object schema accepts: its defaults, and something plain where it requires more."""
     content: Json = {}
     properties = schema.get("properties") if isinstance(schema, dict) else None
-    required = _array(schema.get("required")) if isinstance(schema, dict) else []
+    required = (
+        {each for each in _array(schema.get("required")) if isinstance(each, str)} if isinstance(schema, dict) else ()
+    )
     for name, member in (properties if isinstance(properties, dict) else {}).items():
         if isinstance(member, dict) and "default" in member:
             content[name] = member["default"]

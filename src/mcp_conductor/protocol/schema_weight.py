@@ -15,6 +15,7 @@ MOST_VISITS = 50_000  # about a second, if each of them fails
 _MOST_AT_ONE_PLACE = 500
 _MOST_STEPS = 50_000
 _MOST_VALUES = 100_000
+_MOST_TO_TRY = 50_000
 _TEXT_OF_ONE_VALUE = 64  # so many characters weigh as much as a value: messages quote them
 # What only a backtracking engine can do, which our validator keeps for such patterns.
 _BACKTRACKING = re.compile(r"\(\?[=!<>]|\\[1-9k]|[*+?}]\+")
@@ -29,6 +30,18 @@ _BELOW = (
     "items", "additionalItems", "contains", "additionalProperties", "propertyNames", "unevaluatedItems",
     "unevaluatedProperties",
 )  # fmt: skip
+
+
+def is_vast(schema: Any) -> bool:
+    """Whether SCHEMA has so many parts that nothing should be tried by it: every trial looks at all of them."""
+    waiting, seen = [schema], 0
+    while waiting and seen <= _MOST_TO_TRY:
+        part = waiting.pop()
+        seen += 1
+        if isinstance(part, (dict, list)):
+            seen += len(part)
+            waiting += part.values() if isinstance(part, dict) else part
+    return seen > _MOST_TO_TRY
 
 
 class _HeavyError(Exception):

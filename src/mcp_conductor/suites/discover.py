@@ -28,13 +28,14 @@ from mcp_conductor.suites.actions import read_action
 from mcp_conductor.suites.conversation import Conversation, Done, converse
 from mcp_conductor.suites.expectations import Observed, error_of, plain, read_expect
 from mcp_conductor.suites.recorded import Recorder, plain_text
-from mcp_conductor.suites.sketches import Sketch, sketches
+from mcp_conductor.suites.sketches import LONGEST_NAME, Sketch, sketches
 from mcp_conductor.suites.steps import Reading, Step, read_step
 from mcp_conductor.suites.suite import CASE_KEYS
 from mcp_conductor.suites.variables import Variables
 from mcp_conductor.suites.yaml_text import is_writable
 
 _NO_VARIABLES = Variables()
+_MOST_LOOKS = 1_000_000  # at items, to see that a list has what it had
 _PLAIN_NAME = re.compile(r"[A-Za-z][\w./:{}?&=,*+#;-]*", re.ASCII)
 
 
@@ -202,9 +203,11 @@ def _pinned(sketch: Sketch, first: Observed, last: Observed) -> list[str]:
     """That a list has these items, whatever else there may be."""
     assert sketch.action is not None
     member = LIST_MEMBERS[read_action("list", _field(sketch.action["list"]), None).sent(_NO_VARIABLES).method]
-    names = [_names(each, member, str(sketch.pins)) for each in (first, last)]
+    names, again = (_names(each, member, str(sketch.pins)) for each in (first, last))
     path = f"result.{member}[*].{sketch.pins}"
-    return [f"{path} contains {_word(name)}" for name in names[0] if name in names[1]]
+    # Each assertion looks at each item.
+    most = max(1, _MOST_LOOKS // max(1, len(names)))
+    return [f"{path} contains {_word(name)}" for name in [each for each in names if each in again][:most]]
 
 
 def _word(name: str) -> str:
@@ -212,10 +215,11 @@ def _word(name: str) -> str:
     return plain_text(name if _PLAIN_NAME.fullmatch(name) else compact(name))
 
 
-def _names(observed: Observed, member: str, name: str) -> list[str]:
+def _names(observed: Observed, member: str, name: str) -> dict[str, None]:
     items = ((observed.reply or {}).get("result") or {}).get(member) or []
     names = [item.get(name) for item in items if isinstance(item, dict)]
-    return list(dict.fromkeys(each for each in names if isinstance(each, str) and is_writable(each)))
+    texts = (each for each in names if isinstance(each, str) and len(each) <= LONGEST_NAME)
+    return dict.fromkeys(filter(is_writable, texts))
 
 
 def _result(sketch: Sketch, first: Observed, last: Observed, recorder: Recorder) -> Any:

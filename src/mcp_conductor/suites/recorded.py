@@ -77,12 +77,13 @@ class Recorder:
         return members if first.keys() == second.keys() else {"match:partial": members}
 
     def _number(self, first: Any, second: Any) -> Any:
-        if all(self._is_now(number) or self._is_now(number / 1000) for number in (first, second)):
+        if all(self._is_now(number) or self._is_now(number, 1000) for number in (first, second)):
             return "match:dateValid"
         return first if same(first, second) and not isinstance(first, Digits) else "match:type:number"
 
-    def _is_now(self, number: float) -> bool:
-        return abs(number - self.now) < _DAY
+    def _is_now(self, number: float, parts: int = 1) -> bool:
+        """Whether NUMBER is the time, in so many PARTS of a second."""
+        return abs(number - int(self.now) * parts) < _DAY * parts  # an integer may be beyond all floats
 
     def _text(self, first: str, second: str) -> str:
         if not is_writable(first) or any(self.redact(text) != text for text in (first, second)):

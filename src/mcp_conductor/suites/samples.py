@@ -5,6 +5,7 @@ after the other, and the validator has the last word; where none of them fits, t
 """
 
 import math
+import sys
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -171,7 +172,7 @@ def _of_kind(kind: Any, schema: Json, root: _Whole, depth: int) -> Iterator[Any]
 def _objects(schema: Json, root: _Whole, depth: int) -> Iterator[Json]:
     properties = schema["properties"] if isinstance(schema.get("properties"), dict) else {}
     listed = schema["required"] if isinstance(schema.get("required"), list) else []
-    required = [name for name in listed if isinstance(name, str)]
+    required = dict.fromkeys(name for name in listed if isinstance(name, str))
     names = [*(name for name in properties if name in required), *(name for name in required if name not in properties)]
     least = {name: _sample(properties.get(name), root, depth + 1) for name in names}
     yield least
@@ -201,9 +202,10 @@ def _numbers(schema: Json, *, whole: bool) -> Iterator[float]:
     step = _number(schema, "multipleOf", 1) or 1
     guesses = [1, low, above + 1, high, below - 1, 0, step, (above + min(high, below)) / 2]
     least = max(low, above)
-    if math.isfinite(least):
-        guesses += [math.ceil(least / step) * step, (math.floor(least / step) + 1) * step]
-    for guess in filter(math.isfinite, guesses):
+    steps = least / step
+    if math.isfinite(steps):
+        guesses += [math.ceil(steps) * step, (math.floor(steps) + 1) * step]
+    for guess in filter(_fits_float, guesses):
         yield math.ceil(guess) if whole or guess == int(guess) else guess
 
 
@@ -221,5 +223,10 @@ def _texts(schema: Json) -> Iterator[str]:
 
 def _number(schema: Json, key: str, default: float) -> float:
     value = schema.get(key)
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and _fits_float(value)
     return value if is_number else default  # type: ignore[return-value]
+
+
+def _fits_float(value: float) -> bool:
+    """Whether VALUE is neither infinite nor an integer beyond all floats, with which nothing can be reckoned."""
+    return abs(value) <= sys.float_info.max

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from mcp_conductor.errors import MethodError
@@ -11,15 +12,20 @@ from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.protocol.schema import complaints
+from mcp_conductor.protocol.schema_weight import is_vast
 from mcp_conductor.protocol.uri_template import parse
 from mcp_conductor.session import Session
 from mcp_conductor.suites.recorded import plain_data, plain_text
 from mcp_conductor.suites.samples import SAMPLE, optional_arguments, sample_arguments
 from mcp_conductor.suites.yaml_text import is_writable
+from mcp_conductor.turns import Pace
 from mcp_conductor.visible import cut
 
 NOT_CALLED = "not marked read-only, so not called yet; look at its arguments, then take this line away"
 _LONGEST_NOTE = 80
+_LONGEST_ITEM = 1000  # that is shown
+LONGEST_NAME = 10_000  # that is worth a case
+_MOST_OPTIONAL = 100  # arguments that are named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +90,16 @@ async def _of_list(session: Session, kind: _List, *, writes: bool) -> AsyncItera
     title = f"lists its {kind.group.lower()}"
     yield Sketch(group=kind.group, what=title, title=title, action={"list": kind.word}, pins=kind.name)
     seen: set[str] = set()
+    pace = Pace()
     for item in items:
         name = item.get(kind.name) if isinstance(item, dict) else None
+        await pace.keep()
         if not isinstance(name, str) or not is_writable(name):
-            yield Sketch(group=kind.group, what=f"a {kind.item}", gap=f"it has no usable {kind.name}: {compact(item)}")
+            gap = f"it has no usable {kind.name}: {cut(compact(item), _LONGEST_ITEM)}"
+            yield Sketch(group=kind.group, what=f"a {kind.item}", gap=gap)
+        elif len(name) > LONGEST_NAME:
+            gap = f"its {kind.name} has {len(name)} characters: {cut(name, _LONGEST_NOTE)}"
+            yield Sketch(group=kind.group, what=f"a {kind.item}", gap=gap)
         elif name not in seen:
             seen.add(name)
             yield await _of_item(session, kind, item, name, writes=writes)
@@ -122,13 +134,16 @@ def _with_own_titles(found: list[Sketch]) -> Iterator[Sketch]:
 
 def _of_tool(bare: Sketch, tool: Json, name: str, *, writes: bool) -> Sketch:
     schema = tool.get("inputSchema")
+    if is_vast(schema):
+        return replace(bare, gap="its schema has too many parts to make up arguments")
     arguments = sample_arguments(schema)
     call = {"tool": plain_text(name), **({"args": plain_data(arguments)} if arguments else {})}
+    writable = is_writable(arguments)
     sketch = replace(
         bare,
         title=f"calls {name}",
-        action={"call": call},
-        optional=tuple(_described(key, each) for key, each in optional_arguments(schema, arguments).items()),
+        action={"call": call} if writable else None,
+        optional=_optional(schema, arguments),
         skip=None if writes or _hint(tool, "readOnlyHint") else NOT_CALLED,
         tool=tool,
     )
@@ -138,7 +153,14 @@ def _of_tool(bare: Sketch, tool: Json, name: str, *, writes: bool) -> Sketch:
     problems = complaints(arguments, schema) if schema is not None else []
     if problems:
         return replace(sketch, gap=f"no arguments could be made up that fit its schema: {problems[0]}")
-    return sketch if is_writable(arguments) else replace(sketch, action=None, gap="its arguments are not Unicode text")
+    return sketch if writable else replace(sketch, gap="its arguments cannot be written in a test file")
+
+
+def _optional(schema: Any, arguments: Json) -> tuple[str, ...]:
+    others = optional_arguments(schema, arguments)
+    more = len(others) - _MOST_OPTIONAL
+    shown = (_described(key, each) for key, each in islice(others.items(), _MOST_OPTIONAL))
+    return (*shown, f"and {more} more") if more > 0 else tuple(shown)
 
 
 def _hint(tool: Json, name: str) -> bool:

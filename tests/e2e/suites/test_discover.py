@@ -238,3 +238,53 @@ def test_help_names_every_flag(conductor):
     assert done.code == 0
     assert {"--record-expectations", "--include-writes", "--output", "--force", "--timeout"} <= set(done.out.split())
     assert "discover" in conductor("--help").out
+
+
+def test_names_and_schemas_beyond_all_use_are_left_out_in_few_words(discover, serve):
+    """What takes a server one line must not take us minutes, or a file of megabytes."""
+    server = serve("""
+        hello(tools={}, resources={}, prompts={})
+        many = [f"p{n}" for n in range(100_000)]
+        vast = {"type": "object", "properties": {name: {"type": "string"} for name in many}, "required": many}
+        tools = [{"name": "vast", "inputSchema": vast}, {"name": "n" * 300_000, "inputSchema": {"type": "object"}}]
+        serve({
+            "tools/list": {"tools": tools},
+            "resources/list": {"resources": []},
+            "resources/templates/list": {"resourceTemplates": [{"name": "x", "uriTemplate": "a://" + "{x}" * 300_000}]},
+            "prompts/list": {"prompts": []},
+        })
+    """)
+    found, tests = discover(server)
+    assert set(tests) == {"lists its tools", "lists its resource templates"}
+    assert "tool 'vast': its schema has too many parts to make up arguments" in found.err
+    assert "a tool: its name has 300000 characters: nnn" in found.err
+    assert "a template: its uriTemplate has 900004 characters: a://{x}{x}" in found.err
+    assert len(found.all) < 2000
+
+
+def test_numbers_beyond_all_floats_are_no_internal_error(discover, serve):
+    numbers = {
+        "minimum": '{"type": "number", "minimum": 1' + "0" * 400 + "}",
+        "step": '{"type": "number", "multipleOf": 1e-320, "minimum": 1e308}',
+        "infinite": '{"type": "number", "const": 1e999}',
+        "no text": '{"type": "string", "const": 1e999}',
+    }
+    tools = ", ".join(
+        f'{{"name": "{name}", "annotations": {{"readOnlyHint": true}}, '
+        f'"inputSchema": {{"type": "object", "properties": {{"a": {schema}}}, "required": ["a"]}}}}'
+        for name, schema in numbers.items()
+    )
+    server = serve(f"""
+        hello(tools={{}})
+        while True:
+            request = hear()
+            value = '{{"tools": [{tools}]}}'
+            if request["method"] == "tools/call":
+                value = '{{"content": [], "structuredContent": {{"a": 1' + "0" * 400 + '}}}}'
+            if "id" in request:
+                shout('{{"jsonrpc": "2.0", "id": ' + json.dumps(request["id"]) + ', "result": ' + value + '}}\\n')
+    """)
+    found, tests = discover(server, RECORD)
+    assert set(tests) == {"lists its tools", "calls step"}
+    assert "tool 'infinite': its arguments cannot be written in a test file" in found.err
+    assert found.err.count("no arguments could be made up that fit its schema") == 2
