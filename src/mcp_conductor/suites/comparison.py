@@ -11,6 +11,7 @@ from mcp_conductor.suites.matchers import Tools
 from mcp_conductor.suites.paths import Step, joined, spelled
 
 MOST_MISMATCHES: Final = 1000
+MOST_TRIALS: Final = 1_000_000  # of one part of what came by one pattern: some seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +63,19 @@ class Place(NamedTuple):  # of which a large document makes many
 class Comparison:
     """One comparison under way: what was found so far, and no more of it than anybody reads."""
 
-    def __init__(self, tools: Tools | None) -> None:
+    def __init__(self, tools: Tools | None, trials: "Trials | None" = None) -> None:
         self.tools = tools
+        self.trials = Trials() if trials is None else trials
         self.found: list[tuple[int, Mismatch]] = []
+        self._shown: tuple[Any, Any] = (NOTHING, NOTHING)  # what was told of last, as it is shown
 
     def add(
         self, place: Place, message: str, expected: Any = NOTHING, actual: Any = NOTHING, hint: str | None = None
     ) -> None:
         depth = len(place.steps) + (place.source.count(".") + 1 if place.source else 0)
-        shown = actual if actual is NOTHING else without_nothing(actual)
+        if actual is not self._shown[0]:  # a long array may have a thousand mismatches
+            self._shown = (actual, without_nothing(actual))
+        shown = NOTHING if actual is NOTHING else self._shown[1]
         mismatch = Mismatch(place.path, message, expected, shown, place.at, hint)
         self.found.append((depth, mismatch))
         if len(self.found) >= MOST_MISMATCHES:
@@ -79,6 +84,22 @@ class Comparison:
     def mismatches(self) -> list[Mismatch]:
         """Shortest path first."""
         return [mismatch for _, mismatch in sorted(self.found, key=lambda each: each[0])]
+
+
+class Trials:
+    """How often one comparison may still try whether a part of what came is like a pattern.
+
+    Many patterns, each of which may be any of many elements, are more work than any time-out leaves room for.
+    """
+
+    def __init__(self) -> None:
+        self.left = MOST_TRIALS
+
+    def use_one(self, place: Place) -> None:
+        self.left -= 1
+        if self.left < 0:
+            reason = f"{MOST_TRIALS} trials do not tell which of its parts are which of those expected"
+            raise UndecidedError(place, UsageError(reason, hint="values without patterns are found without a trial"))
 
 
 class Glance(Comparison):

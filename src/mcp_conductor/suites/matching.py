@@ -14,7 +14,7 @@ from mcp_conductor.fields import Field
 from mcp_conductor.protocol import Json
 from mcp_conductor.report import NOTHING
 from mcp_conductor.source import Path
-from mcp_conductor.suites.comparison import Comparison, EnoughError, Glance, Mismatch, Place, UndecidedError
+from mcp_conductor.suites.comparison import Comparison, EnoughError, Glance, Mismatch, Place, Trials, UndecidedError
 from mcp_conductor.suites.differences import buckets, counted, described, difference, same, shown, take
 from mcp_conductor.suites.matchers import MATCHERS, PREFIX, SPECIAL_KEYS, Tools
 from mcp_conductor.worker import TooSlowError
@@ -34,9 +34,9 @@ class Node(Protocol):
         """Tell SEEN how ACTUAL differs."""
 
 
-def compare(node: Node, actual: Any, tools: Tools | None, place: Place) -> list[Mismatch]:
+def compare(node: Node, actual: Any, tools: Tools | None, place: Place, trials: Trials | None = None) -> list[Mismatch]:
     """How ACTUAL differs from NODE."""
-    seen = Comparison(tools)
+    seen = Comparison(tools, trials)
     try:
         node.walk(actual, place, seen)
     except EnoughError:
@@ -157,7 +157,7 @@ class Elements:
             return seen.add(place, f"is {described(actual)}, not an array", self.value, actual)
         fits = len(actual) == len(self.nodes) or (self.open and len(actual) > len(self.nodes))
         if not fits:
-            where, told = self._where(actual, seen.tools)
+            where, told = self._where(actual, seen)
             wanted = f"{'at least ' * self.open}{len(self.nodes)}"
             seen.add(place, f"has {counted(actual)}, not {wanted}{where}", self.value, actual)
             if told:
@@ -169,12 +169,12 @@ class Elements:
             node.walk(item, place.to(index, at=(index,)), seen)
         return None
 
-    def _where(self, actual: list[Any], tools: Tools | None) -> tuple[str, bool]:
+    def _where(self, actual: list[Any], seen: Comparison) -> tuple[str, bool]:
         """Which elements are missing or too many, when all others are as they should be; and whether that is so."""
         shorter = min(len(actual), len(self.nodes))
         from_start, from_end = zip(self.nodes, actual, strict=False), zip(self.nodes[::-1], actual[::-1], strict=False)
         start, end = (
-            next((count for count, pair in enumerate(pairs) if not matches(*pair, tools)), shorter)
+            next((count for count, pair in enumerate(pairs) if not matches(*pair, seen)), shorter)
             for pairs in (from_start, from_end)
         )
         if start + end < shorter:
@@ -192,10 +192,11 @@ class Elements:
         return all(take(left, item) is not None for item in self.value) and not same(self.value, actual)
 
 
-def matches(node: Node, actual: Any, tools: Tools | None) -> bool:
-    """Whether ACTUAL is like NODE."""
+def matches(node: Node, actual: Any, seen: Comparison) -> bool:
+    """Whether ACTUAL is like NODE, for the comparison SEEN."""
+    seen.trials.use_one(_ANYWHERE)
     try:
-        node.walk(actual, _ANYWHERE, Glance(tools))
+        node.walk(actual, _ANYWHERE, Glance(seen.tools, seen.trials))
     except (EnoughError, RecursionError):
         return False
     return True

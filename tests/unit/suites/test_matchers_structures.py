@@ -2,12 +2,15 @@
 
 import copy
 import random
+import time
+from itertools import permutations
 
 import pytest
 
 from mcp_conductor.fields import Field
 from mcp_conductor.source import parse
-from mcp_conductor.suites.matching import compile_expected
+from mcp_conductor.suites.comparison import Place, Trials
+from mcp_conductor.suites.matching import compare, compile_expected, compile_node
 
 
 def check(yaml, actual, *, partial=False, tools=None, file="a.test.mcp.yml"):
@@ -297,3 +300,41 @@ def test_an_assignment_is_found_whenever_there_is_one(seed):
     chance.shuffle(numbers)
     assert document({"match:unordered": patterns}).check(numbers) == []
     assert document({"match:containsAll": [*patterns, "match:any"]}).check(numbers) != []
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_a_long_array_contains_is_what_some_assignment_shows(seed):
+    chance = random.Random(seed)
+    numbers = [chance.randrange(12) for _ in range(chance.randrange(3, 8))]
+    bounds = [sorted((chance.randrange(12), chance.randrange(12))) for _ in range(3)]
+    possible = any(
+        all(low <= number <= high for (low, high), number in zip(bounds, chosen, strict=True))
+        for chosen in permutations(numbers, len(bounds))
+    )
+    found = document({"match:containsAll": [f"match:between:{low}:{high}" for low, high in bounds]}).check(numbers)
+    assert (found == []) is possible
+
+
+def test_patterns_that_fit_everything_do_not_look_at_everything():
+    expected = document({"match:containsAll": [{"b": "match:type:string"}] * 50})
+    began = time.process_time()
+    assert expected.check([{"b": "x"}] * 200_000) == []
+    assert time.process_time() - began < 5  # ten million trials would take ten times as long
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        {"match:containsAll": ["match:contains:y", "match:contains:z"]},
+        {"match:unordered": ["match:contains:y"] * 100},
+        {"match:arrayElements": {"match:anyOf": ["match:contains:y", "match:contains:x"]}},
+        {"match:not": {"match:containsAll": ["match:contains:y"]}},
+    ],
+)
+def test_what_takes_too_many_trials_is_undecided(expected):
+    node = compile_node(Field(parse("x", "a.yml"), (), expected), partial=False)
+    trials = Trials()
+    trials.left = 99
+    (found,) = compare(node, ["x"] * 100, None, Place(), trials)
+    assert found.undecided
+    assert found.message.startswith("cannot be compared: 1000000 trials do not tell")

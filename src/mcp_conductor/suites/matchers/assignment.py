@@ -6,13 +6,14 @@ first that fits would call `[match:any, {id: 1}]` unlike `[{id: 1}, {id: 2}]`.
 
 from collections import deque
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from mcp_conductor.fields import Field
 from mcp_conductor.report import NOTHING
 from mcp_conductor.suites.comparison import Comparison, Place
 from mcp_conductor.suites.differences import buckets, counted, described, shown, take
-from mcp_conductor.suites.matchers import ANYTHING, Tools, special_key
+from mcp_conductor.suites.matchers import ANYTHING, special_key
 from mcp_conductor.suites.matching import (
     Node,
     Plain,
@@ -34,7 +35,7 @@ class InAnyOrder:
     def walk(self, actual: Any, place: Place, seen: Comparison) -> None:
         if not isinstance(actual, list):
             return seen.add(place, f"is {described(actual)}, not an array", self.value, actual)
-        assigned = assign(self.nodes, actual, seen.tools)
+        assigned = assign(self.nodes, actual, seen)
         missing = [index for index in range(len(self.nodes)) if index not in assigned]
         left = sorted(set(range(len(actual))) - set(assigned.values()))
         if self.exactly and len(actual) != len(self.nodes):
@@ -42,19 +43,22 @@ class InAnyOrder:
         elif self.exactly and len(missing) == 1:
             # Only one is left on both sides: how they differ is what one wants to know.
             return self.nodes[missing[0]].walk(actual[left[0]], place.to(left[0], at=(missing[0],)), seen)
+        rest = f"; left over: {', '.join(f'[{each}] {shown(actual[each])}' for each in left[:3])}" if left else ""
         for index in missing:
-            rest = f"; left over: {', '.join(f'[{each}] {shown(actual[each])}' for each in left[:3])}" if left else ""
             message = f"has no element like [{index}] {shown(self.value[index])}{rest}"
-            hint = _closest(self.nodes[index], actual, left, place, seen.tools)
+            hint = _closest(self.nodes[index], actual, left, place, seen)
             seen.add(place.below(index), message, self.value[index], actual, hint)
         for index in left if self.exactly else ():
             seen.add(Place((*place.steps, index), place.at, place.source), "is not expected", NOTHING, actual[index])
         return None
 
 
-def _closest(node: Node, actual: list[Any], left: list[int], place: Place, tools: Tools | None) -> str | None:
+def _closest(node: Node, actual: list[Any], left: list[int], place: Place, seen: Comparison) -> str | None:
     """Which of the elements LEFT differs least from NODE, and how, if any is like it at all."""
-    tried = {index: compare(node, actual[index], tools, place.to(index, at=())) for index in left[:_MOST_TRIED]}
+    tried = {
+        index: compare(node, actual[index], seen.tools, place.to(index, at=()), seen.trials)
+        for index in left[:_MOST_TRIED]
+    }
     below = {index: found for index, found in tried.items() if found[0].path != place.to(index, at=()).path}
     if not below:
         return None
@@ -62,7 +66,7 @@ def _closest(node: Node, actual: list[Any], left: list[int], place: Place, tools
     return f"closest is [{index}], but {below[index][0].path} {below[index][0].message}"
 
 
-def assign(nodes: list[Node], actual: list[Any], tools: Tools | None) -> dict[int, int]:
+def assign(nodes: list[Node], actual: list[Any], seen: Comparison) -> dict[int, int]:
     """As many of NODES as possible, each with an element of ACTUAL of its own that it matches."""
     assigned: dict[int, int] = {}
     # Values without patterns first, by hash: equal elements are as good as each other, so this takes nothing away.
@@ -73,7 +77,11 @@ def assign(nodes: list[Node], actual: list[Any], tools: Tools | None) -> dict[in
     free = [number for bucket in left.values() for number, _ in bucket]
     free.sort()
     patterns = [index for index, node in enumerate(nodes) if not isinstance(node, Plain) or node.partial]
-    fitting = {index: [number for number in free if matches(nodes[index], actual[number], tools)] for index in patterns}
+    # A pattern that fits as many elements as there are patterns gets one whatever the others get: more are not needed.
+    fitting = {
+        index: list(islice((each for each in free if matches(nodes[index], actual[each], seen)), len(patterns)))
+        for index in patterns
+    }
     return assigned | _maximum_matching(fitting)
 
 

@@ -169,9 +169,9 @@ class AnyOf:
         return any(node.optional for node in self.nodes)
 
     def walk(self, actual: Any, place: Place, seen: Comparison) -> None:
-        if any(matches(node, actual, seen.tools) for node in self.nodes):
+        if any(matches(node, actual, seen) for node in self.nodes):
             return
-        tried = [compare(node, actual, seen.tools, place) for node in self.nodes]
+        tried = [compare(node, actual, seen.tools, place, seen.trials) for node in self.nodes]
         # The fewest differences; among equals, the one that went furthest.
         closest = min(range(len(tried)), key=lambda index: (len(tried[index]), -len(tried[index][0].path)))
         first = tried[closest][0]
@@ -227,7 +227,7 @@ class Unlike:
         return isinstance(self.node, Leaf) and self.node.text == "match:exists"
 
     def walk(self, actual: Any, place: Place, seen: Comparison) -> None:
-        if matches(self.node, actual, seen.tools):
+        if matches(self.node, actual, seen):
             what = "equals" if isinstance(self.node, Plain) else "is like"
             seen.add(place, f"{what} what it must not: {shown(self.value)}", NOTHING, actual)
 
