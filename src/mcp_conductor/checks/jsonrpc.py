@@ -1,5 +1,6 @@
 """The base protocol as it is spoken: envelopes, ids, results, errors, notifications. For garbage, see malformed.py."""
 
+import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -25,6 +26,7 @@ _NOTIFICATIONS = "notifications/"
 # Each type of id, and those that a careless server takes for none; each is used once in a session.
 _IDS_OF_RESULTS = ("conductor-id", 424_242, "424242", 0, "")
 _IDS_OF_ERRORS = ("conductor-error", 434_343, "434343")
+_NOT_UTF_8 = re.compile("[\udc80-\udcff]")
 _FOREIGN_ID = "ключ-é-🎼"
 _UNKNOWN_CAPABILITIES = {"experimental": {"x-conductor": {"a": 1}}, "x-conductor": {"b": [2]}}
 
@@ -287,7 +289,7 @@ async def messages_are_utf_8(probe: Probe) -> AsyncIterator[Finding]:
         for record in (probe.record(), other.record()):
             for frame in record.frames:
                 # Bytes that are not UTF-8 are kept as lone surrogates.
-                if frame.source == "server" and any("\udc80" <= letter <= "\udcff" for letter in frame.text):
+                if frame.source == "server" and _NOT_UTF_8.search(frame.text):
                     yield fault(
                         "a message is not UTF-8", frame.text.encode(errors="surrogateescape").decode(errors="replace")
                     )

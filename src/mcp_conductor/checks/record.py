@@ -7,11 +7,12 @@ from typing import Any
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META, Dialect
 from mcp_conductor.protocol.ledger import Exchange
-from mcp_conductor.protocol.message import Message
+from mcp_conductor.protocol.message import Message, is_cut_off
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
 
 MOST_BYTES = 8_000_000  # of what a server said that are judged; of answers to requests, as many again
+_NOTES = 1_000_000  # bytes of what is no message
 _HEAD = 4096
 _MESSAGE_BYTES = 300  # of memory for a message, however short
 
@@ -21,7 +22,7 @@ def judged_part(frames: list[Frame]) -> list[Frame]:
 
     Answers count apart: if they were missing, a server that gave them would be said not to have done so.
     """
-    room, room_for_answers = MOST_BYTES, MOST_BYTES
+    room, room_for_answers, room_for_notes = MOST_BYTES, MOST_BYTES, _NOTES
     kept = []
     for frame in frames:
         if frame.source == "server":
@@ -34,6 +35,10 @@ def judged_part(frames: list[Frame]) -> list[Frame]:
                 room_for_answers -= cost
             else:
                 continue
+        elif frame.source != "client":  # each member of a batch may have its note
+            if room_for_notes < 0:
+                continue
+            room_for_notes -= frame.size
         kept.append(frame)
     return kept
 
@@ -79,8 +84,8 @@ class Record:
 
     @cached_property
     def heard(self) -> list[Message]:
-        """What the server said, usable or not."""
-        return list(self.transcript.messages("server"))
+        """What the server said, usable or not; but for messages that we did not read, because of their size."""
+        return [message for message in self.transcript.messages("server") if not is_cut_off(message.text)]
 
     @cached_property
     def exchanges(self) -> list[Exchange]:

@@ -18,6 +18,7 @@ from mcp_conductor.errors import ConductorError, HttpStatusError, RequestTimeout
 from mcp_conductor.opening import connect
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import DIALECTS, TASKS_EXTENSION
+from mcp_conductor.protocol.message import is_cut_off
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.report import Finding, Outcome
 from mcp_conductor.session import Session
@@ -144,9 +145,13 @@ class _Checking:
     def _remark(self, session: Session) -> None:
         if forgotten := str(session.transcript.forgotten):
             self._verdicts.remarks.append(forgotten)
-        frames = session.transcript.since(0)
+        frames = [frame for frame in session.transcript.since(0) if frame.source == "server"]
         if left_out := len(frames) - len(judged_part(frames)):
             self._verdicts.remarks.append(f"{left_out} messages of the server were not judged: it said too much")
+        if cut := sum(is_cut_off(frame.text) for frame in frames):
+            self._verdicts.remarks.append(
+                f"{cut} messages of the server were not judged: they were too large to be read"
+            )
 
     def _conclude(self, requirement: Requirement, seen: Seen, *, seconds: float = 0.0) -> None:
         outcome = outcome_of(requirement, seen, seconds)

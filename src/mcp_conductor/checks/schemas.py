@@ -13,6 +13,7 @@ from mcp_conductor.checks.tools import listed_tools
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.schema import choices_of, complaints, filled_in, flaw, parts, refuses, types_of
+from mcp_conductor.protocol.schema_weight import is_vast
 from mcp_conductor.report import Finding
 
 ANNOTATION = "x-mcp-header"
@@ -57,13 +58,18 @@ def subschemas(schema: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[
 @judged("schema-valid-in-dialect", needs="tools")
 def schemas_are_valid(record: Record) -> Iterator[Finding]:
     """Compile the schemas of all listed tools, by the dialect that $schema names, or else by 2020-12."""
+    vast = None
     for path, tool in listed_tools(record):
         for member in ("inputSchema", "outputSchema"):
             schema = tool.get(member)
-            if isinstance(schema, dict) and _judgeable(schema) and (found := flaw(_without_patterns(schema))):
+            if is_vast(schema):
+                vast = f"{member} of {tool.get('name')!r} has too many parts to be judged"
+            elif isinstance(schema, dict) and _judgeable(schema) and (found := flaw(_without_patterns(schema))):
                 yield fault(
                     f"{member} of {tool.get('name')!r} is no valid schema: {found}", schema, path=f"{path}.{member}"
                 )
+    if vast is not None:
+        raise NotSeen(vast)
 
 
 def _judgeable(schema: Json) -> bool:
@@ -159,6 +165,7 @@ def _annotated(record: Record) -> Iterator[tuple[Json, tuple[str, ...], Json]]:
     found = [
         (tool, keys, schema)
         for _, tool in listed_tools(record)
+        if not is_vast(tool.get("inputSchema"))
         for keys, schema in subschemas(tool.get("inputSchema"))
         if ANNOTATION in schema
     ]

@@ -12,6 +12,7 @@ from mcp_conductor.checks.sessions import silent
 from mcp_conductor.errors import ConductorError, ProtocolError, RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.schema import complaints, filled_in
+from mcp_conductor.protocol.schema_weight import is_vast
 from mcp_conductor.session import Session
 
 MOST_ITEMS = 25  # of each kind that are used; all are listed
@@ -99,6 +100,8 @@ def may_call(tool: Json, call: Collection[str] | str) -> bool:
 def tool_params(tool: Json) -> Json | None:
     """The params of a call that fits the tool's schema; None when we cannot make one."""
     schema: Any = tool.get("inputSchema")
+    if is_vast(schema):
+        return None
     arguments = filled_in(schema)
     if complaints(arguments, schema):
         return None

@@ -28,6 +28,7 @@ _LEADING_ID = re.compile(rf"\s*\{{(?:\s*{_STRING}\s*:\s*(?:{_STRING}|[-+.\w]+)\s
 _TRAILING_ID = re.compile(rf",\s*{_ID}\s*\}}\s*$")
 _HEAD, _TAIL = 65536, 4096  # how much of the ends of a text is looked at for its id
 _KEPT = 2048  # of each end of a text that is too large
+_LEFT_OUT = re.compile(" … [0-9]+ more bytes … ")
 
 
 class Digits(float):
@@ -328,6 +329,11 @@ def _cut_off(line: bytes, problem: TooLarge) -> Message:
         head, tail = head.rstrip("\ufffd"), tail.lstrip("\ufffd")
     ends = (line[:_HEAD] + line[_HEAD:][-_TAIL:]).decode(errors="replace")
     return Message(head + left_out + tail, None, "invalid", _salvaged_id(ends, line), problem)
+
+
+def is_cut_off(text: str) -> bool:
+    """Whether TEXT is what was kept of a message that was too large to be read: what is wrong with it is our doing."""
+    return len(text) <= 2 * _KEPT + 100 and _LEFT_OUT.search(text) is not None
 
 
 class _NotJsonError(ValueError):

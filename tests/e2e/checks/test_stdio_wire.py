@@ -9,6 +9,7 @@ from tests.e2e.checks.good_http import broken
 from tests.e2e.server.wire import SERVE, config
 
 from mcp_conductor.checks.run import Options, check
+from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.server_spec import StdioSpec
 
 POLITE = """
@@ -170,3 +171,18 @@ async def test_our_own_server_breaks_nothing(tmp_path, version):
     assert set(by_id.values()) <= {"passed", "skipped"}
     assert by_id["stdio-embedded-newlines-escaped-server"] == "passed"
     assert by_id["stdio-fragmented-input-server"] == "passed"
+
+
+async def test_a_server_is_not_blamed_for_a_message_that_we_did_not_read(serve):
+    server = serve("""
+        hello(tools={})
+        tool = {"name": "t", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
+        def call(_):
+            notify("notifications/message", level="info", data=[1] * 9000)
+            return {"content": [{"type": "text", "text": "x"}]}
+        serve({"tools/list": {"tools": [tool]}, "tools/call": call, "ping": {}})
+    """)
+    spec = StdioSpec(command=server, env={"PYTHONPATH": str(SERVERS)}, budgets=Budgets(message_values=2000))
+    verdicts = await check(spec, "2025-11-25", Options(only={"stdio", "base-jsonrpc"}, timeout=5))
+    assert [outcome.id for outcome in verdicts.outcomes if outcome.status not in ("passed", "skipped")] == []
+    assert any("they were too large to be read" in remark for remark in verdicts.remarks)

@@ -24,3 +24,10 @@ def test_of_notifications_without_end_the_first_are_judged_and_answers_are_not_l
 def test_a_batch_counts_by_its_messages():
     batch = Frame(0.0, "server", json.dumps([{"jsonrpc": "1.0"}] * 200_000))
     assert judged_part([batch, REQUEST, ANSWER]) == [REQUEST, ANSWER]
+
+
+def test_of_notes_without_end_the_first_are_kept():
+    notes = [Frame(0.0, "note", "x" * 1000)] * 10_000
+    kept = judged_part([*notes, REQUEST, ANSWER])
+    assert kept[-2:] == [REQUEST, ANSWER]
+    assert 500 < len(kept) < 2000
