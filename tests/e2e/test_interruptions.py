@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import pytest
 from tests.conftest import MCP_CLI
 
+CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")
 STUBBORN = """
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     subprocess.Popen(["sleep", "60"])
@@ -224,3 +225,20 @@ def test_a_task_that_does_not_end_in_time_is_printed_as_it_is(start, serve):
     assert code == 124
     assert json.loads(out) == {"taskId": "t1", "status": "working", "statusMessage": "halfway"}
     assert "no result within 0.5 s" in err
+
+
+def test_a_check_that_is_stopped_while_it_says_odd_things_says_nothing_of_it(serve, environment, tmp_path):
+    server = serve("""
+        hello()
+        while True:
+            request = json.loads(sys.stdin.readline())
+            if not isinstance(request, dict) or "method" not in request:
+                os.kill(os.getppid(), signal.SIGTERM)
+                break
+            if "id" in request:
+                result(request, {})
+        sys.stdin.read()
+    """)
+    words = [*CONDUCTOR, "check", "--only", "base", "--timeout", "20s", "--", *server]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=tmp_path, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (143, "")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
 
 from mcp_conductor.checks import NotSeen, fault, judged, probed
 from mcp_conductor.checks.notifications import calls, is_number
@@ -9,6 +10,7 @@ from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
 from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.report import Finding
+from mcp_conductor.transport import meanwhile
 
 SLOW_SECONDS = 0.3  # a call that takes so long can be cancelled while it runs
 RACES = 30
@@ -83,12 +85,11 @@ async def cancellation_may_cross_the_response(probe: Probe) -> AsyncIterator[Fin
     if method is None:
         raise NotSeen("the server declares nothing that could be cancelled")
     async with probe.anew() as other:
-        crossing = []
-        for _ in range(RACES):
-            crossing.append(asyncio.ensure_future(other.ask(f"{method}/list")))
-            await asyncio.sleep(0)
-            crossing[-1].cancel()
-        await asyncio.gather(*crossing, return_exceptions=True)
+        async with AsyncExitStack() as stack:
+            for _ in range(RACES):
+                crossing = await stack.enter_async_context(meanwhile(other.ask(f"{method}/list")))
+                await asyncio.sleep(0)
+                crossing.cancel()
         if not await other.alive():
             yield fault("the server does not answer any longer after requests that were cancelled at once")
 
@@ -103,10 +104,8 @@ async def cancelled_requests_are_not_answered(probe: Probe) -> AsyncIterator[Fin
         raise NotSeen("no tool takes long enough to be cancelled")
     params, usual = slow[0]
     async with probe.anew(answers=probe.session.answers) as other:
-        running = asyncio.ensure_future(other.ask("tools/call", params, id="conductor-cancelled"))
-        await asyncio.wait({running}, timeout=SLOW_SECONDS / 3)
-        running.cancel()
-        await asyncio.wait({running}, timeout=usual.seconds + SLOW_SECONDS)
+        async with meanwhile(other.ask("tools/call", params, id="conductor-cancelled")) as running:
+            await asyncio.wait({running}, timeout=SLOW_SECONDS / 3)
         # Silence can only be seen by waiting for longer than the call usually takes.
         await asyncio.sleep(usual.seconds + SLOW_SECONDS)
         for message in other.record().heard:

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mcp_conductor.checks.record import MOST_BYTES, Record, judged_part, transport_of
+from mcp_conductor.checks.record import SMALL, Record, judged_part, transport_of
 from mcp_conductor.checks.sessions import Sessions, Use
 from mcp_conductor.errors import ConductorError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
@@ -16,7 +16,7 @@ from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.session import Session
-from mcp_conductor.transport import client_for
+from mcp_conductor.transport import client_for, meanwhile
 
 if TYPE_CHECKING:
     from mcp_conductor.transport.http_client import Response
@@ -92,7 +92,7 @@ class Probe:
     def record(self) -> Record:
         """What has been said so far; in a session that others have used, since then."""
         transcript = self.session.transcript
-        if self._since or transcript.size > MOST_BYTES:
+        if self._since or transcript.size > SMALL:
             transcript = Transcript.of(judged_part(transcript.since(self._since)))
         return Record(transcript, self.dialect, self.transport, self.session.opened)
 
@@ -138,16 +138,12 @@ class Probe:
 
     async def odd(self, text: str) -> Message | None:
         """What answers TEXT, which is no request; None when nothing does before two requests behind it are answered."""
-        answer = asyncio.ensure_future(self.say(text))
-        with suppress(ConductorError):
-            await self.ask(self.harmless)
-            await asyncio.wait({answer}, timeout=min(GRACE_SECONDS, self.timeout))
-            await self.ask(self.harmless)
-        if answer.done():
-            return answer.result()
-        answer.cancel()
-        await asyncio.gather(answer, return_exceptions=True)
-        return None
+        async with meanwhile(self.say(text)) as answer:
+            with suppress(ConductorError):
+                await self.ask(self.harmless)
+                await asyncio.wait({answer}, timeout=min(GRACE_SECONDS, self.timeout))
+                await self.ask(self.harmless)
+            return answer.result() if answer.done() else None
 
     async def settled(self) -> None:
         """Wait until the server has said what it wants to say of its own accord, if anything."""

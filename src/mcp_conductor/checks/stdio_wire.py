@@ -14,6 +14,7 @@ from mcp_conductor.checks.record import Record
 from mcp_conductor.errors import ConductorError, RequestTimeout
 from mcp_conductor.protocol.message import Message, compact, parse
 from mcp_conductor.report import Finding
+from mcp_conductor.transport import meanwhile
 
 LONG_LINE = 2**20
 SLOW_SECONDS = 0.2  # a call that takes longer can be cancelled on its way
@@ -176,10 +177,9 @@ async def cancelled_requests_are_silent(probe: Probe) -> AsyncIterator[Finding]:
     token = "conductor-cancelled"
     params = {**slow.request.params, "_meta": {**slow.request.params.get("_meta", {}), "progressToken": token}}
     async with probe.anew() as other:
-        call = asyncio.ensure_future(other.ask("tools/call", params, id=token))
-        await asyncio.sleep(SLOW_SECONDS / 4)
-        call.cancel()  # the session tells the server so
-        await asyncio.gather(call, return_exceptions=True)
+        async with meanwhile(other.ask("tools/call", params, id=token)):
+            await asyncio.sleep(SLOW_SECONDS / 4)
+        # It is cancelled now, and the session has told the server so.
         # Once a later request is answered, the server has read the cancellation, however busy it was.
         try:
             await other.ask("server/discover")

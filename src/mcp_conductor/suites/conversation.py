@@ -29,6 +29,7 @@ from mcp_conductor.suites.notifications import Heard
 from mcp_conductor.suites.script import Script, ScriptedAnswers
 from mcp_conductor.suites.steps import Step
 from mcp_conductor.suites.variables import Variables
+from mcp_conductor.transport import meanwhile
 from mcp_conductor.turns import Pace
 
 NOTIFICATION_SECONDS = 1.0  # how long a notification may come after the reply
@@ -206,11 +207,11 @@ class Conversation:
     async def _cancelled(self, step: Step, sent: Sent) -> Json:
         """The reply to a request that is cancelled meanwhile; some servers answer all the same."""
         request = self._request(sent, sent.params)
-        asked = asyncio.ensure_future(self.session.exchange(request, timeout=step.timeout))
-        await asyncio.wait({asked}, timeout=step.cancel_after)
-        if not asked.done():
-            await self.session.notify("notifications/cancelled", {"requestId": request["id"]})
-        reply = (await asked).reply
+        async with meanwhile(self.session.exchange(request, timeout=step.timeout)) as asked:
+            await asyncio.wait({asked}, timeout=step.cancel_after)
+            if not asked.done():
+                await self.session.notify("notifications/cancelled", {"requestId": request["id"]})
+            reply = (await asked).reply
         assert reply is not None
         return _document(reply.raw, reply.text)
 

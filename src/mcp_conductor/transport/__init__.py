@@ -5,9 +5,9 @@ and says once why the server is gone.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Id
@@ -17,6 +17,8 @@ from mcp_conductor.protocol.message import Message
 if TYPE_CHECKING:
     from mcp_conductor.protocol.server_spec import AnySpec, HttpSpec
     from mcp_conductor.transport.http_client import HttpClient
+
+Made = TypeVar("Made")
 
 
 class Listener(Protocol):
@@ -139,3 +141,14 @@ async def finish(cleanup: Coroutine[object, object, None]) -> None:
     task.result()
     if cancelled is not None:
         raise cancelled
+
+
+@asynccontextmanager
+async def meanwhile(work: Coroutine[object, object, Made]) -> AsyncIterator["asyncio.Task[Made]"]:
+    """WORK under way; at the end of this block it is over, and what it raises then is of no interest."""
+    task = asyncio.ensure_future(work)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
