@@ -38,6 +38,7 @@ from mcp_conductor.waiting import Reply, Waiting
 
 DEFAULT_TIMEOUT = 30.0
 MOST_ROUNDS = 10  # of input_required, before we stop believing that the server will ever be content
+MOST_COMPLAINTS = 1000  # about the messages of one batch
 _ROUND_PAUSES = (0.05, 0.1, 0.25)  # between retries when the server asks for nothing but time
 
 
@@ -224,9 +225,13 @@ class Session(Asking, Answering):
             self.note(complaint(message, self.redact))
         if not self.dialect.batches:
             self.note(f"the server sent a JSON-RPC batch, which {self.dialect.version} does not have")
+        wrong = 0
         for member in members(message):
-            self._take(member, now)
+            wrong += member.problem is not None
+            self._take(member, now, quiet=wrong > MOST_COMPLAINTS)
             yield
+        if wrong > MOST_COMPLAINTS:
+            self.note(f"{wrong - MOST_COMPLAINTS} more messages of this batch broke a rule of JSON-RPC")
 
     def trace(self, text: str) -> None:
         self.transcript.add(self._now(), "http", text)
@@ -238,8 +243,8 @@ class Session(Asking, Answering):
         if self._ledger.lost(request_id, self._now()) is not None:
             self._waiting.fail(request_id, self._here(error))
 
-    def _take(self, message: Message, now: float) -> None:
-        if message.problem is not None:
+    def _take(self, message: Message, now: float, *, quiet: bool = False) -> None:
+        if message.problem is not None and not quiet:
             self.note(complaint(message, self.redact))
         exchange = self._ledger.heard(message, now)
         if exchange is not None:
