@@ -35,9 +35,7 @@ class Questions(Script):
     """While a tool is called the server asks for roots, for sampling and for elicitation, declared or not."""
 
     async def before(self, call: Call) -> None:
-        plain = self.play.plain
-        calls = plain is not None and bool(plain.requests("tools/call"))
-        if "asked" in self.play.moments or (calls and call.method != "tools/call"):
+        if "asked" in self.play.moments or (self.client_calls_tools and call.method != "tools/call"):
             return
         self.did("asked")
         dialect = call.line.dialect

@@ -13,6 +13,7 @@ from mcp_conductor.transport.stdio import Lines
 
 _LONGEST_LINE = 16 << 20
 _MOST_FRAMES = 20_000
+_MOST_BYTES = 32 << 20  # of memory for them
 _DIED = 3  # the exit code of a server that goes away
 
 
@@ -37,7 +38,7 @@ class Open:
         if self.over:
             return
         line.transcript.add(self.now(), source, text)
-        if line.transcript.mark > _MOST_FRAMES:
+        if line.transcript.mark > _MOST_FRAMES or line.transcript.size > _MOST_BYTES:
             self.over = True
             self.enough.set()
 
@@ -128,7 +129,7 @@ class _Process:
             kind, data = await _frame(reader)
             if kind == b"d":
                 self._hear(data)
-                if self._lines.waiting() > _LONGEST_LINE:
+                if self._lines.waiting() > _LONGEST_LINE or self._open.enough.is_set():
                     return
                 continue
             if kind == b"e" and (rest := self._lines.rest()).strip():

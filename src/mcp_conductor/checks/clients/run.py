@@ -16,6 +16,7 @@ from mcp_conductor.checks.requirements import Requirement
 from mcp_conductor.errors import ProtocolError, TransportError, UsageError
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE
 from mcp_conductor.report import Finding
+from mcp_conductor.turns import Pace
 from mcp_conductor.visible import cut
 
 AT_ONCE = 3  # clients that run at the same time
@@ -74,7 +75,10 @@ class _Checking:
         else:
             chosen = wanted(self._options, version, plain.line.transport)
             await self._play_all(version, plain.line.transport, chosen, plain)
-        outcomes = [outcome_of(requirement, self._judged(each)) for requirement, each in chosen]
+        outcomes, pace = [], Pace()
+        for requirement, each in chosen:
+            outcomes.append(outcome_of(requirement, self._judged(each)))
+            await pace.keep()
         return Verdicts(version, _introduction(plain), outcomes)
 
     async def _play(self, name: str, version: str | None, plain: Play | None) -> Play:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 from mcp_conductor.checks.clients.play import HttpRequest, Line, Play, meta_of
@@ -123,6 +124,12 @@ class Script:
         self.play = play
         self.version = version  # the only revision that is spoken here; None: whatever the client wants
         self.count = 0  # requests so far, without those that open the connection
+
+    @cached_property
+    def client_calls_tools(self) -> bool:
+        """Whether the client calls tools when the server is polite."""
+        plain = self.play.plain
+        return plain is not None and bool(plain.requests("tools/call"))
 
     def did(self, what: str) -> None:
         """Remember what was done to the client, and when."""

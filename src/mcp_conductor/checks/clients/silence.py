@@ -25,9 +25,8 @@ class Silent(Script):
     """The first request, or the first call of a tool if the client makes one, is never answered."""
 
     async def before(self, call: Call) -> None:
-        plain = self.play.plain
-        calls = plain is not None and bool(plain.requests("tools/call"))
-        if "unanswered" not in self.play.moments and (call.method == "tools/call" or not calls):
+        told = "unanswered" in self.play.moments
+        if not told and (call.method == "tools/call" or not self.client_calls_tools):
             self.did("unanswered")
             raise Silence
 

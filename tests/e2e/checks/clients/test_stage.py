@@ -116,6 +116,7 @@ AFTERWARDS = {
     "hangs": "Client.work = lambda self: time.sleep(600)",
     "dies": "Client.work = lambda self: os.kill(os.getpid(), signal.SIGKILL)",
     "floods the server": "Client.work = lambda self: [self.link.send({'jsonrpc': '2.0', 'id': self.next_id(), 'method': 'ping'}) for _ in iter(int, 1)]",
+    "floods the server, and reads nothing": 'Client.work = lambda self: [self.link.process.stdin.write(b\'{"jsonrpc":"2.0","id":"%d%s","method":"tools/list"}\\n\' % (n, b\'z\' * 5000)) for n in range(10**9)]',
     "writes a line without end": "Client.work = lambda self: [self.link.process.stdin.write(b'x' * 65536) for _ in iter(int, 1)]",
 }
 
