@@ -22,6 +22,7 @@ def server_composable() -> int:
 def _program(module: str, bad_start: int, **options: object) -> int:
     """Run the program that MODULE is; BAD_START is its exit code where it cannot even begin."""
     try:
+        from mcp_conductor.cli.exhaustion import end_for_shortage
         from mcp_conductor.cli.signals import exit_at_once_on_signals
 
         exit_at_once_on_signals()
@@ -33,6 +34,9 @@ def _program(module: str, bad_start: int, **options: object) -> int:
         return _ended(main(sys.argv[1:], Terminal.of_process(bad=bad_start), **options))
     except KeyboardInterrupt:
         return 130
+    except (MemoryError, OSError) as error:
+        end_for_shortage(error, bad_start)
+        raise
 
 
 def _ended(code: int) -> int:

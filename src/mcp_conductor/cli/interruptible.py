@@ -7,10 +7,12 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from mcp_conductor.cli.alarm import ALARM
+from mcp_conductor.cli.exhaustion import ending_for_shortage
 from mcp_conductor.cli.signals import on_signals
 from mcp_conductor.cli.terminal import Interrupted
 from mcp_conductor.transport.processes import adopt_orphans, kill_all
 
+COULD_NOT_GO_ON = 2
 HURRY_SECONDS = 1.0  # for what is not over after the second signal
 DEAF_SECONDS = 4.0  # for the event loop to hear of the first: it may be in the middle of long work
 CLEANUP_SECONDS = 12.0  # for all that follows the first: more than the end of a stubborn server takes
@@ -25,6 +27,7 @@ def run_interruptibly(work: Coroutine[Any, Any, Result]) -> Result:
         with asyncio.Runner() as runner:
             # The look-up of a name may hang in its thread for minutes; the program ends without it (`cli._ended`).
             runner.get_loop().shutdown_default_executor = _leave_threads  # type: ignore[method-assign]
+            runner.get_loop().set_exception_handler(ending_for_shortage(COULD_NOT_GO_ON))
             return runner.run(_within_signals(work))
     finally:
         ALARM.clear(for_signal=True)
@@ -36,6 +39,8 @@ async def _leave_threads(timeout: float | None = None) -> None: ...
 async def serve_until_cancelled(serve: Callable[[asyncio.Event], Coroutine[Any, Any, int]]) -> int:
     """Serve until we are cancelled, then stop in good order: a server that stops when it is asked to has succeeded."""
     stop = asyncio.Event()
+    # One client that wants too much must not end it for the others.
+    asyncio.get_running_loop().set_exception_handler(None)
     serving = asyncio.ensure_future(serve(stop))
     try:
         return await asyncio.shield(serving)

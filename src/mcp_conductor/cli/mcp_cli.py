@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_conductor import __version__
 from mcp_conductor.cli import methods
 from mcp_conductor.cli.display import Display
+from mcp_conductor.cli.exhaustion import end_for_shortage, shortage
 from mcp_conductor.cli.flags import Given, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.operations import perform
@@ -86,7 +87,9 @@ def main(argv: list[str], terminal: Terminal) -> int:
         return Exit.OK
     except Interrupted as interrupted:
         return interrupted.exit_code
-    except Exception as error:  # noqa: BLE001  # a bug of ours: say so, in one line
+    except Exception as error:  # a bug of ours: say so, in one line
+        if shortage(error) is not None:
+            raise
         if "--verbose" in argv or "-v" in argv:
             import traceback
 
@@ -170,6 +173,7 @@ class _Run:
 
     def say_internal_error(self, _: asyncio.AbstractEventLoop, context: Json) -> None:
         """A bug of ours in a callback; without this asyncio would print a traceback."""
+        end_for_shortage(context.get("exception"), Exit.FAILED)
         self.terminal.say(f"internal error: {context.get('message')}: {context.get('exception')!r}")
 
     async def within_time(self) -> int:

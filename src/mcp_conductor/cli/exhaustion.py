@@ -1,0 +1,43 @@
+"""What the machine has no more of: one line that says what, and the end of the program."""
+
+import errno
+import os
+import sys
+from typing import Any
+
+_FILES = (errno.EMFILE, errno.ENFILE)
+
+
+def shortage(error: object) -> str | None:
+    """What there is too little of, and what to do, if that is what ERROR means."""
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        return "error: out of memory\n  hint: --max-message-size and --max-message-values take in less of a server\n"
+    if isinstance(error, OSError) and error.errno in _FILES:
+        return "error: too many open files\n  hint: `ulimit -n NUMBER` allows more\n"
+    return None
+
+
+def end_for_shortage(error: object, exit_code: int) -> None:
+    """End the program and all that it started, if ERROR is a shortage: whatever else is tried would fail, too."""
+    told = shortage(error)
+    if told is None:
+        return
+    # Where modules cannot be loaded any more, nothing was started either.
+    if (processes := sys.modules.get("mcp_conductor.transport.processes")) is not None:
+        processes.kill_all()
+    os.write(2, told.encode())
+    os._exit(exit_code)
+
+
+def ending_for_shortage(exit_code: int) -> Any:
+    """A reaction of an event loop to errors in callbacks, which no one else hears of.
+
+    Files may be closed again, memory for a message does not come back.
+    """
+
+    def react(loop: Any, context: dict[str, Any]) -> None:
+        if isinstance(error := context.get("exception"), MemoryError):
+            end_for_shortage(error, exit_code)
+        loop.default_exception_handler(context)
+
+    return react
