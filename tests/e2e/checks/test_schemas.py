@@ -121,3 +121,16 @@ async def test_a_server_that_knows_2020_12_is_not_reported(serve, change):
 async def test_a_composed_schema_without_a_type_is_no_input_schema_either(serve):
     change = "del schema['type']; schema['anyOf'] = [{'type': 'object'}]"
     await assert_reported(serve, "schema-object-root-input", MODERN, change, also={"tools-item-inputschema"})
+
+
+async def test_a_schema_of_too_many_parts_is_not_judged_and_its_tool_not_called(verdicts_of, serve):
+    server = serve("""
+        hello(tools={})
+        names = [f"p{n}" for n in range(60_000)]
+        vast = {"type": "object", "properties": {name: {"type": "string"} for name in names}, "required": names}
+        tool = {"name": "t", "inputSchema": vast, "annotations": {"readOnlyHint": True}}
+        serve({"tools/list": {"tools": [tool]}, "ping": {}, "tools/call": lambda _: sys.exit(1)})
+    """)
+    outcomes = await verdicts_of(server, only={"schema-valid-in-dialect"}, timeout=5)
+    outcome = outcomes["schema-valid-in-dialect"]
+    assert (outcome.status, outcome.reason) == ("skipped", "inputSchema of 't' has too many parts to be judged")
