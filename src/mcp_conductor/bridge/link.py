@@ -360,7 +360,7 @@ _CHANGES: dict[str, EventKind] = {
 
 
 def _short_transcript(spec: AnySpec) -> Transcript:
-    return Transcript(secrets_of_server(spec), budgets=spec.budgets._replace(transcript_bytes=_KEPT_BYTES))
+    return Transcript(secrets_of_server(spec), budgets=replace(spec.budgets, transcript_bytes=_KEPT_BYTES))
 
 
 async def _tolerated(asked: Awaitable[Any]) -> Any:

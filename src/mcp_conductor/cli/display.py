@@ -5,6 +5,7 @@ All of it is a view of the transcript, frame by frame as they come, with the sec
 
 import os
 import stat
+from dataclasses import replace
 from typing import TextIO
 
 from mcp_conductor.cli.plan import Plan
@@ -30,7 +31,7 @@ class Display:
         self._progress = "--progress-token" in plan.given
         self._warnings = 0
         self._recording = _opened(plan.given.one("--record"), terminal.directory)
-        budgets = plan.spec.budgets._replace(transcript_bytes=BYTES_KEPT)
+        budgets = replace(plan.spec.budgets, transcript_bytes=BYTES_KEPT)
         self.transcript = Transcript((), self._show, budgets, terminal.redactor)
 
     def close(self) -> None:

@@ -5,10 +5,11 @@ Values are counted before a message is parsed, because parsed they take far more
 
 import re
 import sys
-from typing import NamedTuple
+from dataclasses import dataclass
 
 
-class Budgets(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budgets:
     """The limits of one conversation. A batch is one message, and has the budgets of one."""
 
     message_bytes: int = 64 << 20  # of one message: a line, the body of an HTTP answer, an event
