@@ -53,6 +53,11 @@ class Redactor:
             self._forms = self._forms.union(*map(_forms, new))
             self._unescaped = self._base64 = None
 
+    @property
+    def knows_secrets(self) -> bool:
+        """Whether there is anything that a text could have to be without."""
+        return bool(self._known)
+
     def redact(self, text: str) -> str:
         """TEXT without any secret, also where one overlaps another."""
         if not self._known:

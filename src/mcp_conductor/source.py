@@ -212,14 +212,10 @@ def _compose(file: str, text: str) -> Any:
         mark = error.problem_mark or error.context_mark
         where = _location(file, text, mark) if mark else None
         raise UsageError(f"{file} is not YAML: {error.problem}", hint=_yaml_hint(text, error), where=where) from error
-    except _TooManyError:
+    except StopIteration:  # of the loader's count
         raise UsageError(f"{file}: {_TOO_MANY.format(MOST_VALUES)}") from None
     except (yaml.YAMLError, RecursionError) as error:
         raise UsageError(f"{file} is not YAML: {' '.join(str(error).split())}") from error
-
-
-class _TooManyError(Exception):
-    """The file has more values than are read."""
 
 
 _BRACES = 'a text with {{ … }} must stand in quotes: "{{ name }}"'
@@ -268,12 +264,13 @@ def _core_loader() -> Any:
 
     class CoreLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
         yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
-        values = 0
+
+        def __init__(self, stream: Any) -> None:
+            self.count = iter(range(MOST_VALUES)).__next__  # the quickest way to count, and to stop
+            super().__init__(stream)
 
         def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
-            self.values += 1
-            if self.values > MOST_VALUES:
-                raise _TooManyError
+            self.count()
             # Most scalars can be nothing but text, as their first character shows; it need not be tried out.
             if kind is yaml.ScalarNode and (not implicit[0] or (value and value[0] not in _NOT_ONLY_TEXT)):
                 return _TAG + "str"
@@ -322,6 +319,7 @@ def _construct(root: Any, file: str, text: str) -> Any:
 
     made: dict[int, Any] = {}
     sizes: dict[int, int] = {}  # with aliases written out
+    has_aliases = "&" in text and "*" in text  # perhaps; otherwise values are as many as they were composed of
 
     def refuse(node: Any, problem: str, hint: str | None = None) -> NoReturn:
         raise UsageError(f"{file}: {problem}", hint=hint, where=_location(file, text, node.start_mark))
@@ -347,7 +345,8 @@ def _construct(root: Any, file: str, text: str) -> Any:
                 refuse(node, str(error))
         if isinstance(node, SequenceNode):
             items = [make(item) for item in node.value]
-            weigh(node, node.value)
+            if has_aliases:
+                weigh(node, node.value)
             return items
         assert isinstance(node, MappingNode)
         mapping: dict[str, Any] = {}
@@ -357,7 +356,8 @@ def _construct(root: Any, file: str, text: str) -> Any:
             if key_node.value in mapping:
                 refuse(key_node, f"the key {key_node.value!r} stands twice in one mapping")
             mapping[key_node.value] = make(value_node)
-        weigh(node, [value for _, value in node.value])
+        if has_aliases:
+            weigh(node, [value for _, value in node.value])
         return mapping
 
     return None if root is None else make(root)

@@ -77,7 +77,7 @@ class Output:
         self._show(self._console.suite_done(job.suite.description + job.suffix, where, outcomes))
 
     def end(self, report: Report, suites: list[Suite], results: list[Result]) -> None:
-        report = redacted(report, self._redact)
+        report = self._clean(report)
         for result in results:  # files that were not finished
             if result.outcomes and id(result.job) not in self._shown:
                 self.done(result.job, result.outcomes)
@@ -117,7 +117,7 @@ class Output:
 
         SHOWN are its outcomes for people, who need not be told the same of each revision.
         """
-        report = redacted(report, self._redact)
+        report = self._clean(report)
         shown = [redacted_outcome(outcome, self._redact) for outcome in shown]
         every = _by_group(report.outcomes)
         for group, outcomes in _by_group(shown).items():
@@ -127,6 +127,10 @@ class Output:
             self._show(self._console.suite_done(group, None, every[group]))
         self._show(self._console.end(report, shown))
         self._show(f"score {report.metrics['score']} of 100 ({report.protocol_version})\n")
+
+    def _clean(self, report: Report) -> Report:
+        """REPORT without secrets; a large one is not gone through for none."""
+        return redacted(report, self._redact) if self._terminal.redactor.knows_secrets else report
 
     def _show(self, text: str) -> None:
         if not text:
@@ -138,8 +142,10 @@ class Output:
 
     def write_reports(self, report: Report, *, badge: tuple[str, str] | None = None) -> list[UsageError]:
         """Write all reports, and the BADGE (its file, and what is in it): what could not be written."""
-        report = redacted(report, self._redact)
-        problems = []
+        problems: list[UsageError] = []
+        if not self._reports and badge is None:
+            return problems
+        report = self._clean(report)
         wanted = [(file, REPORTERS.get(kind).write(report)) for kind, file in self._reports]
         for file, text in wanted if badge is None else [*wanted, badge]:
             try:

@@ -40,7 +40,8 @@ class Place(NamedTuple):  # of which a large document makes many
     source: str = ""  # what the steps start from, when it is no step itself: "result.text | json"
 
     def to(self, step: str | int, *, at: Path) -> "Place":
-        return Place((*self.steps, step), (*self.at, *at), self.source)
+        # As `Place(…)`, in a third of the time.
+        return tuple.__new__(Place, ((*self.steps, step), (*self.at, *at), self.source))
 
     def below(self, *at: str | int) -> "Place":
         """The same value, seen from further below in the file."""
