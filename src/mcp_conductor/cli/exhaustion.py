@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 _FILES = (errno.EMFILE, errno.ENFILE)
+_reserve = bytearray(1 << 20)  # memory to end with, when there is no other; it is never touched, so it costs none
 
 
 def shortage(error: object) -> str | None:
@@ -22,6 +23,7 @@ def end_for_shortage(error: object, exit_code: int) -> None:
     told = shortage(error)
     if told is None:
         return
+    _reserve.clear()
     # Where modules cannot be loaded any more, nothing was started either.
     if (processes := sys.modules.get("mcp_conductor.transport.processes")) is not None:
         processes.kill_all()

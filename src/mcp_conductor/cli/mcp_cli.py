@@ -181,7 +181,12 @@ class _Run:
         asyncio.get_running_loop().set_exception_handler(self.say_internal_error)
         try:
             async with self.limit, self.connected(follow) as session:
-                code = await self.operate(session)
+                try:
+                    code = await self.operate(session)
+                except MemoryError as error:
+                    # Here and not later: Python 3.11 may crash on the way out if it gets no memory at all.
+                    end_for_shortage(error, Exit.FAILED)
+                    raise
                 if follow is not None:
                     self.following = True
                     self.no_hurry()
