@@ -1,6 +1,7 @@
 r"""What a text says when its escapes are undone, and where in the text each part of that stands.
 
 Undone are `\uXXXX`, `\xXX` and `%XX`, also where they were escaped again, and the line breaks within base64.
+Colours and characters without a shape are left out: a terminal shows what stands around them in one piece.
 Backslashes are left out: how many stand before a character only says how often the text was quoted.
 """
 
@@ -17,15 +18,19 @@ _CUT_OFF = rb"(?= ?(?:%b|\.{3}))" % CUT.encode()
 # backslashes: with any number of them, a text of nothing else would be looked at again and again.
 _ESCAPES = b"|".join(
     [
-        rb"\\(?:\\{0,7}(?:u([dD][89abAB][0-9a-fA-F]{2})\\{1,8}u([dD][c-fC-F][0-9a-fA-F]{2})",
+        rb"\\(?:\\{0,7}(?:(?:u001[bB]|x1[bB]|033|e)\[[0-9;]*m",
+        rb"u(?:200[b-fB-F]|2060|[fF][eE][fF]{2}|00[aA][dD])",
+        rb"u([dD][89abAB][0-9a-fA-F]{2})\\{1,8}u([dD][c-fC-F][0-9a-fA-F]{2})",
         rb"u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)%b)" % _CUT_OFF,
         *(end[2:] + _AFTER_BASE64 % end for end in (rb"\\n", rb"\\r\\n", rb"\\\\n")),
         rb"\\r\\\\n" + _AFTER_BASE64 % rb"\\\\r\\\\n" + rb")",
         rb"%%(?:(?:25)*([0-9a-fA-F]{2})|[0-9a-fA-F]?%b)" % _CUT_OFF,
         *(end + _AFTER_BASE64 % end for end in (rb"\n", rb"\r\n")),
+        rb"\x1b\[[0-9;]*m",
+        rb"\xe2(?:\x80[\x8b-\x8f]|\x81\xa0)|\xef\xbb\xbf|\xc2\xad",
     ]
 )
-_FIRST_BYTES = (b"\\", b"%", b"\n")
+_FIRST_BYTES = (b"\\", b"%", b"\n", b"\x1b", b"\xe2", b"\xef", b"\xc2")
 
 
 def has_escapes(data: bytes) -> bool:

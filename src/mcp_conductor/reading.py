@@ -12,13 +12,20 @@ from typing import BinaryIO
 SETTINGS = 16_000_000  # bytes: settings, suites, server files, variables
 _HANDED_OVER = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/", os.devnull)
 
+_handed_over: dict[str, bytes] = {}  # what came by a pipe, which can be read once only
+
 
 def read_bytes(path: str, most: int = SETTINGS) -> bytes:
     """All of the file at PATH, of at most so many bytes."""
+    if path in _handed_over:
+        return _handed_over[path]
     with open_file(path) as file:
         data = file.read(most + 1)
+        is_pipe = stat.S_ISFIFO(os.fstat(file.fileno()).st_mode)
     if len(data) > most:
         raise OSError(errno.EFBIG, f"it has more than {most // 1_000_000} MB")
+    if is_pipe:
+        _handed_over[path] = data
     return data
 
 

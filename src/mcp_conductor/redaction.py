@@ -30,7 +30,7 @@ _CUT = rb"(?: ?(?:%b|\.{3,}))+ ?" % CUT.encode()
 
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_="
 _LONGEST_LINE = 200  # of base64
-_SHORTEST_LINE = 40  # of one that goes on
+_SHORTEST_LINE = 16  # of one that goes on
 
 Span = tuple[int, int]
 

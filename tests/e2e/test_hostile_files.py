@@ -137,3 +137,14 @@ def test_what_the_shell_hands_over_is_read(tmp_path):
     done = subprocess.run(ask, input="[1]", capture_output=True, text=True, timeout=30, cwd=tmp_path, check=False)
     assert "--tool-args-json" in done.stderr
     assert "object" in done.stderr
+
+
+def test_settings_that_the_shell_hands_over_can_be_read_more_than_once(tmp_path):
+    (tmp_path / "a.test.mcp.yml").write_text(
+        "description: d\ntests:\n  - {it: lists, list: tools, expect: {ok: true}}\n"
+    )
+    settings = '{"mcpServers": {"a": {"command": "/no/such/server"}}}'
+    words = (*CONDUCTOR, "test", "a.test.mcp.yml", "--config", "/dev/stdin")
+    done = subprocess.run(words, input=settings, capture_output=True, text=True, timeout=30, cwd=tmp_path, check=False)
+    assert "cannot start '/no/such/server'" in done.stdout
+    assert done.returncode == 3

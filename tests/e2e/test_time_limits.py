@@ -2,6 +2,8 @@
 
 import fcntl
 import os
+import select
+import signal
 import subprocess
 import sys
 
@@ -109,3 +111,25 @@ def test_a_pipe_that_nothing_serves_is_one_clear_line(serve, started, tmp_path, 
     assert process.returncode == 1
     assert len(err.splitlines()) == 1
     assert b"pipe: it is " in err
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_signal_while_a_result_is_written_never_looks_like_success(serve, tmp_path, environment, unbuffered):
+    code = f"from mcp_conductor.cli import interruptible; interruptible.DEAF_SECONDS = 0.5; {MCP_CLI}"
+    words = [sys.executable, "-c", code, *serve(LARGE), "--method", "tools/list"]
+    environ = {**environment, "PYTHONUNBUFFERED": unbuffered}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=environ) as process:
+        select.select([process.stdout], [], [], 20)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 143
+
+
+def test_a_pipe_that_does_not_block_gets_everything(serve, tmp_path, environment):
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    words = [sys.executable, "-c", MCP_CLI, *serve(LARGE), "--method", "tools/list"]
+    with subprocess.Popen(words, stdout=write, stderr=subprocess.PIPE, cwd=tmp_path, env=environment) as process:
+        os.close(write)
+        with open(read, "rb") as pipe:
+            assert len(pipe.read()) > 500_000
+        assert (process.wait(timeout=20), process.stderr.read()) == (0, b"")

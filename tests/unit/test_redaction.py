@@ -1,5 +1,6 @@
 """A secret is found in every form in which it may come back, and ordinary text stays as it is."""
 
+import base64
 import json
 import time
 from base64 import b64encode, encodebytes, urlsafe_b64encode
@@ -244,3 +245,35 @@ def test_user_password_and_query_of_a_url_are_secrets(url, secrets):
 
 def test_passwords_of_urls_are_found_in_any_word():
     assert set(secrets_of_words(["--db=redis://:hunter@host", "plain@mail.example"])) == {":hunter", "hunter"}
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "\x1b[0m",
+        "\x1b[38;5;196m",
+        "\u200b",
+        "\ufeff",
+        "\xad",
+        r"\u001b[0m",
+        r"\x1b[0m",
+        r"\033[1m",
+        r"\e[0m",
+        r"\u200b",
+        r"\\u001b[0m",
+    ],
+)
+def test_a_secret_is_found_although_a_colour_or_something_without_a_shape_stands_in_it(between):
+    redactor = Redactor(["abcdefgh12345678"])
+    assert redactor.redact(f"token={between}abcdefgh{between}12345678{between} and more") in (
+        f"token={between}[redacted]{between} and more", f"token={between}[redacted] and more",
+    )  # fmt: skip
+
+
+def test_base64_that_comes_line_by_line_is_found_in_short_lines_too():
+    secret = "abcdefgh12345678ijklmnop12345qrstuvw9999"
+    encoded = base64.b64encode(secret.encode()).decode()
+    lines = [encoded[place : place + 20] for place in range(0, len(encoded), 20)]
+    assert [Redactor([secret]).redact(line) for line in ("raw " + lines[0], *lines[1:])] == [
+        "raw [redacted]", "[redacted]", "[redacted]",
+    ]  # fmt: skip

@@ -72,8 +72,7 @@ class Terminal:
         """Put a line for people on stderr; if that is not read either, so be it."""
         with suppress(OSError, ValueError):
             if self.stderr is not None:
-                self.stderr.write(self._safe(text, colour=colour).encode() + b"\n")
-                self.stderr.flush()
+                _put(self.stderr, self._safe(text, colour=colour).encode() + b"\n")
 
     def say_if_there_is_room(self, text: str) -> None:
         """Put a line for people on stderr if that can be done at once, also in the middle of another line."""
@@ -101,8 +100,7 @@ class Terminal:
             raise ReaderGone
         data = _encoded(text)
         try:
-            self.stdout.write(data)
-            self.stdout.flush()
+            _put(self.stdout, data)
         except (BrokenPipeError, ValueError) as error:  # ValueError: closed from our side
             self._forget_stdout()
             raise ReaderGone from error
@@ -143,6 +141,20 @@ def tell_all(problems: Sequence[ConductorError], terminal: Terminal) -> None:
         terminal.say(diagnostic(each))
     if problems:
         raise problems[-1]
+
+
+def _put(stream: BinaryIO, data: bytes) -> None:
+    """Write all of DATA: a stream without a buffer (PYTHONUNBUFFERED) may take a part of it, when a signal comes."""
+    rest = memoryview(data)
+    while rest:
+        try:
+            written = stream.write(rest)
+        except BlockingIOError as error:  # a pipe that another program made so, as node does
+            written = error.characters_written
+        if not written:
+            select.select([], [stream], [])
+        rest = rest[written or 0 :]
+    stream.flush()
 
 
 def _encoded(text: str) -> bytes:
