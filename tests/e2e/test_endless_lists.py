@@ -69,7 +69,7 @@ def test_empty_pages_without_end_are_said(cli, serve):
     assert "tools/list: stopped after 100 empty pages in a row" in run.err
 
 
-@pytest.mark.parametrize("each", [1, 100])
+@pytest.mark.parametrize("each", [pytest.param(1, marks=pytest.mark.slow), 100])
 async def test_a_list_of_ten_thousand_is_read_whole(serve, environment, each):
     server = serve(f"""
         hello(tools={{}})

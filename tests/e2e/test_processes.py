@@ -155,7 +155,7 @@ async def test_connect_can_be_cancelled_at_any_moment(spec, survivors, delay):
     assert survivors() == []
 
 
-@pytest.mark.parametrize("milliseconds", [1, 100])
+@pytest.mark.parametrize("milliseconds", [pytest.param(1, marks=pytest.mark.slow), 100])
 async def test_connect_within_a_timeout_ends_with_it_however_stubborn_the_server_is(
     spec, survivors, milliseconds, monkeypatch, tmp_path
 ):
@@ -204,7 +204,7 @@ DAEMON = """
 """
 
 
-@pytest.mark.parametrize("program", ["mcp-cli", "test", "discover"])
+@pytest.mark.parametrize("program", ["mcp-cli", "test", pytest.param("discover", marks=pytest.mark.slow)])
 def test_a_daemon_in_a_session_of_its_own_does_not_escape(programs, started, program):
     process = started(programs(DAEMON)[program])
     assert ended(process, 20)[0] == 0
