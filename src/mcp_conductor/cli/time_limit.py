@@ -15,8 +15,8 @@ TIMED_OUT = 124
 class TimeLimit:
     """`async with` raises TimeoutError after so many seconds, if there is a limit.
 
-    What follows, such as reports, has the rest of the time, but CLEANUP_SECONDS at least: until `lift` is called, or
-    the program ends.
+    What follows, such as reports, has the rest of the time and DEAF_SECONDS, or CLEANUP_SECONDS if the time is over;
+    until `lift` is called, or the program ends.
     """
 
     def __init__(self, seconds: float | None, terminal: Terminal) -> None:
@@ -42,7 +42,8 @@ class TimeLimit:
         timeout, self._timeout = self._timeout, None
         if self._reached is not None:
             self._reached.cancel()
-            self._set_alarm(max(self._end - time.monotonic() + DEAF_SECONDS, CLEANUP_SECONDS))
+            rest = self._end - time.monotonic()
+            self._set_alarm(rest + DEAF_SECONDS if rest > 0 else CLEANUP_SECONDS)
         await timeout.__aexit__(kind, error, traceback)
 
     def lift(self) -> None:
