@@ -171,6 +171,7 @@ async def test_each_change_of_a_list_is_told_once(servers, kind):
 async def test_every_client_is_told_of_a_change_and_sees_it(servers, transport):
     spec = servers.spec("list-changed.json", transport)
     async with talking(spec) as (session, _), talking(spec) as (other, heard):
+        await other.request("ping")  # by now the server has heard that it is initialized, and may tell it of changes
         await call(session, "add_tool", CHANGES["tools"][1])
         await heard.until("notifications/tools/list_changed")
         assert "extra" in [tool["name"] for tool in (await other.everything("tools/list"))["tools"]]
