@@ -13,7 +13,7 @@
     └── RequestTimeout          RUNTIME_MCP_TIMEOUT              no answer in time: method, seconds
 
 The texts are stable, and every error has its own as `kind`, and as `code` too; only the `code` of a MethodError is the
-one that the server gave. `str()` of an error is safe to show, whatever a server wrote; `message` is as it was said. An
+one that the server gave. `str()` of an error is always safe to show; `message` is as it was said. An
 exception means that we could not go on. What a server did wrong and we could live with is a note in the transcript.
 """
 

@@ -1,7 +1,7 @@
 """Files that people name: read whole, but never more than there is a use for, and never something that has no end.
 
 A pipe that nothing writes to would be waited for without end, and a device has no end at all; so only files are read,
-and what the shell hands over: stdin and the pipes of `<(command)`. Whatever is wrong is an OSError.
+and what the shell hands over: stdin and the pipes of `<(command)`. Everything that can go wrong is an OSError.
 """
 
 import errno

@@ -4,12 +4,37 @@ import asyncio
 import re
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
 from tests.conftest import MCP_CLI
 from tests.e2e.authorizing import browse
 from tests.servers.http_raw import HttpServer
+
+
+@pytest.fixture
+def in_background(
+    environment: dict[str, str], tmp_path: Path, survivors: Callable[[], list[str]]
+) -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]:
+    """Start programs in the directory of the test; at its end nothing of them is left."""
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start(words: list[str], **options: Any) -> "subprocess.Popen[bytes]":
+        process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            cwd=tmp_path, env=environment, **options,
+        )  # fmt: skip
+        processes.append(process)
+        return process
+
+    yield start
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+        process.communicate(timeout=10)
+    assert survivors() == []
 
 
 @pytest.fixture

@@ -65,27 +65,6 @@ def programs(serve, tmp_path):
     return make
 
 
-@pytest.fixture
-def started(environment, tmp_path, survivors):
-    """A program in the background, whose first child is waited for."""
-    processes = []
-
-    def start(words, **options):
-        process = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            cwd=tmp_path, env=environment, **options,
-        )  # fmt: skip
-        processes.append(process)
-        return process
-
-    yield start
-    for process in processes:
-        if process.poll() is None:
-            process.kill()
-        process.communicate(timeout=10)
-    assert survivors() == []
-
-
 def first_child(process):
     """Wait, without a pause, until PROCESS has a child: the moment is what is tested."""
     deadline = time.monotonic() + 20
@@ -110,16 +89,16 @@ PROGRAMS = ["mcp-cli", "test", "check", "check --client", "discover", "bridge", 
     ("program", "number"),
     [*((each, signal.SIGINT) for each in PROGRAMS), *(("mcp-cli", each) for each in (signal.SIGTERM, signal.SIGHUP))],
 )
-def test_a_signal_as_the_server_appears_ends_the_program(programs, started, program, number):
-    process = started(programs("hello(); serve({'tools/list': {'tools': []}})")[program])
+def test_a_signal_as_the_server_appears_ends_the_program(programs, in_background, program, number):
+    process = in_background(programs("hello(); serve({'tools/list': {'tools': []}})")[program])
     first_child(process)
     process.send_signal(number)
     assert ended(process)[0] == 128 + number
 
 
 @pytest.mark.parametrize("program", ["mcp-cli", "test", "check", "bridge"])
-def test_a_second_signal_shortens_the_wait_for_a_stubborn_server(programs, started, program, tmp_path):
-    process = started(programs(STUBBORN)[program])
+def test_a_second_signal_shortens_the_wait_for_a_stubborn_server(programs, in_background, program, tmp_path):
+    process = in_background(programs(STUBBORN)[program])
     wait_for(tmp_path / "up", process)
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGTERM)
@@ -128,8 +107,10 @@ def test_a_second_signal_shortens_the_wait_for_a_stubborn_server(programs, start
     assert seconds < 3
 
 
-def test_a_bridge_that_serves_ends_all_servers_on_sighup(programs, started, tmp_path):
-    process = started(programs("hello(); open('up', 'w').close(); serve({'tools/list': {'tools': []}})")["bridge"])
+def test_a_bridge_that_serves_ends_all_servers_on_sighup(programs, in_background, tmp_path):
+    process = in_background(
+        programs("hello(); open('up', 'w').close(); serve({'tools/list': {'tools': []}})")["bridge"]
+    )
     wait_for(tmp_path / "up", process)
     process.send_signal(signal.SIGHUP)
     assert ended(process)[0] in (0, 129)
@@ -176,10 +157,10 @@ def spec(serve, environment):
     return make
 
 
-def test_a_signal_that_was_ignored_at_the_start_stays_ignored(programs, started, tmp_path):
+def test_a_signal_that_was_ignored_at_the_start_stays_ignored(programs, in_background, tmp_path):
     words = programs("hello(); open('up', 'w').close(); open('go').read(); serve({'tools/list': {'tools': []}})")
     os.mkfifo(tmp_path / "go")
-    process = started(["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *words["mcp-cli"]])
+    process = in_background(["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *words["mcp-cli"]])
     wait_for(tmp_path / "up", process)
     process.send_signal(signal.SIGHUP)
     (tmp_path / "go").write_text("now")
@@ -205,8 +186,8 @@ DAEMON = """
 
 
 @pytest.mark.parametrize("program", ["mcp-cli", "test", pytest.param("discover", marks=pytest.mark.slow)])
-def test_a_daemon_in_a_session_of_its_own_does_not_escape(programs, started, program):
-    process = started(programs(DAEMON)[program])
+def test_a_daemon_in_a_session_of_its_own_does_not_escape(programs, in_background, program):
+    process = in_background(programs(DAEMON)[program])
     assert ended(process, 20)[0] == 0
 
 
@@ -301,8 +282,8 @@ interruptible.run_interruptibly(compute())
 """
 
 
-def test_a_signal_ends_a_program_that_is_in_the_middle_of_long_work(started, tmp_path):
-    process = started([sys.executable, "-c", BUSY])
+def test_a_signal_ends_a_program_that_is_in_the_middle_of_long_work(in_background, tmp_path):
+    process = in_background([sys.executable, "-c", BUSY])
     wait_for(tmp_path / "up", process)
     process.send_signal(signal.SIGTERM)
     assert ended(process)[0] == 143

@@ -40,24 +40,9 @@ ALIKE = "hello(); serve({'tools/list': {'tools': []}})"
 
 
 @pytest.fixture
-def started(environment, tmp_path, survivors):
-    """A program whose output is not read unless a test does it."""
-    processes = []
-
-    def start(*words):
-        process = subprocess.Popen(
-            [sys.executable, "-c", *words],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=environment,
-        )  # fmt: skip
-        processes.append(process)
-        return process
-
-    yield start
-    for process in processes:
-        if process.poll() is None:
-            process.kill()
-        process.communicate(timeout=10)
-    assert survivors() == []
+def started(in_background):
+    """A program of this file, whose output is not read unless a test does it."""
+    return lambda code, *words: in_background([sys.executable, "-c", code, *words])
 
 
 def test_a_time_limit_ends_a_program_that_is_in_the_middle_of_long_work(started):

@@ -19,7 +19,7 @@ def shortage(error: object) -> str | None:
 
 
 def end_for_shortage(error: object, exit_code: int) -> None:
-    """End the program and all that it started, if ERROR is a shortage: whatever else is tried would fail, too."""
+    """End the program and all that it started, if ERROR is a shortage: anything else would fail, too."""
     told = shortage(error)
     if told is None:
         return

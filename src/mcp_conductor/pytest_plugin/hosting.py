@@ -119,7 +119,7 @@ class HostedSession:
         return self._awaited(work) if _in_a_loop() else self._loop.run(work)
 
     def _awaited(self, work: Coroutine[Any, Any, T]) -> "asyncio.Future[T]":
-        """WORK, which begins now, for whoever awaits it on another loop."""
+        """WORK, which begins now, as something that another loop can await."""
         return asyncio.ensure_future(_told_here(asyncio.wrap_future(self._loop.start(work))))
 
     def _each(self, values: AsyncIterator[Any]) -> Iterator[Any]:

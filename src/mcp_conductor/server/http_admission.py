@@ -13,7 +13,7 @@ from mcp_conductor.server.http_exchange import HttpRefused
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _HOST = re.compile(r"(?:\[([0-9a-f.]*:[0-9a-f:.]*)\]|([a-z0-9._-]*))(?::([0-9]{0,5}))?")
-_ORIGIN = re.compile(r"https?://(.+)")  # any other scheme is no page of a web server: its host is whatever an app says
+_ORIGIN = re.compile(r"https?://(.+)")  # with another scheme it is an app, which chooses its host itself
 _MOST_PORT = 65535
 
 

@@ -18,7 +18,7 @@ _BODILESS = {status for status in _REASONS if status < 200 or status in (204, 30
 
 
 class HttpRefused(Exception):  # noqa: N818  # what happened; the client is at fault
-    """A request that is not served, whatever it asks for."""
+    """A request that is refused before anything looks at what it asks for."""
 
     def __init__(self, status: int, problem: str) -> None:
         super().__init__(problem)
