@@ -1,8 +1,10 @@
 """A process of ours for work that may take too long or too much memory: it is killed, and we go on.
 
 It is started when it is first needed, used again, and ends with us: its stdin closes, and an alarm of its own ends what
-it is doing even if we were killed. Waiting for it blocks the event loop, so that all calls within one turn of the loop
-share `SECONDS_PER_TURN`; timers and signals are never late by more.
+it is doing even if we were killed.
+
+Waiting for it would block the event loop. So code that may come to it is called by `without_blocking`, which goes to a
+thread when it must. All calls of one such piece of code share `SECONDS_PER_JOB`.
 """
 
 import marshal
@@ -10,13 +12,16 @@ import os
 import sys
 import threading
 import time
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from mcp_conductor.errors import UsageError
 
-SECONDS_PER_TURN = 3.0
+SECONDS_PER_JOB = 3.0
 MEMORY = 1 << 30  # bytes; where the platform has such a limit
 _SECONDS_TO_START = 30.0
+T = TypeVar("T")
 _SIZE = 8
 _DIED = f"takes more than {MEMORY >> 20} MB of memory, or crashes the process that tries it"
 # The worker has the paths of this process, and nothing that its environment or a .pth file asks for.
@@ -40,14 +45,17 @@ class TooSlowError(UsageError):
 
 def call(function: str, *arguments: Any, seconds: float) -> Any:
     """The result of FUNCTION, `module:name`, in the worker; arguments and result are plain data."""
+    checkpoint()
     with _lock:
-        left = _turn.left()
+        job = _of_this_thread.job or _Job()
+        left = SECONDS_PER_JOB - job.spent
         if left <= 0:
             raise OutOfBoundsError("was not tried, since others took all the time that there is for this", final=False)
         worker = _started()
         began = time.monotonic()
         try:
-            return worker.ask((function, arguments, seconds), min(seconds, left))
+            with job.waiting_for(worker):
+                return worker.ask((function, arguments, seconds), min(seconds, left))
         except BaseException as error:
             # What it is doing now has no use; and an answer that comes late would be taken for the next one.
             worker.kill()
@@ -57,27 +65,90 @@ def call(function: str, *arguments: Any, seconds: float) -> Any:
                 raise OutOfBoundsError(_DIED) from None
             raise
         finally:
-            _turn.spent += time.monotonic() - began
+            job.spent += time.monotonic() - began
 
 
-class _Turn(threading.local):
-    """How long the current turn of this thread's event loop has waited."""
+async def without_blocking(function: Callable[..., T], *arguments: Any, now: bool = True) -> T:
+    """What FUNCTION returns, or raises, while the event loop goes on turning.
 
-    spent = 0.0
-    counting = False
+    It is called `at_once`, if NOW is true, and then in a thread: it may do nothing that must not be done twice.
+    """
+    import asyncio
 
-    def left(self) -> float:
-        asyncio = sys.modules.get("asyncio")
-        loop = asyncio._get_running_loop() if asyncio else None  # noqa: SLF001  # get_running_loop() would raise
-        if loop is None:
-            self.spent = 0.0  # signals are heard without a loop
-        elif not self.counting:
-            self.spent, self.counting = 0.0, True
-            loop.call_soon(self._over)
-        return SECONDS_PER_TURN - self.spent
+    if now:
+        result: T = at_once(function, *arguments, otherwise=_LATER)
+        if result is not _LATER:
+            return result
+    job = _Job()
+    try:
+        return await asyncio.to_thread(job.run, function, *arguments)
+    except asyncio.CancelledError:
+        job.cancel()
+        raise
 
-    def _over(self) -> None:
-        self.counting = False
+
+def at_once(function: Callable[..., T], *arguments: Any, otherwise: Any = None) -> Any:
+    """What FUNCTION returns, or OTHERWISE: it is given up when it comes to the worker, or to a `checkpoint`."""
+    _of_this_thread.must_not_wait = True
+    try:
+        return function(*arguments)
+    except _WouldBlock:
+        return otherwise
+    finally:
+        _of_this_thread.must_not_wait = False
+
+
+def checkpoint() -> None:
+    """To be called now and then by code that may take long, so that it can go on in a thread, and be stopped there."""
+    if _of_this_thread.must_not_wait:
+        raise _WouldBlock
+    if _of_this_thread.job is not None and _of_this_thread.job.cancelled:
+        raise _CancelledError
+
+
+class _WouldBlock(BaseException):  # no error, and not to be caught by those who catch errors
+    pass
+
+
+class _CancelledError(BaseException):
+    """Ends a thread whose result is not wanted any longer."""
+
+
+class _Job:
+    """Something that is done in a thread, by calls of the worker among others."""
+
+    def __init__(self) -> None:
+        self.spent = 0.0  # seconds of the worker
+        self.cancelled = False
+        self._worker: _Worker | None = None
+
+    def run(self, function: Callable[..., T], *arguments: Any) -> T:
+        _of_this_thread.job = self
+        try:
+            return function(*arguments)
+        finally:
+            _of_this_thread.job = None
+
+    def cancel(self) -> None:
+        self.cancelled = True
+        with _interrupting:
+            if self._worker is not None:
+                self._worker.interrupt()
+
+    @contextmanager
+    def waiting_for(self, worker: "_Worker") -> Iterator[None]:
+        self._worker = worker
+        try:
+            checkpoint()
+            yield
+        finally:
+            with _interrupting:  # or the one whose turn is next would be interrupted
+                self._worker = None
+
+
+class _ThisThread(threading.local):
+    job: _Job | None = None
+    must_not_wait = False
 
 
 class _TooLateError(Exception):
@@ -132,6 +203,10 @@ class _Worker:
             raise RuntimeError(value)
         return value
 
+    def interrupt(self) -> None:
+        """End it while another thread waits for its answer."""
+        self._process.kill()
+
     def kill(self) -> None:
         if self.owner == os.getpid():
             self._process.kill()
@@ -176,8 +251,10 @@ class _Deadline:
             raise _TooLateError from None
 
 
+_LATER: Any = object()
 _lock = threading.Lock()
-_turn = _Turn()
+_interrupting = threading.Lock()
+_of_this_thread = _ThisThread()
 _worker: _Worker | None = None
 
 

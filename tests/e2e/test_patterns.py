@@ -1,6 +1,5 @@
 """Regular expressions that others wrote: Python's own answers, in bounded time."""
 
-import asyncio
 import json
 import re
 import time
@@ -37,17 +36,6 @@ def test_a_pattern_without_end_is_an_error_that_names_it_as_it_was_written():
         compile_regex(EVIL, written="/(a+)+$/").search(ENDLESS)
     assert time.monotonic() - began < 5
     assert failed.value.message == ("the regular expression '/(a+)+$/' takes more than 1 s for a text of 61 characters")
-
-
-async def test_many_of_them_in_one_turn_of_the_loop_share_its_time_and_the_next_turn_has_its_own():
-    regex = compile_regex(EVIL)
-    began = time.monotonic()
-    for _ in range(100):
-        with pytest.raises(TooSlowError):
-            regex.search(ENDLESS)
-    assert time.monotonic() - began < 6
-    await asyncio.sleep(0)
-    assert regex.search("aaa")
 
 
 @pytest.mark.parametrize(("pattern", "flags"), [("a" * 30_000, 0), ("a" * 3_000, re.IGNORECASE), ("(", 0)])

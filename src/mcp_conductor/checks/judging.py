@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from mcp_conductor.checks import CHECKS, Check, NotSeen
-from mcp_conductor.checks.record import Record, judged_part, transport_of
+from mcp_conductor.checks.record import SMALL, Record, judged_part, transport_of
 from mcp_conductor.checks.requirements import Requirement, requirements
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
@@ -15,6 +15,7 @@ from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.report import Finding, Outcome, Status
 from mcp_conductor.session import Session
+from mcp_conductor.worker import checkpoint
 
 MOST_FINDINGS = 5  # of one requirement that are shown
 _TOLD_BY_TESTS = ("stdio-stdout-clean-server",)  # noise is a finding of the test during which it came
@@ -154,10 +155,13 @@ def _transport(transcript: Transcript) -> str:
 # After a run of tests.
 
 
-def remarks(session: Session, start: int, spec: ServerSpec) -> list[str]:
-    """Which MUST a server has broken since frame START by what it said, however it was asked: a line for each."""
+def remarks(session: Session, said: list[Frame], spec: ServerSpec) -> list[str]:
+    """Which MUST a server has broken by what it SAID, however it was asked: a line for each."""
     transport = transport_of(spec)
-    transcript = Transcript.of(_polite(judged_part(session.transcript.since(start)[:MOST_FRAMES]), session.dialect))
+    frames = judged_part(said[:MOST_FRAMES])
+    if sum(frame.size for frame in frames) > SMALL:
+        checkpoint()
+    transcript = Transcript.of(_polite(frames, session.dialect))
     record = Record(transcript, session.dialect, transport, session.opened)
     told = []
     for requirement, each in _heard_in_tests(session.dialect.version, transport):

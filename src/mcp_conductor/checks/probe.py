@@ -91,10 +91,10 @@ class Probe:
 
     def record(self) -> Record:
         """What has been said so far; in a session that others have used, since then."""
-        transcript = self.session.transcript
-        if self._since or transcript.size > SMALL:
-            transcript = Transcript.of(judged_part(transcript.since(self._since)))
-        return Record(transcript, self.dialect, self.transport, self.session.opened)
+        frames = self.session.transcript.since(self._since)
+        if self._since or self.session.transcript.size > SMALL:
+            frames = judged_part(frames)
+        return Record(Transcript.of(frames), self.dialect, self.transport, self.session.opened)
 
     # Saying things.
 

@@ -10,7 +10,7 @@ from mcp_conductor.checks import Act, Check, NotSeen
 from mcp_conductor.checks.authorization import Stranger
 from mcp_conductor.checks.judging import MOST_FINDINGS, Options, Seen, Verdicts, chosen, judged, outcome_of
 from mcp_conductor.checks.probe import Probe
-from mcp_conductor.checks.record import Record, judged_part, transport_of
+from mcp_conductor.checks.record import SMALL, Record, judged_part, transport_of
 from mcp_conductor.checks.requirements import Requirement, requirements
 from mcp_conductor.checks.sessions import Sessions, silent
 from mcp_conductor.checks.walk import walk
@@ -23,6 +23,7 @@ from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.report import Finding, Outcome
 from mcp_conductor.session import Session
 from mcp_conductor.turns import Pace
+from mcp_conductor.worker import without_blocking
 
 AT_ONCE = 8  # probes that run at the same time: they wait more than they work
 PROTECTED = "auth-server"  # the group of requirements that can be seen without a login
@@ -137,9 +138,10 @@ class _Checking:
 
     async def _judged(self, wanted: list[tuple[Requirement, Check]], record: Record) -> None:
         pace = Pace()
+        small = sum(frame.size for frame in record.frames) < SMALL
         for requirement, each in wanted:
             if each.judge is not None:
-                self._conclude(requirement, judged(each, record))
+                self._conclude(requirement, await without_blocking(judged, each, record, now=small))
                 await pace.keep()
 
     def _remark(self, session: Session) -> None:

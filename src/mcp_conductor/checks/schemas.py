@@ -15,6 +15,7 @@ from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.schema import choices_of, complaints, filled_in, flaw, parts, refuses, types_of
 from mcp_conductor.protocol.schema_weight import is_vast
 from mcp_conductor.report import Finding
+from mcp_conductor.worker import without_blocking
 
 ANNOTATION = "x-mcp-header"
 HEADER_TYPES = frozenset({"string", "integer", "boolean"})
@@ -101,9 +102,9 @@ def _without_patterns(value: Any) -> Any:
 async def validation_follows_2020_12(probe: Probe) -> AsyncIterator[Finding]:
     """Call tools with arguments that only prefixItems, dependentRequired or unevaluatedProperties refuses: all fail."""
     seen = False
-    for tool in callable_tools(probe):
+    for tool in await callable_tools(probe):
         schema = tool["inputSchema"]
-        for keyword, arguments in _wrong_by_2020_12(schema) if "$schema" not in schema else ():
+        for keyword, arguments in await without_blocking(_wrong_by_2020_12, schema) if "$schema" not in schema else ():
             reply = await called(probe, {"name": tool["name"], "arguments": arguments})
             seen = seen or reply is not None
             if reply is not None and succeeded(reply):
@@ -112,7 +113,7 @@ async def validation_follows_2020_12(probe: Probe) -> AsyncIterator[Finding]:
         raise NotSeen("no tool that may be called has a schema that needs 2020-12")
 
 
-def _wrong_by_2020_12(schema: Json) -> Iterator[tuple[str, Json]]:
+def _wrong_by_2020_12(schema: Json) -> list[tuple[str, Json]]:
     """Arguments that only a keyword of 2020-12 refuses, which older drafts ignore; and the keyword."""
     right = filled_in(schema)
     trials: list[tuple[str, Json]] = [("unevaluatedProperties", {**right, "conductor-unknown": 1})]
@@ -126,9 +127,11 @@ def _wrong_by_2020_12(schema: Json) -> Iterator[tuple[str, Json]]:
         kind = first.get("type") if isinstance(first, dict) else None
         if isinstance(kind, str) and kind in WRONG:
             trials.append(("prefixItems", {**right, name: [WRONG[kind]]}))
-    for keyword, arguments in trials:
-        if refuses(schema, arguments) and not complaints(arguments, _without(schema, keyword)):
-            yield keyword, arguments
+    return [
+        (keyword, arguments)
+        for keyword, arguments in trials
+        if refuses(schema, arguments) and not complaints(arguments, _without(schema, keyword))
+    ]
 
 
 def _without(schema: Any, keyword: str) -> Any:

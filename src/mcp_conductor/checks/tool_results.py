@@ -32,6 +32,7 @@ from mcp_conductor.protocol.dialect import HEADER_MISMATCH, INVALID_PARAMS, INVA
 from mcp_conductor.protocol.message import Message, read
 from mcp_conductor.protocol.schema import choices_of, complaints, flaw, parts, refuses, types_of
 from mcp_conductor.report import Finding
+from mcp_conductor.worker import without_blocking
 
 NO_SUCH_TOOL = "conductor_no_such_tool"
 MOST_TOOLS = 5  # that are called with wrong arguments
@@ -229,7 +230,8 @@ async def malformed_calls_are_refused(probe: Probe) -> AsyncIterator[Finding]:
     """Call a tool without its name, and with arguments that are not an object: the error has the code -32602."""
     malformed: list[tuple[str, Json]] = [("a call without a name", {"arguments": {}})]
     malformed += [
-        ("arguments that are a text", {"name": tool["name"], "arguments": "text"}) for tool in callable_tools(probe)[:1]
+        ("arguments that are a text", {"name": tool["name"], "arguments": "text"})
+        for tool in (await callable_tools(probe))[:1]
     ]
     for what, params in malformed:
         reply = await probe.ask("tools/call", params)
@@ -260,9 +262,8 @@ async def wrong_arguments_are_tool_errors(probe: Probe) -> AsyncIterator[Finding
 async def _wrong_calls(probe: Probe) -> AsyncIterator[tuple[str, Message]]:
     """Replies to calls with exactly one wrong argument each, and what was wrong."""
     calls: list[list[tuple[str, Json]]] = []
-    for tool in callable_tools(probe):
-        right = tool_params(tool)
-        wrong = _wrong_arguments(tool["inputSchema"], right["arguments"] if right else {})
+    for tool in await callable_tools(probe):
+        wrong = await without_blocking(_wrong_arguments, tool)
         calls.append([(what, {"name": tool["name"], "arguments": arguments}) for what, arguments in wrong])
     seen = False
     for what, params in chain(*[each for each in calls if each][:MOST_TOOLS]):
@@ -274,8 +275,10 @@ async def _wrong_calls(probe: Probe) -> AsyncIterator[tuple[str, Message]]:
         raise NotSeen("no tool that may be called has arguments that could be wrong; --call-tools says which may be")
 
 
-def _wrong_arguments(schema: Json, right: Json) -> Iterator[tuple[str, Json]]:
-    """Arguments that SCHEMA refuses, one of each kind."""
+def _wrong_arguments(tool: Json) -> list[tuple[str, Json]]:
+    """Arguments that the schema of TOOL refuses, one of each kind."""
+    params, schema = tool_params(tool), tool["inputSchema"]
+    right = params["arguments"] if params else {}
     properties = schema.get("properties")
     named = properties if isinstance(properties, dict) else {}
     required = [name for name in schema.get("required", []) if name in named]
@@ -292,16 +295,14 @@ def _wrong_arguments(schema: Json, right: Json) -> Iterator[tuple[str, Json]]:
         elif len(types) == 1 and types <= set(WRONG) and wrong_type is None:
             wrong_type = (f"{name!r} of a wrong type", {**right, name: WRONG[min(types)]})
     trials += [trial for trial in (wrong_type, wrong_choice) if trial]
-    for what, arguments in trials:
-        if refuses(schema, arguments):
-            yield what, arguments
+    return [(what, arguments) for what, arguments in trials if refuses(schema, arguments)]
 
 
 @probed("tools-call-arguments-omitted", needs="tools")
 async def arguments_can_be_left_out(probe: Probe) -> AsyncIterator[Finding]:
     """Call a tool that needs no arguments without any: it works as with {}."""
-    for tool in callable_tools(probe):
-        if complaints({}, tool["inputSchema"]):
+    for tool in await callable_tools(probe):
+        if await without_blocking(complaints, {}, tool["inputSchema"]):
             continue
         with_empty = await called(probe, {"name": tool["name"], "arguments": {}})
         without = await called(probe, {"name": tool["name"]}) if succeeded(with_empty) else None
@@ -325,11 +326,12 @@ def succeeded(reply: Message | None) -> bool:
     return result is not None and result.get("isError") is not True
 
 
-def callable_tools(probe: Probe) -> list[Json]:
+async def callable_tools(probe: Probe) -> list[Json]:
     """The tools that may be called: the walk had a result from them; those that only run as tasks are left out."""
     answered = [exchange.request.params.get("name") for exchange, _ in probe.record().results("tools/call")]
     allowed = [params["name"] for params in probe.found.called if params["name"] in answered]
-    return [tool for tool in probe.found.tools if tool.get("name") in allowed and _plain(tool)]
+    tools = [tool for tool in probe.found.tools if tool.get("name") in allowed]
+    return [tool for tool in tools if await without_blocking(_plain, tool)]
 
 
 def _plain(tool: Json) -> bool:

@@ -14,6 +14,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.schema import complaints, filled_in
 from mcp_conductor.protocol.schema_weight import is_vast
 from mcp_conductor.session import Session
+from mcp_conductor.worker import without_blocking
 
 MOST_ITEMS = 25  # of each kind that are used; all are listed
 BUSY = 3  # how much longer than an answer a server may be busy with the call before
@@ -64,7 +65,7 @@ class _Walker:
         return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
     async def _called(self, tool: Json, call: Collection[str] | str) -> None:
-        params = tool_params(tool) if may_call(tool, call) else None
+        params = await without_blocking(tool_params, tool) if may_call(tool, call) else None
         if params is not None:
             self.found.called.append(params)
             await self._tried("tools/call", {**params, "_meta": {"progressToken": f"walk-{tool['name']}"}})

@@ -116,7 +116,7 @@ async def _call_tool(session: Session, plan: Plan, note_status: NoteStatus) -> O
         result = await session.request("tools/call", params)
         outcome = Outcome(result, failed=is_tool_error(result))
     if validate and isinstance(result, dict) and not is_tool_error(result):
-        return Outcome(outcome.result, outcome.failed, _breach(result, tool, session))
+        return Outcome(outcome.result, outcome.failed, await _breach(result, tool, session))
     return outcome
 
 
@@ -142,7 +142,7 @@ async def _find_tool(session: Session, name: str) -> Json:
     return {}
 
 
-def _breach(result: Json, tool: Json, session: Session) -> str | None:
+async def _breach(result: Json, tool: Json, session: Session) -> str | None:
     """How RESULT breaks the tool's own outputSchema."""
     if "outputSchema" not in tool:
         session.note(f"the tool {tool.get('name')!r} has no outputSchema to validate against")
@@ -150,6 +150,7 @@ def _breach(result: Json, tool: Json, session: Session) -> str | None:
     if "structuredContent" not in result:
         return "the tool has an outputSchema, but its result has no structuredContent"
     from mcp_conductor.protocol.schema import complaints
+    from mcp_conductor.worker import without_blocking
 
-    problems = complaints(result["structuredContent"], tool["outputSchema"])
+    problems = await without_blocking(complaints, result["structuredContent"], tool["outputSchema"])
     return f"the result breaks the tool's outputSchema: {'; '.join(problems)}" if problems else None

@@ -22,6 +22,7 @@ from mcp_conductor.cli.time_limit import TIMED_OUT, TimeLimit
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files import write_file
 from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.reading import read_bytes
 from mcp_conductor.report import Outcome, Report
 from mcp_conductor.session import Session
@@ -334,11 +335,11 @@ class _Judging:
         if self._loading.ident is None:
             self._loading.start()
 
-    def __call__(self, session: Session, start: int, spec: ServerSpec) -> list[str]:
+    def __call__(self, session: Session, said: list[Frame], spec: ServerSpec) -> list[str]:
         self._loading.join()
         from mcp_conductor.checks.judging import remarks
 
-        return remarks(session, start, spec)
+        return remarks(session, said, spec)
 
 
 def _load_judges() -> None:

@@ -14,6 +14,8 @@ from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND, Dia
 from mcp_conductor.protocol.message import Message, render
 
 REJECTED = -1  # the code that the specification's example of a refused sampling request has
+# The event loop waits for it, and forms are flat objects: what takes longer is no form that a person fills in.
+_SECONDS_FOR_A_FORM = 0.1
 
 _STUB_MESSAGE = {
     "model": "stub-model",
@@ -130,7 +132,7 @@ class Answers:
         return self._accept(chosen, params.get("requestedSchema", {}))
 
     def _accept(self, chosen: Any, schema: Any) -> Answer:
-        from mcp_conductor.protocol.schema import complaints, filled_in
+        from mcp_conductor.protocol.schema import Undecided, complaints, filled_in
 
         properties = schema.get("properties") if isinstance(schema, dict) else None
         if chosen == "auto":
@@ -141,7 +143,11 @@ class Answers:
             content = chosen.get("content", {})
         else:
             content = chosen
-        if problems := complaints(content, schema):
+        problems = complaints(content, schema, seconds=_SECONDS_FOR_A_FORM)
+        if problems and isinstance(problems[0], Undecided):
+            warning = f"the answer to a form of the server is sent unchecked: {problems[0]}"
+            return Answer(result={"action": "accept", "content": content}, warning=warning)
+        if problems:
             raise UsageError(
                 f"the elicitation answer does not fit the schema that the server asked for: {'; '.join(problems)}"
             )

@@ -85,9 +85,9 @@ class Undecided(str):
     __slots__ = ()
 
 
-def complaints(value: Any, schema: Any) -> list[str]:
+def complaints(value: Any, schema: Any, *, seconds: float = SECONDS) -> list[str]:
     """What is wrong with VALUE by SCHEMA; a schema that is none, or that refers to the network, is a complaint too."""
-    return checker(schema)(value)
+    return checker(schema, seconds=seconds)(value)
 
 
 def refuses(schema: Any, value: Any) -> bool:
@@ -119,10 +119,10 @@ def _compiled(schema: Any) -> Any:
     return jsonschema_rs.validator_for(_plain(schema), retriever=_no_remote_schemas)
 
 
-def checker(schema: Any) -> Callable[[Any], list[str]]:
+def checker(schema: Any, *, seconds: float = SECONDS) -> Callable[[Any], list[str]]:
     """`complaints` by one schema about many values: SCHEMA is compiled once, as it is now.
 
-    What may take long is done by the worker, which has two seconds and a gigabyte for it.
+    What may take long is done by the worker, which has so many SECONDS and a gigabyte for it.
     """
     weight = Weight(schema)
     here = None if weight.heavy else checker_here(schema)
@@ -130,7 +130,7 @@ def checker(schema: Any) -> Callable[[Any], list[str]]:
     def check(value: Any) -> list[str]:
         if here is not None and not weight.is_heavy_for(value):
             return here(value)
-        found = _elsewhere("complaints_here", schema, value)
+        found = _elsewhere("complaints_here", schema, value, seconds=seconds)
         return found if isinstance(found, list) else [found]
 
     return check
@@ -171,7 +171,7 @@ def complaints_here(schema: Any, value: Any) -> list[str]:
 _costly: dict[bytes, Undecided] = {}
 
 
-def _elsewhere(function: str, schema: Any, *value: Any) -> Any:
+def _elsewhere(function: str, schema: Any, *value: Any, seconds: float = SECONDS) -> Any:
     """What FUNCTION of this module returns, from the worker, or that it cannot be told."""
     from hashlib import sha256
 
@@ -179,7 +179,7 @@ def _elsewhere(function: str, schema: Any, *value: Any) -> Any:
         plain = _plain(schema)
         digest = sha256(marshal.dumps(plain)).digest()
         if digest not in _costly:
-            return call(f"{__name__}:{function}", plain, *map(_plain, value), seconds=SECONDS)
+            return call(f"{__name__}:{function}", plain, *map(_plain, value), seconds=seconds)
     except OutOfBoundsError as error:
         complaint = Undecided(f"applying the schema {error}")
         if error.final:

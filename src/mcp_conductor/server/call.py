@@ -11,6 +11,7 @@ from mcp_conductor.protocol.schema import complaints, flaw
 from mcp_conductor.server.client import Client, Outlet
 from mcp_conductor.server.definitions import AskFailed
 from mcp_conductor.server.rounds import Rounds
+from mcp_conductor.worker import without_blocking
 
 if TYPE_CHECKING:
     from mcp_conductor.server.server import Server
@@ -122,7 +123,7 @@ class Call:
             answers = {key: await self.client.ask(question, self.outlet) for key, question in questions.items()}
         for key, question in questions.items():
             if question["method"] == "elicitation/create":
-                _check_form(question.get("params", {}), answers.get(key))
+                await without_blocking(_check_form, question.get("params", {}), answers.get(key))
         return answers
 
     def _spoken(self, question: Json) -> Json:

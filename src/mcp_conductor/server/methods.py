@@ -17,6 +17,7 @@ from mcp_conductor.protocol.dialect import (
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.server.definitions import Prompt, Refusal, Template, Tool, failed
 from mcp_conductor.server.tasks import has_extension, need_extension
+from mcp_conductor.worker import at_once, without_blocking
 
 if TYPE_CHECKING:
     from mcp_conductor.server.call import Call
@@ -143,15 +144,30 @@ def call_tool(call: "Call") -> Any:
         raise Refusal(INVALID_PARAMS, f"Tool {name} not found")
     if "arguments" in call.params and not isinstance(call.params["arguments"], dict):
         raise Refusal(INVALID_PARAMS, f"arguments must be an object, not {kind_of(call.params['arguments'])}")
-    if tool.arguments_checked and (complaints := tool.argument_complaints(call.arguments)):
-        problem = f"Invalid arguments for tool {name}: {'; '.join(complaints)}"
+    complaints = at_once(tool.argument_complaints, call.arguments) if tool.arguments_checked else []
+    return _checked_in_time(call, tool) if complaints is None else _checked(call, tool, complaints)
+
+
+async def _checked_in_time(call: "Call", tool: Tool) -> Json:
+    return await _awaited(_checked(call, tool, await without_blocking(tool.argument_complaints, call.arguments)))
+
+
+def _checked(call: "Call", tool: Tool, complaints: list[str]) -> Any:
+    if complaints:
+        problem = f"Invalid arguments for tool {tool.name}: {'; '.join(complaints)}"
         if not call.client.revision.tool_argument_errors:
             raise Refusal(INVALID_PARAMS, problem)
         return failed(f"Input validation error: {problem}")
+    return _used(call, tool)
+
+
+def _used(call: "Call", tool: Tool) -> Any:
     if tool.task is not None or tool.before is not None or "task" in call.params:
         return _call_task_tool(call, tool)
     result = tool.run(call)
-    return _sound(tool, result) if isinstance(result, dict) else _sound_in_time(tool, result)
+    if isinstance(result, dict) and (sound := at_once(_sound, tool, result)) is not None:
+        return sound
+    return _sound_in_time(tool, result)
 
 
 def _call_task_tool(call: "Call", tool: Tool) -> Any:
@@ -186,7 +202,7 @@ async def _in_time(call: "Call", tool: Tool) -> Json:
 
 
 async def _sound_in_time(tool: Tool, result: Any) -> Json:
-    return _sound(tool, await _awaited(result))
+    return await without_blocking(_sound, tool, await _awaited(result))
 
 
 async def _awaited(result: Any) -> Json:

@@ -19,6 +19,7 @@ from mcp_conductor.suites.snapshots import Snapshots
 from mcp_conductor.suites.steps import Again, Capture, Step
 from mcp_conductor.suites.suite import Case, Suite
 from mcp_conductor.suites.variables import Variables
+from mcp_conductor.worker import without_blocking
 
 _MOST_WIRE = 200  # lines of what was said that an outcome keeps
 _MOST_EVIDENCE = 1_000_000  # characters of that, and of what was written to stderr
@@ -169,7 +170,7 @@ class Cases:
 
     async def _once(self, case: Case, conversation: Conversation, variables: Variables) -> Attempt:
         done = await conversation.perform(case.step, (self._suite.script,), variables)
-        findings = self.findings(case.step, done, variables)
+        findings = await without_blocking(self.findings, case.step, done, variables)
         for number, (expect, each) in enumerate(zip(case.step.expects, done, strict=True), 1):
             if expect is not None and expect.snapshot and each.observed.reply is not None:
                 name = case.title + self._suffix + (f" ({number})" if len(done) > 1 else "")
@@ -184,7 +185,8 @@ class Cases:
     async def _hook(self, step: Step, conversation: Conversation, variables: Variables) -> Attempt:
         variables = variables.defining(step.vars)
         done = await conversation.perform(step, (self._suite.script,), variables)
-        findings = self.findings(step, done, variables) + self._capture(step, "a hook", done[0])
+        findings = await without_blocking(self.findings, step, done, variables)
+        findings += self._capture(step, "a hook", done[0])
         lost = next((each.lost for each in done if each.lost is not None), None)
         if lost is not None:
             findings.append(Finding(message=lost.message, hint=lost.hint))

@@ -9,9 +9,11 @@ from mcp_conductor.source import Path
 from mcp_conductor.suites.differences import without_nothing
 from mcp_conductor.suites.matchers import Tools
 from mcp_conductor.suites.paths import Step, joined, spelled
+from mcp_conductor.worker import checkpoint
 
 MOST_MISMATCHES: Final = 1000
 MOST_TRIALS: Final = 1_000_000  # of one part of what came by one pattern: some seconds
+_TRIALS_AT_ONCE: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,8 @@ class Trials:
 
     def use_one(self, place: Place) -> None:
         self.left -= 1
+        if not self.left % _TRIALS_AT_ONCE:
+            checkpoint()
         if self.left < 0:
             reason = f"{MOST_TRIALS} trials do not tell which of its parts are which of those expected"
             raise UndecidedError(place, UsageError(reason, hint="values without patterns are found without a trial"))

@@ -31,6 +31,7 @@ from mcp_conductor.suites.steps import Step
 from mcp_conductor.suites.variables import Variables
 from mcp_conductor.transport import meanwhile
 from mcp_conductor.turns import Pace
+from mcp_conductor.worker import without_blocking
 
 NOTIFICATION_SECONDS = 1.0  # how long a notification may come after the reply
 STDERR_SECONDS = 0.25  # how long a line on stderr may come after the reply
@@ -84,7 +85,7 @@ class Conversation:
         else:
             done = list(await asyncio.gather(*(self._act(step, action, expect, variables) for action, expect in pairs)))
         await self._look_around(start, list(zip(done, step.expects, strict=True)), variables)
-        done[0].findings += self.answers.findings + self.answers.unused(step.script)
+        done[0].findings += await without_blocking(self.answers.findings) + self.answers.unused(step.script)
         return done
 
     def wire(self, start: int) -> tuple[str, ...]:
@@ -312,7 +313,7 @@ class Conversation:
         deadline = loop.time() + NOTIFICATION_SECONDS
         while wanted.wanted and loop.time() < deadline:
             began = loop.time()
-            if wanted.satisfied(await heard.so_far(), variables):
+            if await without_blocking(wanted.satisfied, await heard.so_far(), variables):
                 return
             # To look takes the longer, the more there is: it must not take all the time there is.
             await asyncio.sleep(loop.time() - began)

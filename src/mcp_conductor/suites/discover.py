@@ -33,6 +33,8 @@ from mcp_conductor.suites.steps import Reading, Step, read_step
 from mcp_conductor.suites.suite import CASE_KEYS
 from mcp_conductor.suites.variables import Variables
 from mcp_conductor.suites.yaml_text import is_writable
+from mcp_conductor.turns import Pace
+from mcp_conductor.worker import without_blocking
 
 _NO_VARIABLES = Variables()
 _MOST_LOOKS = 1_000_000  # at items, to see that a list has what it had
@@ -101,8 +103,13 @@ async def discover(spec: ServerSpec, wishes: Wishes) -> Discovered:
         rounds.append(await _try_all(spec, wishes, to_try))
     recorder = Recorder(now=time(), paths=wishes.paths, redact=redact)
     tried = {id(sketch): attempts for sketch, *attempts in zip(to_try, *rounds, strict=True)}
-    cases = (_case(sketch, tried.get(id(sketch)), recorder if wishes.record else None) for sketch in found)
-    return Discovered(redacted_value(session.server, redact), tuple(_without_secrets(case, redact) for case in cases))
+    cases = []
+    pace = Pace()
+    for sketch in found:
+        case = await without_blocking(_case, sketch, tried.get(id(sketch)), recorder if wishes.record else None)
+        cases.append(_without_secrets(case, redact))
+        await pace.keep()
+    return Discovered(redacted_value(session.server, redact), tuple(cases))
 
 
 def _without_secrets(case: Case, redact: Callable[[str], str]) -> Case:

@@ -9,6 +9,7 @@ from typing import Any
 from mcp_conductor.errors import ConductorError, TransportError, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.server_spec import ServerSpec, secrets_of_server
+from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.redaction import Redactor
 from mcp_conductor.report import Finding, Outcome
 from mcp_conductor.session import Session
@@ -18,10 +19,11 @@ from mcp_conductor.suites.coverage import Touched
 from mcp_conductor.suites.snapshots import Snapshots
 from mcp_conductor.suites.suite import Case, Suite
 from mcp_conductor.suites.variables import Variables
+from mcp_conductor.worker import without_blocking
 
 DEFAULT_SECONDS = 10.0  # for each request
 
-Judge = Callable[[Session, int, ServerSpec], list[str]]
+Judge = Callable[[Session, list[Frame], ServerSpec], list[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +41,7 @@ class Options:
     snapshot_paths: Mapping[str, str] = field(default_factory=dict)
     coverage: bool = False
     lenient: bool = False  # open conversations as mcp-aegis does
-    judge: Judge | None = None  # what else there is to say of a server, by what it said since a frame
+    judge: Judge | None = None  # what else there is to say of a server, by what was said
     redactor: Redactor = field(default_factory=Redactor)
 
 
@@ -275,7 +277,8 @@ class Runner:
         if forgotten := str(session.transcript.forgotten):
             result.remarks.append(f"{suite.file}: {forgotten}")
         if self._options.judge is not None:
-            result.remarks += self._options.judge(session, start, result.job.spec)
+            said = session.transcript.since(start)
+            result.remarks += await without_blocking(self._options.judge, session, said, result.job.spec)
         return lost
 
     def _give_up(self, result: Result, cases: Cases, left: list[Case], error: ConductorError) -> None:

@@ -1,7 +1,7 @@
 """The client's side of a test: what it answers when the server asks, in order, and what it expects to be asked."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,12 +107,12 @@ class ScriptedAnswers(Answers):
         self._always: dict[str, Turn] = {}
         self._variables: Variables | None = None
         self.roots = [] if "roots" in self._kinds else None
-        self.findings: list[Finding] = []
+        self._asked: list[Finding | tuple[Template, Json]] = []  # what was not scripted; what was, to be judged
 
     def begin(self, scripts: tuple[Script, ...], variables: Variables) -> None:
         """From here on answer by SCRIPTS, of which later ones come first."""
         self._variables = variables
-        self.findings = []
+        self._asked = []
         self.roots = [] if "roots" in self._kinds else None
         self._left, self._always = {}, {}
         for script in scripts:
@@ -132,6 +132,21 @@ class ScriptedAnswers(Answers):
                 found.append(Finding(message=f"the server did not ask for {_METHODS[kind]}", where=where))
         return found
 
+    def findings(self) -> list[Finding]:
+        """What the server asked for and should not have. The answers need not wait for that to be judged."""
+        found: list[Finding] = []
+        for each in self._asked:
+            found += [each] if isinstance(each, Finding) else self._differences(*each)
+        return found
+
+    def _differences(self, wanted: Template, params: Json) -> Iterator[Finding]:
+        assert self._variables is not None
+        expected: Expected = wanted.made(self._variables)
+        for each in expected.check(params):
+            where = wanted.given.document.locate((*wanted.given.path, *each.at))
+            message = f"what the server asked for: {'' if each.path else 'it '}{each.sentence}"
+            yield Finding(message=message, path=each.path, expected=each.expected, actual=each.actual, where=where)
+
     def capabilities(self, dialect: Dialect) -> Json:
         declared: Json = {}
         if "roots" in self._kinds:
@@ -150,7 +165,7 @@ class ScriptedAnswers(Answers):
         turn = left.popleft() if left else self._always.get(kind)
         if turn is None:
             message = f"the server asked for {method}, and the test has no answer to that"
-            self.findings.append(Finding(message=message, actual=params, hint=f"client: {{{kind}: [{{reply: …}}]}}"))
+            self._asked.append(Finding(message=message, actual=params, hint=f"client: {{{kind}: [{{reply: …}}]}}"))
             refused = {"code": METHOD_NOT_FOUND, "message": "the test has no answer to this"}
             return Answer(result={"action": "decline"}) if kind == "elicitation" else Answer(error=refused)
         return self._by(turn, kind, params)
@@ -158,14 +173,7 @@ class ScriptedAnswers(Answers):
     def _by(self, turn: Turn, kind: str, params: Json) -> Answer:
         assert self._variables is not None
         if turn.expect is not None:
-            expected: Expected = turn.expect.made(self._variables)
-            given = turn.expect.given
-            for each in expected.check(params):
-                where = given.document.locate((*given.path, *each.at))
-                message = f"what the server asked for: {'' if each.path else 'it '}{each.sentence}"
-                self.findings.append(
-                    Finding(message=message, path=each.path, expected=each.expected, actual=each.actual, where=where)
-                )
+            self._asked.append((turn.expect, params))
         if turn.error is not None:
             error = turn.error.filled(self._variables)
             return Answer(error=error if isinstance(error, dict) else {"code": REJECTED, "message": str(error)})

@@ -20,6 +20,7 @@ from mcp_conductor.suites.samples import SAMPLE, optional_arguments, sample_argu
 from mcp_conductor.suites.yaml_text import is_writable
 from mcp_conductor.turns import Pace
 from mcp_conductor.visible import cut
+from mcp_conductor.worker import without_blocking
 
 NOT_CALLED = "not marked read-only, so not called yet; look at its arguments, then take this line away"
 _LONGEST_NOTE = 80
@@ -109,7 +110,7 @@ async def _of_item(session: Session, kind: _List, item: Json, name: str, *, writ
     bare = Sketch(group=kind.group, what=f"{kind.item} {name!r}", about=str(item.get("description") or ""))
     match kind.item:
         case "tool":
-            return _of_tool(bare, item, name, writes=writes)
+            return await without_blocking(_of_tool, bare, item, name, writes)
         case "resource":
             return replace(bare, title=f"reads {name}", action={"read": plain_text(name)})
         case "template":
@@ -132,7 +133,7 @@ def _with_own_titles(found: list[Sketch]) -> Iterator[Sketch]:
 # Tools.
 
 
-def _of_tool(bare: Sketch, tool: Json, name: str, *, writes: bool) -> Sketch:
+def _of_tool(bare: Sketch, tool: Json, name: str, writes: bool) -> Sketch:
     schema = tool.get("inputSchema")
     if is_vast(schema):
         return replace(bare, gap="its schema has too many parts to make up arguments")

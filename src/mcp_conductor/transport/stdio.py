@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -95,7 +95,8 @@ class StdioTransport:
         self._server_spoke = True
         self._closing = False
         self._gone = False
-        self._ready: tuple[Callable[[str, asyncio.Future[None]], None], asyncio.Future[None]] | None = None
+        # The lines of stderr, while they are to tell that the server is ready, and the end of it.
+        self._signs: asyncio.Queue[str | TransportError] | None = None
 
     async def start(self, spec: StdioSpec) -> None:
         """Start the server; where there are sessions, without a moment at which we could be cancelled."""
@@ -172,8 +173,8 @@ class StdioTransport:
     def _mutter(self, line: bytes) -> None:
         text = line.removesuffix(b"\r").decode(errors="replace")
         self._listener.muttered(text)
-        if self._ready is not None and not self._ready[1].done():
-            self._ready[0](text, self._ready[1])
+        if self._signs is not None:
+            self._signs.put_nowait(text)
 
     def pipe_closed(self, fd: int) -> None:
         if fd == 0:
@@ -211,8 +212,8 @@ class StdioTransport:
             self._take(1, rest)
         self._gone = True
         reason = why or self._how_it_ended()
-        if self._ready is not None and not self._ready[1].done():
-            self._ready[1].set_exception(TransportError(f"{reason} before it was ready"))
+        if self._signs is not None:
+            self._signs.put_nowait(TransportError(f"{reason} before it was ready"))
         self._listener.gone(reason)
 
     def _how_it_ended(self) -> str:
@@ -256,17 +257,16 @@ class StdioTransport:
 
     async def ready(self, pattern: str, seconds: float) -> None:
         """Wait until a line of stderr matches PATTERN."""
-        future = self._loop.create_future()
-        self._ready = (_settling(pattern), future)
+        self._signs = asyncio.Queue()
         try:
             async with asyncio.timeout(seconds):
-                await future
+                await _first_match(pattern, self._signs)
         except TimeoutError:
             raise TransportError(
                 f"no line of the server's stderr matched readyPattern {pattern!r} within {seconds:g} s"
             ) from None
         finally:
-            self._ready = None
+            self._signs = None
 
     # Its end.
 
@@ -299,21 +299,19 @@ class StdioTransport:
             self._listener.note(f"the server left running what could not be ended: {names}")
 
 
-def _settling(pattern: str) -> Callable[[str, asyncio.Future[None]], None]:
-    """What sets a future when a line matches PATTERN, or when that cannot be told."""
+async def _first_match(pattern: str, lines: "asyncio.Queue[str | TransportError]") -> None:
+    """Wait for a line that matches PATTERN; raises what comes in place of a line."""
     from mcp_conductor.patterns import compile_regex
-    from mcp_conductor.worker import TooSlowError
+    from mcp_conductor.worker import TooSlowError, without_blocking
 
     regex = compile_regex(pattern)
-
-    def settle(line: str, future: asyncio.Future[None]) -> None:
-        try:
-            if regex.search(line):
-                future.set_result(None)
-        except TooSlowError as error:
-            future.set_exception(TransportError(f"readyPattern: {error.message}", hint=error.hint))
-
-    return settle
+    try:
+        while not isinstance(line := await lines.get(), TransportError):
+            if await without_blocking(regex.search, line):
+                return
+    except TooSlowError as error:
+        raise TransportError(f"readyPattern: {error.message}", hint=error.hint) from None
+    raise line
 
 
 def _found_on_path(command: tuple[str, ...]) -> tuple[str, ...]:

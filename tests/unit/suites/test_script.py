@@ -41,7 +41,7 @@ def answers(text, *more, **variables):
 def test_a_reply_to_an_elicitation_may_be_written_in_short(reply, result):
     found = answers(f"elicitation: [{{reply: {reply}}}]", said={"n": 7})
     assert found.to("elicitation/create", FORM, DIALECT).result == result
-    assert found.findings == []
+    assert found.findings() == []
 
 
 def test_a_reply_to_sampling_is_a_text_or_parts_of_a_message():
@@ -65,7 +65,7 @@ def test_a_question_too_many_is_refused_and_told_of():
     found = answers("elicitation: [{reply: cancel}]")
     actions = [found.to("elicitation/create", FORM, DIALECT).result["action"] for _ in range(2)]
     assert actions == ["cancel", "decline"]
-    assert [each.message for each in found.findings] == [
+    assert [each.message for each in found.findings()] == [
         "the server asked for elicitation/create, and the test has no answer to that"
     ]
 
@@ -92,7 +92,7 @@ def test_the_script_of_a_test_counts_more_than_that_of_its_file():
 def test_a_question_that_is_not_the_expected_one_is_answered_and_told_of(expect, message):
     found = answers(f"elicitation: [{{expect: {expect}, reply: decline}}]")
     assert found.to("elicitation/create", FORM, DIALECT).result == {"action": "decline"}
-    assert [each.message for each in found.findings] == [message]
+    assert [each.message for each in found.findings()] == [message]
 
 
 @pytest.mark.parametrize(
