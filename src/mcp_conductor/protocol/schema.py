@@ -16,9 +16,10 @@ _MOST_COMPLAINTS = 100
 _LONGEST_COMPLAINT = 10_000
 TYPES = frozenset({"string", "integer", "number", "boolean", "object", "array", "null"})
 
+# A tool may go where an address points: to this machine, where nothing listens.
 _SAMPLES = {
-    "email": "user@example.com",
-    "uri": "https://example.com",
+    "email": "user@example.invalid",
+    "uri": "http://127.0.0.1:9/",
     "date": "2026-01-01",
     "date-time": "2026-01-01T00:00:00Z",
 }

@@ -14,18 +14,19 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.schema import complaints, parts, several
 
 SAMPLE = "sample"
+# Tools are called with these, and some of them go where an address points: to this machine, where nothing listens.
 _FORMATS = {
     "date": "2026-01-01",
     "date-time": "2026-01-01T00:00:00Z",
     "time": "12:00:00Z",
     "duration": "PT1M",
-    "email": "user@example.com",
-    "hostname": "example.com",
-    "ipv4": "192.0.2.1",
-    "ipv6": "2001:db8::1",
-    "uri": "https://example.com",
-    "uri-reference": "https://example.com",
-    "url": "https://example.com",
+    "email": "user@example.invalid",
+    "hostname": "localhost",
+    "ipv4": "127.0.0.1",
+    "ipv6": "::1",
+    "uri": "http://127.0.0.1:9/",
+    "uri-reference": "http://127.0.0.1:9/",
+    "url": "http://127.0.0.1:9/",
     "uuid": "00000000-0000-4000-8000-000000000000",
     "json-pointer": "/sample",
     "regex": ".*",
