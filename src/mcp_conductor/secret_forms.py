@@ -1,0 +1,85 @@
+"""What all of a secret may look like: as it is, reversed, in numbers, and in the alphabets for bytes.
+
+Escapes, another case, line breaks and separators make no form of their own: `secret_search` reads through them.
+"""
+
+import os
+from base64 import a85encode, b32encode, b64encode, b85encode
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from math import lcm
+
+# Anything shorter cannot be told from ordinary text.
+SHORTEST = 4
+LONG_VALUE = 8
+
+Encode = Callable[[bytes], bytes]
+
+# The alphabets in which a character stands for so many bits; and the shortest part of one that is no chance.
+_OF_BITS: tuple[tuple[Encode, int, int], ...] = ((b64encode, 6, 6), (b32encode, 5, 8))
+# Those in which all of a group decides each character: for these, a secret is found only if it was encoded alone.
+_OF_GROUPS: tuple[Encode, ...] = (b85encode, a85encode)
+# How a byte may be written in a list of numbers, and what may stand between them.
+_NUMBERS = ("02x", "d", "#04x", "03o")
+_SEPARATORS = ("", " ", ":", ",", ", ")
+
+
+def encoded(text: str) -> tuple[bytes, str]:
+    """TEXT as UTF-8, and how errors were handled: bytes that were not UTF-8 when they came are those bytes again."""
+    try:
+        return text.encode(errors="surrogateescape"), "surrogateescape"
+    except UnicodeEncodeError:
+        return text.encode(errors="surrogatepass"), "surrogatepass"
+
+
+def forms(secret: str) -> set[bytes]:
+    """Everything that SECRET, or a long line of it, may look like."""
+    return {form for text in _spellings(secret) for form in (*_as_text(text), *_as_bytes(encoded(text)[0]))}
+
+
+def forms_in_base64(secret: str) -> set[bytes]:
+    """Those of them that may be broken into lines, each a text of its own."""
+    found = {form for text in _spellings(secret) for form in _in_bits(encoded(text)[0], *_OF_BITS[0])}
+    return found | {form.replace(b"+", b"-").replace(b"/", b"_") for form in found}
+
+
+def _spellings(secret: str) -> set[str]:
+    """SECRET, its long lines, and what each is where the words of a command line are not taken for UTF-8."""
+    texts = {secret, *(line for line in secret.splitlines() if len(line) >= LONG_VALUE)}
+    for text in tuple(texts):
+        with suppress(UnicodeEncodeError):  # then it did not come from there
+            texts.add(os.fsencode(text).decode(errors="surrogateescape"))
+    return texts
+
+
+def _as_text(text: str) -> Iterator[bytes]:
+    """In a short value, another case or order would be another word."""
+    for each in {text, *((text.upper(), text.lower(), text[::-1]) if len(text) >= LONG_VALUE else ())}:
+        yield encoded(each)[0]
+        yield each.encode(errors="surrogatepass")
+        yield encoded(each.replace(" ", "+"))[0]
+
+
+def _as_bytes(data: bytes) -> Iterator[bytes]:
+    # Separators and the case of digits matter in short forms only: through others, the search reads without them.
+    separators = _SEPARATORS if len(data) < LONG_VALUE else ("",)
+    for spec in _NUMBERS:
+        numbers = [format(byte, spec) for byte in data]
+        for separator in separators:
+            written = separator.join(numbers).encode()
+            yield from (written, written.upper())
+    for row in _OF_BITS:
+        for form in _in_bits(data, *row):
+            yield from (form, form.replace(b"+", b"-").replace(b"/", b"_"))
+    for encode in _OF_GROUPS:
+        yield encode(data)
+
+
+def _in_bits(data: bytes, encode: Encode, bits: int, least: int) -> Iterator[bytes]:
+    """DATA alone; and what it gives wherever it stands in something longer, which is one of a few texts."""
+    yield encode(data)
+    for before in range(lcm(8, bits) // 8):
+        # The characters of which all bits are bits of DATA.
+        inner = encode(bytes(before) + data)[-(-8 * before // bits) : 8 * (before + len(data)) // bits]
+        if len(inner) >= least:
+            yield inner

@@ -1,0 +1,272 @@
+"""Where secrets stand in a text, through all that may lie over them.
+
+A text is read three times at most: as it is, with its escapes undone, and with those undone too that may be none. Each
+time it is searched for long forms in its letters and digits alone, whatever their case: so lines, indents, quotes,
+separators and NULs between them do not matter. What is base64 of a text is read in the same way.
+"""
+
+import re
+import sys
+from binascii import a2b_base64
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, cached_property
+from itertools import accumulate
+
+from mcp_conductor.escapes import CUT_BYTE, Span, has_doubtful_escapes, has_escapes, origins, undone
+from mcp_conductor.secret_forms import LONG_VALUE, SHORTEST, forms, forms_in_base64
+
+_DIGITS = b"0123456789"
+_LETTERS = b"abcdefghijklmnopqrstuvwxyz"
+_DROPPED = bytes(set(range(128)) - set(_DIGITS + _LETTERS + _LETTERS.upper()))
+_LOWER = bytes.maketrans(_LETTERS.upper(), _LETTERS)
+_BLOCK = 1024
+_GRAM = 8  # the size of a number that `memoryview` reads
+
+# So many letters and digits are no ordinary word, also if none of them is a digit.
+_NO_WORD = 12
+_WRAPPED = 60  # the shortest line that may have been broken because it was too long
+_INSIDE = 16  # the shortest line that may be the middle of something
+_BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_="
+_LONGEST_LINE = 200  # of base64
+_SHORTEST_LINE = 16  # of one that goes on
+_SPACES = b" \t\r\n"
+_STANDARD = bytes.maketrans(b"-_", b"+/")
+# To look for runs of one letter takes a fraction of the time that it takes to look for runs of many.
+_RUNS = bytes(byte if byte in _SPACES else ord("A") * (byte in _BASE64[:-1]) for byte in range(256))
+_RUN = rb"A{16,}+(?:\r?\n[ \t]*+A++)*+"
+# Bytes below 128 leave these characters: so what is no text is known from its beginning, which may be within a group.
+_ENCODED_TEXT = rb".{0,3}?((?:[A-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589].){3})"
+_DEEPEST = 3  # base64 in base64
+_CUT = rb" *\xff *"
+
+Wanted = Callable[[bytes, int, int], bool]  # a form, and where a part of it begins and ends
+
+
+class Search:
+    """Secrets, and where they stand in texts."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._secrets = set(secrets)
+        self._forms = set[bytes]().union(*map(forms, self._secrets))
+
+    def places(self, data: bytes) -> list[Span]:
+        """Where in DATA, which is UTF-8, anything stands that shows a secret or a part of one; in no order."""
+        return [*self._within(data, 0), *self._of_wrapped_line(data)]
+
+    def _within(self, data: bytes, depth: int) -> list[Span]:
+        spans = self._as_it_is.places(data)
+        layers = [data]
+        if has_escapes(data):
+            layers = undone(data, doubtful=False)
+            spans += origins(layers, self._undone.places(layers[-1]), doubtful=False)
+        if has_doubtful_escapes(data):
+            further = undone(data, doubtful=True)
+            spans += origins(further, self._all_undone.places(further[-1]), doubtful=True)
+        if depth < _DEEPEST:
+            spans += origins(layers, self._in_base64(layers[-1], depth), doubtful=False)
+        return spans
+
+    def _in_base64(self, data: bytes, depth: int) -> Iterator[Span]:
+        """What is a secret in another form, or in base64 again, when it is decoded."""
+        runs = data.translate(_RUNS)
+        begins_as_text = re.compile(_ENCODED_TEXT).match
+        for run in re.finditer(_RUN, runs) if b"A" * 16 in runs else ():
+            text = begins_as_text(data, *run.span())
+            if text is None:
+                continue
+            start = text.start(1)
+            written = data[start : run.end()].translate(_STANDARD, _SPACES)
+            decoded = a2b_base64((written + b"==")[: (len(written) + 2) // 4 * 4])
+            if found := self._within(decoded, depth + 1):
+                kept = [place for place in range(start, run.end()) if data[place] not in _SPACES]
+                yield from ((kept[first * 4 // 3], kept[-(-stop * 4 // 3) - 1] + 1) for first, stop in found)
+
+    @cached_property
+    def _as_it_is(self) -> "_Reading":
+        return _Reading(self._forms)
+
+    @cached_property
+    def _undone(self) -> "_Reading":
+        return _Reading({undone(form, doubtful=False)[-1] for form in self._forms})
+
+    @cached_property
+    def _all_undone(self) -> "_Reading":
+        return _Reading({undone(form, doubtful=True)[-1] for form in self._forms})
+
+    @cached_property
+    def _base64(self) -> "_Parts":
+        return _Parts(set[bytes]().union(*map(forms_in_base64, self._secrets)))
+
+    def _of_wrapped_line(self, data: bytes) -> Iterator[Span]:
+        """Parts of secrets in a line of base64 at the end of DATA: what a server writes may come line by line."""
+        last = data[-_LONGEST_LINE:].rstrip()
+        line = last.split()[-1] if last else b""  # there may be words before it that say where it is from
+        if line.translate(None, _BASE64):
+            return
+        stop = max(0, len(data) - _LONGEST_LINE) + len(last)
+        yield from self._base64.end(data, stop - len(line))
+        if len(line) >= _SHORTEST_LINE:
+            yield from self._base64.beginning(data, stop)
+        if len(line) >= LONG_VALUE and self._base64.has(line):
+            yield stop - len(line), stop
+
+
+class _Reading:
+    """Forms of secrets as they stand in texts that are read in one way."""
+
+    def __init__(self, shapes: Iterable[bytes]) -> None:
+        exact = set()
+        self._forms: dict[bytes, list[bytes]] = {}  # by their letters and digits
+        for form in shapes:
+            thin = _thin(form)
+            if _is_telling(thin):
+                self._forms.setdefault(thin, []).append(form)
+            elif len(form) >= SHORTEST:
+                exact.add(form)
+        self._exact = _Parts(exact)
+        self._thin = _Parts(self._forms)
+        self._short = [form for form in self._forms if len(form) < 2 * _GRAM - 1]
+        # In every text that has a long form, each _GRAM bytes read from the beginning, one of these is.
+        self._grams = {
+            int.from_bytes(form[place : place + _GRAM], sys.byteorder)
+            for form in self._forms
+            if len(form) >= 2 * _GRAM - 1
+            for place in range(_GRAM)
+        }
+
+    def places(self, data: bytes) -> list[Span]:
+        found = [span for form in self._exact.forms for span in _places(form, data)]
+        thin = _thin(data)
+        may_have_long = not self._grams.isdisjoint(memoryview(thin)[: len(thin) // _GRAM * _GRAM].cast("Q"))
+        for each in self._forms if may_have_long else self._short:
+            if each in thin:
+                spans = _thick(data, _places(each, thin))
+                found += [_with_edges(span, data, form) for span in spans for form in self._forms[each]]
+        parts: list[Span] = []
+        if CUT_BYTE in data:
+            found += self._exact.cut_places(data)
+            parts += self._thin.cut_places(thin)
+        # What a server writes may come line by line.
+        if len(data) >= _WRAPPED and self._thin.has(thin[-LONG_VALUE:]):
+            parts += self._thin.beginning(thin, len(thin), LONG_VALUE, self._may_be_broken)
+        if len(thin) >= LONG_VALUE and self._thin.has(thin[:LONG_VALUE]):
+            parts += self._thin.end(thin, 0, LONG_VALUE, self._may_be_broken)
+            parts += [(0, len(thin))] if len(thin) >= _INSIDE and self._thin.has(thin) else []
+        return found + _thick(data, parts) if parts else found
+
+    def _may_be_broken(self, thin: bytes, start: int, stop: int) -> bool:
+        """Whether this part is no word, and ends within one: a host or a file is often named without the rest."""
+        part = thin[start:stop]
+        if not _is_telling(part):
+            return False
+        for form in self._forms[thin]:
+            first, last = _thick(form, [(start, stop)])[0]
+            if part.isdigit() or all(
+                map(_thin, (form[first - 1 : first] if start else b"x", form[last : last + 1] or b"x"))
+            ):
+                return True
+        return False
+
+
+def _anywhere(_form: bytes, _start: int, _stop: int) -> bool:
+    return True
+
+
+class _Parts:
+    """Forms of secrets, and parts of them where a text was cut."""
+
+    def __init__(self, shapes: Iterable[bytes]) -> None:
+        self.forms = frozenset(shapes)
+        self._all = b"\0".join([b"", *self.forms, b""])
+
+    def has(self, data: bytes) -> bool:
+        """Whether DATA is a part of a form."""
+        return data in self._all
+
+    def cut_places(self, data: bytes) -> Iterator[Span]:
+        """The beginnings of secrets before a mark that says that something was left out, and the ends after one."""
+        for mark in re.finditer(_CUT, data):
+            yield from self.beginning(data, mark.start())
+            yield from self.end(data, mark.end())
+
+    def beginning(self, data: bytes, stop: int, least: int = SHORTEST, wanted: Wanted = _anywhere) -> Iterator[Span]:
+        """The longest wanted beginning of a form that ends at STOP."""
+        ends = data[max(0, stop - least) : stop]
+        sizes = [
+            place + least
+            for form, place in self._having(ends, least)
+            if data.endswith(form[: place + least], 0, stop) and wanted(form, 0, place + least)
+        ]
+        if sizes:
+            yield stop - max(sizes), stop
+
+    def end(self, data: bytes, start: int, least: int = SHORTEST, wanted: Wanted = _anywhere) -> Iterator[Span]:
+        """The longest wanted end of a form that begins at START."""
+        sizes = [
+            len(form) - place
+            for form, place in self._having(data[start : start + least], least)
+            if data.startswith(form[place:], start) and wanted(form, place, len(form))
+        ]
+        if sizes:
+            yield start, start + max(sizes)
+
+    def _having(self, part: bytes, least: int) -> Iterator[tuple[bytes, int]]:
+        """The forms that have this part, and where; none if it is too short."""
+        if len(part) < least or b"\0" in part:
+            return
+        for place, _ in _places(part, self._all, overlapping=True):
+            start = self._all.rindex(b"\0", 0, place) + 1
+            yield self._all[start : self._all.index(b"\0", place)], place - start
+
+
+def _is_telling(thin: bytes) -> bool:
+    """Whether so many letters and digits, of whatever case and with anything between them, are no ordinary text."""
+    letters = len(thin.translate(None, _DIGITS))
+    return len(thin) >= _NO_WORD or (len(thin) >= LONG_VALUE and 0 < letters < len(thin))
+
+
+def _thin(data: bytes) -> bytes:
+    """The letters and digits of DATA, in small letters, and all that is not ASCII."""
+    return data.translate(_LOWER, _DROPPED)
+
+
+def _thick(data: bytes, spans: Iterable[Span]) -> list[Span]:
+    """Where in DATA stands what has these places in `_thin(data)`."""
+    blocks = range(0, len(data), _BLOCK)
+    counts = list(accumulate((len(_thin(data[start : start + _BLOCK])) for start in blocks), initial=0))
+
+    @cache
+    def kept(block: int) -> list[int]:
+        start = block * _BLOCK
+        return [place for place, byte in enumerate(data[start : start + _BLOCK], start) if byte not in _DROPPED]
+
+    def origin(place: int) -> int:
+        block = bisect_right(counts, place) - 1
+        return kept(block)[place - counts[block]]
+
+    return [(origin(start), origin(stop - 1) + 1) for start, stop in spans]
+
+
+def _with_edges(span: Span, data: bytes, form: bytes) -> Span:
+    """SPAN, and what FORM has around its letters and digits as far as it stands there."""
+    start, stop = span
+    before, after = form.partition(form.strip(_DROPPED))[::2]
+    while before and data.endswith(before[-1:], 0, start) and start:
+        before, start = before[:-1], start - 1
+    while after and data.startswith(after[:1], stop):
+        after, stop = after[1:], stop + 1
+    return start, stop
+
+
+def _places(form: bytes, data: bytes, *, overlapping: bool = False) -> Iterator[Span]:
+    """Where FORM stands in DATA; places that overlap are one, unless each is wanted."""
+    start = data.find(form)
+    while start >= 0:
+        stop = start + len(form)
+        following = data.find(form, start + 1)
+        while not overlapping and 0 <= following < stop:
+            stop = following + len(form)
+            following = data.find(form, following + 1)
+        yield start, stop
+        start = following
