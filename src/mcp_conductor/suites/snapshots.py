@@ -10,7 +10,7 @@ from mcp_conductor.fields import Field
 from mcp_conductor.files import write_file
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Digits, render
-from mcp_conductor.report import Finding
+from mcp_conductor.report import Finding, redacted_value
 from mcp_conductor.source import load
 
 FOLDER = "__snapshots__"
@@ -42,7 +42,8 @@ class Snapshots:
     def findings(self, title: str, reply: Json, where: Field, redact: Callable[[str], str]) -> list[Finding]:
         """What differs between REPLY and its snapshot; one that is new is kept."""
         self._seen.add(title)
-        actual = self._normal({key: value for key, value in reply.items() if key not in ("jsonrpc", "id")}, redact)
+        content = {key: value for key, value in reply.items() if key not in ("jsonrpc", "id")}
+        actual = self._normal(redacted_value(content, redact))
         if title in self._known and self._known[title] == actual:
             return []
         place = where.document.locate(where.path)
@@ -57,17 +58,17 @@ class Snapshots:
         self.written += 1
         return []
 
-    def _normal(self, value: Any, redact: Callable[[str], str]) -> Any:
+    def _normal(self, value: Any) -> Any:
         if isinstance(value, dict):
-            return {redact(key): self._normal(member, redact) for key, member in value.items()}
+            return {key: self._normal(member) for key, member in value.items()}
         if isinstance(value, list):
-            return [self._normal(item, redact) for item in value]
+            return [self._normal(item) for item in value]
         if isinstance(value, Digits) and math.isinf(value):
             return value.text  # which no reader of YAML would take for a number
         if not isinstance(value, str):
             return value
         value = value.encode(errors="replace").decode()  # half a character is no text
-        text = _TIME.sub("<time>", _UUID.sub("<uuid>", redact(value)))
+        text = _TIME.sub("<time>", _UUID.sub("<uuid>", value))
         for path, name in self._paths:
             text = text.replace(path, name)
         return text

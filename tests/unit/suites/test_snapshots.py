@@ -3,6 +3,7 @@
 import pytest
 
 from mcp_conductor.fields import Field
+from mcp_conductor.redaction import Redactor
 from mcp_conductor.source import parse
 from mcp_conductor.suites.snapshots import Snapshots
 
@@ -43,6 +44,15 @@ def test_what_is_written_is_read_again_as_it_was(tmp_path, result):
     again = snapshots(tmp_path)
     assert (look(again, result), again.written) == ([], 0)
     assert len(look(again, {"else": True})) == 1
+
+
+def test_numbers_and_lists_of_bytes_that_are_secrets_are_not_kept(tmp_path):
+    kept = snapshots(tmp_path)
+    redact = Redactor(["1234567890", "hunter22-hunter22"]).redact
+    reply = {"result": {"pin": 1234567890, "data": list(b"hunter22-hunter22"), "n": 7}}
+    assert kept.findings("one", reply, WHERE, redact) == []
+    shown = {"result": {"pin": "[redacted]", "data": "[[redacted]]", "n": 7}}
+    assert kept.findings("one", shown, WHERE, str) == []
 
 
 def test_a_snapshot_of_a_test_that_is_gone_stays_until_one_updates(tmp_path):
