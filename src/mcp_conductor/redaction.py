@@ -5,7 +5,7 @@ In which forms a secret is found is said in `secret_forms`, and what may lie ove
 
 import re
 from binascii import Error as NotBase64, a2b_base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mcp_conductor.secret_search import Search
 
 REDACTED = "[redacted]"
+_REMEMBERED = 1000  # characters of earlier lines
 _SOUNDS_SECRET = "(?i)key|token|secret|pass|auth|cred|session|private"
 _USERINFO = r"(?<=://)[^/?#@\s]+(?=@)"
 
@@ -39,8 +40,8 @@ class Redactor:
         """Whether there is anything that a text could have to be without."""
         return bool(self._known)
 
-    def redact(self, text: str) -> str:
-        """TEXT without any secret, also where one overlaps another."""
+    def redact(self, text: str, after: str | None = None) -> str:
+        """TEXT without any secret, also where one overlaps another, or begins in what TEXT comes AFTER."""
         if not self._known:
             return text
         if self._search is None:
@@ -49,7 +50,32 @@ class Redactor:
             self._search = Search(self._known)
         data, errors = encoded(text)
         spans = self._search.places(data)
+        if after is not None:
+            both = encoded(f"{after}\n{text}")[0]
+            shift = len(both) - len(data)
+            found = self._search.places(both, goes_on=True)
+            spans += [(max(0, start - shift), end - shift) for start, end in found if end > shift]
         return _without(sorted(spans), data).decode(errors=errors) if spans else text
+
+
+class Lines:
+    """Lines that come one by one, without secrets, also without the rest of one that began in earlier lines."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._before = ""
+
+    def redact(self, line: str) -> str:
+        """LINE, which comes after those that were given before."""
+        shown = self._redactor.redact(line, self._before)
+        self._before = f"{self._before}\n{line}"[-_REMEMBERED:] if self._redactor.knows_secrets else ""
+        return shown
+
+
+def redacted_lines(lines: Sequence[str], redact: Callable[[str], str]) -> list[str]:
+    """LINES without what REDACT takes out, also where it is broken over several; they may be fewer then."""
+    together = redact("\n".join(lines)).split("\n") if lines else []
+    return [redact(line) for line in together]
 
 
 def secrets_of_environment(environment: Mapping[str, str]) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from mcp_conductor.errors import Location
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
+from mcp_conductor.redaction import redacted_lines
 
 Status = Literal["passed", "failed", "warned", "skipped", "errored"]
 STATUSES: tuple[Status, ...] = ("passed", "failed", "warned", "skipped", "errored")
@@ -153,7 +154,7 @@ def redacted_outcome(outcome: Outcome, redact: Callable[[str], str]) -> Outcome:
         where=_redacted_place(outcome.where, redact),
         reason=outcome.reason and redact(outcome.reason),
         wire=tuple(map(redact, outcome.wire)),
-        stderr=tuple(map(redact, outcome.stderr)),
+        stderr=tuple(redacted_lines(outcome.stderr, redact)),
     )
 
 

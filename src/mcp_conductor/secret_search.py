@@ -50,19 +50,22 @@ class Search:
         self._secrets = set(secrets)
         self._forms = set[bytes]().union(*map(forms, self._secrets))
 
-    def places(self, data: bytes) -> list[Span]:
-        """Where in DATA, which is UTF-8, anything stands that shows a secret or a part of one; in no order."""
-        return [*self._within(data, 0), *self._of_wrapped_line(data)]
+    def places(self, data: bytes, *, goes_on: bool = False) -> list[Span]:
+        """Where in DATA, which is UTF-8, anything stands that shows a secret or a part of one; in no order.
 
-    def _within(self, data: bytes, depth: int) -> list[Span]:
-        spans = self._as_it_is.places(data)
+        The last line of DATA may be broken off if it is long, or if it is known that others GO ON where one ends.
+        """
+        return [*self._within(data, 0, goes_on or len(data) >= _WRAPPED), *self._of_wrapped_line(data)]
+
+    def _within(self, data: bytes, depth: int, goes_on: bool) -> list[Span]:
+        spans = self._as_it_is.places(data, goes_on)
         layers = [data]
         if has_escapes(data):
             layers = undone(data, doubtful=False)
-            spans += origins(layers, self._undone.places(layers[-1]), doubtful=False)
+            spans += origins(layers, self._undone.places(layers[-1], goes_on), doubtful=False)
         if has_doubtful_escapes(data):
             further = undone(data, doubtful=True)
-            spans += origins(further, self._all_undone.places(further[-1]), doubtful=True)
+            spans += origins(further, self._all_undone.places(further[-1], goes_on), doubtful=True)
         if depth < _DEEPEST:
             spans += origins(layers, self._in_base64(layers[-1], depth), doubtful=False)
         return spans
@@ -78,7 +81,7 @@ class Search:
             start = text.start(1)
             written = data[start : run.end()].translate(_STANDARD, _SPACES)
             decoded = a2b_base64((written + b"==")[: (len(written) + 2) // 4 * 4])
-            if found := self._within(decoded, depth + 1):
+            if found := self._within(decoded, depth + 1, goes_on=False):
                 kept = [place for place in range(start, run.end()) if data[place] not in _SPACES]
                 yield from ((kept[first * 4 // 3], kept[-(-stop * 4 // 3) - 1] + 1) for first, stop in found)
 
@@ -135,7 +138,7 @@ class _Reading:
             for place in range(_GRAM)
         }
 
-    def places(self, data: bytes) -> list[Span]:
+    def places(self, data: bytes, goes_on: bool) -> list[Span]:
         found = [span for form in self._exact.forms for span in _places(form, data)]
         thin = _thin(data)
         may_have_long = not self._grams.isdisjoint(memoryview(thin)[: len(thin) // _GRAM * _GRAM].cast("Q"))
@@ -148,7 +151,7 @@ class _Reading:
             found += self._exact.cut_places(data)
             parts += self._thin.cut_places(thin)
         # What a server writes may come line by line.
-        if len(data) >= _WRAPPED and self._thin.has(thin[-LONG_VALUE:]):
+        if goes_on and self._thin.has(thin[-LONG_VALUE:]):
             parts += self._thin.beginning(thin, len(thin), LONG_VALUE, self._may_be_broken)
         if len(thin) >= LONG_VALUE and self._thin.has(thin[:LONG_VALUE]):
             parts += self._thin.end(thin, 0, LONG_VALUE, self._may_be_broken)

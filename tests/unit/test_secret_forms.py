@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from mcp_conductor.redaction import REDACTED, Redactor
+from mcp_conductor.redaction import REDACTED, Lines, Redactor, redacted_lines
 
 
 def in_json(text):
@@ -144,3 +144,34 @@ def test_a_secret_that_is_broken_over_texts_of_their_own_leaves_too_little_to_us
     left = "".join(shown).replace(REDACTED, "")
     # A part of less than eight characters may be a word.
     assert len(left) <= len(line) - len(secret) + 7
+
+
+# What one writes to a log over several lines, each of which we get as a text of its own.
+OVER_LINES = {
+    "list of bytes": lambda text: json.dumps(list(text.encode()), indent=2),
+    "hex": lambda text: wrapped(as_bytes(text, "02x", " "), 24, "\n"),
+    "narrow": lambda text: wrapped(text, 10, "\n  | "),
+    "base64": lambda text: wrapped(in_base64(text), 10, "\n"),
+    "wide": lambda text: wrapped(f"{'-' * 63} {text}", 76, "\n    "),
+}
+
+
+@pytest.mark.parametrize("form", OVER_LINES.values(), ids=OVER_LINES)
+def test_of_lines_that_are_known_together_nothing_is_left(form):
+    secret = "zQ7canary0fSecret7Kx9hunter22Plm4"
+    lines = ["starting", *form(secret).split("\n"), "ready"]
+    shown = redacted_lines(lines, Redactor([secret]).redact)
+    assert (shown[0], shown[-1]) == ("starting", "ready")
+    assert sum(letter.isalnum() for letter in "".join(shown[1:-1]).replace(REDACTED, "")) == 0
+
+
+@pytest.mark.parametrize("form", OVER_LINES.values(), ids=OVER_LINES)
+def test_of_lines_that_come_one_by_one_at_most_the_beginning_of_a_secret_is_shown(form):
+    secret = "zQ7canary0fSecret7Kx9hunter22Plm4"
+    lines = ["starting", *form(secret).split("\n"), "ready"]
+    stream = Lines(Redactor([secret]))
+    shown = [stream.redact(line) for line in lines]
+    assert (shown[0], shown[-1]) == ("starting", "ready")
+    # So few letters or digits may be anything; in decimal, five bytes.
+    assert sum(letter.isalnum() for letter in "".join(shown[1:-1]).replace(REDACTED, "")) <= 16
+    assert len(shown) == len(lines)

@@ -14,6 +14,7 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.answers import Incoming
 from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.transcript import Frame, Transcript
+from mcp_conductor.redaction import Lines
 
 # A one-shot call needs the end of the conversation for its messages, not all of it; a recording is written as we go.
 BYTES_KEPT = 4_000_000
@@ -33,6 +34,7 @@ class Display:
         self._recording = _opened(plan.given.one("--record"), terminal.directory)
         budgets = replace(plan.spec.budgets, transcript_bytes=BYTES_KEPT)
         self.transcript = Transcript((), self._show, budgets, terminal.redactor)
+        self._stderr = Lines(terminal.redactor)
 
     def close(self) -> None:
         if self._recording is not None:
@@ -44,6 +46,8 @@ class Display:
             self._say(f"progress: {render(incoming.message.params)}")
 
     def _show(self, frame: Frame) -> None:
+        if self._recording is not None or self._verbose:
+            frame = frame.shown_after(self._stderr)
         if self._recording is not None:
             self._record(self._recording, frame)
         if frame.source == "note":

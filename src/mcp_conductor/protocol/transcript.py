@@ -13,7 +13,7 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.budgets import DEFAULT, UNBOUNDED, Budgets
 from mcp_conductor.protocol.ledger import Exchange, Ledger
 from mcp_conductor.protocol.message import Message, compact, decode, members, read
-from mcp_conductor.redaction import Redactor
+from mcp_conductor.redaction import Lines, Redactor, redacted_lines
 from mcp_conductor.visible import cut
 
 # "note" is ours: what we noticed at this place in the conversation.
@@ -48,6 +48,10 @@ class Frame(NamedTuple):
         if message is None:
             return iter(())
         return members(message) if message.kind == "batch" else iter((message,))
+
+    def shown_after(self, stderr: Lines) -> "Frame":
+        """This frame; if it is a line of stderr, without secrets that may have begun in those of STDERR before it."""
+        return self._replace(text=stderr.redact(self.text)) if self.source == "stderr" else self
 
     @property
     def size(self) -> int:
@@ -179,10 +183,10 @@ class Transcript:
             if frame.at <= self._last_of_others:
                 break
             if not frame.text.isspace() and frame.text:
-                tail.append(self.redact(frame.text)[:_LONGEST_TAIL_LINE])
+                tail.append(frame.text)
                 if len(tail) == _STDERR_TAIL:
                     break
-        return tuple(reversed(tail))
+        return tuple(line[:_LONGEST_TAIL_LINE] for line in redacted_lines(tail[::-1], self.redact))
 
     def exchanges(self) -> list[Exchange]:
         """Requests of the client with their replies, in the order in which they ended; unanswered ones come last."""
@@ -202,7 +206,8 @@ class Transcript:
         return compact({"at": round(frame.at, 6), "source": frame.source, "text": self.redact(frame.text)})
 
     def to_jsonl(self) -> Iterator[str]:
-        return (self.line(frame) for frame in self._frames.values())
+        stderr = Lines(self.redactor)
+        return (self.line(frame.shown_after(stderr)) for frame in self._frames.values())
 
     @classmethod
     def from_jsonl(cls, lines: Iterable[str]) -> "Transcript":

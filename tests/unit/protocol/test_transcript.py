@@ -103,6 +103,17 @@ def test_a_long_line_of_stderr_is_cut_after_its_secrets_are_blotted_out():
     assert transcript.stderr_tail() == ("x" * 395 + REDACTED[:5],)
 
 
+def test_a_secret_that_is_broken_over_lines_of_stderr_is_in_no_tail_and_in_no_recording():
+    transcript = Transcript(["hunter22-hunter33-hunter44"])
+    for line in ("hunter22-h", "  | unter33-h", "  | unter44", "ready"):
+        transcript.add(0.0, "stderr", line)
+        transcript.add(0.0, "server", RESULT)
+    assert transcript.stderr_tail() == (REDACTED, "ready")
+    recorded = Transcript.from_jsonl(transcript.to_jsonl()).frames
+    shown = [frame.text for frame in recorded if frame.source == "stderr"]
+    assert shown == [REDACTED, REDACTED, REDACTED, "ready"]
+
+
 def test_exchanges_come_in_the_order_in_which_they_ended_and_unanswered_ones_last():
     transcript = spoken(
         ("client", '{"jsonrpc":"2.0","id":1,"method":"a"}'),
