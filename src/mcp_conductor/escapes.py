@@ -1,7 +1,7 @@
 r"""What a text says when its escapes are undone, and where in the text each part of that stands.
 
 A row for each family of escapes: of JSON, JavaScript, Python, C, URLs, HTML and mail. Escapes may be escaped again.
-Colours, the lines of tables and characters without a shape are left out: a reader sees what stands around them as one.
+Colours and characters without a shape are left out: a terminal shows what stands around them in one piece.
 Backslashes are left out: how many stand before a character only says how often the text was quoted.
 """
 
@@ -91,7 +91,7 @@ _SURE: list[tuple[bytes, bytes, Meaning]] = [
     (rb"&", rb"((?:amp;)*\#?[xX]?%b{0,6}%b)" % (_HEX, _CUT_OFF), _nothing),
     (rb"\x1b", rb"(\[[0-9;]*m)", _nothing),
     (rb"\xe2", rb"(\x80\xa6)", _cut),
-    (rb"\xe2", rb"(\x80[\x8b-\x8f]|\x81\xa0|[\x94\x95][\x80-\xbf])", _nothing),
+    (rb"\xe2", rb"(\x80[\x8b-\x8f]|\x81\xa0)", _nothing),
     (rb"\xef", rb"(\xbb\xbf)", _nothing),
     (rb"\xc2", rb"(\xad)", _nothing),
     (rb"\.", rb"(\.\.+)", _cut),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcp_conductor.secret_search import Search
 
 REDACTED = "[redacted]"
-_REMEMBERED = 1000  # characters of earlier lines
+_REMEMBERED = 1000  # bytes of earlier lines
 _SOUNDS_SECRET = "(?i)key|token|secret|pass|auth|cred|session|private"
 _USERINFO = r"(?<=://)[^/?#@\s]+(?=@)"
 
@@ -40,22 +40,22 @@ class Redactor:
         """Whether there is anything that a text could have to be without."""
         return bool(self._known)
 
-    def redact(self, text: str, after: str | None = None) -> str:
-        """TEXT without any secret, also where one overlaps another, or begins in what TEXT comes AFTER."""
+    def redact(self, text: str) -> str:
+        """TEXT without any secret, also where one overlaps another."""
         if not self._known:
             return text
+        data, errors = encoded(text)
+        spans = self.search.places(data)
+        return _without(sorted(spans), data).decode(errors=errors) if spans else text
+
+    @property
+    def search(self) -> "Search":
+        """What finds the secrets."""
         if self._search is None:
             from mcp_conductor.secret_search import Search
 
             self._search = Search(self._known)
-        data, errors = encoded(text)
-        spans = self._search.places(data)
-        if after is not None:
-            both = encoded(f"{after}\n{text}")[0]
-            shift = len(both) - len(data)
-            found = self._search.places(both, goes_on=True)
-            spans += [(max(0, start - shift), end - shift) for start, end in found if end > shift]
-        return _without(sorted(spans), data).decode(errors=errors) if spans else text
+        return self._search
 
 
 class Lines:
@@ -63,13 +63,19 @@ class Lines:
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
-        self._before = ""
+        self._before = b""  # what came after the last secret
 
     def redact(self, line: str) -> str:
         """LINE, which comes after those that were given before."""
-        shown = self._redactor.redact(line, self._before)
-        self._before = f"{self._before}\n{line}"[-_REMEMBERED:] if self._redactor.knows_secrets else ""
-        return shown
+        if not self._redactor.knows_secrets:
+            return line
+        data, errors = encoded(line)
+        begin, all_of_it = len(self._before) + 1, self._before + b"\n" + data
+        search = self._redactor.search
+        spans = search.places(all_of_it, goes_on=True)
+        self._before = search.after(all_of_it, spans)[-_REMEMBERED:]
+        here = sorted((max(0, start - begin), stop - begin) for start, stop in spans if stop > begin)
+        return _without(here, data).decode(errors=errors) if here else line
 
 
 def redacted_lines(lines: Sequence[str], redact: Callable[[str], str]) -> list[str]:

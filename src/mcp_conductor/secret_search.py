@@ -10,7 +10,7 @@ import sys
 from binascii import a2b_base64
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import accumulate
 
 from mcp_conductor.escapes import CUT_BYTE, Span, has_doubtful_escapes, has_escapes, origins, undone
@@ -18,7 +18,8 @@ from mcp_conductor.secret_forms import LONG_VALUE, SHORTEST, forms, forms_in_bas
 
 _DIGITS = b"0123456789"
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz"
-_DROPPED = bytes(set(range(128)) - set(_DIGITS + _LETTERS + _LETTERS.upper()))
+# Letters that are not ASCII too: who takes one encoding for another makes something else of them.
+_DROPPED = bytes(set(range(256)) - set(_DIGITS + _LETTERS + _LETTERS.upper() + CUT_BYTE))
 _LOWER = bytes.maketrans(_LETTERS.upper(), _LETTERS)
 _BLOCK = 1024
 _GRAM = 8  # the size of a number that `memoryview` reads
@@ -57,17 +58,23 @@ class Search:
         """
         return [*self._within(data, 0, goes_on or len(data) >= _WRAPPED), *self._of_wrapped_line(data)]
 
+    def after(self, data: bytes, spans: Iterable[Span]) -> bytes:
+        """What stands in DATA after the last secret of those at SPANS that is over."""
+        last = len(data.rstrip(_DROPPED))
+        return data[max((stop for _, stop in spans if stop < last), default=0) :]
+
     def _within(self, data: bytes, depth: int, goes_on: bool) -> list[Span]:
-        spans = self._as_it_is.places(data, goes_on)
-        layers = [data]
+        found = self._as_it_is.places(data, goes_on)
+        spans, layers = [], [data]
         if has_escapes(data):
-            layers = undone(data, doubtful=False)
-            spans += origins(layers, self._undone.places(layers[-1], goes_on), doubtful=False)
+            layers, spans = undone(data, doubtful=False), found
+            found = self._undone.places(layers[-1], goes_on)
+        if depth < _DEEPEST:
+            found += self._in_base64(_without(found, layers[-1]), depth)
+        spans += origins(layers, found, doubtful=False)
         if has_doubtful_escapes(data):
             further = undone(data, doubtful=True)
             spans += origins(further, self._all_undone.places(further[-1], goes_on), doubtful=True)
-        if depth < _DEEPEST:
-            spans += origins(layers, self._in_base64(layers[-1], depth), doubtful=False)
         return spans
 
     def _in_base64(self, data: bytes, depth: int) -> Iterator[Span]:
@@ -142,10 +149,8 @@ class _Reading:
         found = [span for form in self._exact.forms for span in _places(form, data)]
         thin = _thin(data)
         may_have_long = not self._grams.isdisjoint(memoryview(thin)[: len(thin) // _GRAM * _GRAM].cast("Q"))
-        for each in self._forms if may_have_long else self._short:
-            if each in thin:
-                spans = _thick(data, _places(each, thin))
-                found += [_with_edges(span, data, form) for span in spans for form in self._forms[each]]
+        shapes = self._forms if may_have_long else self._short
+        whole = [(span, form) for form in shapes if form in thin for span in _places(form, thin)]
         parts: list[Span] = []
         if CUT_BYTE in data:
             found += self._exact.cut_places(data)
@@ -156,20 +161,26 @@ class _Reading:
         if len(thin) >= LONG_VALUE and self._thin.has(thin[:LONG_VALUE]):
             parts += self._thin.end(thin, 0, LONG_VALUE, self._may_be_broken)
             parts += [(0, len(thin))] if len(thin) >= _INSIDE and self._thin.has(thin) else []
-        return found + _thick(data, parts) if parts else found
+        spans = _thick(data, [*(span for span, _ in whole), *parts])
+        for span, (_, form) in zip(spans, whole, strict=False):
+            found += [_with_edges(span, data, *around) for around in self._edges(form)]
+        return found + spans[len(whole) :]
+
+    def _edges(self, thin: bytes) -> set[tuple[bytes, bytes]]:
+        """What the forms of these letters and digits have before and after them."""
+        return {form.partition(form.strip(_DROPPED))[::2] for form in self._forms[thin]}
 
     def _may_be_broken(self, thin: bytes, start: int, stop: int) -> bool:
         """Whether this part is no word, and ends within one: a host or a file is often named without the rest."""
         part = thin[start:stop]
         if not _is_telling(part):
             return False
-        for form in self._forms[thin]:
-            first, last = _thick(form, [(start, stop)])[0]
-            if part.isdigit() or all(
-                map(_thin, (form[first - 1 : first] if start else b"x", form[last : last + 1] or b"x"))
-            ):
-                return True
-        return False
+        spans = [_thick(form, [(start, stop)])[0] for form in self._forms[thin]]
+        ends = [
+            (form[first - 1 : first] if start else b"x") + (form[last : last + 1] if stop < len(thin) else b"x")
+            for form, (first, last) in zip(self._forms[thin], spans, strict=True)
+        ]
+        return part.isdigit() or any(len(_thin(each)) == len(b"xx") for each in ends)
 
 
 def _anywhere(_form: bytes, _start: int, _stop: int) -> bool:
@@ -182,6 +193,7 @@ class _Parts:
     def __init__(self, shapes: Iterable[bytes]) -> None:
         self.forms = frozenset(shapes)
         self._all = b"\0".join([b"", *self.forms, b""])
+        self._places: dict[bytes, list[tuple[bytes, int]]] = {}  # of parts that were looked for
 
     def has(self, data: bytes) -> bool:
         """Whether DATA is a part of a form."""
@@ -214,13 +226,17 @@ class _Parts:
         if sizes:
             yield start, start + max(sizes)
 
-    def _having(self, part: bytes, least: int) -> Iterator[tuple[bytes, int]]:
+    def _having(self, part: bytes, least: int) -> list[tuple[bytes, int]]:
         """The forms that have this part, and where; none if it is too short."""
-        if len(part) < least or b"\0" in part:
-            return
-        for place, _ in _places(part, self._all, overlapping=True):
-            start = self._all.rindex(b"\0", 0, place) + 1
-            yield self._all[start : self._all.index(b"\0", place)], place - start
+        if len(part) < least or b"\0" in part or part not in self._all:
+            return []
+        if part not in self._places:
+            found = [place for place, _ in _places(part, self._all, each=True)]
+            forms_of = [(self._all.rindex(b"\0", 0, place) + 1, self._all.index(b"\0", place)) for place in found]
+            self._places[part] = [
+                (self._all[start:stop], place - start) for place, (start, stop) in zip(found, forms_of, strict=True)
+            ]
+        return self._places[part]
 
 
 def _is_telling(thin: bytes) -> bool:
@@ -229,46 +245,56 @@ def _is_telling(thin: bytes) -> bool:
     return len(thin) >= _NO_WORD or (len(thin) >= LONG_VALUE and 0 < letters < len(thin))
 
 
+def _without(spans: list[Span], data: bytes) -> bytes:
+    """DATA with nothing at SPANS: what was found there need not be looked at again."""
+    rest = bytearray(data)
+    for start, stop in spans:
+        rest[start:stop] = bytes(stop - start)
+    return bytes(rest) if spans else data
+
+
 def _thin(data: bytes) -> bytes:
-    """The letters and digits of DATA, in small letters, and all that is not ASCII."""
+    """The letters and digits of DATA, in small letters, and marks of cuts."""
     return data.translate(_LOWER, _DROPPED)
 
 
-def _thick(data: bytes, spans: Iterable[Span]) -> list[Span]:
+def _thick(data: bytes, spans: list[Span]) -> list[Span]:
     """Where in DATA stands what has these places in `_thin(data)`."""
+    if not spans:
+        return []
     blocks = range(0, len(data), _BLOCK)
     counts = list(accumulate((len(_thin(data[start : start + _BLOCK])) for start in blocks), initial=0))
 
-    @cache
-    def kept(block: int) -> list[int]:
-        start = block * _BLOCK
-        return [place for place, byte in enumerate(data[start : start + _BLOCK], start) if byte not in _DROPPED]
+    kept: dict[int, list[int]] = {}  # places of letters and digits, by the number of the block
 
     def origin(place: int) -> int:
         block = bisect_right(counts, place) - 1
-        return kept(block)[place - counts[block]]
+        if block not in kept:
+            start = block * _BLOCK
+            part = enumerate(data[start : start + _BLOCK], start)
+            kept[block] = [place for place, byte in part if byte not in _DROPPED]
+        return kept[block][place - counts[block]]
 
     return [(origin(start), origin(stop - 1) + 1) for start, stop in spans]
 
 
-def _with_edges(span: Span, data: bytes, form: bytes) -> Span:
-    """SPAN, and what FORM has around its letters and digits as far as it stands there."""
+def _with_edges(span: Span, data: bytes, before: bytes, after: bytes) -> Span:
+    """SPAN, and as much of BEFORE and AFTER as stands around it."""
     start, stop = span
-    before, after = form.partition(form.strip(_DROPPED))[::2]
-    while before and data.endswith(before[-1:], 0, start) and start:
+    while before and start and data.endswith(before[-1:], 0, start):
         before, start = before[:-1], start - 1
     while after and data.startswith(after[:1], stop):
         after, stop = after[1:], stop + 1
     return start, stop
 
 
-def _places(form: bytes, data: bytes, *, overlapping: bool = False) -> Iterator[Span]:
-    """Where FORM stands in DATA; places that overlap are one, unless each is wanted."""
+def _places(form: bytes, data: bytes, *, each: bool = False) -> Iterator[Span]:
+    """Where FORM stands in DATA; places that overlap are one, unless EACH is wanted."""
     start = data.find(form)
     while start >= 0:
         stop = start + len(form)
         following = data.find(form, start + 1)
-        while not overlapping and 0 <= following < stop:
+        while not each and 0 <= following < stop:
             stop = following + len(form)
             following = data.find(form, following + 1)
         yield start, stop

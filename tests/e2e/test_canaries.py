@@ -10,13 +10,14 @@ import re
 import stat
 import subprocess
 import sys
-from base64 import b64encode, encodebytes, urlsafe_b64encode
+from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote
 
 import pytest
 from tests.conftest import MCP_CLI, SERVERS
+from tests.e2e.canary_forms import COMMON, ODD, forms, is_said
 from tests.servers.http_raw import HttpServer
 from tests.servers.oauth_server import oauth_server
 
@@ -24,9 +25,10 @@ from mcp_conductor.checks.clients import visitor
 
 CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")
 KINDS = ("json", "junit", "tap", "github", "markdown")
-# In each secret one word that no form escapes; so it is enough to look for that.
+# Every secret begins with it; so it is enough to look for that.
+BEGINNING = "c4naryOf"
 WORDS = {
-    name: f"canaryOf{name}X7"
+    name: f"{BEGINNING}{name}X7"
     for name in (
         "Env",
         "Config",
@@ -59,35 +61,9 @@ tests:
 """
 
 
-def forms(secret: str) -> list[str]:
-    return [
-        secret,
-        json.dumps(secret)[1:-1],
-        json.dumps(secret, ensure_ascii=False)[1:-1],
-        quote(secret, safe=""),
-        quote_plus(secret),
-        "".join(f"\\u{ord(character):04x}" for character in secret),
-        "".join(f"%{byte:02X}" for byte in secret.encode()),
-        secret.encode().hex(),
-        encodebytes(f"{'x' * 47}{secret}{'y' * 60}".encode()).decode().strip(),
-        *(encode(f"{before}{secret}{after}".encode()).decode() for before, after in (("", ""), ("u:", "x"), ("us:", ""))
-          for encode in (b64encode, urlsafe_b64encode)),
-    ]  # fmt: skip
-
-
-def needles(word: str) -> list[str]:
-    """The beginning of WORD, all of it in escapes, and the parts of base64 that stand for nothing but its beginning."""
-    found = [word[:8], "".join(f"\\u{ord(each):04x}" for each in word), "%" + word.encode().hex("%").upper()]
-    found.append(word.encode().hex())
-    for before in range(3):
-        bits = 8 * before, 8 * (before + 8)
-        found.append(b64encode(b"x" * before + word[:8].encode()).decode()[-(-bits[0] // 6) : bits[1] // 6])
-    return found
-
-
 def said(*names: str) -> str:
     """The secrets of these names in all forms, the first of them first; and hostile text."""
-    return "\n".join([SECRETS[names[0]], *(form for name in names for form in forms(SECRETS[name])), *HOSTILE])
+    return "\n".join([SECRETS[names[0]], *forms([SECRETS[name] for name in names]), *HOSTILE])
 
 
 def web() -> HttpServer:
@@ -168,9 +144,7 @@ def written(tmp_path_factory):
     config = ("--config", "mcp.json", "--server")
 
     def login_tells():
-        return "\n".join(
-            [*(form for token in (*login.tokens, *login.refresh_tokens) for form in forms(token)), *HOSTILE]
-        )
+        return "\n".join([*forms([*login.tokens, *login.refresh_tokens]), *HOSTILE])
 
     def reports(name):
         return [f"--report={kind}:{name}.{kind}" for kind in KINDS]
@@ -254,15 +228,16 @@ def test_the_programs_did_what_they_should(written):
         assert "[redacted]" in written["files"][name], name
 
 
+@pytest.mark.parametrize("secret", [SECRETS["Env"], SECRETS["Token"]])
+def test_who_looks_for_secrets_would_see_them_in_all_forms(secret):
+    for form in (*COMMON, *ODD):
+        for text in (form(secret), f"say {form(secret)} now", json.dumps({"key": [form(secret)]})):
+            assert is_said(BEGINNING, text)
+
+
 def test_no_secret_is_anywhere_in_any_form(written):
-    hits = [
-        (name, secret, text[max(0, text.index(needle) - 40) :][:120])
-        for name, text in {**written["streams"], **written["files"]}.items()
-        for secret, word in WORDS.items()
-        for needle in needles(word)
-        if needle in text
-    ]
-    assert hits == []
+    texts = {**written["streams"], **written["files"]}
+    assert {name: seen for name, text in texts.items() if (seen := is_said(BEGINNING, text))} == {}
 
 
 def test_nothing_is_obeyed_by_a_terminal(written):
