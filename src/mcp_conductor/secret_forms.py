@@ -5,7 +5,7 @@ Escapes, another case, line breaks and separators make no form of their own: `se
 
 import os
 from base64 import a85encode, b32encode, b64encode, b85encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from math import lcm
 
@@ -16,7 +16,8 @@ LONG_VALUE = 8
 Encode = Callable[[bytes], bytes]
 
 # The alphabets in which a character stands for so many bits; and the shortest part of one that is no chance.
-_OF_BITS: tuple[tuple[Encode, int, int], ...] = ((b64encode, 6, 6), (b32encode, 5, 8))
+_BASE64: tuple[Encode, int, int] = (b64encode, 6, 6)
+_BASE32: tuple[Encode, int, int] = (b32encode, 5, 8)
 # Those in which all of a group decides each character: for these, a secret is found only if it was encoded alone.
 _OF_GROUPS: tuple[Encode, ...] = (b85encode, a85encode)
 # How a byte may be written in a list of numbers, and what may stand between them.
@@ -33,23 +34,32 @@ def encoded(text: str) -> tuple[bytes, str]:
 
 
 def forms(secret: str) -> set[bytes]:
-    """Everything that SECRET, or a long line of it, may look like."""
-    return {form for text in _spellings(secret) for form in (*_as_text(text), *_as_bytes(encoded(text)[0]))}
+    """Everything that SECRET may look like, and what is most likely for a long line of it."""
+    found = forms_in_base64(secret)
+    for text in _spellings(secret):
+        found |= {*_as_text(text), *_as_numbers(encoded(text)[0], _NUMBERS[:1])}
+    for data in {encoded(text)[0] for text in _words(secret)}:
+        found |= {*_as_numbers(data, _NUMBERS), *_in_bits(data, *_BASE32), *(encode(data) for encode in _OF_GROUPS)}
+    return found
 
 
 def forms_in_base64(secret: str) -> set[bytes]:
     """Those of them that may be broken into lines, each a text of its own."""
-    found = {form for text in _spellings(secret) for form in _in_bits(encoded(text)[0], *_OF_BITS[0])}
+    found = {form for text in _spellings(secret) for form in _in_bits(encoded(text)[0], *_BASE64)}
     return found | {form.replace(b"+", b"-").replace(b"/", b"_") for form in found}
 
 
 def _spellings(secret: str) -> set[str]:
-    """SECRET, its long lines, and what each is where the words of a command line are not taken for UTF-8."""
-    texts = {secret, *(line for line in secret.splitlines() if len(line) >= LONG_VALUE)}
-    for text in tuple(texts):
-        with suppress(UnicodeEncodeError):  # then it did not come from there
-            texts.add(os.fsencode(text).decode(errors="surrogateescape"))
-    return texts
+    """SECRET and its long lines."""
+    lines = (line for line in secret.splitlines() if len(line) >= LONG_VALUE)
+    return {spelling for text in {secret, *lines} for spelling in _words(text)}
+
+
+def _words(text: str) -> set[str]:
+    """TEXT, and what it is where the words of a command line are not taken for UTF-8."""
+    with suppress(UnicodeEncodeError):  # then it did not come from there
+        return {text, os.fsencode(text).decode(errors="surrogateescape")}
+    return {text}
 
 
 def _as_text(text: str) -> Iterator[bytes]:
@@ -60,19 +70,14 @@ def _as_text(text: str) -> Iterator[bytes]:
         yield encoded(each.replace(" ", "+"))[0]
 
 
-def _as_bytes(data: bytes) -> Iterator[bytes]:
+def _as_numbers(data: bytes, specs: Sequence[str]) -> Iterator[bytes]:
     # Separators and the case of digits matter in short forms only: through others, the search reads without them.
     separators = _SEPARATORS if len(data) < LONG_VALUE else ("",)
-    for spec in _NUMBERS:
+    for spec in specs:
         numbers = [format(byte, spec) for byte in data]
         for separator in separators:
             written = separator.join(numbers).encode()
             yield from (written, written.upper())
-    for row in _OF_BITS:
-        for form in _in_bits(data, *row):
-            yield from (form, form.replace(b"+", b"-").replace(b"/", b"_"))
-    for encode in _OF_GROUPS:
-        yield encode(data)
 
 
 def _in_bits(data: bytes, encode: Encode, bits: int, least: int) -> Iterator[bytes]:

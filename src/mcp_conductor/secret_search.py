@@ -77,20 +77,25 @@ class Search:
             spans += origins(further, self._all_undone.places(further[-1], goes_on), doubtful=True)
         return spans
 
-    def _in_base64(self, data: bytes, depth: int) -> Iterator[Span]:
+    def _in_base64(self, data: bytes, depth: int) -> list[Span]:
         """What is a secret in another form, or in base64 again, when it is decoded."""
         runs = data.translate(_RUNS)
         begins_as_text = re.compile(_ENCODED_TEXT).match
-        for run in re.finditer(_RUN, runs) if b"A" * 16 in runs else ():
-            text = begins_as_text(data, *run.span())
-            if text is None:
-                continue
-            start = text.start(1)
-            written = data[start : run.end()].translate(_STANDARD, _SPACES)
-            decoded = a2b_base64((written + b"==")[: (len(written) + 2) // 4 * 4])
-            if found := self._within(decoded, depth + 1, goes_on=False):
-                kept = [place for place in range(start, run.end()) if data[place] not in _SPACES]
-                yield from ((kept[first * 4 // 3], kept[-(-stop * 4 // 3) - 1] + 1) for first, stop in found)
+        found = re.finditer(_RUN, runs) if b"A" * 16 in runs else ()
+        texts = [
+            _Decoded(data, text.start(1), run.end()) for run in found if (text := begins_as_text(data, *run.span()))
+        ]
+        if not texts:
+            return []
+        ends = list(accumulate(len(text.decoded) + 1 for text in texts))
+
+        def origin(place: int) -> Span:
+            text = texts[number := bisect_right(ends, place)]
+            return text.origin(place - ends[number] + len(text.decoded) + 1)
+
+        # All at once: one by one, many short ones would take long.
+        spans = self._within(b"\n".join(text.decoded for text in texts), depth + 1, goes_on=False)
+        return [(origin(start)[0], origin(stop - 1)[1]) for start, stop in spans]
 
     @cached_property
     def _as_it_is(self) -> "_Reading":
@@ -120,6 +125,26 @@ class Search:
             yield from self._base64.beginning(data, stop)
         if len(line) >= LONG_VALUE and self._base64.has(line):
             yield stop - len(line), stop
+
+
+class _Decoded:
+    """What a run of base64 says that begins with a whole group."""
+
+    def __init__(self, data: bytes, start: int, stop: int) -> None:
+        self._data, self._start, self._stop = data, start, stop
+        written = data[start:stop].translate(_STANDARD, _SPACES)
+        self.decoded = a2b_base64((written + b"==")[: (len(written) + 2) // 4 * 4])
+
+    @cached_property
+    def _places(self) -> list[int]:
+        """Of the characters that are no spaces."""
+        return [place for place in range(self._start, self._stop) if self._data[place] not in _SPACES]
+
+    def origin(self, place: int) -> Span:
+        """Where the byte stands that has this place in what it says; what comes after that, where the run ends."""
+        if place >= len(self.decoded):
+            return self._stop, self._stop
+        return self._places[place * 4 // 3], self._places[-(-(place + 1) * 4 // 3) - 1] + 1
 
 
 class _Reading:
