@@ -4,7 +4,7 @@ Escapes, another case, line breaks and separators make no form of their own: `se
 """
 
 import os
-from base64 import a85encode, b32encode, b64encode, b85encode
+from base64 import b32encode, b64encode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from math import lcm
@@ -19,7 +19,10 @@ Encode = Callable[[bytes], bytes]
 _BASE64: tuple[Encode, int, int] = (b64encode, 6, 6)
 _BASE32: tuple[Encode, int, int] = (b32encode, 5, 8)
 # Those in which all of a group decides each character: for these, a secret is found only if it was encoded alone.
-_OF_GROUPS: tuple[Encode, ...] = (b85encode, a85encode)
+_BASE85 = (
+    bytes(range(33, 118)),  # Ascii85
+    b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~",
+)
 # How a byte may be written in a list of numbers, and what may stand between them.
 _NUMBERS = ("02x", "d", "#04x", "03o")
 _SEPARATORS = ("", " ", ":", ",", ", ")
@@ -39,7 +42,11 @@ def forms(secret: str) -> set[bytes]:
     for text in _spellings(secret):
         found |= {*_as_text(text), *_as_numbers(encoded(text)[0], _NUMBERS[:1])}
     for data in {encoded(text)[0] for text in _words(secret)}:
-        found |= {*_as_numbers(data, _NUMBERS), *_in_bits(data, *_BASE32), *(encode(data) for encode in _OF_GROUPS)}
+        found |= {
+            *_as_numbers(data, _NUMBERS),
+            *_in_bits(data, *_BASE32),
+            *(_in_base85(data, alphabet) for alphabet in _BASE85),
+        }
     return found
 
 
@@ -88,3 +95,11 @@ def _in_bits(data: bytes, encode: Encode, bits: int, least: int) -> Iterator[byt
         inner = encode(bytes(before) + data)[-(-8 * before // bits) : 8 * (before + len(data)) // bits]
         if len(inner) >= least:
             yield inner
+
+
+def _in_base85(data: bytes, alphabet: bytes) -> bytes:
+    """As the functions of Python do, which make tables first that take longer than a secret."""
+    missing = -len(data) % 4
+    padded = data + bytes(missing)
+    words = (int.from_bytes(padded[place : place + 4], "big") for place in range(0, len(padded), 4))
+    return bytes(alphabet[word // 85**power % 85] for word in words for power in (4, 3, 2, 1, 0))[: -missing or None]

@@ -80,11 +80,11 @@ class Search:
     def _in_base64(self, data: bytes, depth: int) -> list[Span]:
         """What is a secret in another form, or in base64 again, when it is decoded."""
         runs = data.translate(_RUNS)
+        if b"A" * 16 not in runs:
+            return []
         begins_as_text = re.compile(_ENCODED_TEXT).match
-        found = re.finditer(_RUN, runs) if b"A" * 16 in runs else ()
-        texts = [
-            _Decoded(data, text.start(1), run.end()) for run in found if (text := begins_as_text(data, *run.span()))
-        ]
+        spans = [run.span() for run in re.finditer(_RUN, runs)]
+        texts = [_Decoded(data, text.start(1), text.endpos) for span in spans if (text := begins_as_text(data, *span))]
         if not texts:
             return []
         ends = list(accumulate(len(text.decoded) + 1 for text in texts))
@@ -94,8 +94,8 @@ class Search:
             return text.origin(place - ends[number] + len(text.decoded) + 1)
 
         # All at once: one by one, many short ones would take long.
-        spans = self._within(b"\n".join(text.decoded for text in texts), depth + 1, goes_on=False)
-        return [(origin(start)[0], origin(stop - 1)[1]) for start, stop in spans]
+        found = self._within(b"\n".join(text.decoded for text in texts), depth + 1, goes_on=False)
+        return [(origin(start)[0], origin(stop - 1)[1]) for start, stop in found]
 
     @cached_property
     def _as_it_is(self) -> "_Reading":
@@ -185,7 +185,7 @@ class _Reading:
             parts += self._thin.beginning(thin, len(thin), LONG_VALUE, self._may_be_broken)
         if len(thin) >= LONG_VALUE and self._thin.has(thin[:LONG_VALUE]):
             parts += self._thin.end(thin, 0, LONG_VALUE, self._may_be_broken)
-            parts += [(0, len(thin))] if len(thin) >= _INSIDE and self._thin.has(thin) else []
+            parts += self._thin.all_of(thin, _INSIDE, self._may_be_broken)
         spans = _thick(data, [*(span for span, _ in whole), *parts])
         for span, (_, form) in zip(spans, whole, strict=False):
             found += [_with_edges(span, data, *around) for around in self._edges(form)]
@@ -250,6 +250,11 @@ class _Parts:
         ]
         if sizes:
             yield start, start + max(sizes)
+
+    def all_of(self, data: bytes, least: int, wanted: Wanted) -> Iterator[Span]:
+        """All of DATA, if that is a wanted part of a form."""
+        if any(wanted(form, place, place + len(data)) for form, place in self._having(data, least)):
+            yield 0, len(data)
 
     def _having(self, part: bytes, least: int) -> list[tuple[bytes, int]]:
         """The forms that have this part, and where; none if it is too short."""
