@@ -4,7 +4,7 @@ import asyncio
 import os
 from typing import TYPE_CHECKING, Any
 
-from mcp_conductor.cli.conductor import COULD_NOT_RUN
+from mcp_conductor.cli.exit_codes import COULD_NOT_RUN
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly, serve_until_cancelled
 from mcp_conductor.cli.limits import MESSAGE_LIMIT_FLAGS, budgets_of

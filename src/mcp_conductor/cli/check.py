@@ -14,7 +14,7 @@ from mcp_conductor.checks.run import Options, Verdicts, check, score
 from mcp_conductor.checks.sessions import Sessions
 from mcp_conductor.checks.unseen import UNSEEN
 from mcp_conductor.checks.walk import ALL
-from mcp_conductor.cli.conductor import FAILED
+from mcp_conductor.cli.exit_codes import FAILED
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.limits import LIMIT_FLAGS

@@ -3,12 +3,11 @@
 import os
 
 from mcp_conductor import __version__
-from mcp_conductor.cli.terminal import Interrupted, ReaderGone, Terminal, diagnostic
+from mcp_conductor.cli.exhaustion import shortage
+from mcp_conductor.cli.exit_codes import COULD_NOT_RUN, INTERNAL_ERROR, NO_SERVER
+from mcp_conductor.cli.terminal import Interrupted, ReaderGone, Terminal, diagnostic, say_internal_error
 from mcp_conductor.errors import ConductorError, UsageError, nearest
 
-FAILED = 1
-COULD_NOT_RUN = 2
-NO_SERVER = 3
 COMMANDS = {
     "test": "run declarative tests of an MCP server",
     "discover": "write a first suite for a server",
@@ -30,6 +29,11 @@ def main(argv: list[str], terminal: Terminal) -> int:
     except ConductorError as error:
         terminal.say(diagnostic(error))
         return COULD_NOT_RUN if isinstance(error, UsageError) else NO_SERVER
+    except Exception as error:
+        if shortage(error) is not None:
+            raise
+        say_internal_error(error, argv, "conductor", terminal)
+        return INTERNAL_ERROR
 
 
 def _main(argv: list[str], terminal: Terminal) -> int:

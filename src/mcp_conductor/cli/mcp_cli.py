@@ -12,13 +12,14 @@ from mcp_conductor import __version__
 from mcp_conductor.cli import methods
 from mcp_conductor.cli.display import Display
 from mcp_conductor.cli.exhaustion import end_for_shortage, shortage
+from mcp_conductor.cli.exit_codes import INTERNAL_ERROR, TIMED_OUT
 from mcp_conductor.cli.flags import Given, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.operations import perform
 from mcp_conductor.cli.plan import FLAGS, Plan, plan, run_time
 from mcp_conductor.cli.target import secrets_of_flags
-from mcp_conductor.cli.terminal import Interrupted, ReaderGone, Terminal, diagnostic
-from mcp_conductor.cli.time_limit import TIMED_OUT, TimeLimit
+from mcp_conductor.cli.terminal import Interrupted, ReaderGone, Terminal, diagnostic, say_internal_error
+from mcp_conductor.cli.time_limit import TimeLimit
 from mcp_conductor.errors import ConductorError, MethodError, RequestTimeout, UsageError
 from mcp_conductor.opening import NONE, connect
 from mcp_conductor.protocol import Json
@@ -39,6 +40,7 @@ class Exit(IntEnum):
     OK = 0
     FAILED = 1  # bad arguments, cannot connect, server died
     METHOD = 2  # the server answered with an error, or the tool result has isError
+    INTERNAL_ERROR = INTERNAL_ERROR
     TIMEOUT = TIMED_OUT
 
 
@@ -58,7 +60,7 @@ Examples:
 """
 EXIT_CODES = """\
 Exit codes: 0 success, 1 bad arguments or no connection, 2 the server answered with an error (or isError),
-124 --timeout exceeded, 130 and 143 interrupted."""
+70 a bug of ours, 124 --timeout exceeded, 130 and 143 interrupted."""
 
 
 def main(argv: list[str], terminal: Terminal) -> int:
@@ -90,14 +92,8 @@ def main(argv: list[str], terminal: Terminal) -> int:
     except Exception as error:  # a bug of ours: say so, in one line
         if shortage(error) is not None:
             raise
-        if "--verbose" in argv or "-v" in argv:
-            import traceback
-
-            terminal.say(traceback.format_exc())
-        terminal.say(
-            f"internal error: {type(error).__name__}: {error}\n  hint: this is a bug in mcp-cli; --verbose shows where"
-        )
-        return Exit.FAILED
+        say_internal_error(error, argv, "mcp-cli", terminal)
+        return Exit.INTERNAL_ERROR
 
 
 def _run_oauth(given: Given, terminal: Terminal) -> int:

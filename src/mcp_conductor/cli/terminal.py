@@ -135,6 +135,18 @@ class Terminal:
             os.dup2(null.fileno(), self.stdout.fileno())  # type: ignore[union-attr]
 
 
+def say_internal_error(error: Exception, argv: Sequence[str], program: str, terminal: Terminal) -> None:
+    """A bug of ours, in one line; with --verbose, where it is."""
+    if "--verbose" in argv or "-v" in argv:
+        import traceback
+
+        terminal.say("".join(traceback.format_exception(error)))
+    terminal.say(
+        f"internal error: {type(error).__name__}: {error}\n"
+        f"  hint: this is a bug in {program}; report it with what --verbose shows"
+    )
+
+
 def tell_all(problems: Sequence[ConductorError], terminal: Terminal) -> None:
     """Raise the last of PROBLEMS, if there are any, when the others have been told."""
     for each in problems[:-1]:

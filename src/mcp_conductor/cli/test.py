@@ -10,7 +10,7 @@ import time as clock
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from mcp_conductor.cli.conductor import FAILED, NO_SERVER
+from mcp_conductor.cli.exit_codes import FAILED, NO_SERVER, TIMED_OUT
 from mcp_conductor.cli.flags import Given, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.run_flags import FLAGS, ISOLATIONS, choice, number, time
@@ -18,7 +18,7 @@ from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.server_coverage import covered, figures
 from mcp_conductor.cli.target import named_server, nearest_settings, secrets_of_flags, target
 from mcp_conductor.cli.terminal import Terminal, diagnostic, tell_all
-from mcp_conductor.cli.time_limit import TIMED_OUT, TimeLimit
+from mcp_conductor.cli.time_limit import TimeLimit
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files import write_file
 from mcp_conductor.protocol.server_spec import ServerSpec
@@ -41,7 +41,7 @@ all *.test.mcp.yml below the current directory. The server is that of conductor.
 """
 _EXIT_CODES = """\
 Exit codes: 0 all passed, 1 some failed, 2 nothing could be run, or a report or snapshot could not be written,
-3 a server could not be started or went away, 124 --timeout exceeded, 130 and 143 interrupted.
+3 a server could not be started or went away, 70 a bug of ours, 124 --timeout exceeded, 130 and 143 interrupted.
 """
 _LAST_FAILED = os.path.join(".conductor", "last-failed.json")
 _AEGIS_SETTINGS = "aegis.config.json"

@@ -6,10 +6,9 @@ from types import TracebackType
 from typing import Self
 
 from mcp_conductor.cli.alarm import ALARM
+from mcp_conductor.cli.exit_codes import TIMED_OUT
 from mcp_conductor.cli.interruptible import CLEANUP_SECONDS, DEAF_SECONDS
 from mcp_conductor.cli.terminal import Terminal
-
-TIMED_OUT = 124
 
 
 class TimeLimit:
