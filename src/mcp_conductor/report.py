@@ -14,8 +14,10 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
 from mcp_conductor.redaction import redacted_lines
 
-Status = Literal["passed", "failed", "warned", "skipped", "errored"]
-STATUSES: tuple[Status, ...] = ("passed", "failed", "warned", "skipped", "errored")
+Status = Literal["passed", "failed", "warned", "skipped", "errored", "not-run"]
+STATUSES: tuple[Status, ...] = ("passed", "failed", "warned", "skipped", "errored", "not-run")
+BAD: tuple[Status, ...] = ("failed", "errored", "not-run")  # what makes a run red
+Stop = Literal["timeout", "interrupted"]
 
 
 class Words(str):
@@ -70,7 +72,9 @@ class Outcome:
     where: Location | None = None
     level: str | None = None  # MUST, SHOULD or MAY, of a check
     findings: tuple[Finding, ...] = ()
-    reason: str | None = None  # why it was skipped, or why it was expected to fail
+    reason: str | None = None  # why it was skipped or not run, or why it was expected to fail
+    cause: Literal["server"] | None = None  # of an error that is not the test's: there was no server
+    after: tuple[str, ...] = ()  # tests that were not chosen, but run before, because it needs what they capture
     wire: tuple[str, ...] = ()  # what was said meanwhile: "--> …" by us, "<-- …" by the server
     stderr: tuple[str, ...] = ()  # what the server wrote to stderr meanwhile
     tags: tuple[str, ...] = ()
@@ -89,6 +93,8 @@ class Outcome:
             **place,
             "findings": [finding.to_json() for finding in self.findings],
             **({} if self.reason is None else {"reason": self.reason}),
+            **({} if self.cause is None else {"cause": self.cause}),
+            **({"after": list(self.after)} if self.after else {}),
             **({"tags": list(self.tags)} if self.tags else {}),
             **({"flaky": True} if self.flaky else {}),
         }
@@ -105,12 +111,20 @@ class Report:
     started: str = ""  # ISO 8601
     seconds: float = 0.0
     outcomes: tuple[Outcome, ...] = ()
+    warnings: tuple[Finding, ...] = ()  # that belong to no single outcome
+    deselected: int = 0  # tests that were left out because others were chosen
+    stopped: Stop | None = None  # why it ended early
     metrics: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def summary(self) -> dict[Status, int]:
         counts = Counter(outcome.status for outcome in self.outcomes)
         return {status: counts[status] for status in STATUSES}
+
+    @property
+    def red(self) -> bool:
+        """Whether something failed, or was not run although it should have been."""
+        return self.stopped is not None or any(outcome.status in BAD for outcome in self.outcomes)
 
     def to_json(self) -> Json:
         return {
@@ -120,10 +134,35 @@ class Report:
             "protocolVersion": self.protocol_version,
             "started": self.started,
             "seconds": round(self.seconds, 6),
-            "summary": self.summary,
+            "summary": {_SUMMARY.get(status, status): count for status, count in self.summary.items()}
+            | {"deselected": self.deselected},
+            **({} if self.stopped is None else {"stopped": self.stopped}),
+            "warnings": [{**warning.to_json(), "warning": True} for warning in self.warnings],
             "outcomes": [outcome.to_json() for outcome in self.outcomes],
             "metrics": dict(self.metrics),
         }
+
+
+def strict(report: Report) -> Report:
+    """REPORT with every warning made a failure: those of tests, and those of files, each as an outcome of its own."""
+    outcomes = [replace(each, status="failed") if each.status == "warned" else each for each in report.outcomes]
+    for number, warning in enumerate(report.warnings, 1):
+        where = warning.where
+        file = "the run" if where is None else where.file
+        outcomes.append(
+            Outcome(
+                id=f"{file}::warning {number}",
+                title=f"warning {number}",
+                group="--strict",
+                status="failed",
+                where=where,
+                findings=(replace(warning, warning=False),),
+            )
+        )
+    return replace(report, outcomes=tuple(outcomes), warnings=())
+
+
+_SUMMARY = {"not-run": "notRun"}
 
 
 def _place(where: Location | None) -> Json:
@@ -137,6 +176,7 @@ def redacted(report: Report, redact: Callable[[str], str]) -> Report:
         target=redact(report.target),
         server=redacted_value(report.server, redact),
         outcomes=tuple(redacted_outcome(outcome, redact) for outcome in report.outcomes),
+        warnings=tuple(_redacted_finding(warning, redact) for warning in report.warnings),
         metrics=redacted_value(report.metrics, redact),
     )
 

@@ -11,8 +11,7 @@ from mcp_conductor.cli.limits import TEST_LIMIT_FLAGS
 from mcp_conductor.cli.target import TARGET_FLAGS
 from mcp_conductor.redaction import REDACTED, Redactor, secrets_of_environment, secrets_of_words
 from mcp_conductor.report import Outcome
-from mcp_conductor.reporters.wording import place
-from mcp_conductor.suites.run import Job
+from mcp_conductor.suites.job import Job
 from mcp_conductor.suites.suite import Case, Suite
 from mcp_conductor.visible import one_line
 
@@ -40,11 +39,12 @@ class Again:
         """These are the tests that are run."""
         for job in jobs:
             for case in job.cases:
-                self._cases[f"{job.suite.file}::{case.title}{job.suffix}"] = (job.suite, case)
+                self._cases[f"{job.suite.file}::{case.name}{job.suffix}"] = (job.suite, case)
 
     def __call__(self, outcome: Outcome) -> str:
         found = self._cases.get(outcome.id)
-        places = [place(outcome)] if found is None else _places(*found)
+        file = "" if outcome.where is None else one_line(outcome.where.file)  # of a teardown, which is no test
+        places = [file] if found is None else _places(*found)
         return join(["conductor", "test", *places, *self._rest])
 
 

@@ -13,7 +13,7 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.files import write_file
 from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
 from mcp_conductor.suites.discover import Discovered, Wishes, discover
-from mcp_conductor.suites.run import DEFAULT_SECONDS
+from mcp_conductor.suites.job import DEFAULT_SECONDS
 from mcp_conductor.suites.select import SUFFIXES
 from mcp_conductor.suites.skeleton import suite_text
 

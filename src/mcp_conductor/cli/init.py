@@ -15,8 +15,8 @@ from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec, from_words
 from mcp_conductor.protocol.settings import Surroundings, from_settings
 from mcp_conductor.suites.discover import Wishes, discover
+from mcp_conductor.suites.job import DEFAULT_SECONDS
 from mcp_conductor.suites.project import Guess, Project, without_secrets
-from mcp_conductor.suites.run import DEFAULT_SECONDS
 from mcp_conductor.suites.skeleton import suite_text, template
 
 FLAGS: Groups = {

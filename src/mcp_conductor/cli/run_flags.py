@@ -50,6 +50,7 @@ FLAGS: Groups = {
         Flag("--watch", "run again whenever a file changes"),
         Flag("--no-judge", "do not warn of what the server says that the specification forbids"),
         Flag("--strict", "warnings are failures"),
+        Flag("--allow-only", "take `only: true` also with --strict and where CI is set"),
         Flag("--compat", "aegis: take the files of mcp-aegis as they are", "NAME"),
     ),
     "Limits": TEST_LIMIT_FLAGS,

@@ -2,21 +2,21 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from mcp_conductor.cli.again import Again
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.run_flags import choice, number
 from mcp_conductor.cli.server_coverage import told
-from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.cli.terminal import ReaderGone, Terminal
 from mcp_conductor.errors import Location, UsageError
+from mcp_conductor.events import CaseFinished, Event, FileFinished, FileStarted, Warned
 from mcp_conductor.files import write_file
-from mcp_conductor.report import Outcome, Report, redacted, redacted_outcome
+from mcp_conductor.report import BAD, Finding, Outcome, Report, Status, redacted, redacted_outcome
 from mcp_conductor.reporters import REPORTERS
 from mcp_conductor.reporters.console import Console
-from mcp_conductor.reporters.wording import counted
-from mcp_conductor.suites.run import Job, Result
-from mcp_conductor.suites.suite import Suite, Warned
+from mcp_conductor.reporters.wording import counted, warning_text
+from mcp_conductor.suites.job import Job
+from mcp_conductor.suites.run import Result
 
 _DEFAULT_WIDTH = 100
 
@@ -50,42 +50,48 @@ class Output:
             again=self._again,
         )
         self._one_by_one = True
-        self._shown: set[int] = set()  # the jobs of which something has been shown
+        self._unread = False  # whether stdout was closed
+        self.warned: list[Finding] = []  # what belongs to no single test
+        self._told: dict[str, Status] = {}  # the outcomes that have been shown, or belong to a file that has
 
     def begin(self, jobs: list[Job]) -> None:
         self._one_by_one = len(jobs) == 1
         self._again.about(jobs)
-        self._shown = set()
+        self.warned = []
+        self._told = {}
 
-    def outcome(self, job: Job, outcome: Outcome) -> None:
-        """Show an outcome as it comes, where there is one file; the outcomes of several would mix."""
-        if not self._one_by_one:
-            return
-        if id(job) not in self._shown:
-            self._shown.add(id(job))
-            self._show(self._console.suite(job.suite.description, Location(job.suite.file, 1, 1)))
-        self._show(self._console.outcome(outcome))
+    def take(self, event: Event) -> None:
+        """Show what happens, as far as people want to see it."""
+        match event:
+            case FileStarted() if self._one_by_one:
+                self._show(self._console.suite(event.title, Location(event.file, 1, 1)))
+            case CaseFinished():
+                if self._told.get(event.outcome.id) not in BAD:  # it may be run again, and then pass
+                    self._told[event.outcome.id] = event.outcome.status
+                if self._one_by_one:  # the outcomes of several files would mix
+                    self._show(self._console.outcome(event.outcome))
+            case FileFinished():
+                self._file(event)
+            case Warned():
+                self.warned.append(Finding(message=event.message, where=event.where, warning=True))
 
-    def done(self, job: Job, outcomes: list[Outcome]) -> None:
-        """A file has been run."""
-        where = Location(job.suite.file, 1, 1)
+    def _file(self, event: FileFinished) -> None:
+        where = Location(event.file, 1, 1)
         if not self._one_by_one:
-            self._shown.add(id(job))
-            self._show(self._console.suite(job.suite.description + job.suffix, where))
-            for each in outcomes:
+            self._show(self._console.suite(event.title, where))
+            for each in event.outcomes:
                 self._show(self._console.outcome(each))
-        self._show(self._console.suite_done(job.suite.description + job.suffix, where, outcomes))
+        self._show(self._console.suite_done(event.title, where, event.outcomes))
 
-    def end(self, report: Report, suites: list[Suite], results: list[Result]) -> None:
+    def end(self, report: Report, results: list[Result]) -> None:
+        for (
+            outcome
+        ) in report.outcomes:  # what only the whole run shows to be a failure, such as a warning with --strict
+            if outcome.status in BAD and self._told.get(outcome.id) not in BAD:
+                self._show(self._console.outcome(outcome))
         report = self._clean(report)
-        for result in results:  # files that were not finished
-            if result.outcomes and id(result.job) not in self._shown:
-                self.done(result.job, result.outcomes)
-        for warning in () if self.silent else self.warnings(suites, [result.job for result in results]):
-            self._show(f"warning: {warning.where}: {warning.message}\n")
-        # What a server says wrong, it says to every file.
-        for remark in dict.fromkeys(remark for result in results for remark in result.remarks):
-            self._show(f"warning: {remark}\n")
+        for warning in () if self.silent else report.warnings:
+            self._show(f"warning: {warning_text(warning)}\n")
         for result in () if self.silent else results:
             if result.obsolete:
                 names = ", ".join(map(repr, result.obsolete))
@@ -101,16 +107,6 @@ class Output:
         if "seed" in report.metrics:
             self._show(f"shuffled with --seed {report.metrics['seed']}\n")
         self._show(self._console.end(report))
-
-    def warnings(self, suites: list[Suite], jobs: list[Job]) -> list[Warned]:
-        """What is worth knowing of the files that were run, and of those of their tests that were."""
-        run = {(job.suite.file, case.title) for job in jobs for case in job.cases if case.skip is None}
-        told = [(suite, each) for suite in suites for each in suite.warnings]
-        return [
-            replace(each, where=each.where or Location(suite.file, 1, 1))
-            for suite, each in told
-            if each.case is None or (suite.file, each.case) in run
-        ]
 
     def checked(self, report: Report, shown: Sequence[Outcome]) -> None:
         """Show the report of a check, which has no files and no lines: group by group.
@@ -137,8 +133,11 @@ class Output:
             return
         if self._to_stderr:
             self._terminal.say(text.rstrip("\n"), colour=self._colour)
-        else:
-            self._terminal.show(text, colour=self._colour)
+        elif not self._unread:
+            try:
+                self._terminal.show(text, colour=self._colour)
+            except ReaderGone:
+                self._unread = True  # `| head`: the verdict and the reports are wanted all the same
 
     def write_reports(self, report: Report, *, badge: tuple[str, str] | None = None) -> list[UsageError]:
         """Write all reports, and the BADGE (its file, and what is in it): what could not be written."""
@@ -152,6 +151,8 @@ class Output:
                 self._write(text, file)
             except UsageError as error:
                 problems.append(error)
+            except ReaderGone:
+                self._unread = True
         return problems
 
     def _write(self, text: str, file: str | None) -> None:

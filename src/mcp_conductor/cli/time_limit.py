@@ -19,19 +19,19 @@ class TimeLimit:
     """
 
     def __init__(self, seconds: float | None, terminal: Terminal) -> None:
-        self._seconds = seconds
+        self.seconds = seconds
         self._terminal = terminal
         self._timeout: asyncio.Timeout | None = None
         self._end = 0.0
         self._reached: asyncio.TimerHandle | None = None
 
     async def __aenter__(self) -> Self:
-        self._timeout = asyncio.timeout(self._seconds)
+        self._timeout = asyncio.timeout(self.seconds)
         await self._timeout.__aenter__()
-        if self._seconds is not None:
-            self._end = time.monotonic() + self._seconds
-            self._set_alarm(self._seconds + DEAF_SECONDS)
-            self._reached = asyncio.get_running_loop().call_later(self._seconds, self._set_alarm, CLEANUP_SECONDS)
+        if self.seconds is not None:
+            self._end = time.monotonic() + self.seconds
+            self._set_alarm(self.seconds + DEAF_SECONDS)
+            self._reached = asyncio.get_running_loop().call_later(self.seconds, self._set_alarm, CLEANUP_SECONDS)
         return self
 
     async def __aexit__(
@@ -44,6 +44,11 @@ class TimeLimit:
             rest = self._end - time.monotonic()
             self._set_alarm(rest + DEAF_SECONDS if rest > 0 else CLEANUP_SECONDS)
         await timeout.__aexit__(kind, error, traceback)
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time is over."""
+        return self.seconds is not None and time.monotonic() >= self._end
 
     def lift(self) -> None:
         """No limit from now on."""
@@ -59,6 +64,6 @@ class TimeLimit:
 
     def _say(self) -> None:
         self._terminal.say_if_there_is_room(
-            f"error: not done within {self._seconds:g} s: this program was busy, or its output was not read\n"
+            f"error: not done within {self.seconds:g} s: this program was busy, or its output was not read\n"
             "  hint: --timeout TIME allows more"
         )

@@ -11,15 +11,17 @@ from typing import Any
 import pytest
 
 from mcp_conductor.errors import ConductorError, UsageError
+from mcp_conductor.events import Event, Warned
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.pytest_plugin import SuiteWarning
 from mcp_conductor.pytest_plugin.hosting import LoopThread, loop_of
 from mcp_conductor.pytest_plugin.servers import server_near, setting, settings_near
 from mcp_conductor.pytest_plugin.texts import error_text, failure_text
-from mcp_conductor.report import Outcome
-from mcp_conductor.suites.one_by_one import OneByOne
-from mcp_conductor.suites.run import DEFAULT_SECONDS, Job, Options, compared, variants
+from mcp_conductor.report import BAD, Outcome
+from mcp_conductor.suites.file_run import FileRun
+from mcp_conductor.suites.job import DEFAULT_SECONDS, Job, Options, variants
+from mcp_conductor.suites.run import compared
 from mcp_conductor.suites.snapshots import Snapshots
 from mcp_conductor.suites.suite import Case, Suite, load_suite
 from mcp_conductor.suites.variables import Variables, from_command_line, of_settings
@@ -54,7 +56,7 @@ class SuiteFile(pytest.File):
     # What its tests share. pytest sets a collector up before the first of them, and tears it down after the last.
 
     def setup(self) -> None:
-        self._now: tuple[Variant, OneByOne] | None = None
+        self._now: tuple[Variant, FileRun] | None = None
         self._replies: dict[tuple[Variant, str], Json] = {}
         with _in_our_words():
             self._snapshots = Snapshots(
@@ -73,15 +75,15 @@ class SuiteFile(pytest.File):
         outcome = self._loop.run(tests.run(item.case))
         if not self.suite.transports:
             return outcome
-        reply, title = tests.reply(item.case), item.case.title
+        reply, name = tests.replies.get(item.case.name), item.case.name
         if reply is not None:
-            self._replies[item.variant, title] = reply
+            self._replies[item.variant, name] = reply
         first = next(each for each in variants(self.suite) if each[1] == item.variant[1])
-        return (
-            outcome if first == item.variant else compared(outcome, reply, self._replies.get((first, title)), first[2])
-        )
+        if first == item.variant:
+            return outcome
+        return compared(outcome, reply, self._replies.get((first, name)), first[2])
 
-    def _tests_on(self, variant: Variant) -> OneByOne:
+    def _tests_on(self, variant: Variant) -> FileRun:
         """The tests on one of the servers that the file wants; one of them runs at a time."""
         if self._now is not None and self._now[0] == variant:
             return self._now[1]
@@ -89,9 +91,16 @@ class SuiteFile(pytest.File):
         name, protocol, suffix = variant
         with _in_our_words():
             spec = server_near(self.config, self.path, name)
-            job = Job(suite=self.suite, cases=self.suite.cases, spec=spec, protocol=protocol, suffix=suffix)
-            self._now = (variant, OneByOne(job, self._options, self._variables, self._snapshots))
-        return self._now[1]
+            items = (each for each in self.session.items if isinstance(each, SuiteItem) and each.parent is self)
+            cases = tuple(each.case for each in items if each.variant == variant)
+            job = Job(suite=self.suite, cases=cases, spec=spec, protocol=protocol, suffix=suffix)
+            file = FileRun(job, self._options, self._variables, self._snapshots, tell=self._heard)
+            self._now = (variant, file)
+        return file
+
+    def _heard(self, event: Event) -> None:
+        if isinstance(event, Warned):
+            self.warn(SuiteWarning(event.message))
 
     def finish_test(self) -> None:
         """End the server, if each test has its own."""
@@ -102,7 +111,7 @@ class SuiteFile(pytest.File):
         try:
             self._finish()
         finally:
-            titles = {case.title for case in self.suite.cases}
+            titles = {case.name for case in self.suite.cases}
             obsolete = self._snapshots.obsolete(titles)
             with _in_our_words():
                 self._snapshots.save(titles)
@@ -160,7 +169,7 @@ class SuiteItem(pytest.Item):
             pytest.xfail(xfail)
         if xfail is not None and outcome.status == "failed" and as_others:
             return  # that it passes is no failure, then
-        if outcome.status in ("failed", "errored", "skipped"):
+        if outcome.status in (*BAD, "skipped"):
             raise self._failure(outcome)
         for finding in outcome.findings:
             self.warn(SuiteWarning(visible(f"{outcome.id}: {finding.message}")))
@@ -197,7 +206,8 @@ def _name(case: Case, suffix: str) -> str:
     """The name of a test as pytest writes it: `reads a file[empty]`, `reads a file[empty-2025-11-25]`."""
     title = str(case.step.given.value["it"])
     row = case.title.removeprefix(title).strip().removeprefix("[").removesuffix("]")
-    told = "-".join(part for part in (row, suffix.strip(" []").replace(", ", "-")) if part)
+    number = str(case.number) if case.number > 1 else ""
+    told = "-".join(part for part in (row, number, suffix.strip(" []").replace(", ", "-")) if part)
     # Two colons would end the name, where somebody gives it to pytest.
     name = " ".join(title.split()).replace("::", ":")
     return f"{name}[{told}]" if told else name

@@ -19,7 +19,7 @@ from mcp_conductor.protocol.server_spec import secrets_of_server
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.pytest_plugin.texts import error_text
 from mcp_conductor.redaction import Redactor
-from mcp_conductor.suites.one_by_one import Held
+from mcp_conductor.suites.held import Held
 from mcp_conductor.visible import one_line, visible
 
 T = TypeVar("T")

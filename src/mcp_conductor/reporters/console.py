@@ -12,7 +12,7 @@ from mcp_conductor.errors import Location
 from mcp_conductor.report import Outcome, Report
 from mcp_conductor.reporters import wording
 from mcp_conductor.reporters.diagnostic import Ink, Style, findings, one_finding, stderr, wire
-from mcp_conductor.reporters.wording import counted, failed, place, span, tally, why
+from mcp_conductor.reporters.wording import counted, failed, not_run, place, span, tally, why
 from mcp_conductor.visible import one_line
 
 _MOST_NOTES = 20
@@ -23,8 +23,9 @@ _MARKS: dict[str, tuple[str, Ink]] = {
     "skipped": ("skip", "cyan"),
     "failed": ("FAIL", "red"),
     "errored": ("ERROR", "red"),
+    "not-run": ("not run", "red"),
 }
-_WORST_FIRST = ("errored", "failed", "warned", "passed", "skipped")
+_WORST_FIRST = ("errored", "failed", "not-run", "warned", "passed", "skipped")
 
 
 class Console:
@@ -77,9 +78,14 @@ class Console:
     def end(self, report: Report, shown: Sequence[Outcome] | None = None) -> str:
         """What was not said before: warnings and reasons, of those that are SHOWN; and how many of each there were."""
         last = wording.summary(report)
-        bad = any(failed(outcome) for outcome in report.outcomes)
+        bad = report.red
         shown = report.outcomes if shown is None else shown
         lines = [] if self._quiet else [*self._warnings(shown), *self._notes(shown)]
+        if self._quiet or self._verbosity > 0:
+            # A person who sees nothing else must know of these.
+            lines += [
+                f"{self._mark('not-run')}  {_which(them)}  ({reason})" for reason, them in not_run(report).items()
+            ]
         return _text([*lines, self._style.paint(last, "red" if bad else "green", "bold")])
 
     def durations(self, report: Report, count: int) -> str:
@@ -116,8 +122,9 @@ class Console:
         return lines + [f"  {line}" for line in details]
 
     def _line(self, outcome: Outcome) -> str:
-        time = None if outcome.status == "skipped" else span(outcome.seconds)
-        asides = [outcome.level, why(outcome), "flaky" if outcome.flaky else None, time]
+        time = None if outcome.status in ("skipped", "not-run") else span(outcome.seconds)
+        after = f"after {', '.join(map(repr, outcome.after))}" if outcome.after else None
+        asides = [outcome.level, why(outcome), "flaky" if outcome.flaky else None, after, time]
         shown = ", ".join(aside for aside in asides if aside)
         told = self._style.paint(f"({shown})", "dim") if shown else ""
         return f"  {self._mark(outcome.status, 4)} {one_line(outcome.title)}  {told}".rstrip()
@@ -143,6 +150,9 @@ class Console:
             reason = None if failed(outcome) else why(outcome)
             if reason is not None:
                 reasons.setdefault((outcome.status, reason), []).append(outcome)
+            if outcome.after:
+                named = ", ".join(map(repr, outcome.after))
+                reasons.setdefault((outcome.status, f"{named} was run first, for what it captures"), []).append(outcome)
             if outcome.flaky:
                 reasons.setdefault((outcome.status, "flaky"), []).append(outcome)
         lines = [f"{self._mark(status)}  {_which(them)}  ({reason})" for (status, reason), them in reasons.items()]

@@ -6,7 +6,17 @@ from mcp_conductor.errors import Location
 from mcp_conductor.report import NOTHING, Finding, Outcome, Report
 from mcp_conductor.reporters import reporter
 from mcp_conductor.reporters.diagnostic import cut
-from mcp_conductor.reporters.wording import failed, headline, summary, value_text, warnings, why
+from mcp_conductor.reporters.wording import (
+    counted,
+    failed,
+    headline,
+    not_run,
+    summary,
+    value_text,
+    warning_text,
+    warnings,
+    why,
+)
 from mcp_conductor.visible import visible
 
 _LONGEST_VALUE = 400
@@ -20,7 +30,10 @@ def github(report: Report) -> str:
     """Annotations for GitHub Actions: errors and warnings at the lines of the test files, for stdout."""
     errors = [line for outcome in report.outcomes if failed(outcome) for line in _errors(outcome)]
     # Of each kind GitHub shows the first ten only: what counts comes first.
+    for reason, them in not_run(report).items():
+        errors.append(_command("error", them[0].where, "not run", f"{counted(len(them), 'test')} not run: {reason}"))
     told = [line for outcome in report.outcomes for line in _warnings(outcome)]
+    told += [_command("warning", each.where, "warning", warning_text(each)) for each in report.warnings]
     notice = _command("notice", None, f"conductor {report.kind}", summary(report))
     return "\n".join([*errors, *told, notice]) + "\n"
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from mcp_conductor.report import Outcome, Report
 from mcp_conductor.reporters import reporter
 from mcp_conductor.reporters.diagnostic import Style, findings, one_finding
-from mcp_conductor.reporters.wording import failed_as_expected, headline, warnings, why
+from mcp_conductor.reporters.wording import failed_as_expected, headline, warning_text, warnings, why
 from mcp_conductor.visible import harmless, printable
 
 _STYLE = Style(width=1000)
 _TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _ATTRIBUTE = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\t": "&#9;"})
-_ELEMENTS = {"failed": "failure", "errored": "error"}
+_ELEMENTS = {"failed": "failure", "errored": "error", "not-run": "error"}
 
 
 @reporter("junit", suffix=".xml", escapes=True)
@@ -29,6 +29,10 @@ def junit(report: Report) -> str:
     ]
     for group, outcomes in groups.items():
         lines += _suite(group, outcomes, report.started)
+    if report.warnings:
+        head = _open("testsuite", name="warnings", **_counts(()), time="0.000")
+        told = _block("system-out", [f"warning: {warning_text(each)}" for each in report.warnings])
+        lines += [f"  {head}", *told, "  </testsuite>"]
     return "\n".join([*lines, "</testsuites>"]) + "\n"
 
 
@@ -45,7 +49,7 @@ def _counts(outcomes: Iterable[Outcome]) -> dict[str, object]:
     return {
         "tests": counts.total(),
         "failures": counts["failed"],
-        "errors": counts["errored"],
+        "errors": counts["errored"] + counts["not-run"],
         "skipped": counts["skipped"],
     }
 

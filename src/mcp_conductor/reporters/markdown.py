@@ -11,12 +11,15 @@ from mcp_conductor.reporters.wording import (
     coverage,
     failed,
     headline,
+    not_run,
     place,
     slowest,
     span,
     summary,
+    warning_text,
     warnings,
     why,
+    words,
 )
 from mcp_conductor.visible import one_line, visible
 
@@ -41,7 +44,9 @@ def markdown(report: Report) -> str:
         _table("Failures", bad),
         *(_details(outcome) for outcome in bad[:_MOST_DETAILS]),
         f"Details of {counted(len(bad) - _MOST_DETAILS, 'more failure')} are left out." if bad[_MOST_DETAILS:] else "",
+        _not_run(report),
         _table("Warnings", warned),
+        "\n".join(f"- warning: {_plain(warning_text(each))}" for each in report.warnings),
         _slowest(report),
         _coverage(report),
     ]
@@ -62,7 +67,7 @@ def _about(report: Report) -> str:
 
 def _counts(report: Report) -> str:
     counts = report.summary
-    return _rows(list(counts), [[str(count) for count in counts.values()]])
+    return _rows([words(status) for status in counts], [[str(count) for count in counts.values()]])
 
 
 def _table(heading: str, outcomes: list[Outcome]) -> str:
@@ -71,6 +76,11 @@ def _table(heading: str, outcomes: list[Outcome]) -> str:
     rows = [[_code(place(each)), _plain(each.title), each.status, _first(each)] for each in outcomes[:_MOST_ROWS]]
     more = f"\n\n… and {len(outcomes) - _MOST_ROWS} more" if outcomes[_MOST_ROWS:] else ""
     return f"### {heading}\n\n{_rows(['where', 'what', 'status', 'why'], rows)}{more}"
+
+
+def _not_run(report: Report) -> str:
+    rows = [[_plain(reason), str(len(them)), _plain(them[0].title)] for reason, them in not_run(report).items()]
+    return f"### Not run\n\n{_rows(['why', 'tests', 'the first'], rows)}" if rows else ""
 
 
 def _first(outcome: Outcome) -> str:

@@ -3,12 +3,12 @@
 from typing import Any
 
 from mcp_conductor.protocol.message import render
-from mcp_conductor.report import Finding, Outcome, Report
+from mcp_conductor.report import BAD, Finding, Outcome, Report
 from mcp_conductor.reporters import reporter
-from mcp_conductor.reporters.wording import failed, failed_as_expected, headline, summary
+from mcp_conductor.reporters.wording import failed_as_expected, headline, summary, warning_text
 from mcp_conductor.visible import one_line, visible
 
-_SEVERITIES = {"failed": "fail", "errored": "error", "warned": "warning", "passed": "warning", "skipped": "warning"}
+_SEVERITIES = {"failed": "fail", "errored": "error", "not-run": "error"}  # others are warnings
 
 
 @reporter("tap", suffix=".tap")
@@ -19,14 +19,17 @@ def tap(report: Report) -> str:
         lines.append(_line(number, outcome))
         if outcome.findings:
             lines += _block(outcome)
+    lines += [f"# warning: {warning_text(each)}" for each in report.warnings]
     return "\n".join([*lines, f"# {summary(report)}"]) + "\n"
 
 
 def _line(number: int, outcome: Outcome) -> str:
     todo = failed_as_expected(outcome)
-    verdict = "not ok" if failed(outcome) or todo else "ok"
+    verdict = "not ok" if outcome.status in BAD or todo else "ok"
     directive = "TODO" if todo else "SKIP" if outcome.status == "skipped" else None
     described = _escaped(f"{outcome.group}: {outcome.title}")
+    if outcome.status == "not-run":
+        described += f" (not run: {_escaped(outcome.reason or '')})"
     reason = f" # {directive} {_escaped(outcome.reason or '')}".rstrip() if directive else ""
     return f"{verdict} {number} - {described}{reason}"
 
@@ -38,7 +41,7 @@ def _escaped(text: str) -> str:
 def _block(outcome: Outcome) -> list[str]:
     members: dict[str, Any] = {
         "message": headline(outcome.findings[0]),
-        "severity": "todo" if failed_as_expected(outcome) else _SEVERITIES[outcome.status],
+        "severity": "todo" if failed_as_expected(outcome) else _SEVERITIES.get(outcome.status, "warning"),
         "duration_ms": round(outcome.seconds * 1000, 3),
     }
     if outcome.where is not None:

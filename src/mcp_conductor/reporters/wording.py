@@ -11,7 +11,7 @@ from mcp_conductor.report import Finding, Outcome, Report, Status
 from mcp_conductor.visible import one_line, visible
 
 # The order in which a person wants to know.
-_TALLY: tuple[Status, ...] = ("failed", "errored", "warned", "passed", "skipped")
+_TALLY: tuple[Status, ...] = ("failed", "errored", "not-run", "warned", "passed", "skipped")
 
 
 def value_text(value: Any) -> str:
@@ -34,6 +34,26 @@ def place(outcome: Outcome) -> str:
     if outcome.where is not None:
         return one_line(f"{outcome.where.file}:{outcome.where.line}")
     return one_line(outcome.group if outcome.level is None else outcome.id)
+
+
+def words(status: Status) -> str:
+    """STATUS as a person writes it."""
+    return status.replace("-", " ")
+
+
+def not_run(report: Report) -> dict[str, list[Outcome]]:
+    """The tests that were not run, by the reason, which many of them share."""
+    found: dict[str, list[Outcome]] = {}
+    for outcome in report.outcomes:
+        if outcome.status == "not-run":
+            found.setdefault(one_line(outcome.reason or ""), []).append(outcome)
+    return found
+
+
+def warning_text(warning: Finding) -> str:
+    """A warning that belongs to no single test, on one line."""
+    place = "" if warning.where is None else f"{warning.where}: "
+    return one_line(f"{place}{warning.message}")
 
 
 def failed(outcome: Outcome) -> bool:
@@ -69,13 +89,14 @@ def tally(outcomes: Iterable[Outcome]) -> str:
         counts[outcome.status] += 1
         counts["flaky"] += outcome.flaky
     flaky = f" ({counts['flaky']} flaky)" if counts["flaky"] else ""
-    parts = [f"{counts[each]} {each}{flaky if each == 'passed' else ''}" for each in _TALLY if counts[each]]
+    parts = [f"{counts[each]} {words(each)}{flaky if each == 'passed' else ''}" for each in _TALLY if counts[each]]
     return ", ".join(parts) or "nothing was run"
 
 
 def summary(report: Report) -> str:
-    """3 failed, 41 passed, 2 skipped in 0.42 s."""
-    return f"{tally(report.outcomes)} in {report.seconds:.2f} s"
+    """3 failed, 41 passed, 2 skipped, 12 deselected in 0.42 s."""
+    deselected = f", {report.deselected} deselected" if report.deselected else ""
+    return f"{tally(report.outcomes)}{deselected} in {report.seconds:.2f} s"
 
 
 def span(seconds: float) -> str:

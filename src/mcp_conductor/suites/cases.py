@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
@@ -62,7 +62,7 @@ class Cases:
         self._ids = suite.ids
 
     def identity(self, case: Case) -> str:
-        return f"{self._suite.file}::{case.title}{self._suffix}"
+        return f"{self._suite.file}::{case.name}{self._suffix}"
 
     def outcome(self, case: Case, status: Status, **members: Any) -> Outcome:
         return self.clean(self._outcome(case, status, **members))
@@ -87,9 +87,22 @@ class Cases:
             **members,
         )
 
-    def errored(self, case: Case, error: ConductorError) -> Outcome:
+    def errored(self, case: Case, error: ConductorError, **members: Any) -> Outcome:
         finding = Finding(message=error.message, hint=error.hint, where=error.where)
-        return self.outcome(case, "errored", findings=(finding,), stderr=tuple(error.stderr))
+        return self.outcome(case, "errored", findings=(finding,), stderr=tuple(error.stderr), **members)
+
+    def teardown(self, title: str, step: Step, findings: tuple[Finding, ...]) -> Outcome:
+        """What went wrong after the tests: an outcome of its own, for no test is to blame."""
+        return self.clean(
+            Outcome(
+                id=f"{self._suite.file}::{title}{self._suffix}",
+                title=title + self._suffix,
+                group=self._suite.description,
+                status="failed",
+                where=step.given.document.locate(step.given.path),
+                findings=findings,
+            )
+        )
 
     def skipped(self, case: Case) -> Outcome | None:
         """The outcome of a test that needs no server to be left out."""
@@ -126,7 +139,7 @@ class Cases:
         if attempt.lost is not None and not outcome.stderr:  # it said why before this test began
             outcome = self.clean(replace(outcome, stderr=attempt.lost.stderr))
         if attempt.reply is not None:
-            self._memory.replies[case.title] = attempt.reply
+            self._memory.replies[case.name] = attempt.reply
         return outcome, attempt.lost
 
     def _reason_to_skip(self, case: Case, conversation: Conversation) -> str | None:
@@ -173,7 +186,7 @@ class Cases:
         findings = await without_blocking(self.findings, case.step, done, variables)
         for number, (expect, each) in enumerate(zip(case.step.expects, done, strict=True), 1):
             if expect is not None and expect.snapshot and each.observed.reply is not None:
-                name = case.title + self._suffix + (f" ({number})" if len(done) > 1 else "")
+                name = case.name + self._suffix + (f" ({number})" if len(done) > 1 else "")
                 findings += self._snapshots.findings(name, each.observed.reply, expect.given, self.redact)
         findings += self._capture(case.step, case.title, done[0])
         lost = next((each.lost for each in done if each.lost is not None), None)
@@ -186,6 +199,7 @@ class Cases:
         variables = variables.defining(step.vars)
         done = await conversation.perform(step, (self._suite.script,), variables)
         findings = await without_blocking(self.findings, step, done, variables)
+        findings += _refusals(step, done)
         findings += self._capture(step, "a hook", done[0])
         lost = next((each.lost for each in done if each.lost is not None), None)
         if lost is not None:
@@ -263,6 +277,23 @@ def _within(lines: Sequence[str], redact: Callable[[str], str]) -> list[str]:
         kept.append(line)
         room -= len(line) + 1
     return kept
+
+
+def _refusals(step: Step, done: list[Done]) -> Iterator[Finding]:
+    """Answers that say no, where nothing is expected: a hook that did not do its work must not go unnoticed."""
+    for expect, each in zip(step.expects, done, strict=True):
+        reply = each.observed.reply
+        if expect is not None or reply is None:
+            continue
+        result = reply.get("result")
+        where = step.given.document.locate(step.given.path)
+        hint = "if that is meant, say so in its `expect`"
+        if "error" in reply:
+            message = "the server answered with an error"
+            yield Finding(message=message, actual=reply["error"], where=where, hint=hint)
+        elif isinstance(result, dict) and result.get("isError") is True:
+            message = "the tool reported an error"
+            yield Finding(message=message, actual=result.get("content"), where=where, hint=hint)
 
 
 def _in_hook(name: str, finding: Finding) -> Finding:

@@ -33,7 +33,7 @@ class Pattern:
 
     def means(self, case: Case) -> bool:
         if self.name is not None:
-            return case.title == self.name or case.title.startswith(f"{self.name} [")
+            return self.name in (case.title, case.name) or case.title.startswith(f"{self.name} [")
         if self.line is None:
             return True
         first, last = case.lines
@@ -122,7 +122,7 @@ def chosen_by(
             return False
         if by_text is not None and not by_text(names):
             return False
-        return failed is None or any(_is_of(each, f"{suite.file}::{case.title}") for each in failed)
+        return failed is None or any(_is_of(each, f"{suite.file}::{case.name}") for each in failed)
 
     return chosen
 

@@ -1,7 +1,8 @@
 """A test file, understood completely before any server starts: `*.test.mcp.yml`."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -75,6 +76,12 @@ class Case:
     skip_if: Mapping[str, Any] | None = None
     xfail: str | None = None  # the reason
     only: bool = False
+    number: int = 1  # among the tests of its file that have the same title
+
+    @property
+    def name(self) -> str:
+        """What selects it in its file: its title, and its number if it is not the first of that title."""
+        return self.title if self.number == 1 else f"{self.title} ({self.number})"
 
     @property
     def where(self) -> Location | None:
@@ -145,7 +152,7 @@ def load_suite(path: str, variables: Variables, *, shown: str | None = None, len
         skip=_skip(given.get("skip")),
         skip_if=_condition(given["skip_if"]) if "skip_if" in given else None,
     )
-    cases = tuple(case for entry in given["tests"].items() for case in _cases(entry, reading, defaults, own_vars))
+    cases = _numbered(case for entry in given["tests"].items() for case in _cases(entry, reading, defaults, own_vars))
     suite = Suite(
         file=document.file,
         description=given["description"].text(),
@@ -229,6 +236,16 @@ def _cases(entry: Field, reading: Reading, defaults: _Defaults, file_vars: Mappi
             xfail=_skip(given.get("xfail"), "expected to fail"),
             only=given["only"].boolean() if "only" in given else False,
         )
+
+
+def _numbered(cases: Iterable[Case]) -> tuple[Case, ...]:
+    """CASES, each with its number among those of the same title."""
+    seen: Counter[str] = Counter()
+    found = []
+    for case in cases:
+        seen[case.title] += 1
+        found.append(case if seen[case.title] == 1 else replace(case, number=seen[case.title]))
+    return tuple(found)
 
 
 def _fixed(row: Mapping[str, Any]) -> dict[str, Filling]:

@@ -69,20 +69,33 @@ def test_who_needs_a_failed_capture_for_its_client_is_skipped_too(check):
     assert done.statuses == {"gives nothing": "failed", "needs": "skipped"}
 
 
-def test_a_test_that_is_chosen_alone_without_what_it_needs_says_so(check):
+def test_a_test_that_is_chosen_alone_is_run_after_those_that_give_what_it_needs(check):
     done = check(
         f"""
         - {{it: gives, {ADD}, expect: {{ok: true}}, capture: {{n: result.structuredContent.a}}}}
-        - {{it: needs, call: {{tool: echo, args: {{message: "{{{{ n }}}}"}}}}, expect: {{ok: true}}}}
-        - {{it: needs it for a variable, vars: {{m: "{{{{ n }}}}"}}, call: {{tool: echo, args: {{message: "{{{{ m }}}}"}}}}, expect: {{ok: true}}}}
+        - {{it: needs, call: {{tool: echo, args: {{message: "{{{{ n }}}} books"}}}}, expect: {{ok: true}}}}
+        - {{it: needs it for a variable, vars: {{m: "{{{{ n }}}}"}}, call: {{tool: echo, args: {{message: "{{{{ m }}}} books"}}}}, expect: {{ok: true}}}}
         - {{it: needs nothing, call: motto, expect: {{ok: true}}}}
         """,
         "-k", "needs",
     )  # fmt: skip
-    assert done.code in (0, 1)
-    assert set(done.statuses) == {"needs", "needs it for a variable", "needs nothing"}
-    assert done.statuses["needs nothing"] == "passed"
-    assert "'n'" in done.all or "needs n" in done.all
+    assert done.code == 0
+    assert done.statuses == {"needs": "passed", "needs it for a variable": "passed", "needs nothing": "passed"}
+    assert "ok  a.test.mcp.yml:5  needs  ('gives' was run first, for what it captures)" in done.out
+    assert "3 passed, 1 deselected" in done.out
+    assert [each.get("after") for each in done.report["outcomes"]] == [["gives"], None, None]
+
+
+def test_a_test_that_was_not_chosen_and_fails_is_an_error_of_the_test_that_needs_it(check):
+    done = check(
+        """
+        - {it: gives, call: lose, expect: {ok: true}, capture: {n: result.content}}
+        - {it: needs, call: {tool: echo, args: {message: "{{ n }}"}}, expect: {ok: true}}
+        """,
+        "-k", "needs",
+    )  # fmt: skip
+    assert (done.code, done.statuses) == (1, {"needs": "errored"})
+    assert "'gives', which was run first for what it captures: the result is an error" in done.findings("needs")
 
 
 def test_a_variable_that_nobody_gives_is_found_before_a_server_starts(check):
@@ -169,7 +182,7 @@ def test_hooks_are_done_around_the_file_and_around_each_test(check, serve):
 
 @pytest.mark.parametrize(
     ("hook", "status"),
-    [("setup", "errored"), ("before_each", "failed"), ("after_each", "failed"), ("teardown", "failed")],
+    [("setup", "errored"), ("before_each", "failed"), ("after_each", "failed")],
 )
 def test_a_hook_that_fails_is_named(check, hook, status):
     done = check("- {it: one, call: motto, expect: {ok: true}}", head=f"{hook}: [{{call: lose, expect: {{ok: true}}}}]")
@@ -177,6 +190,14 @@ def test_a_hook_that_fails_is_named(check, hook, status):
     assert done.statuses == {"one": status}
     assert f"{hook}: the result is an error: The book is lost." in done.findings("one")
     assert done.out.count(f"{hook}: the result is an error: The book is lost.") == 1
+
+
+def test_a_teardown_that_fails_is_an_outcome_of_its_own(check):
+    done = check("- {it: one, call: motto, expect: {ok: true}}", head="teardown: [{call: lose, expect: {ok: true}}]")
+    assert done.code == 1
+    assert done.statuses == {"one": "passed", "teardown": "failed"}
+    assert done.out.count("teardown: the result is an error: The book is lost.") == 1
+    assert "again: conductor test a.test.mcp.yml --" in done.out
 
 
 def test_what_fails_after_all_tests_is_shown_although_several_files_are_run(conductor, suite, book):

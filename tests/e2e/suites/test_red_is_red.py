@@ -1,9 +1,98 @@
 """A run that is red looks red: by its exit code, on the console and in every report, whatever happens to it."""
 
+import json
+import os
+import signal
 import subprocess
 import sys
+import time
+import xml.etree.ElementTree as ET
 
 import pytest
+from tests.e2e.suites.conftest import CONDUCTOR
+
+FAILING = """
+    - {it: good, call: motto, expect: {ok: true}}
+    - {it: bad, call: lose, expect: {ok: true}}
+"""
+SLOW = """
+    - {it: quick, call: motto, expect: {ok: true}}
+    - {it: slow, call: wait, expect: {ok: true}}
+    - {it: never, call: motto, expect: {ok: true}}
+"""
+WAITS = """
+    hello(tools={})
+    def call(params):
+        if params["name"] == "wait":
+            open("waiting", "w").close()
+            time.sleep(60)
+        return {"content": []}
+    serve({"tools/call": call})
+"""
+REPORTS = ("--report", "json:report.json", "--report", "junit:report.xml", "--report", "tap:report.tap")
+
+
+def test_a_closed_stdout_changes_neither_the_verdict_nor_the_reports(suite, book, tmp_path, surroundings):
+    suite(FAILING)
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "wb") as closed:
+        words = [*CONDUCTOR, "test", "-v", *REPORTS, "--", *book]
+        done = subprocess.run(
+            words, stdout=closed, stderr=subprocess.PIPE, cwd=tmp_path, env=surroundings, timeout=30, check=False
+        )
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert json.loads((tmp_path / "report.json").read_text())["summary"]["failed"] == 1
+    assert ET.parse(tmp_path / "report.xml").getroot().get("failures") == "1"
+    assert "not ok 2" in (tmp_path / "report.tap").read_text()
+
+
+def test_a_run_that_takes_too_long_reports_what_was_not_run(check, serve, tmp_path):
+    done = check(SLOW, "--timeout", "2s", *REPORTS[2:], server=tuple(serve(WAITS)))
+    assert done.code == 124
+    assert done.statuses == {"quick": "passed", "slow": "not-run", "never": "not-run"}
+    assert done.report["stopped"] == "timeout"
+    assert done.report["summary"]["notRun"] == 2
+    assert "2 not run, 1 passed" in done.out
+    root = ET.parse(tmp_path / "report.xml").getroot()
+    assert (root.get("tests"), root.get("errors")) == ("3", "2")
+    assert {each.get("type") for each in root.iter("error")} == {"not-run"}
+    assert (tmp_path / "report.tap").read_text().count("not ok") == 2
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_run_that_is_interrupted_reports_what_was_not_run(
+    suite, serve, tmp_path, surroundings, survivors, number, code
+):
+    suite(SLOW)
+    words = [*CONDUCTOR, "test", *REPORTS, "--", *serve(WAITS)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=surroundings) as run:
+        deadline = time.monotonic() + 20
+        while not (tmp_path / "waiting").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        run.send_signal(number)
+        out, _ = run.communicate(timeout=20)
+    assert run.returncode == code
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert [each["status"] for each in report["outcomes"]] == ["passed", "not-run", "not-run"]
+    assert [each.get("reason") for each in report["outcomes"]] == [
+        None, "the run was interrupted while it ran", "the run was interrupted",
+    ]  # fmt: skip
+    assert report["stopped"] == "interrupted"
+    assert b"2 not run, 1 passed" in out
+    assert survivors() == []
+
+
+def test_tests_of_the_same_name_are_outcomes_of_their_own(check):
+    done = check("""
+        - {it: same, call: motto, expect: {ok: true}}
+        - {it: same, call: lose, expect: {ok: true}}
+    """)
+    assert done.code == 1
+    assert [(each["id"], each["status"]) for each in done.report["outcomes"]] == [
+        ("a.test.mcp.yml::same", "passed"), ("a.test.mcp.yml::same (2)", "failed"),
+    ]  # fmt: skip
+    assert "again: conductor test a.test.mcp.yml:5 --" in done.out
 
 
 @pytest.mark.parametrize(("program", "words"), [("conductor", ["test"]), ("mcp_cli", ["true", "--method", "ping"])])
@@ -30,3 +119,64 @@ sys.exit(import_module("mcp_conductor.cli")._program({program!r}, 1))
         "internal error: ZeroDivisionError: division by zero\n"
         f"  hint: this is a bug in {name}; report it with what --verbose shows\n"
     )
+
+
+ONLY = """
+    - {it: one, only: true, call: motto, expect: {ok: true}}
+    - {it: two, call: motto, expect: {ok: true}}
+    - {it: three, call: motto, expect: {ok: true}}
+"""
+
+
+def test_what_only_leaves_out_is_always_said(check):
+    done = check(ONLY)
+    assert (done.code, done.statuses) == (0, {"one": "passed"})
+    assert "`only: true` leaves out 2 tests" in done.err
+    assert "1 passed, 2 deselected" in done.out
+    assert done.report["summary"]["deselected"] == 2
+
+
+@pytest.mark.parametrize(("flags", "extra"), [(("--strict",), {}), ((), {"CI": "true"}), ((), {"CI": "1"})])
+def test_where_others_rely_on_a_run_nothing_is_left_out_by_only(check, flags, extra):
+    done = check(ONLY, *flags, **extra)
+    assert (done.code, done.report) == (2, {})
+    assert "`only: true` would leave out 2 tests" in done.err
+    assert check(ONLY, *flags, "--allow-only", **extra).code == 0
+
+
+@pytest.mark.parametrize("flags", [("-k", "good"), ("--filter", "good"), ("a.test.mcp.yml::good",)])
+def test_how_many_were_not_chosen_is_said(conductor, suite, book, flags):
+    suite(FAILING)
+    done = conductor("test", *flags, "--report", "json:report.json", "--", *book)
+    assert done.code == 0
+    assert "1 passed, 1 deselected" in done.out
+    assert done.report["summary"]["deselected"] == 1
+
+
+def test_a_warning_is_in_every_report(check, tmp_path):
+    kinds = {"junit": "xml", "tap": "tap", "github": "txt", "markdown": "md"}
+    reports = [word for kind, end in kinds.items() for word in ("--report", f"{kind}:report.{end}")]
+    done = check("- {it: looks, call: motto}", *reports)
+    assert done.code == 0
+    assert [each["message"] for each in done.report["warnings"]] == ["'looks' checks nothing: any reply passes"]
+    for end in kinds.values():
+        assert "checks nothing" in (tmp_path / f"report.{end}").read_text()
+    done = check("- {it: looks, call: motto}", "--strict", *reports)
+    assert (done.code, done.report["summary"]["failed"]) == (1, 1)
+    assert ET.parse(tmp_path / "report.xml").getroot().get("failures") == "1"
+
+
+@pytest.mark.parametrize("hook", ["setup", "before_each", "after_each", "teardown"])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [("lose", "the tool reported an error"), ("{tool: no such tool}", "the server answered with an error")],
+)
+def test_a_hook_that_expects_nothing_must_not_be_refused(check, hook, call, message):
+    done = check("- {it: one, call: motto, expect: {ok: true}}", head=f"{hook}: [{{call: {call}}}]")
+    assert done.code == 1
+    assert f"{hook}: {message}" in done.out
+
+
+def test_a_hook_may_expect_to_be_refused(check):
+    done = check("- {it: one, call: motto, expect: {ok: true}}", head="setup: [{call: lose, expect: {ok: false}}]")
+    assert done.code == 0, done.all

@@ -32,7 +32,8 @@ def test_a_report_is_written_member_by_member():
         "protocolVersion": "2025-11-25",
         "started": "2026-07-28T10:00:00Z",
         "seconds": 0.5,
-        "summary": {"passed": 0, "failed": 1, "warned": 0, "skipped": 0, "errored": 0},
+        "summary": {"passed": 0, "failed": 1, "warned": 0, "skipped": 0, "errored": 0, "notRun": 0, "deselected": 0},
+        "warnings": [],
         "outcomes": [
             {
                 "id": "a.test.mcp.yml::adds",

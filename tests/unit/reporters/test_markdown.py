@@ -50,9 +50,9 @@ def test_a_report_is_written_like_this():
 
 <code>node server.js</code>, files 1.0, MCP 2025-11-25, 2026-07-28T10:00:00Z
 
-| passed | failed | warned | skipped | errored |
-| --- | --- | --- | --- | --- |
-| 1 | 1 | 1 | 1 | 0 |
+| passed | failed | warned | skipped | errored | not run |
+| --- | --- | --- | --- | --- | --- |
+| 1 | 1 | 1 | 1 | 0 | 0 |
 
 ### Failures
 
@@ -108,9 +108,9 @@ def test_a_run_without_failures_is_short():
 
 <code>node server.js</code>
 
-| passed | failed | warned | skipped | errored |
-| --- | --- | --- | --- | --- |
-| 1 | 0 | 0 | 0 | 0 |
+| passed | failed | warned | skipped | errored | not run |
+| --- | --- | --- | --- | --- | --- |
+| 1 | 0 | 0 | 0 | 0 | 0 |
 """
     )
 

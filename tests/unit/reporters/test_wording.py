@@ -68,7 +68,10 @@ def test_a_time_is_written_as_people_say_it(seconds, text):
 
 
 def test_a_tally_has_every_status_the_worst_first():
-    assert tally([outcome(status) for status in STATUSES]) == "1 failed, 1 errored, 1 warned, 1 passed, 1 skipped"
+    assert (
+        tally([outcome(status) for status in STATUSES])
+        == "1 failed, 1 errored, 1 not run, 1 warned, 1 passed, 1 skipped"
+    )
     assert tally([outcome(), outcome(flaky=True)]) == "2 passed (1 flaky)"
     assert tally([]) == "nothing was run"
 

@@ -1,0 +1,214 @@
+"""What one command line of `conductor test` means: which tests, of which files, on which servers."""
+
+import gc
+import json
+import os
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from mcp_conductor.cli.flags import Given
+from mcp_conductor.cli.run_flags import choice, number
+from mcp_conductor.cli.server_coverage import covered
+from mcp_conductor.cli.target import named_server, nearest_settings, target
+from mcp_conductor.cli.terminal import Terminal, tell_all
+from mcp_conductor.errors import Location, UsageError
+from mcp_conductor.files import write_file
+from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.reading import read_bytes
+from mcp_conductor.report import BAD, Finding, Outcome
+from mcp_conductor.reporters.wording import counted
+from mcp_conductor.suites.job import Job, variants
+from mcp_conductor.suites.select import Pattern, chosen_by, files_of, no_files, no_tests, read_pattern, shard_of
+from mcp_conductor.suites.suite import Case, Suite, load_suite
+from mcp_conductor.suites.variables import Variables, from_command_line, of_settings
+
+_LAST_FAILED = os.path.join(".conductor", "last-failed.json")
+_AEGIS_SETTINGS = "aegis.config.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is run."""
+
+    jobs: list[Job]
+    suites: list[Suite]
+    deselected: int
+
+    def warnings(self) -> Iterator[Finding]:
+        """What is worth knowing of the files that are run, and of those of their tests that are."""
+        run = {(job.suite.file, case.title) for job in self.jobs for case in job.cases if case.skip is None}
+        for suite in self.suites:
+            for each in suite.warnings:
+                if each.case is None or (suite.file, each.case) in run:
+                    yield Finding(message=each.message, where=each.where or Location(suite.file, 1, 1), warning=True)
+
+
+class Planning:
+    """Reads flags and files, as often as it is asked to."""
+
+    def __init__(self, given: Given, terminal: Terminal) -> None:
+        self._given = given
+        self._terminal = terminal
+        seed = number(given, "--seed", 0, 10**9)
+        self.seed = seed if seed is not None else random.SystemRandom().randrange(10**6) if "--shuffle" in given else 0
+        self._compat = choice(given, "--compat", ("aegis",))
+        self.specs: dict[str | None, ServerSpec] = {}
+
+    @property
+    def lenient(self) -> bool:
+        """Whether files of mcp-aegis are taken as they are."""
+        return self._compat is not None
+
+    def variables(self) -> Variables:
+        given = self._given
+        return from_command_line(
+            files=[os.path.join(self._terminal.directory, file) for file in given.all("--vars-file")],
+            pairs=given.all("--var"),
+            secrets=given.all("--secret"),
+            environ=self._terminal.environ,
+            config=self._vars_of_settings(),
+            seed=self.seed or 0,
+        )
+
+    def _vars_of_settings(self) -> dict[str, object]:
+        """Those of the settings file, also where the server is another than its own."""
+        file = self._given.one("--config") or nearest_settings(self._terminal.directory)
+        if file is None:
+            return {}
+        path = os.path.join(self._terminal.directory, os.path.expanduser(file))
+        shown = self._given.one("--config") or os.path.relpath(path, self._terminal.directory)
+        return of_settings(path, shown, self._terminal.environ)
+
+    def _suites(self, variables: Variables) -> list[tuple[Suite, list[Pattern]]]:
+        """The files that are meant, each with the patterns that mean it; every bad file is told of."""
+        patterns = [read_pattern(text) for text in self._given.words or (".",)]
+        found: dict[str, list[Pattern]] = {}
+        for pattern in patterns:
+            files = files_of(pattern, self._terminal.directory)
+            if not files:
+                raise no_files(pattern, self._terminal.directory)
+            for file in files:
+                found.setdefault(file, []).append(pattern)
+        suites, errors = [], []
+        with _no_collecting():
+            for file, meant in found.items():
+                try:
+                    shown = os.path.relpath(file, self._terminal.directory)
+                    suites.append((load_suite(file, variables, shown=shown, lenient=self._compat is not None), meant))
+                except UsageError as error:
+                    errors.append(error)
+        tell_all(errors, self._terminal)
+        for pattern in patterns:
+            near = [suite for suite, meant in suites if pattern in meant]
+            if not any(pattern.means(case) for suite in near for case in suite.cases) and pattern.is_one:
+                raise no_tests(pattern, near)
+        return suites
+
+    def plan(self, variables: Variables) -> Plan:
+        suites = self._suites(variables)
+        total = sum(_weight(suite) for suite, _ in suites)
+        if "--shard" in self._given:
+            part, parts = shard_of(self._given.need("--shard"))
+            suites = suites[part - 1 :: parts]
+        chosen = chosen_by(
+            keyword=self._given.one("--keyword"),
+            tags=self._given.all("--tag"),
+            not_tags=self._given.all("--not-tag"),
+            text=self._given.one("--filter"),
+            failed=self._last_failed() if "--lf" in self._given else None,
+        )
+        only = self._only([suite for suite, _ in suites])
+        jobs: list[Job] = []
+        for suite, meant in suites:
+            cases = [
+                case
+                for case in suite.cases
+                if chosen(suite, case) and any(each.means(case) for each in meant) and (case.only or not only)
+            ]
+            if "--shuffle" in self._given:
+                random.Random(f"{self.seed}:{suite.file}").shuffle(cases)
+            if cases:
+                jobs += self._jobs_of(suite, tuple(cases))
+        if "--shuffle" in self._given:
+            random.Random(self.seed).shuffle(jobs)
+        deselected = total - sum(len(job.cases) for job in jobs)
+        return Plan(jobs, [suite for suite, _ in suites], deselected)
+
+    def _only(self, suites: list[Suite]) -> bool:
+        """Whether a test says `only`; that is never meant where others rely on the run."""
+        marked = [case for suite in suites for case in suite.cases if case.only]
+        if not marked:
+            return False
+        left_out = sum(len(suite.cases) for suite in suites) - len(marked)
+        if (self.in_ci or "--strict" in self._given) and "--allow-only" not in self._given and left_out:
+            where = "CI is set" if self.in_ci else "--strict is given"
+            raise UsageError(
+                f"`only: true` would leave out {counted(left_out, 'test')}, and {where}",
+                where=marked[0].where,
+                hint="take it away, or give --allow-only",
+            )
+        if left_out:
+            self._terminal.say(f"warning: {marked[0].where}: `only: true` leaves out {counted(left_out, 'test')}")
+        return True
+
+    @property
+    def in_ci(self) -> bool:
+        return self._terminal.environ.get("CI", "") not in ("", "false", "0")
+
+    def _jobs_of(self, suite: Suite, cases: tuple[Case, ...]) -> Iterator[Job]:
+        """One job for each server and revision that the file wants."""
+        for name, protocol, suffix in variants(suite):
+            spec = None if "--collect-only" in self._given else self._spec(name)
+            yield Job(suite=suite, cases=cases, spec=spec, protocol=protocol, suffix=suffix)  # type: ignore[arg-type]  # none is needed to list tests
+
+    def _spec(self, name: str | None) -> ServerSpec:
+        if name not in self.specs:
+            given = Given(self._given.after, self._given.values)
+            if self._compat is not None and not given.words and "--config" not in given:
+                aegis = os.path.join(self._terminal.directory, _AEGIS_SETTINGS)
+                if os.path.isfile(aegis):
+                    given = Given((), {**self._given.values, "--config": [_AEGIS_SETTINGS]})
+            if name is None or given.words:  # what the command line names is what is meant
+                spec = target(given, self._terminal, program="conductor test")
+            else:
+                spec = named_server(given, self._terminal, name)
+            self.specs[name] = spec if self.coverage_folder is None else covered(spec, self.coverage_folder)
+        return self.specs[name]
+
+    @property
+    def coverage_folder(self) -> str | None:
+        folder = self._given.one("--server-coverage")
+        return None if folder is None else os.path.join(self._terminal.directory, folder)
+
+    def _last_failed(self) -> set[str]:
+        try:
+            return set(json.loads(read_bytes(os.path.join(self._terminal.directory, _LAST_FAILED))))
+        except (OSError, ValueError, TypeError, RecursionError):
+            raise UsageError("--lf: nothing is known of an earlier run here", hint="run without --lf first") from None
+
+    def remember(self, outcomes: list[Outcome]) -> None:
+        failed = sorted({outcome.id for outcome in outcomes if outcome.status in BAD})
+        path = os.path.join(self._terminal.directory, _LAST_FAILED)
+        with suppress(UsageError):  # a run that cannot be remembered was still a run
+            write_file(os.path.join(os.path.dirname(path), ".gitignore"), "*\n")  # it concerns this directory alone
+            write_file(path, json.dumps(failed, indent=1))
+
+
+@contextmanager
+def _no_collecting() -> Iterator[None]:
+    """Test files become many objects that stay to the end; to look for garbage among them takes a third as long as to
+    read them, and finds none.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _weight(suite: Suite) -> int:
+    """How many tests a file is, on all servers and in all revisions that it wants."""
+    return len(suite.cases) * sum(1 for _ in variants(suite))

@@ -1,0 +1,51 @@
+"""The exit code says what the report says."""
+
+import pytest
+
+from mcp_conductor.cli.exit_codes import COULD_NOT_RUN, FAILED, NO_SERVER, OK, TIMED_OUT, code_of
+from mcp_conductor.report import Finding, Outcome, Report, strict
+
+
+def outcome(status, **members):
+    return Outcome(id=f"a::{status}", title=status, group="g", status=status, **members)
+
+
+def report(*statuses, **members):
+    return Report(kind="test", target="a", outcomes=tuple(map(outcome, statuses)), **members)
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        (report("passed"), OK),
+        (report("passed", "skipped", "warned"), OK),
+        (report("skipped"), OK),
+        (report("passed", "failed"), FAILED),
+        (report("errored"), FAILED),
+        (report("passed", "not-run"), FAILED),
+        (report(), COULD_NOT_RUN),
+        (report("passed", stopped="timeout"), TIMED_OUT),
+        (report("failed", "not-run", stopped="timeout"), TIMED_OUT),
+        (report("passed", stopped="interrupted"), FAILED),
+        (Report(kind="test", target="a", outcomes=(outcome("errored", cause="server"), outcome("failed"))), NO_SERVER),
+        (Report(kind="test", target="a", outcomes=(outcome("not-run", cause="server"),)), NO_SERVER),
+    ],
+)
+def test_the_code_of_a_report(given, code):
+    assert code_of(given) == code
+
+
+@pytest.mark.parametrize("statuses", [("warned",), ("warned", "passed")])
+def test_warnings_of_tests_are_failures_if_one_is_strict(statuses):
+    assert code_of(report(*statuses)) == OK
+    made = strict(report(*statuses))
+    assert (code_of(made), made.summary["warned"], made.summary["failed"]) == (FAILED, 0, 1)
+
+
+def test_warnings_that_belong_to_no_test_are_failures_of_their_own_if_one_is_strict():
+    made = strict(report("passed", warnings=(Finding(message="odd", warning=True), Finding(message="odder"))))
+    assert [(each.status, each.title) for each in made.outcomes] == [
+        ("passed", "passed"), ("failed", "warning 1"), ("failed", "warning 2"),
+    ]  # fmt: skip
+    assert made.warnings == ()
+    assert code_of(made) == FAILED
