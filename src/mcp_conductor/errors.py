@@ -37,6 +37,12 @@ class Location:
         return f"{self.file}:{self.line}:{self.column}"
 
 
+def location_in(text: str, file: str, line: int, column: int) -> Location:
+    """A place in TEXT, which is that of FILE."""
+    lines = text.split("\n")
+    return Location(file, line, column, lines[line - 1] if 0 < line <= len(lines) else "")
+
+
 class ConductorError(Exception):
     """Something that keeps us from going on, told to the person who must act."""
 

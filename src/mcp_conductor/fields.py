@@ -14,6 +14,8 @@ from mcp_conductor.protocol.message import kind_of, render
 from mcp_conductor.protocol.variables import filled
 from mcp_conductor.source import Document, Path
 
+FREE = "x-"  # what a key begins with that means nothing to us: a place for anchors
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -42,12 +44,15 @@ class Field:
         return Field(self.document, (*self.path, key), value)
 
     def members(self, known: tuple[str, ...] | None = None) -> "dict[str, Field]":
-        """The members of an object; those that are not KNOWN are refused."""
+        """The members of an object; those that are not KNOWN are refused, but for those that are free (x-…)."""
         if not isinstance(self.value, dict):
             self.refuse(f"must be an object, not {kind_of(self.value)}")
         found = {key: self.member(key, value) for key, value in self.value.items()}
+        if known is None:
+            return found
+        found = {key: field for key, field in found.items() if key in known or not key.startswith(FREE)}
         for key, field in found.items():
-            if known is not None and key not in known:
+            if key not in known:
                 near = nearest(key, known)
                 listed = f"known here: {', '.join(known)}" if known else "nothing may stand here"
                 hint = f"did you mean {near!r}?" if near else listed

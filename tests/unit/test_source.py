@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mcp_conductor import source
+from mcp_conductor import yaml_nodes
 from mcp_conductor.errors import UsageError
 from mcp_conductor.source import load, parse
 
@@ -129,7 +129,7 @@ def test_a_file_of_aliases_is_read_as_long_as_all_that_they_stand_for_is_not_too
 
 
 def test_a_file_of_too_many_values_is_refused_before_they_are_in_memory(monkeypatch):
-    monkeypatch.setattr(source, "MOST_VALUES", 20_000)
+    monkeypatch.setattr(yaml_nodes, "MOST_VALUES", 20_000)
     assert refusal("- a\n" * 20_000, "x.yaml").message == "x.yaml: it has more than 20,000 values"
 
 
@@ -261,6 +261,89 @@ def test_a_file_is_loaded_with_or_without_a_byte_order_mark(tmp_path):
     file.write_bytes(b'\xef\xbb\xbf{"a": "\xc3\xa9"}\r\n')
     document = load(str(file), "shown.json")
     assert (document.data, document.file) == ({"a": "é"}, "shown.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r'"\ud83d\ude00"', "😀"),
+        (r'"\uD83D\uDE00 and \ud83d\ude01"', "😀 and 😁"),
+        (r'"\\ud83d"', r"\ud83d"),
+        (r'"\\\ud83d\ude00"', "\\😀"),
+        (r'"\ud83d"', "\ud83d"),
+        (r'"\ude00\ud83d"', "\ude00\ud83d"),
+        (r"'\ud83d\ude00'", r"\ud83d\ude00"),
+        (r"\ud83d\ude00", r"\ud83d\ude00"),
+        ("|-\n  \\ud83d\\ude00", r"\ud83d\ude00"),
+    ],
+)
+def test_a_character_may_be_spelled_as_two_halves_in_double_quotes_as_in_json(text, value):
+    assert parse(f"a: {text}\n", "x.yaml").data == {"a": value}
+
+
+def test_halves_of_characters_in_a_file_change_no_place():
+    document = parse('{"\\ud83d\\ude00": "\\ud83d\\ude00", "b": [1]}', "x.yaml")
+    assert document.data == {"😀": "😀", "b": [1]}
+    assert str(document.locate(("b", 0))) == "x.yaml:1:40"
+    assert str(refusal('a: "\\ud83d\\ude00" b', "x.yaml").where) == "x.yaml:1:19"
+
+
+MERGED = """\
+x-one: &one {a: 1, b: 2}
+x-two: &two
+  b: 3
+  c: [4]
+whole:
+  d: 5
+  <<: [*one, *two]
+  a: 6
+"""
+
+
+def test_a_merge_key_takes_in_the_members_of_mappings_and_what_is_written_out_wins():
+    document = parse(MERGED, "x.yaml")
+    assert document.data["whole"] == {"d": 5, "a": 6, "b": 2, "c": [4]}
+    assert list(document.data["whole"]) == ["d", "a", "b", "c"]  # where they are merged: variables may use those before
+    assert document.data["x-one"] == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize(("path", "place"), [("a", "8:3"), ("b", "1:20"), ("c", "4:3"), ("d", "6:3"), ("e", "5:1")])
+def test_a_merged_member_has_the_place_where_it_was_written(path, place):
+    assert str(parse(MERGED, "x.yaml").locate(("whole", path))) == f"x.yaml:{place}"
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ("{<<: {a: 1}, <<: {a: 2, b: 3}}", {"a": 1, "b": 3}),
+        ('{"<<": 1}', {"<<": 1}),
+        ("[&x {a: 1}, &y {<<: *x, b: 2}, {<<: *y, c: 3}]", [{"a": 1}, {"a": 1, "b": 2}, {"a": 1, "b": 2, "c": 3}]),
+        ("{<<: []}", {}),
+    ],
+)
+def test_merge_keys_can_stand_twice_and_below_each_other_and_are_names_in_quotes(text, data):
+    assert parse(text, "x.yaml").data == data
+
+
+@pytest.mark.parametrize("text", ["{<<: 1}", "{<<: }", "{<<: [{}, 1]}", "{<<: [[{}]]}"])
+def test_only_mappings_can_be_merged(text):
+    refused = refusal(text, "x.yaml")
+    assert (str(refused.where), refused.hint) == ("x.yaml:1:2", "<<: *NAME, or <<: [*NAME, *NAME]")
+
+
+@pytest.mark.parametrize(
+    "merging",
+    [
+        "".join(f"b{n}: {{<<: *a}}\n" for n in range(200)),
+        "b: {" + "<<: *a, " * 200 + "}",
+        f"b: {{<<: [{'*a, ' * 200}]}}",
+    ],
+    ids=["many mappings", "many keys", "a list"],
+)
+def test_what_is_merged_counts_each_time(monkeypatch, merging):
+    monkeypatch.setattr(yaml_nodes, "MOST_VALUES", 20_000)
+    members = ", ".join(f"k{n}: 1" for n in range(200))
+    assert refusal(f"a: &a {{{members}}}\n{merging}\n", "x.yaml").message == "x.yaml: it has more than 20,000 values"
 
 
 def test_a_file_that_cannot_be_read_is_named_as_the_user_called_it(tmp_path):

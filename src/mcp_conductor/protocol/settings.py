@@ -137,7 +137,8 @@ class _Entry:
                 f"{self.around.file} has no server {server!r}", hint=f"it describes one server, {self.name!r}"
             )
         for key in self.entry:
-            if key not in (*_KEYS, "vars"):  # the variables of tests, which are none of a server's business
+            # The variables of tests are none of a server's business, and x-… means nothing to us.
+            if key not in (*_KEYS, "vars") and not key.startswith("x-"):
                 near = nearest(key, (*_KEYS, *_TABLES))
                 self.blame(
                     (key,), f"unknown key {key!r}", f"did you mean {near!r}?" if near else f"known: {_list(_KEYS)}"

@@ -5,6 +5,7 @@ import types
 import typing
 from typing import Any, Literal
 
+from mcp_conductor.fields import FREE
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.server.config import INFO_KEYS, KEYS, TRANSPORT_KEYS, TRANSPORTS
@@ -14,6 +15,7 @@ from mcp_conductor.server.inline import ARGUMENT_KEYS, PROMPT_KEYS, RESOURCE_KEY
 from mcp_conductor.server.presets import MEMBERS, PRESETS, Kind
 from mcp_conductor.server.steps import STEPS
 
+_CLOSED = {"patternProperties": {f"^{FREE}": True}, "additionalProperties": False}
 _BOOLEAN = {"type": "boolean"}
 _TEXT = {"type": "string"}
 _COUNT = {"type": "integer", "minimum": 1}
@@ -95,11 +97,11 @@ def _properties(keys: tuple[str, ...]) -> Json:
 
 def _object(keys: tuple[str, ...], required: tuple[str, ...] = ()) -> Json:
     wanted = {"required": list(required)} if required else {}
-    return {"type": "object", "properties": _properties(keys), "additionalProperties": False, **wanted}
+    return {"type": "object", "properties": _properties(keys), **_CLOSED, **wanted}
 
 
 def _switches(*names: str) -> Json:
-    return {"type": "object", "properties": dict.fromkeys(names, _BOOLEAN), "additionalProperties": False}
+    return {"type": "object", "properties": dict.fromkeys(names, _BOOLEAN), **_CLOSED}
 
 
 def _tasks() -> Json:
@@ -137,7 +139,7 @@ def _fault(name: str) -> Json:
         "every": _COUNT,
         "probability": {"type": "number", "minimum": 0, "maximum": 1},
     }
-    matching = {"type": "object", "properties": when, "additionalProperties": False}
+    matching = {"type": "object", "properties": when, **_CLOSED}
     return _named("fault", name, (act.__doc__ or "").strip().split("\n")[0], params, {"when": matching})
 
 
@@ -147,7 +149,7 @@ def _named(key: str, name: str, doc: str, params: dict[str, inspect.Parameter], 
     shape = {
         "type": "object",
         "properties": {each.name: _of_annotation(each.annotation) for each in params.values()},
-        "additionalProperties": False,
+        **_CLOSED,
         **({"required": needed} if needed else {}),
     }
     return {
@@ -155,7 +157,7 @@ def _named(key: str, name: str, doc: str, params: dict[str, inspect.Parameter], 
         "description": doc,
         "properties": {key: {"const": name}, "params": shape, **more},
         "required": [key, *(["params"] if needed else [])],
-        "additionalProperties": False,
+        **_CLOSED,
     }
 
 

@@ -5,7 +5,7 @@ An unknown key is refused with the nearest name; what is listed here is better a
 
 from collections.abc import Mapping
 
-from mcp_conductor.fields import Field
+from mcp_conductor.fields import FREE, Field
 
 _CALL = "call: {tool: NAME, args: {…}}"
 _REQUEST = "request: {method: NAME, params: {…}}"
@@ -71,7 +71,7 @@ IN_EXPECT: Elsewhere = {
 def known_members(field: Field, known: tuple[str, ...], elsewhere: Elsewhere) -> dict[str, Field]:
     """The members of an object; those that are not KNOWN are refused, with what ELSEWHERE has to say of them."""
     for key in field.value if isinstance(field.value, dict) else ():
-        hint = None if key in known else elsewhere.get(key) or _joined(key, known)
+        hint = None if key in known or key.startswith(FREE) else elsewhere.get(key) or _joined(key, known)
         if hint is not None:
             field.member(key, field.value[key]).refuse("is not a key that is known here", hint)
     return field.members(known)

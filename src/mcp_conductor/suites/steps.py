@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from mcp_conductor.fields import Field
+from mcp_conductor.fields import FREE, Field
 from mcp_conductor.suites.actions import ACTIONS, Action, Names, read_action
 from mcp_conductor.suites.expectations import EXPECT_KEYS, Expect, read_expect
 from mcp_conductor.suites.keys import IN_EXPECT, IN_TEST, Elsewhere, known_members
@@ -88,7 +88,7 @@ class Reading:
         if not self.lenient:
             return known_members(field, keys, elsewhere)
         found = field.members()
-        for key in found.keys() - set(keys):
+        for key in (key for key in found if key not in keys and not key.startswith(FREE)):
             self.warnings.append((found[key], f"{key!r} is not a key that is known here; it is ignored"))
         return {key: value for key, value in found.items() if key in keys}
 

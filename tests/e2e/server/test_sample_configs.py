@@ -55,6 +55,16 @@ def schema():
     return json.loads(done.stdout)
 
 
+def test_keys_that_begin_with_x_mean_nothing_and_fit_the_schema(tmp_path, schema):
+    config = {"serverInfo": {"name": "free", "version": "1", "x-a": 1}, "transport": {"type": "stdio"}, "x-b": {}}
+    config["tools"] = [{"name": "echo", "result": "x", "x-c": []}, {"preset": "echo", "x-d": 1}]
+    assert jsonschema_rs.validator_for(schema).is_valid(config)
+    (tmp_path / "free.json").write_text(json.dumps({**config, "tools": config["tools"][:1]}))
+    words = [*SERVE, "--validate", str(tmp_path / "free.json")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_a_sample_fits_the_schema_for_editors(name, schema):
     errors = jsonschema_rs.validator_for(schema).iter_errors(DATA[name])

@@ -46,6 +46,27 @@ def test_a_key_at_the_wrong_place_is_told_where_it_belongs(tmp_path, test, line,
     assert (error.where.line, error.hint) == (line, hint)
 
 
+def test_keys_that_begin_with_x_mean_nothing_and_may_be_merged(tmp_path):
+    text = """\
+description: d
+x-calls: {echo: &echo {call: {tool: echo, x-why: to hear it, args: {}}, timeout: 2s}}
+tests:
+  - {it: one, x-note: [1], <<: *echo, expect: {x-for: later, ok: true}}
+  - it: two
+    <<: *echo
+    timeout: 3s
+"""
+    cases = loaded(tmp_path, text).cases
+    assert [case.step.timeout for case in cases] == [2.0, 3.0]
+
+
+def test_a_mistake_in_what_is_merged_is_shown_where_it_was_written(tmp_path):
+    error = refused(
+        tmp_path, f"description: d\nx-echo: &echo\n  call: {{tools: echo}}\n{HEAD[15:]}  - {{it: one, <<: *echo}}\n"
+    )
+    assert (str(error.where), error.hint) == ("a.test.mcp.yml:3:10", "did you mean 'tool'?")
+
+
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
