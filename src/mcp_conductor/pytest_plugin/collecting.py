@@ -30,6 +30,7 @@ from mcp_conductor.visible import visible
 _NOT_IN_A_MARK = re.compile(r"[^\w:+.-]+")  # -m takes these, and little else
 _MARKS_OF_PYTEST = {"filterwarnings", "mcp_server", "parametrize", "skip", "skipif", "usefixtures", "xfail"}
 Variant = tuple[str | None, str | None, str]  # the name of a server, a revision, and what tells it from the others
+_CHOSEN: pytest.StashKey[dict[tuple["SuiteFile", Variant], list[Case]]] = pytest.StashKey()
 
 
 class SuiteFile(pytest.File):
@@ -91,9 +92,8 @@ class SuiteFile(pytest.File):
         name, protocol, suffix = variant
         with _in_our_words():
             spec = server_near(self.config, self.path, name)
-            items = (each for each in self.session.items if isinstance(each, SuiteItem) and each.parent is self)
-            cases = tuple(each.case for each in items if each.variant == variant)
-            job = Job(suite=self.suite, cases=cases, spec=spec, protocol=protocol, suffix=suffix)
+            cases = _chosen(self.session).get((self, variant), [])
+            job = Job(suite=self.suite, cases=tuple(cases), spec=spec, protocol=protocol, suffix=suffix)
             file = FileRun(job, self._options, self._variables, self._snapshots, tell=self._heard)
             self._now = (variant, file)
         return file
@@ -155,6 +155,8 @@ class SuiteItem(pytest.Item):
 
     def runtest(self) -> None:
         outcome = self.parent.run(self)
+        if outcome.after:
+            self.add_report_section("call", "run first", f"{', '.join(outcome.after)}: for what this test needs")
         self._conclude(outcome)
 
     def teardown(self) -> None:
@@ -191,6 +193,16 @@ class SuiteItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int, str]:
         return self.path, self.case.lines[0] - 1, self.name
+
+
+def _chosen(session: pytest.Session) -> dict[tuple[SuiteFile, Variant], list[Case]]:
+    """The tests that are run, of every file; those that were deselected are not among them."""
+    if _CHOSEN not in session.stash:
+        found = session.stash[_CHOSEN] = {}
+        for item in session.items:
+            if isinstance(item, SuiteItem):
+                found.setdefault((item.parent, item.variant), []).append(item.case)
+    return session.stash[_CHOSEN]
 
 
 @contextmanager

@@ -94,6 +94,7 @@ def test_a_test_picked_alone_has_those_run_that_give_what_it_needs(run, suite, s
     suite(NEEDY)
     done = run("a.test.mcp.yml::needs it")
     assert (done.statuses, starts()) == ({"needs it": "PASSED"}, 1), done.out
+    assert "\ngives: for what this test needs\n" in run("a.test.mcp.yml::needs it", "-rP").out
 
 
 def test_what_a_giver_comes_to_is_told_in_its_turn(run, suite, write):
