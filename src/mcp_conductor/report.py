@@ -18,6 +18,7 @@ Status = Literal["passed", "failed", "warned", "skipped", "errored", "not-run"]
 STATUSES: tuple[Status, ...] = ("passed", "failed", "warned", "skipped", "errored", "not-run")
 BAD: tuple[Status, ...] = ("failed", "errored", "not-run")  # what makes a run red
 Stop = Literal["timeout", "interrupted"]
+_KEYS: dict[str, str] = {"not-run": "notRun"}  # in the summary, which has the names of JSON
 
 
 class Words(str):
@@ -134,7 +135,7 @@ class Report:
             "protocolVersion": self.protocol_version,
             "started": self.started,
             "seconds": round(self.seconds, 6),
-            "summary": {_SUMMARY.get(status, status): count for status, count in self.summary.items()}
+            "summary": {_KEYS.get(status, status): count for status, count in self.summary.items()}
             | {"deselected": self.deselected},
             **({} if self.stopped is None else {"stopped": self.stopped}),
             "warnings": [{**warning.to_json(), "warning": True} for warning in self.warnings],
@@ -145,7 +146,7 @@ class Report:
 
 def strict(report: Report) -> Report:
     """REPORT with every warning made a failure: those of tests, and those of files, each as an outcome of its own."""
-    outcomes = [replace(each, status="failed") if each.status == "warned" else each for each in report.outcomes]
+    outcomes = [_failed(each) if each.status == "warned" else each for each in report.outcomes]
     for number, warning in enumerate(report.warnings, 1):
         where = warning.where
         file = "the run" if where is None else where.file
@@ -162,7 +163,9 @@ def strict(report: Report) -> Report:
     return replace(report, outcomes=tuple(outcomes), warnings=())
 
 
-_SUMMARY = {"not-run": "notRun"}
+def _failed(outcome: Outcome) -> Outcome:
+    findings = tuple(replace(finding, warning=False) for finding in outcome.findings)
+    return replace(outcome, status="failed", findings=findings)
 
 
 def _place(where: Location | None) -> Json:

@@ -84,12 +84,11 @@ class Output:
         self._show(self._console.suite_done(event.title, where, event.outcomes))
 
     def end(self, report: Report, results: list[Result]) -> None:
-        for (
-            outcome
-        ) in report.outcomes:  # what only the whole run shows to be a failure, such as a warning with --strict
+        report = self._clean(report)
+        for outcome in report.outcomes:
+            # Only the whole run shows that these are failures, such as warnings with --strict.
             if outcome.status in BAD and self._told.get(outcome.id) not in BAD:
                 self._show(self._console.outcome(outcome))
-        report = self._clean(report)
         for warning in () if self.silent else report.warnings:
             self._show(f"warning: {warning_text(warning)}\n")
         for result in () if self.silent else results:

@@ -5,7 +5,7 @@ import os
 import threading
 import time as clock
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import aclosing
 
 from mcp_conductor.cli.exit_codes import OK, code_of
 from mcp_conductor.cli.flags import Given, help_text, parse
@@ -48,11 +48,11 @@ def main(argv: list[str], terminal: Terminal) -> int:
     if "--help" in given:
         terminal.show(_USAGE + help_text(FLAGS) + _EXIT_CODES)
         return 0
-    run = _Run(given, terminal)
+    run = _CommandLine(given, terminal)
     return run_interruptibly(run.watch() if "--watch" in given else run.once())
 
 
-class _Run:
+class _CommandLine:
     """One command line of `conductor test`."""
 
     def __init__(self, given: Given, terminal: Terminal) -> None:
@@ -104,12 +104,11 @@ class _Run:
         self._output.begin(plan.jobs)
         limit = TimeLimit(time(self._given, "--timeout"), self._terminal)
         runs: list[Run] = []
-        with suppress(TimeoutError):  # between two rounds; otherwise the run says what was not run
-            async with limit:
-                for _ in range(number(self._given, "--repeat") or 1):
-                    await self._round(plan, variables, runs, limit)
-                    if runs[-1].stopped is not None:
-                        break
+        async with limit:  # it raises nothing: a run that is stopped says itself what was not run
+            for _ in range(number(self._given, "--repeat") or 1):
+                runs.append(await self._round(plan, variables, limit))
+                if runs[-1].stopped is not None:
+                    break
         report = self._report(runs, plan, started, clock.perf_counter() - began)
         self._planning.remember(list(report.outcomes))
         self._output.end(report, runs[-1].results)
@@ -122,13 +121,14 @@ class _Run:
             raise asyncio.CancelledError  # which signal it was is known where it came
         return code_of(report)
 
-    async def _round(self, plan: Plan, variables: Variables, runs: list[Run], limit: TimeLimit) -> None:
+    async def _round(self, plan: Plan, variables: Variables, limit: TimeLimit) -> Run:
         if self._judging is not None:
             self._judging.load()
         run = Run(plan.jobs, self._options, variables, deselected=plan.deselected, late=lambda: limit.expired)
-        runs.append(run)
-        async for event in run.events():
-            self._output.take(event)
+        async with aclosing(run.events()) as events:
+            async for event in events:
+                self._output.take(event)
+        return run
 
     def _report(self, runs: list[Run], plan: Plan, started: str, seconds: float) -> Report:
         last = runs[-1].results
@@ -231,6 +231,8 @@ def _load_judges() -> None:
 
 def _worst(rounds: list[list[Outcome]]) -> list[Outcome]:
     """One outcome for each test: of several runs, one that was bad, if there was one."""
+    if len(rounds) == 1:
+        return rounds[0]
     found: dict[str, Outcome] = {}
     for outcome in (outcome for outcomes in rounds for outcome in outcomes):
         if outcome.id not in found or outcome.status in BAD:

@@ -96,7 +96,7 @@ class Planning:
             for file, meant in found.items():
                 try:
                     shown = os.path.relpath(file, self._terminal.directory)
-                    suites.append((load_suite(file, variables, shown=shown, lenient=self._compat is not None), meant))
+                    suites.append((load_suite(file, variables, shown=shown, lenient=self.lenient), meant))
                 except UsageError as error:
                     errors.append(error)
         tell_all(errors, self._terminal)
@@ -108,7 +108,7 @@ class Planning:
 
     def plan(self, variables: Variables) -> Plan:
         suites = self._suites(variables)
-        total = sum(_weight(suite) for suite, _ in suites)
+        total = sum(_count(suite) for suite, _ in suites)
         if "--shard" in self._given:
             part, parts = shard_of(self._given.need("--shard"))
             suites = suites[part - 1 :: parts]
@@ -209,6 +209,6 @@ def _no_collecting() -> Iterator[None]:
         gc.enable()
 
 
-def _weight(suite: Suite) -> int:
+def _count(suite: Suite) -> int:
     """How many tests a file is, on all servers and in all revisions that it wants."""
     return len(suite.cases) * sum(1 for _ in variants(suite))

@@ -47,8 +47,8 @@ class TimeLimit:
 
     @property
     def expired(self) -> bool:
-        """Whether the time is over."""
-        return self.seconds is not None and time.monotonic() >= self._end
+        """Whether the work was ended because the time was over."""
+        return self._timeout is not None and self._timeout.expired()
 
     def lift(self) -> None:
         """No limit from now on."""

@@ -78,15 +78,13 @@ class Console:
     def end(self, report: Report, shown: Sequence[Outcome] | None = None) -> str:
         """What was not said before: warnings and reasons, of those that are SHOWN; and how many of each there were."""
         last = wording.summary(report)
-        bad = report.red
         shown = report.outcomes if shown is None else shown
         lines = [] if self._quiet else [*self._warnings(shown), *self._notes(shown)]
-        if self._quiet or self._verbosity > 0:
-            # A person who sees nothing else must know of these.
+        if self._quiet:  # nothing else tells of these
             lines += [
                 f"{self._mark('not-run')}  {_which(them)}  ({reason})" for reason, them in not_run(report).items()
             ]
-        return _text([*lines, self._style.paint(last, "red" if bad else "green", "bold")])
+        return _text([*lines, self._style.paint(last, "red" if report.red else "green", "bold")])
 
     def durations(self, report: Report, count: int) -> str:
         """The COUNT slowest."""

@@ -67,7 +67,7 @@ class SharedServers:
 
 
 class FileRun:
-    """The tests of one job, one at a time, in whatever order; who made it closes it."""
+    """The tests of one job, one at a time, in any order; the one who made it closes it."""
 
     def __init__(
         self,
@@ -97,9 +97,9 @@ class FileRun:
         self._held: Held[Conversation] | None = None
         self._conversation: Conversation | None = None
         self._start = 0  # the frame with which our part of the conversation begins
-        self._told = False  # whether the reason below has been an outcome
         self._failure: ConductorError | None = None  # why no server is started any more
         self._setup: tuple[Finding, ...] = ()  # what went wrong in setup
+        self._told = False  # whether one of these two has been an outcome
         self._why = ""  # the same in words, for the tests that are not run because of it
         self._last: Case | None = None
         self._done: set[int] = set()  # tests that have been run
@@ -122,8 +122,9 @@ class FileRun:
         return self._cases.identity(case)
 
     def not_run(self, case: Case, why: str) -> Outcome:
-        """The outcome of a test that was to be run, and was not."""
-        return self._cases.skipped(case) or self._cases.outcome(case, "not-run", reason=why)
+        """The outcome of a test that was to be run, and is not; unless it has been, because another one needed it."""
+        known = self._early.pop(id(case), None) or self._cases.skipped(case)
+        return known or self._cases.outcome(case, "not-run", reason=why)
 
     async def ready(self, case: Case) -> Outcome | None:
         """See that there is a server for CASE; the outcome, if there cannot be one."""
@@ -211,11 +212,11 @@ class FileRun:
             await self._leave()
         if not findings or self._last is None:
             return None
-        title = f"teardown after {self._last.title!r}" if self.isolation == "test" else "teardown"
+        title = f"teardown after {self._last.name!r}" if self.isolation == "test" else "teardown"
         return self._cases.teardown(title, steps[0], findings)
 
     async def close(self) -> None:
-        """End the server, without a word of the file's."""
+        """End the server, without teardown."""
         await self._leave()
 
     async def _run_early(self, case: Case) -> Outcome:

@@ -1,12 +1,12 @@
 """A run: files against servers, so many at a time, each with a server of its own unless told otherwise.
 
-`run` yields what happens as it happens (`mcp_conductor.events`). Where it is stopped, by a limit or because it is
-cancelled, it still yields the rest: what was not run, and its end.
+`Run.events` yields what happens as it happens (`mcp_conductor.events`). A run that is cancelled, by a limit of time or
+by a signal, still yields the rest: what was not run, and the end of each file.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from mcp_conductor.errors import UsageError
@@ -71,7 +71,7 @@ class Run:
         self.unwritten: list[UsageError] = []  # why snapshots could not be written
         self.stopped: Stop | None = None
 
-    async def events(self) -> AsyncIterator[Event]:
+    async def events(self) -> AsyncGenerator[Event, None]:
         tests = sum(len(result.left) for result in self.results)
         yield RunStarted(kind="test", tests=tests, files=len(self.results), deselected=self._deselected)
         work = asyncio.ensure_future(self._work())
@@ -80,10 +80,8 @@ class Run:
             while True:
                 try:
                     event = await self._queue.get()
-                except asyncio.CancelledError:
-                    if self.stopped is not None:
-                        raise
-                    self.stopped = "timeout" if self._late() else "interrupted"
+                except asyncio.CancelledError:  # passed on to the work, which then ends
+                    self.stopped = self.stopped or ("timeout" if self._late() else "interrupted")
                     work.cancel()
                     continue
                 if event is None:
@@ -94,8 +92,9 @@ class Run:
             for event in self._rest():
                 yield event
         finally:
-            work.cancel()
-            await asyncio.wait({work})
+            if not work.done():
+                work.cancel()
+                await asyncio.wait({work})
 
     def _rest(self) -> Iterator[Event]:
         """What is left to tell of a run that was stopped."""
@@ -122,7 +121,7 @@ class Run:
 
     @property
     def _enough(self) -> bool:
-        """Whether there have been as many failures as one wants to see."""
+        """Whether there have been as many failures as `max_failures` allows."""
         return self._options.max_failures is not None and self._failures >= self._options.max_failures
 
     async def _work(self) -> None:

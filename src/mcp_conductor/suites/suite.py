@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -152,7 +152,8 @@ def load_suite(path: str, variables: Variables, *, shown: str | None = None, len
         skip=_skip(given.get("skip")),
         skip_if=_condition(given["skip_if"]) if "skip_if" in given else None,
     )
-    cases = _numbered(case for entry in given["tests"].items() for case in _cases(entry, reading, defaults, own_vars))
+    cases = tuple(case for entry in given["tests"].items() for case in _cases(entry, reading, defaults, own_vars))
+    cases = tuple(_numbered(cases))
     suite = Suite(
         file=document.file,
         description=given["description"].text(),
@@ -238,14 +239,19 @@ def _cases(entry: Field, reading: Reading, defaults: _Defaults, file_vars: Mappi
         )
 
 
-def _numbered(cases: Iterable[Case]) -> tuple[Case, ...]:
+def _numbered(cases: tuple[Case, ...]) -> Iterator[Case]:
     """CASES, each with its number among those of the same title."""
-    seen: Counter[str] = Counter()
-    found = []
+    titles = {case.title for case in cases}
+    if len(titles) == len(cases):
+        yield from cases
+        return
+    last: Counter[str] = Counter()
     for case in cases:
-        seen[case.title] += 1
-        found.append(case if seen[case.title] == 1 else replace(case, number=seen[case.title]))
-    return tuple(found)
+        number = last[case.title] + 1
+        while number > 1 and f"{case.title} ({number})" in titles:  # another test has this title
+            number += 1
+        last[case.title] = number
+        yield case if number == 1 else replace(case, number=number)
 
 
 def _fixed(row: Mapping[str, Any]) -> dict[str, Filling]:

@@ -180,3 +180,14 @@ def test_a_hook_that_expects_nothing_must_not_be_refused(check, hook, call, mess
 def test_a_hook_may_expect_to_be_refused(check):
     done = check("- {it: one, call: motto, expect: {ok: true}}", head="setup: [{call: lose, expect: {ok: false}}]")
     assert done.code == 0, done.all
+
+
+def test_a_test_that_was_run_early_keeps_its_outcome_although_the_run_stops(check):
+    done = check(
+        """
+        - {it: gives, call: motto, expect: {ok: true}, capture: {n: result.content}}
+        - {it: needs, call: {tool: lose, args: {message: "{{ n }}"}}, expect: {ok: true}}
+        """,
+        "--shuffle", "--seed", "2", "-x",
+    )  # fmt: skip
+    assert list(done.statuses.items()) == [("needs", "failed"), ("gives", "passed")]

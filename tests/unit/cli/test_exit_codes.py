@@ -4,6 +4,7 @@ import pytest
 
 from mcp_conductor.cli.exit_codes import COULD_NOT_RUN, FAILED, NO_SERVER, OK, TIMED_OUT, code_of
 from mcp_conductor.report import Finding, Outcome, Report, strict
+from mcp_conductor.reporters import REPORTERS
 
 
 def outcome(status, **members):
@@ -40,6 +41,13 @@ def test_warnings_of_tests_are_failures_if_one_is_strict(statuses):
     assert code_of(report(*statuses)) == OK
     made = strict(report(*statuses))
     assert (code_of(made), made.summary["warned"], made.summary["failed"]) == (FAILED, 0, 1)
+
+
+def test_what_is_a_failure_because_one_is_strict_is_no_warning_in_a_report():
+    warned = outcome("warned", findings=(Finding(message="odd", warning=True),))
+    made = strict(Report(kind="test", target="a", outcomes=(warned,)))
+    assert made.outcomes[0].findings == (Finding(message="odd"),)
+    assert '<failure message="odd" type="failed">' in REPORTERS.get("junit").write(made)
 
 
 def test_warnings_that_belong_to_no_test_are_failures_of_their_own_if_one_is_strict():

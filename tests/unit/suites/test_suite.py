@@ -118,3 +118,10 @@ tests:
   - {{it: "{it}", vars: {{own: mine}}, parametrize: [{{b: {{c: [two]}}, a: 1}}], call: x}}
 """
     assert [case.title for case in loaded(tmp_path, text).cases] == [title]
+
+
+def test_tests_of_the_same_title_have_names_of_their_own(tmp_path):
+    titles = ("same", "same (2)", "same", "other", "same", "same (2)")
+    suite = loaded(tmp_path, HEAD + "".join(f"  - {{it: {title}, call: x}}\n" for title in titles))
+    names = ["same", "same (2)", "same (3)", "other", "same (4)", "same (2) (2)"]
+    assert [case.name for case in suite.cases] == names
