@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from mcp_conductor.errors import Location, UsageError, nearest
 
 T = TypeVar("T")
+_FEW = 12  # names that fit into a hint
 
 
 class Catalog(Generic[T]):
@@ -30,7 +31,8 @@ class Catalog(Generic[T]):
         self._import()
         if name not in self._things:
             near = nearest(name, list(self._things))
-            hint = f"did you mean {near!r}?" if near else None
+            known = f"known: {', '.join(sorted(self._things))}" if len(self._things) <= _FEW else None
+            hint = f"did you mean {near!r}?" if near else known
             raise UsageError(f"unknown {self._what} {name!r}", hint=hint, where=where)
         return self._things[name]
 

@@ -75,6 +75,8 @@ class UsageError(ConductorError):
     """A flag, a file or a value given to us is wrong."""
 
     kind = "RUNTIME_MCP_INVALID_USAGE"
+    more: "tuple[UsageError, ...]" = ()  # what else is wrong with the same file
+    left_out: int = 0  # how many mistakes there are beyond those
 
 
 class ConfigError(UsageError):

@@ -4,11 +4,12 @@ Every format of ours is read through this, so that all of them refuse in the sam
 wrong, and the nearest name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mcp_conductor.errors import UsageError, nearest
+from mcp_conductor.mistakes import MOST, Mistakes
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.message import kind_of, render
 from mcp_conductor.protocol.variables import filled
@@ -36,28 +37,42 @@ class Field:
 
     def refuse(self, problem: str, hint: str | None = None) -> NoReturn:
         """This value is not what it should be."""
+        raise self.mistake(problem, hint)
+
+    def mistake(self, problem: str, hint: str | None = None) -> UsageError:
+        """What to say of this value, which is not what it should be."""
         spelled = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path).lstrip(".")
         what = f": {spelled} {problem}" if spelled else f" {problem}"
-        raise UsageError(f"{self.document.file}{what}", hint=hint, where=self.document.locate(self.path))
+        return UsageError(f"{self.document.file}{what}", hint=hint, where=self.document.locate(self.path))
 
     def member(self, key: str | int, value: Any) -> "Field":
         return Field(self.document, (*self.path, key), value)
 
-    def members(self, known: tuple[str, ...] | None = None) -> "dict[str, Field]":
-        """The members of an object; those that are not KNOWN are refused, but for those that are free (x-…)."""
+    def members(
+        self,
+        known: tuple[str, ...] | None = None,
+        *,
+        advice: Callable[[str], str | None] = lambda _: None,
+        mistakes: Mistakes | None = None,
+    ) -> "dict[str, Field]":
+        """The members of an object; those that are not KNOWN are refused, but for those that are free (x-…).
+
+        ADVICE knows better than we what to do about some keys. With MISTAKES, they are noted there, and left out.
+        """
         if not isinstance(self.value, dict):
             self.refuse(f"must be an object, not {kind_of(self.value)}")
-        found = {key: self.member(key, value) for key, value in self.value.items()}
         if known is None:
-            return found
-        found = {key: field for key, field in found.items() if key in known or not key.startswith(FREE)}
-        for key, field in found.items():
-            if key not in known:
-                near = nearest(key, known)
-                listed = f"known here: {', '.join(known)}" if known else "nothing may stand here"
-                hint = f"did you mean {near!r}?" if near else listed
-                field.refuse("is not a key that is known here", hint)
-        return found
+            return {key: self.member(key, value) for key, value in self.value.items()}
+        unknown = [key for key in self.value if key not in known and not key.startswith(FREE)]
+        if unknown:
+            found = Mistakes() if mistakes is None else mistakes
+            for key in unknown[:MOST]:
+                hint = advice(key) or _which(key, known)
+                found.add(self.member(key, None).mistake("is not a key that is known here", hint))
+            found.leave_out(len(unknown[MOST:]))
+            if mistakes is None:
+                found.tell()
+        return {key: self.member(key, value) for key, value in self.value.items() if key in known}
 
     def items(self) -> "list[Field]":
         if not isinstance(self.value, list):
@@ -105,3 +120,11 @@ class Field:
             hint = f"did you mean {near!r}?" if near else None
             self.refuse(f"must be one of {', '.join(choices)}, not {render(self.value)}", hint)
         return self.value
+
+
+def _which(key: str, known: tuple[str, ...]) -> str:
+    """Which of the KNOWN keys was meant, or which there are."""
+    near = nearest(key, known)
+    if near:
+        return f"did you mean {near!r}?"
+    return f"known here: {', '.join(known)}" if known else "nothing may stand here"

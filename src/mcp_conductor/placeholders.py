@@ -22,6 +22,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 from mcp_conductor.errors import nearest
 from mcp_conductor.fields import Field
+from mcp_conductor.mistakes import read_all
 from mcp_conductor.protocol.message import compact
 
 Scope = TypeVar("Scope")
@@ -88,9 +89,11 @@ def draft(field: Field, words: Vocabulary[Scope]) -> Draft[Scope]:
         case str():
             return _draft_of_text(field, words, lone_keeps_type=True)
         case list():
-            return array([draft(item, words) for item in field.items()])
+            return array(read_all(lambda item: draft(item, words), field.items()))
         case dict():
-            return record({key: draft(each, words) for key, each in field.members().items()})
+            members = field.members()
+            drafts = read_all(lambda each: draft(each, words), members.values())
+            return record(dict(zip(members, drafts, strict=True)))
         case _:
             return Draft(field.value)
 

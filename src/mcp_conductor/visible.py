@@ -53,6 +53,23 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + CUT
 
 
+def blank(text: str) -> str:
+    """What is as wide as TEXT when it is shown, and empty: a mark after it stands below what follows TEXT."""
+    shown = visible(text)
+    if shown.isascii() and "\t" not in shown:
+        return " " * len(shown)
+    from unicodedata import combining, east_asian_width
+
+    def width(character: str) -> str:
+        if character == "\t":  # it stays one, so that the mark stands where the editor shows the character
+            return character
+        if combining(character) or character in "\u200c\u200d\ufe0f":
+            return ""
+        return "  " if east_asian_width(character) in "WF" else " "
+
+    return "".join(map(width, shown))
+
+
 def one_line(text: str) -> str:
     """TEXT on one line, safe to show."""
     return visible(text if text.isprintable() else " ".join(text.splitlines()))

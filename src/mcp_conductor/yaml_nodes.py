@@ -105,6 +105,11 @@ _MISTAKES = (
     ("", r"""(?<!["'\w])\{\{""", _BRACES),
     ("", r"""[\w"']: +[^"'\s{\[|>&*!#][^"',{}\[\]]*: """, 'a text with ": " in it must stand in quotes'),
     (
+        "expected ','",
+        r"""[\[{,:] *[^"'\s\[{,:][^"',{}\[\]]*[\[{]""",
+        "within { } and [ ], a text with brackets in it must stand in quotes",
+    ),
+    (
         "expected key|expected ','",
         r"""[:,\[{-] *("[^"]*"|'[^']*') +[^\s,:\]}#]""",
         "the text goes on after its closing quote",

@@ -72,11 +72,12 @@ def test_an_unknown_name_is_answered_with_the_nearest_one(written):
     assert caught.value.where == place
 
 
-def test_a_name_like_no_other_gets_no_hint(written):
-    fruit = written(a="FRUIT.add('apple', 'red')")
+@pytest.mark.parametrize(("count", "hint"), [(3, "known: apple0, apple1, apple2"), (13, None)])
+def test_a_name_like_no_other_is_told_which_there_are_unless_they_are_many(written, count, hint):
+    fruit = written(a="\n".join(f"FRUIT.add('apple{n}', 'red')" for n in range(count)))
     with pytest.raises(UsageError) as caught:
         fruit.get("xyz")
-    assert (caught.value.hint, caught.value.where) == (None, None)
+    assert (caught.value.hint, caught.value.where) == (hint, None)
 
 
 def test_a_package_without_modules_has_nothing(written):

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from mcp_conductor.visible import harmless, json_escaped, one_line, printable, visible
+from mcp_conductor.visible import blank, harmless, json_escaped, one_line, printable, visible
 
 
 @pytest.mark.parametrize(
@@ -75,3 +75,11 @@ def test_no_text_takes_longer_than_it_is_long(text):
     began = time.process_time()
     visible(f"{text}::##")
     assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    ("text", "width"),
+    [("abc", "   "), ("日本", "    "), ("a\tb", " \t "), ("e\u0301", " "), ("👋", "  "), ("\x1b", "    ")],
+)
+def test_what_is_blank_is_as_wide_as_the_text_when_it_is_shown(text, width):
+    assert blank(text) == width

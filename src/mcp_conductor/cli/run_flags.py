@@ -38,6 +38,7 @@ FLAGS: Groups = {
     "Server": TARGET_FLAGS,
     "Running": (
         Flag("--jobs", "so many files at a time; auto: as many as there are processors", "N|auto", short="-j"),
+        Flag("--parallel", "the same as --jobs auto"),
         Flag("--isolation", "one server per run, file or test; default file", "run|file|test"),
         Flag("--restart", "go on with a new server when one has died"),
         Flag("--timeout", "for the whole run: 5000 (ms), 500ms, 2s, 1m", "TIME"),

@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from mcp_conductor.errors import ConductorError, UsageError
 from mcp_conductor.redaction import Redactor
-from mcp_conductor.visible import one_line, visible
+from mcp_conductor.visible import blank, one_line, visible
 
 # The colours of reporters.diagnostic, and no others: one could hide what follows.
 _OUR_COLOURS = r"(\x1b\[(?:0|(?:[12]|3[1236])(?:;(?:[12]|3[1236]))*)m)"
@@ -178,18 +178,25 @@ def _encoded(text: str) -> bytes:
 
 
 def diagnostic(error: ConductorError) -> str:
-    """ERROR for the person who must act: what happened, where, the server's last words, what to do."""
+    """ERROR for the person who must act: what happened, where, the server's last words, what to do.
+
+    Of a file with several mistakes, all of them are told, in its order.
+    """
+    more: Sequence[UsageError] = error.more if isinstance(error, UsageError) else ()
+    blocks = [_one_diagnostic(each) for each in (error, *more)]
+    if isinstance(error, UsageError) and error.left_out:
+        blocks.append(f"error: there are {error.left_out} more mistakes in this file")
+    return "\n".join(blocks)
+
+
+def _one_diagnostic(error: ConductorError) -> str:
     lines = [f"error: {error.message}"]
     if error.where is not None:
         number = str(error.where.line)
         lines.append(f"  --> {error.where}")
         if error.where.source:
             lines.append(f"  {number} | {error.where.source}")
-            # A tab stays a tab, so that the caret stands where the editor shows the character.
-            before = "".join(
-                character if character == "\t" else " " for character in error.where.source[: error.where.column - 1]
-            )
-            lines.append(f"  {' ' * len(number)} | {before}^")
+            lines.append(f"  {' ' * len(number)} | {blank(error.where.source[: error.where.column - 1])}^")
     if error.stderr:
         lines.append("  the last lines of the server's stderr:")
         lines += [f"    | {one_line(line)}" for line in error.stderr]

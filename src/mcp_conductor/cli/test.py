@@ -25,7 +25,7 @@ from mcp_conductor.session import Session
 from mcp_conductor.suites import coverage
 from mcp_conductor.suites.job import DEFAULT_SECONDS, Options
 from mcp_conductor.suites.run import Run
-from mcp_conductor.suites.select import files_of, read_pattern
+from mcp_conductor.suites.select import files_of, no_jobs, read_pattern
 from mcp_conductor.suites.variables import Variables
 
 _USAGE = """\
@@ -68,7 +68,7 @@ class _CommandLine:
 
     def _read_options(self) -> Options:
         given, environ = self._given, self._terminal.environ
-        text = given.one("--jobs")
+        text = given.one("--jobs") or ("auto" if "--parallel" in given else None)
         jobs = os.cpu_count() or 1 if text == "auto" else number(given, "--jobs", 1, 1000) or 1
         return Options(
             isolation=choice(given, "--isolation", ISOLATIONS),
@@ -92,9 +92,7 @@ class _CommandLine:
         variables = self._planning.variables()
         plan = self._planning.plan(variables)
         if not plan.jobs:
-            raise UsageError(
-                "no test is left to run", hint="the filters leave none of them; --collect-only lists tests"
-            )
+            raise no_jobs(plan.suites)
         if "--collect-only" in self._given:
             for job in plan.jobs:
                 for case in job.cases:

@@ -16,7 +16,7 @@ from mcp_conductor.patterns import compile_regex
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
 from mcp_conductor.protocol.duration import seconds
-from mcp_conductor.protocol.message import kind_of
+from mcp_conductor.protocol.message import compact, kind_of
 from mcp_conductor.protocol.server_spec import TRANSPORTS, HttpSpec, ServerSpec, StdioSpec, is_sse, url_problem
 from mcp_conductor.protocol.variables import filled
 
@@ -168,6 +168,7 @@ class _Entry:
             self.check_pattern(pattern)
         cwd = self.directory()
         command = self.text("command") or self.refuse(("command",), "must not be empty")
+        self.check_command(command, cwd)
         words = (command, *(self.word(index, word) for index, word in enumerate(self.list("args"))))
         return StdioSpec(
             name=self.name,
@@ -214,6 +215,19 @@ class _Entry:
         for key in keys:
             if key in self.entry:
                 self.refuse((key,), f"{key!r} has no meaning beside {beside!r}")
+
+    def check_command(self, command: str, cwd: str) -> None:
+        """Refuse a whole command line, where there is no file of that name."""
+        program, *arguments = command.split() or [command]
+
+        def is_there(path: str) -> bool:
+            return any(self.around.exists(join(each, path)) for each in (cwd, self.around.invocation))
+
+        if not arguments or is_there(command) or ("/" in program and not is_there(program)):
+            return
+        args = [*arguments, *(each for each in self.list("args") if isinstance(each, str))]
+        hint = f"put {' '.join(arguments)} in args: {compact({'command': program, 'args': args})}"
+        self.refuse(("command",), f"is {command!r}, which is more than the name of a program", hint)
 
     def check_pattern(self, pattern: str) -> None:
         try:

@@ -5,14 +5,13 @@ The form is that of our errors: a headline, `--> file:line:column`, the source l
 
 from dataclasses import dataclass
 from typing import Any, Literal
-from unicodedata import combining, east_asian_width
 
 from mcp_conductor.errors import Location
 from mcp_conductor.protocol.message import parse
 from mcp_conductor.report import NOTHING, Finding, Outcome
 from mcp_conductor.reporters.difference import alike, difference
 from mcp_conductor.reporters.wording import counted, headline, value_text
-from mcp_conductor.visible import one_line, visible
+from mcp_conductor.visible import blank, one_line, visible
 
 Ink = Literal["red", "green", "yellow", "cyan", "bold", "dim"]
 
@@ -53,15 +52,7 @@ def excerpt(where: Location, room: int | None = None) -> list[str]:
     source, at = where.source.rstrip("\r\n"), where.column - 1
     start = 0 if room is None or len(source) <= room else max(0, min(at - room // 3, len(source) - room))
     number, before = str(where.line), _window(source[:at], start, None)
-    # A tab stays a tab, so that the caret stands where the editor shows the character.
-    blank = "".join("\t" if each == "\t" else " " * _columns(each) for each in visible(before))
-    return [*lines, f"{number} | {visible(_window(source, start, room))}", f"{' ' * len(number)} | {blank}^"]
-
-
-def _columns(character: str) -> int:
-    if combining(character):
-        return 0
-    return 2 if east_asian_width(character) in "WF" else 1
+    return [*lines, f"{number} | {visible(_window(source, start, room))}", f"{' ' * len(number)} | {blank(before)}^"]
 
 
 def _window(text: str, start: int, room: int | None) -> str:

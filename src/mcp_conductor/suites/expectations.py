@@ -6,6 +6,7 @@ from typing import Any
 
 from mcp_conductor.errors import Location
 from mcp_conductor.fields import Field
+from mcp_conductor.mistakes import Mistakes, read_all
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META, Dialect
 from mcp_conductor.protocol.message import compact, kind_of
@@ -299,31 +300,46 @@ def read_expect(given: Field, known: Names) -> Expect:
     """What stands under `expect`."""
     if given.value == "snapshot":
         return Expect(given, snapshot=True)
-    members = known_members(given, tuple(EXPECT_KEYS), IN_EXPECT)
+    mistakes = Mistakes()
+    members = known_members(given, tuple(EXPECT_KEYS), IN_EXPECT, mistakes)
 
     def template(key: str, make: Callable[[Field], Any]) -> Template | None:
-        return Template(members[key], known, make) if key in members else None
+        return mistakes.read(members.get(key), lambda field: Template(field, known, make), None)
 
-    bounds = members["performance"].members(("maxResponseTime", "minResponseTime")) if "performance" in members else {}
-    return Expect(
+    slowest, quickest = mistakes.read(members.get("performance"), _read_performance, None) or (None, None)
+    stdout = mistakes.read(members.get("stdout"), lambda field: field.one_of(("clean", "any")), None)
+    expect = Expect(
         given,
         response=template("response", compile_expected),
         result=template("result", compile_expected),
-        ok=members["ok"].boolean() if "ok" in members else None,
+        ok=mistakes.read(members.get("ok"), Field.boolean, None),
         error=template("error", _compile_error),
-        asserts=tuple(Template(item, known, compile_assert) for item in members["asserts"].items())
-        if "asserts" in members
-        else (),
-        notifications=read_notifications(members["notifications"], known) if "notifications" in members else None,
+        asserts=mistakes.read(members.get("asserts"), lambda field: _read_asserts(field, known), ()),
+        notifications=mistakes.read(members.get("notifications"), lambda field: read_notifications(field, known), None),
         stderr=template("stderr", compile_text),
-        clean_stdout=members["stdout"].one_of(("clean", "any")) == "clean" if "stdout" in members else True,
-        exit_code=members["exitCode"].integer(-255, 255) if "exitCode" in members else None,
-        shutdown=_read_shutdown(members["shutdown"]) if "shutdown" in members else None,
-        slowest=bounds["maxResponseTime"].seconds() if "maxResponseTime" in bounds else None,
-        quickest=bounds["minResponseTime"].seconds() if "minResponseTime" in bounds else None,
-        snapshot=members["snapshot"].boolean() if "snapshot" in members else False,
-        silence=members["no_response_within"].seconds() if "no_response_within" in members else None,
+        clean_stdout=stdout != "any",
+        exit_code=mistakes.read(members.get("exitCode"), lambda field: field.integer(-255, 255), None),
+        shutdown=mistakes.read(members.get("shutdown"), _read_shutdown, None),
+        slowest=slowest,
+        quickest=quickest,
+        snapshot=mistakes.read(members.get("snapshot"), Field.boolean, None) or False,
+        silence=mistakes.read(members.get("no_response_within"), Field.seconds, None),
     )
+    mistakes.tell()
+    return expect
+
+
+def _read_asserts(given: Field, known: Names) -> tuple[Template, ...]:
+    if isinstance(given.value, str):
+        hint = f"each assertion is an element: asserts: [{compact(given.value)}]"
+        given.refuse("must be an array, not a string", hint)
+    return tuple(read_all(lambda item: Template(item, known, compile_assert), given.items()))
+
+
+def _read_performance(given: Field) -> tuple[float | None, float | None]:
+    bounds = given.members(("maxResponseTime", "minResponseTime"))
+    slowest, quickest = (bounds.get(key) for key in ("maxResponseTime", "minResponseTime"))
+    return None if slowest is None else slowest.seconds(), None if quickest is None else quickest.seconds()
 
 
 def _compile_error(given: Field) -> Expected:

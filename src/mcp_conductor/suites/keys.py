@@ -5,7 +5,8 @@ An unknown key is refused with the nearest name; what is listed here is better a
 
 from collections.abc import Mapping
 
-from mcp_conductor.fields import FREE, Field
+from mcp_conductor.fields import Field
+from mcp_conductor.mistakes import Mistakes
 
 _CALL = "call: {tool: NAME, args: {…}}"
 _REQUEST = "request: {method: NAME, params: {…}}"
@@ -68,13 +69,11 @@ IN_EXPECT: Elsewhere = {
 }
 
 
-def known_members(field: Field, known: tuple[str, ...], elsewhere: Elsewhere) -> dict[str, Field]:
+def known_members(
+    field: Field, known: tuple[str, ...], elsewhere: Elsewhere, mistakes: Mistakes | None = None
+) -> dict[str, Field]:
     """The members of an object; those that are not KNOWN are refused, with what ELSEWHERE has to say of them."""
-    for key in field.value if isinstance(field.value, dict) else ():
-        hint = None if key in known or key.startswith(FREE) else elsewhere.get(key) or _joined(key, known)
-        if hint is not None:
-            field.member(key, field.value[key]).refuse("is not a key that is known here", hint)
-    return field.members(known)
+    return field.members(known, advice=lambda key: elsewhere.get(key) or _joined(key, known), mistakes=mistakes)
 
 
 def _joined(key: str, known: tuple[str, ...]) -> str | None:

@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.fields import Field
+from mcp_conductor.mistakes import read_all
 from mcp_conductor.protocol import Json
 from mcp_conductor.report import NOTHING
 from mcp_conductor.source import Path
@@ -273,11 +274,16 @@ def compile_node(field: Field, *, partial: bool) -> Node:
     if isinstance(value, str):
         return _compile_leaf(field)
     if isinstance(value, list):
-        return Elements(value, [compile_node(item, partial=partial) for item in field.items()], partial)
+        return Elements(value, read_all(lambda item: compile_node(item, partial=partial), field.items()), partial)
     members = field.members()
     if any(key.startswith(PREFIX) for key in members):
         return _compile_special(field, members, partial=partial)
-    return Members(value, {key: compile_node(each, partial=partial) for key, each in members.items()}, partial)
+    return Members(value, _compile_each(members, partial=partial), partial)
+
+
+def _compile_each(members: dict[str, Field], *, partial: bool) -> dict[str, Node]:
+    nodes = read_all(lambda each: compile_node(each, partial=partial), members.values())
+    return dict(zip(members, nodes, strict=True))
 
 
 def is_plain(value: Any) -> bool:
@@ -309,16 +315,18 @@ def _compile_leaf(field: Field) -> Leaf:
 def _compile_special(field: Field, members: dict[str, Field], *, partial: bool) -> Together:
     """A mapping with keys that are matchers: all of them must hold, and its other members too; more may be there."""
     special = {key.removeprefix(PREFIX): each for key, each in members.items() if key.startswith(PREFIX)}
-    for name, each in special.items():
+
+    def read(key: tuple[str, Field]) -> tuple[Path, Node]:
+        name, each = key
         if name not in SPECIAL_KEYS:
             _refuse_key(each, name)
-    parts: list[tuple[Path, Node]] = [
-        ((PREFIX + name,), SPECIAL_KEYS.get(name)(each, field, partial)) for name, each in special.items()
-    ]
+        return (PREFIX + name,), SPECIAL_KEYS.get(name)(each, field, partial)
+
+    parts = read_all(read, special.items())
     used = {"value"} if "extractField" in special else set()
     others = {key: each for key, each in members.items() if not key.startswith(PREFIX) and key not in used}
     if others:
-        nodes = {key: compile_node(each, partial=partial) for key, each in others.items()}
+        nodes = _compile_each(others, partial=partial)
         values = {key: each.value for key, each in others.items()}
         parts.append(((), Members(values, nodes, open=True)))
     return Together(tuple(parts))

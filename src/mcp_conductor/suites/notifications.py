@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from mcp_conductor.fields import Field
+from mcp_conductor.mistakes import read_all
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.message import compact
@@ -105,6 +106,5 @@ def read_notifications(given: Field, known: Names) -> Notifications:
         if len(members) != 1:
             given.refuse("must have one of in_order, exactly and unordered")
         ((how, listed),) = members.items()
-    return Notifications(
-        given, tuple(Template(item, known, lambda f: compile_expected(f, partial=True)) for item in listed.items()), how
-    )
+    wanted = read_all(lambda item: Template(item, known, lambda f: compile_expected(f, partial=True)), listed.items())
+    return Notifications(given, tuple(wanted), how)

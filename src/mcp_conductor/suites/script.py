@@ -1,11 +1,12 @@
 """The client's side of a test: what it answers when the server asks, in order, and what it expects to be asked."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from mcp_conductor.fields import Field
+from mcp_conductor.mistakes import read_all
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import REJECTED, Answer, Answers
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND, Dialect
@@ -64,7 +65,7 @@ def read_script(given: Field, known: Names) -> Script:
         if kind not in members:
             continue
         if isinstance(members[kind].value, list):
-            turns[kind] = tuple(_read_turn(item, kind, known) for item in members[kind].items())
+            turns[kind] = tuple(read_all(_turns_of(kind, known), members[kind].items()))
         else:
             always[kind] = _read_turn(members[kind], kind, known)
     roots = None
@@ -72,6 +73,10 @@ def read_script(given: Field, known: Names) -> Script:
         members["roots"].items()
         roots = filling(members["roots"], known)
     return Script(turns, always, roots)
+
+
+def _turns_of(kind: str, known: Names) -> Callable[[Field], Turn]:
+    return lambda given: _read_turn(given, kind, known)
 
 
 def _read_turn(given: Field, kind: str, known: Names) -> Turn:

@@ -3,7 +3,7 @@
 import glob
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mcp_conductor.errors import UsageError, nearest
@@ -76,6 +76,14 @@ def no_files(pattern: Pattern, directory: str) -> UsageError:
     near = nearest(os.path.basename(full).partition(".")[0], list(stems))
     hint = f"did you mean {stems[near]!r}?" if near else f"looked for from {directory}; {named}"
     return UsageError(f"no test file matches {pattern.text!r}", hint=hint)
+
+
+def no_jobs(suites: Sequence[Suite]) -> UsageError:
+    """Why nothing of SUITES is run: they have no tests, or filters leave none of them."""
+    if not any(suite.cases for suite in suites):
+        files = ", ".join(suite.file for suite in suites)
+        return UsageError(f"there is no test in {files}", hint="tests: [{it: …, call: …, expect: …}]")
+    return UsageError("no test is left to run", hint="the filters leave none of them; --collect-only lists tests")
 
 
 def no_tests(pattern: Pattern, suites: list[Suite]) -> UsageError:

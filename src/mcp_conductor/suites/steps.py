@@ -2,8 +2,10 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import partial
 
 from mcp_conductor.fields import FREE, Field
+from mcp_conductor.mistakes import Mistakes, read_all
 from mcp_conductor.suites.actions import ACTIONS, Action, Names, read_action
 from mcp_conductor.suites.expectations import EXPECT_KEYS, Expect, read_expect
 from mcp_conductor.suites.keys import IN_EXPECT, IN_TEST, Elsewhere, known_members
@@ -83,64 +85,85 @@ class Reading:
         if self.known is not None:
             self.known.update(names)
 
-    def members(self, field: Field, keys: tuple[str, ...], elsewhere: Elsewhere) -> dict[str, Field]:
+    def members(
+        self, field: Field, keys: tuple[str, ...], elsewhere: Elsewhere, mistakes: Mistakes | None = None
+    ) -> dict[str, Field]:
         """The members of an object; what is not among KEYS is refused, or, where we are lenient, remarked on."""
         if not self.lenient:
-            return known_members(field, keys, elsewhere)
+            return known_members(field, keys, elsewhere, mistakes)
         found = field.members()
         for key in (key for key in found if key not in keys and not key.startswith(FREE)):
             self.warnings.append((found[key], f"{key!r} is not a key that is known here; it is ignored"))
         return {key: value for key, value in found.items() if key in keys}
 
 
-def read_step(given: Field, members: dict[str, Field], reading: Reading) -> Step:
-    """The step that MEMBERS of GIVEN describe."""
-    own = read_vars(members.get("vars"), reading.names)
-    names = None if reading.known is None else reading.known | set(own)
-    actions, expects = _actions(given, members, names, reading)
-    captures = _captures(members.get("capture"))
-    reading.learn(captures)
-    return Step(
+def read_step(given: Field, members: dict[str, Field], reading: Reading, mistakes: Mistakes | None = None) -> Step:
+    """The step that MEMBERS of GIVEN describe; raises what is wrong with it, and the MISTAKES that were made before."""
+    mistakes = Mistakes() if mistakes is None else mistakes
+    own: dict[str, Filling] = mistakes.read(members.get("vars"), lambda field: read_vars(field, reading.names), {})
+    names = None if reading.known is None else reading.known | names_in(members.get("vars"))
+    actions, expects = _actions(given, members, names, reading, mistakes)
+    captures: dict[str, Capture] = mistakes.read(members.get("capture"), _captures, {})
+    reading.learn(names_in(members.get("capture")))  # also those that are wrong, so that they are not missed later
+    step = Step(
         given=given,
         actions=actions,
         expects=expects,
         captures=captures,
-        script=read_script(members["client"], names) if "client" in members else NOTHING_SCRIPTED,
+        script=mistakes.read(members.get("client"), lambda field: read_script(field, names), NOTHING_SCRIPTED),
         vars=own,
-        timeout=members["timeout"].seconds() if "timeout" in members else None,
-        cancel_after=members["cancel_after"].seconds() if "cancel_after" in members else None,
-        retry=_retry(members["retry"]) if "retry" in members else None,
-        until=_until(members["until"]) if "until" in members else None,
+        timeout=mistakes.read(members.get("timeout"), Field.seconds, None),
+        cancel_after=mistakes.read(members.get("cancel_after"), Field.seconds, None),
+        retry=mistakes.read(members.get("retry"), _retry, None),
+        until=mistakes.read(members.get("until"), _until, None),
     )
+    mistakes.tell()
+    return step
 
 
-def _actions(
-    given: Field, members: dict[str, Field], names: Names, reading: Reading
-) -> tuple[tuple[Action, ...], tuple[Expect | None, ...]]:
+def names_in(given: Field | None) -> set[str]:
+    """The names that GIVEN gives, whether their values are right or not."""
+    return set(given.value) if given is not None and isinstance(given.value, dict) else set()
+
+
+_Pairs = tuple[tuple[Action, ...], tuple[Expect | None, ...]]
+
+
+def _actions(given: Field, members: dict[str, Field], names: Names, reading: Reading, mistakes: Mistakes) -> _Pairs:
+    """What is sent, and what is expected of each."""
     there = [key for key in (*ACTIONS, "parallel") if key in members]
-    if not there:
+    if there == ["parallel"]:
+        return mistakes.read(members, lambda _: _parallel(members, names, reading), ((), ()))
+    if not there and not mistakes:  # a key that is not known may be one of these
         wanted = "one of " + ", ".join((*ACTIONS, "parallel"))
-        given.refuse(f"does not say what to send: {wanted}", "for example: call: {tool: NAME, args: {…}}")
+        hint = "for example: call: {tool: NAME, args: {…}}"
+        mistakes.add(given.mistake(f"does not say what to send: {wanted}", hint))
     if len(there) > 1:
         second = max((members[key] for key in there), key=_line)
-        second.refuse(
-            f"is one of {len(there)} things to send: {', '.join(there)}", "a test sends one; make it two tests"
-        )
-    if there[0] != "parallel":
-        return (read_action(there[0], members[there[0]], names),), (_expect(members.get("expect"), names, reading),)
+        problem = f"is one of {len(there)} things to send: {', '.join(there)}"
+        mistakes.add(second.mistake(problem, "a test sends one; make it two tests"))
+    actions = [
+        mistakes.read(members[key], partial(read_action, key, known=names), None) for key in there if key != "parallel"
+    ]
+    expect = mistakes.read(members.get("expect"), lambda field: _expect(field, names, reading), None)
+    return tuple(action for action in actions if action is not None), (expect,)
+
+
+def _parallel(members: dict[str, Field], names: Names, reading: Reading) -> _Pairs:
     if "expect" in members:
         members["expect"].refuse("has no meaning beside parallel", "each of the parallel requests has its own expect")
-    actions, expects = [], []
     if not members["parallel"].items():
         members["parallel"].refuse("has nothing to send")
-    for item in members["parallel"].items():
+
+    def read(item: Field) -> tuple[Action, Expect | None]:
         parts = reading.members(item, (*ACTIONS, "expect"), IN_TEST)
         keys = [key for key in ACTIONS if key in parts]
         if len(keys) != 1:
             item.refuse(f"needs exactly one of {', '.join(ACTIONS)}")
-        actions.append(read_action(keys[0], parts[keys[0]], names))
-        expects.append(_expect(parts.get("expect"), names, reading))
-    return tuple(actions), tuple(expects)
+        return read_action(keys[0], parts[keys[0]], names), _expect(parts.get("expect"), names, reading)
+
+    actions, expects = zip(*read_all(read, members["parallel"].items()), strict=True)
+    return actions, expects
 
 
 def _line(field: Field) -> int:
@@ -157,21 +180,27 @@ def _expect(given: Field | None, names: Names, reading: Reading) -> Expect | Non
     return read_expect(given, names)
 
 
-def read_vars(given: Field | None, known: Names) -> dict[str, Filling]:
+def read_vars(given: Field, known: Names) -> dict[str, Filling]:
     """Variables, of which each may use those before it."""
-    found: dict[str, Filling] = {}
-    for name, each in ({} if given is None else given.members()).items():
+    before: set[str] = set()
+
+    def read(member: tuple[str, Field]) -> tuple[str, Filling]:
+        name, each = member
         check_name(each, name)
-        found[name] = filling(each, None if known is None else {*known, *found})
-    return found
+        visible = None if known is None else {*known, *before}
+        before.add(name)
+        return name, filling(each, visible)
+
+    return dict(read_all(read, given.members().items()))
 
 
-def _captures(given: Field | None) -> dict[str, Capture]:
-    found: dict[str, Capture] = {}
-    for name, each in ({} if given is None else given.members()).items():
+def _captures(given: Field) -> dict[str, Capture]:
+    def read(member: tuple[str, Field]) -> tuple[str, Capture]:
+        name, each = member
         check_name(each, name)
-        found[name] = _capture(each)
-    return found
+        return name, _capture(each)
+
+    return dict(read_all(read, given.members().items()))
 
 
 def _capture(given: Field) -> Capture:

@@ -4,10 +4,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.fields import Field
+from mcp_conductor.mistakes import Mistakes, read_all
 from mcp_conductor.placeholders import Draft
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
 from mcp_conductor.protocol.message import kind_of
@@ -15,7 +17,7 @@ from mcp_conductor.source import load as load_source
 from mcp_conductor.suites.actions import ACTIONS
 from mcp_conductor.suites.keys import IN_FILE, IN_TEST
 from mcp_conductor.suites.script import NOTHING_SCRIPTED, Script, read_script
-from mcp_conductor.suites.steps import STEP_KEYS, Reading, Step, read_step, read_vars
+from mcp_conductor.suites.steps import STEP_KEYS, Reading, Step, names_in, read_step, read_vars
 from mcp_conductor.suites.variables import Filling, Variables, check_name, filling
 
 # What a file may have, and what the manual says of it.
@@ -51,6 +53,7 @@ CASE_ONLY_KEYS = {
 _STEP = (*ACTIONS, *STEP_KEYS)
 CASE_KEYS = (*CASE_ONLY_KEYS, *_STEP)
 _SHAPE = "a test file has a description and tests"
+_A_TEST = "tests: [{it: …, call: …, expect: …}]"
 ISOLATIONS = ("run", "file", "test")
 CONDITIONS = ("capability", "no_capability", "platform", "env", "no_env", "protocol")
 
@@ -136,40 +139,41 @@ def load_suite(path: str, variables: Variables, *, shown: str | None = None, len
     reading = Reading(set(variables.names()), lenient)
     root = Field(document, (), document.data)
     _refuse_others(root)
-    given = reading.members(root, tuple(SUITE_KEYS), IN_FILE)
+    mistakes = Mistakes()
+    given = reading.members(root, tuple(SUITE_KEYS), IN_FILE, mistakes)
     for key in ("description", "tests"):
-        if key not in given:
-            root.refuse(f"has no {key}", _SHAPE)
-    if given["tests"].value is None:
-        given["tests"].refuse("has nothing below it", "tests: [{it: …, call: …, expect: …}]")
-    own_vars = read_vars(given.get("vars"), reading.names)
-    reading.learn(own_vars)
-    script = read_script(given["client"], reading.names) if "client" in given else NOTHING_SCRIPTED
-    setup = _steps(given.get("setup"), reading)
-    before_each = _steps(given.get("before_each"), reading)
+        if key not in given and not mistakes:  # a key that is not known may be one of these
+            mistakes.add(root.mistake(f"has no {key}", _SHAPE))
+
+    def steps(key: str) -> tuple[Step, ...]:
+        return mistakes.read(given.get(key), lambda field: _steps(field, reading), ())
+
+    own_vars: dict[str, Filling] = mistakes.read(given.get("vars"), lambda field: read_vars(field, reading.names), {})
+    reading.learn(names_in(given.get("vars")))
+    script = mistakes.read(given.get("client"), lambda field: read_script(field, reading.names), NOTHING_SCRIPTED)
+    setup, before_each = steps("setup"), steps("before_each")
     defaults = _Defaults(
-        tags=_tags(given.get("tags")),
-        skip=_skip(given.get("skip")),
-        skip_if=_condition(given["skip_if"]) if "skip_if" in given else None,
+        tags=mistakes.read(given.get("tags"), _tags, frozenset()),
+        skip=mistakes.read(given.get("skip"), _skip, None),
+        skip_if=mistakes.read(given.get("skip_if"), _condition, None),
     )
-    cases = tuple(case for entry in given["tests"].items() for case in _cases(entry, reading, defaults, own_vars))
-    cases = tuple(_numbered(cases))
     suite = Suite(
         file=document.file,
-        description=given["description"].text(),
-        cases=cases,
-        server=given["server"].text() if "server" in given else None,
+        description=mistakes.read(given.get("description"), Field.text, ""),
+        cases=mistakes.read(given.get("tests"), lambda field: _tests(field, reading, defaults, own_vars), ()),
+        server=mistakes.read(given.get("server"), Field.text, None),
         vars=own_vars,
         script=script,
         setup=setup,
         before_each=before_each,
-        after_each=_steps(given.get("after_each"), reading),
-        teardown=_steps(given.get("teardown"), reading),
-        timeout=given["timeout"].seconds() if "timeout" in given else None,
-        protocols=_protocols(given.get("protocol")),
-        transports=tuple(each.text() for each in given["transports"].items()) if "transports" in given else (),
-        isolation=given["isolation"].one_of(ISOLATIONS) if "isolation" in given else None,
+        after_each=steps("after_each"),
+        teardown=steps("teardown"),
+        timeout=mistakes.read(given.get("timeout"), Field.seconds, None),
+        protocols=mistakes.read(given.get("protocol"), _protocols, ()),
+        transports=mistakes.read(given.get("transports"), _texts, ()),
+        isolation=mistakes.read(given.get("isolation"), lambda field: field.one_of(ISOLATIONS), None),
     )
+    mistakes.tell()
     return replace(suite, warnings=tuple(_warnings(suite, reading)))
 
 
@@ -206,37 +210,53 @@ class _Defaults:
     skip_if: Mapping[str, Any] | None
 
 
-def _steps(given: Field | None, reading: Reading) -> tuple[Step, ...]:
-    if given is None:
-        return ()
-    return tuple(read_step(item, reading.members(item, ("it", *_STEP), IN_TEST), reading) for item in given.items())
+def _steps(given: Field, reading: Reading) -> tuple[Step, ...]:
+    def read(item: Field) -> Step:
+        mistakes = Mistakes()
+        return read_step(item, reading.members(item, ("it", *_STEP), IN_TEST, mistakes), reading, mistakes)
+
+    return tuple(read_all(read, given.items()))
 
 
-def _cases(entry: Field, reading: Reading, defaults: _Defaults, file_vars: Mapping[str, Filling]) -> Iterator[Case]:
-    given = reading.members(entry, CASE_KEYS, IN_TEST)
-    if "it" not in given:
-        entry.refuse("has no name", "each test says in `it` what the server should do")
-    given["it"].text()
-    rows = _rows(given["parametrize"]) if "parametrize" in given else [("", {})]
-    mine = set().union(*(row for _, row in rows)) if reading.known is not None else set()
-    only_here = mine - (reading.known or set())
+def _tests(given: Field, reading: Reading, defaults: _Defaults, file_vars: Mapping[str, Filling]) -> tuple[Case, ...]:
+    if given.value is None:
+        given.refuse("has nothing below it", _A_TEST)
+    if isinstance(given.value, dict):
+        given.refuse("must be an array, not an object", f"each test begins with a dash: - it: …; {_A_TEST}")
+    cases = read_all(lambda entry: _cases(entry, reading, defaults, file_vars), given.items())
+    return tuple(_numbered(tuple(chain.from_iterable(cases))))
+
+
+def _cases(entry: Field, reading: Reading, defaults: _Defaults, file_vars: Mapping[str, Filling]) -> list[Case]:
+    """One test; of several rows, one for each."""
+    mistakes = Mistakes()
+    given = reading.members(entry, CASE_KEYS, IN_TEST, mistakes)
+
+    if "it" not in given and not mistakes:
+        mistakes.add(entry.mistake("has no name", "each test says in `it` what the server should do"))
+    mistakes.read(given.get("it"), Field.text, "")
+    rows: list[tuple[str, dict[str, Any]]] = mistakes.read(given.get("parametrize"), _rows, [("", {})])
+    only_here = set() if reading.known is None else _names_of_rows(given.get("parametrize")) - reading.known
+    tags = defaults.tags | mistakes.read(given.get("tags"), _tags, frozenset())
+    skip = mistakes.read(given.get("skip"), _skip, None) or defaults.skip
+    skip_if = mistakes.read(given.get("skip_if"), _condition, defaults.skip_if)
+    xfail = mistakes.read(given.get("xfail"), lambda field: _skip(field, "expected to fail"), None)
+    only = mistakes.read(given.get("only"), Field.boolean, otherwise=False)
     reading.learn(only_here)
-    step = read_step(entry, given, reading)
-    if reading.known is not None:
-        reading.known -= only_here
+    try:
+        step = read_step(entry, given, reading, mistakes)
+    finally:
+        if reading.known is not None:
+            reading.known -= only_here - names_in(given.get("capture"))
     titles = [_title(given["it"], {**file_vars, **_fixed(row), **step.vars}) for _, row in rows]
+    found = []
     for title, (name, row) in zip(titles, rows, strict=True):
         told = not name or (title != given["it"].value and titles.count(title) == 1)  # its row in its name
-        yield Case(
-            title=title if told else f"{title} [{name}]",
-            step=step,
-            row=row,
-            tags=defaults.tags | _tags(given.get("tags")),
-            skip=_skip(given.get("skip")) or defaults.skip,
-            skip_if=_condition(given["skip_if"]) if "skip_if" in given else defaults.skip_if,
-            xfail=_skip(given.get("xfail"), "expected to fail"),
-            only=given["only"].boolean() if "only" in given else False,
+        named = title if told else f"{title} [{name}]"
+        found.append(
+            Case(title=named, step=step, row=row, tags=tags, skip=skip, skip_if=skip_if, xfail=xfail, only=only)
         )
+    return found
 
 
 def _numbered(cases: tuple[Case, ...]) -> Iterator[Case]:
@@ -275,6 +295,12 @@ def _title(given: Field, known: Mapping[str, Filling]) -> str:
     return re.sub(r"(?<!\\)\{\{.*?\}\}", fill, text) if "{{" in text else text
 
 
+def _names_of_rows(given: Field | None) -> set[str]:
+    """The variables of a table, whether all is right with it or not."""
+    rows = given.value if given is not None and isinstance(given.value, list) else []
+    return set().union(*(row for row in rows if isinstance(row, dict))) - {"id"}
+
+
 def _rows(given: Field) -> list[tuple[str, dict[str, Any]]]:
     """The rows of a table: each an object, which may have an `id`."""
     rows = []
@@ -290,17 +316,17 @@ def _rows(given: Field) -> list[tuple[str, dict[str, Any]]]:
     return rows
 
 
-def _tags(given: Field | None) -> frozenset[str]:
-    if given is None:
-        return frozenset()
-    return (
-        frozenset(each.text() for each in given.items()) if isinstance(given.value, list) else frozenset([given.text()])
-    )
+def _texts(given: Field) -> tuple[str, ...]:
+    return tuple(read_all(Field.text, given.items()))
 
 
-def _skip(given: Field | None, default: str = "skipped") -> str | None:
+def _tags(given: Field) -> frozenset[str]:
+    return frozenset(_texts(given) if isinstance(given.value, list) else [given.text()])
+
+
+def _skip(given: Field, default: str = "skipped") -> str | None:
     """A reason; true is one without words, false is none."""
-    if given is None or given.value is False:
+    if given.value is False:
         return None
     return default if given.value is True else given.text()
 
@@ -317,8 +343,6 @@ def _condition(given: Field) -> Mapping[str, Any]:
     return {key: [each.value] if isinstance(each.value, str) else each.value for key, each in members.items()}
 
 
-def _protocols(given: Field | None) -> tuple[str, ...]:
-    if given is None:
-        return ()
+def _protocols(given: Field) -> tuple[str, ...]:
     items = given.items() if isinstance(given.value, list) else [given]
     return tuple(item.one_of(PROTOCOL_CHOICES) for item in items)

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from mcp_conductor.fields import Field
+from mcp_conductor.mistakes import Mistakes
+from mcp_conductor.placeholders import Draft
 from mcp_conductor.suites.actions import Names
 from mcp_conductor.suites.variables import Filling, Variables, filling
 
@@ -13,11 +15,13 @@ class Template:
 
     def __init__(self, given: Field, known: Names, make: Callable[[Field], Any]) -> None:
         self.given = given
-        self.filling: Filling = filling(given, known)
         self._make = make
+        mistakes = Mistakes()
+        self.filling: Filling = mistakes.read(given, lambda _: filling(given, known), Draft(_open(given.value)))
         # Compiled now, whether it can be used as it is or not: mistakes are found before any server starts.
         value = self.filling.value if self.is_fixed else _open(given.value)
-        compiled = make(Field(given.document, given.path, value))
+        compiled = mistakes.read(Field(given.document, given.path, value), make, None)
+        mistakes.tell()
         self._fixed = compiled if self.is_fixed else None
 
     @property
