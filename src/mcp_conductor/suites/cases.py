@@ -44,6 +44,7 @@ class Attempt:
     seconds: float
     lost: TransportError | None = None
     reply: Json | None = None
+    refused: tuple[str, str] | None = None  # method and name, of a tool or a prompt
 
     @property
     def failed(self) -> bool:
@@ -136,6 +137,8 @@ class Cases:
         outcome = self._judged(case, attempt, again=again, seconds=seconds)
         if outcome.findings or self._keep_wire:
             outcome = self._with_evidence(outcome, conversation, start)
+        if attempt.refused is not None and attempt.failed and outcome.status == "failed" and not conversation.lost:
+            outcome = self.clean(_doubting(outcome, await conversation.listed.doubt(*attempt.refused)))
         if attempt.lost is not None and not outcome.stderr:  # it said why before this test began
             outcome = self.clean(replace(outcome, stderr=attempt.lost.stderr))
         if attempt.reply is not None:
@@ -193,7 +196,8 @@ class Cases:
         if lost is not None:
             findings.append(Finding(message=lost.message, hint=lost.hint))
         seconds = max(each.observed.seconds for each in done)
-        return Attempt(tuple(findings), seconds, lost, done[0].observed.reply)
+        refused = next((each.observed.refused for each in done if each.observed.refused is not None), None)
+        return Attempt(tuple(findings), seconds, lost, done[0].observed.reply, refused)
 
     async def _hook(self, step: Step, conversation: Conversation, variables: Variables) -> Attempt:
         variables = variables.defining(step.vars)
@@ -294,6 +298,16 @@ def _refusals(step: Step, done: list[Done]) -> Iterator[Finding]:
         elif isinstance(result, dict) and result.get("isError") is True:
             message = "the tool reported an error"
             yield Finding(message=message, actual=result.get("content"), where=where, hint=hint)
+
+
+def _doubting(outcome: Outcome, doubt: str | None) -> Outcome:
+    """OUTCOME with DOUBT as the hint of the first finding that is no warning."""
+    if doubt is None:
+        return outcome
+    place = next(index for index, each in enumerate(outcome.findings) if not each.warning)
+    finding = outcome.findings[place]
+    hinted = replace(finding, hint=doubt if finding.hint is None else f"{doubt}\n{finding.hint}")
+    return replace(outcome, findings=(*outcome.findings[:place], hinted, *outcome.findings[place + 1 :]))
 
 
 def _in_hook(name: str, finding: Finding) -> Finding:

@@ -25,6 +25,7 @@ from mcp_conductor.report import Finding
 from mcp_conductor.session import MOST_ROUNDS, Session
 from mcp_conductor.suites.actions import Action, Sent
 from mcp_conductor.suites.expectations import Expect, Observed
+from mcp_conductor.suites.listed import NAMING, Listed, may_be_unknown
 from mcp_conductor.suites.notifications import Heard
 from mcp_conductor.suites.script import Script, ScriptedAnswers
 from mcp_conductor.suites.steps import Step
@@ -60,7 +61,7 @@ class Conversation:
         self.lost = False  # the server has gone
         self._news = asyncio.Event()
         self._looked = 0  # how far into the transcript
-        self._tools: dict[str, Json] | None = None
+        self.listed = Listed(session)
         self._taken: set[int] = set()  # ids that are not ours to give
         self._next_id = session.next_id
         session.next_id = self._own_id
@@ -106,6 +107,8 @@ class Conversation:
             observed.reply = await self._reply(step, action, sent, expect)
             observed.seconds = perf_counter() - began
             observed.tool = await self._tool(sent, expect)
+            if sent.method in NAMING and observed.reply is not None and may_be_unknown(observed.reply):
+                observed.refused = (sent.method, _name(sent))
         except RequestTimeout as error:
             observed.seconds = perf_counter() - began
             if expect is None or expect.silence is None:
@@ -240,10 +243,7 @@ class Conversation:
         """What tools/list says of the tool that was called, where the test wants its output schema."""
         if expect is None or sent.method != "tools/call" or not _wants_schema(expect):
             return None
-        if self._tools is None:
-            listed = (await self.session.everything("tools/list")).get("tools", [])
-            self._tools = {tool["name"]: tool for tool in listed if isinstance(tool, dict) and "name" in tool}
-        return self._tools.get(str((sent.params or {}).get("name")))
+        return await self.listed.tool(_name(sent))
 
     # What else happened.
 
@@ -341,6 +341,11 @@ class Conversation:
 def _document(raw: Any, text: str = "") -> Json:
     """A reply as an object; one that is none is shown as it is."""
     return raw if isinstance(raw, dict) else {"unreadable": text if raw is None else raw}
+
+
+def _name(sent: Sent) -> str:
+    """The name of the tool or prompt that SENT asks for."""
+    return str((sent.params or {}).get("name"))
 
 
 def _wants_schema(expect: Expect) -> bool:

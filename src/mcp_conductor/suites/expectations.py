@@ -51,6 +51,7 @@ class Observed:
     stray: list[str] = field(default_factory=list)  # lines on stdout that are no messages
     notes: list[str] = field(default_factory=list)  # what else was odd
     tool: Json | None = None  # what tools/list says of the tool that was called
+    refused: tuple[str, str] | None = None  # method and name, where a tool or a prompt was answered with an error
     silent: bool = False  # why there is no reply is known already
     ended: bool = False  # whether the server has gone
     exit_code: int | None = None

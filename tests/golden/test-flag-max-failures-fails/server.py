@@ -3,6 +3,9 @@ from raw import error, hear, hello, result
 hello(tools={})
 while True:
     request = hear()
+    if request["method"] == "tools/list":
+        result(request, {"tools": [{"name": "greet", "inputSchema": {"type": "object"}}]})
+        continue
     name, given = request["params"]["name"], request["params"]["arguments"]
     if name == "greet":
         result(request, {"content": [{"type": "text", "text": f"Hello, {given['name']}!"}]})
