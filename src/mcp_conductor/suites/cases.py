@@ -235,7 +235,7 @@ class Cases:
     def _capture(self, step: Step, title: str, done: Done) -> list[Finding]:
         found: list[Finding] = []
         for name, capture in step.captures.items():
-            value = NOTHING if done.observed.reply is None else _captured(capture, done.observed.reply)
+            value = NOTHING if done.observed.reply is None else _captured(capture, done.observed.document)
             if value is NOTHING:
                 self._memory.missing[name] = title
                 self._memory.captured.pop(name, None)
@@ -318,8 +318,8 @@ def _key(given: Field, key: str) -> Any:
     return given.document.locate((*given.path, key))
 
 
-def _captured(capture: Capture, reply: Json) -> Any:
-    value = capture.path.find(reply)
+def _captured(capture: Capture, document: Json) -> Any:
+    value = capture.path.find(document)
     if capture.inner is None or value is NOTHING:
         return value
     try:

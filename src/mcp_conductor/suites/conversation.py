@@ -98,7 +98,7 @@ class Conversation:
     # One action.
 
     async def _act(self, step: Step, action: Action, expect: Expect | None, variables: Variables) -> Done:
-        observed = Observed(self.session.dialect)
+        observed = Observed(self.session.dialect, session=_opened(self.session))
         findings: list[Finding] = []
         lost: TransportError | None = None
         began = perf_counter()
@@ -341,6 +341,13 @@ class Conversation:
 def _document(raw: Any, text: str = "") -> Json:
     """A reply as an object; one that is none is shown as it is."""
     return raw if isinstance(raw, dict) else {"unreadable": text if raw is None else raw}
+
+
+def _opened(session: Session) -> Json:
+    """What the server said of itself, in the words of either era."""
+    said = {key: session.opened[key] for key in ("instructions",) if key in session.opened}
+    version = {"protocolVersion": session.dialect.version}
+    return {"serverInfo": session.server, "capabilities": session.capabilities, **version, **said}
 
 
 def _name(sent: Sent) -> str:

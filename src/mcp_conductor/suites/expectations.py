@@ -26,7 +26,7 @@ EXPECT_KEYS = {
     "result": "the result of the reply, matched strictly",
     "ok": "true: the reply is a result that is no error; false: it is an error of either kind",
     "error": "the message of a JSON-RPC error or of a tool result that is an error, or `{code, message, data}`",
-    "asserts": "an array of lines such as `result.tools[*].name contains read_file`",
+    "asserts": "an array of lines such as `result.tools[*].name contains read_file`, `session.serverInfo.name == NAME`",
     "notifications": "an array, in this order with others in between; `none`; or `{exactly: …}`, `{unordered: …}`",
     "stderr": "what the server wrote to stderr meanwhile: `toBeEmpty`, `match:…`, or the text",
     "stdout": "`any` allows lines on stdout that are no messages; `clean`, the default, does not",
@@ -57,6 +57,12 @@ class Observed:
     exit_code: int | None = None
     left_running: list[str] = field(default_factory=list)  # processes that outlived the server
     end_seconds: float = 0.0
+    session: Json = field(default_factory=dict)  # what the server said of itself when the conversation was opened
+
+    @property
+    def document(self) -> Json:
+        """The reply, and beside its members what else a path may begin with."""
+        return {**(self.reply or {}), "session": self.session}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +143,7 @@ class Expect:
             found += self._of_result(self.result, reply, observed, variables)
         if self.ok is not None or self.error is not None:
             found += self._of_error(reply, variables)
-        document = {**reply, "duration": observed.seconds, "notifications": observed.notifications}
+        document = {**observed.document, "duration": observed.seconds, "notifications": observed.notifications}
         for each in self.asserts:
             assertion: Assertion = each.made(variables)
             complaint = assertion.check(document)

@@ -7,6 +7,7 @@ This is all of the grammar:
     notifications[method=notifications/progress]        the elements of which this is true; also !=
     result._meta["a.b/c"]    result._meta[a.b/c]        names with dots
     result.content[0].text | json | items               the JSON in a text
+    session.serverInfo.name                             what the server said when the conversation was opened
     result.tools | count                                how many; | length is the same, and counts characters too
 """
 

@@ -246,3 +246,30 @@ def test_stderr_is_looked_at_test_by_test(check, serve):
     )
     assert list(done.statuses.values()) == ["passed", "passed", "passed", "failed", "failed"]
     assert "stderr is not empty: disk is full" in done.findings("should be silent").replace('"', "").replace("'", "")
+
+
+@pytest.mark.parametrize("protocol", ["2025-11-25", "2026-07-28"])
+def test_a_path_may_begin_with_what_the_server_said_of_itself(check, protocol):
+    done = check(f"""
+        - it: is so
+          call: motto
+          expect:
+            asserts:
+              - session.serverInfo.name == book
+              - session.protocolVersion == "{protocol}"
+              - session.capabilities.tools exists
+              - session.capabilities.tasks not exists
+              - session.instructions not exists
+          capture: {{version: session.serverInfo.version}}
+        - it: is kept
+          call: {{tool: echo, args: {{message: "{{{{ version }}}}"}}}}
+          expect: {{asserts: ['result.content[0].text == "Echo: 1.0.0"']}}
+        - it: is not so
+          call: motto
+          expect: {{asserts: [session.serverInfo.name == library, session.serverinfo exists]}}
+    """, "--protocol", protocol)  # fmt: skip
+    assert done.statuses == {"is so": "passed", "is kept": "passed", "is not so": "failed"}
+    assert done.findings("is not so").split("\n") == [
+        "session.serverInfo.name is 'book', not 'library'",
+        "session.serverinfo is missing: session has no 'serverinfo'; it has 'serverInfo'",
+    ]

@@ -12,6 +12,7 @@ FILES = re.findall(r"^```yaml\n(description: .*?)^```$", MANUAL, re.DOTALL | re.
 SERVER = """
 serverInfo: {name: manual, version: 1.2.0}
 transport: {type: stdio}
+instructions: There is an echo here.
 tools: [{name: echo, result: {isError: false, content: [{type: text, text: "{{ arguments.text }}"}]}}]
 """
 
