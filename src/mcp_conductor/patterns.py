@@ -6,6 +6,8 @@ for here and at once. Either way it is Python's own engine.
 """
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 from mcp_conductor.backtracking import Cost, cost_of
 from mcp_conductor.worker import OutOfBoundsError, TooSlowError, call
@@ -28,10 +30,21 @@ class Regex:
 
     def search(self, text: str) -> bool:
         """Whether some part of TEXT matches; raises TooSlowError when that cannot be found out in time."""
+        return bool(self._looked_for(text, _found))
+
+    def taken(self, text: str) -> str | None:
+        """What the first group that took part in the first match holds; all of the match where there is no group.
+
+        None where nothing matches, or no group took part; raises TooSlowError as `search` does.
+        """
+        found: str | None = self._looked_for(text, _taken)
+        return found
+
+    def _looked_for(self, text: str, look: Callable[[str, int, str], Any]) -> Any:
         if self._is_plain(text):
-            return self._regex.search(text) is not None
+            return look(self._regex.pattern, self._regex.flags, text)
         try:
-            return bool(call(f"{__name__}:_found", self._regex.pattern, self._regex.flags, text, seconds=SECONDS))
+            return call(f"{__name__}:{look.__name__}", self._regex.pattern, self._regex.flags, text, seconds=SECONDS)
         except OutOfBoundsError as error:
             shown = self.written if len(self.written) <= 100 else f"{self.written[:100]}…"
             raise TooSlowError(
@@ -54,3 +67,10 @@ def compile_regex(pattern: str, flags: int = 0, *, written: str | None = None) -
 
 def _found(pattern: str, flags: int, text: str) -> bool:
     return re.compile(pattern, flags).search(text) is not None
+
+
+def _taken(pattern: str, flags: int, text: str) -> str | None:
+    found = re.compile(pattern, flags).search(text)
+    if found is None or not found.re.groups:
+        return None if found is None else found[0]
+    return next((group for group in found.groups() if group is not None), None)

@@ -23,7 +23,7 @@ from mcp_conductor.suites.differences import clipped, described, difference, num
 from mcp_conductor.suites.matchers import ANYTHING, MATCHERS
 from mcp_conductor.suites.matchers.conditions import WORDS, holds
 from mcp_conductor.suites.matchers.patterns import read_pattern
-from mcp_conductor.suites.matchers.regexes import read_regex
+from mcp_conductor.suites.matchers.regexes import read_written_regex
 from mcp_conductor.suites.matchers.text import ends_with, starts_with
 from mcp_conductor.suites.paths import JsonPath, scan_path
 from mcp_conductor.worker import TooSlowError
@@ -34,7 +34,6 @@ _DURATION = "duration"
 _OPERATOR = re.compile(r"(==?|!=|<=?|>=?)\s*")
 _WORD = re.compile(r"([A-Za-z]\w*)\s*:?\s*")
 _COUNTED = re.compile(r"(count|length)\s*(==?|!=|<=?|>=?)\s*([0-9]{1,15})")
-_REGEX = re.compile(r"/(.*)/([ims]*)", re.DOTALL)
 _EXAMPLE = "for example: result.tools[*].name contains read_file"
 
 
@@ -217,8 +216,7 @@ def _near(part: str, items: list[Any]) -> str:
 
 
 def _matches(written: str) -> Judge:
-    found = _REGEX.fullmatch(written)
-    regex = read_regex(found[1], found[2]) if found else read_regex(written)
+    regex = read_written_regex(written)
 
     def judge(value: Any) -> str | None:
         if not isinstance(value, str):

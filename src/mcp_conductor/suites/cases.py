@@ -10,16 +10,15 @@ from typing import Any
 from mcp_conductor.errors import ConductorError, TransportError, UsageError
 from mcp_conductor.fields import Field
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.message import read
 from mcp_conductor.redaction import Redactor
 from mcp_conductor.report import NOTHING, Finding, Outcome, Status, redacted_outcome
 from mcp_conductor.suites.conversation import Conversation, Done
 from mcp_conductor.suites.expectations import stray
 from mcp_conductor.suites.snapshots import Snapshots
-from mcp_conductor.suites.steps import Again, Capture, Step
+from mcp_conductor.suites.steps import Again, Step
 from mcp_conductor.suites.suite import Case, Suite
 from mcp_conductor.suites.variables import Variables
-from mcp_conductor.worker import without_blocking
+from mcp_conductor.worker import TooSlowError, without_blocking
 
 _MOST_WIRE = 200  # lines of what was said that an outcome keeps
 _MOST_EVIDENCE = 1_000_000  # characters of that, and of what was written to stderr
@@ -191,7 +190,7 @@ class Cases:
             if expect is not None and expect.snapshot and each.observed.reply is not None:
                 name = case.name + self._suffix + (f" ({number})" if len(done) > 1 else "")
                 findings += self._snapshots.findings(name, each.observed.reply, expect.given, self.redact)
-        findings += self._capture(case.step, case.title, done[0])
+        findings += await self._capture(case.step, case.title, done[0])
         lost = next((each.lost for each in done if each.lost is not None), None)
         if lost is not None:
             findings.append(Finding(message=lost.message, hint=lost.hint))
@@ -204,7 +203,7 @@ class Cases:
         done = await conversation.perform(step, (self._suite.script,), variables)
         findings = await without_blocking(self.findings, step, done, variables)
         findings += _refusals(step, done)
-        findings += self._capture(step, "a hook", done[0])
+        findings += await self._capture(step, "a hook", done[0])
         lost = next((each.lost for each in done if each.lost is not None), None)
         if lost is not None:
             findings.append(Finding(message=lost.message, hint=lost.hint))
@@ -232,15 +231,20 @@ class Cases:
                 found += [Finding(message=note, warning=True) for note in each.observed.notes]
         return found
 
-    def _capture(self, step: Step, title: str, done: Done) -> list[Finding]:
+    async def _capture(self, step: Step, title: str, done: Done) -> list[Finding]:
         found: list[Finding] = []
         for name, capture in step.captures.items():
-            value = NOTHING if done.observed.reply is None else _captured(capture, done.observed.document)
+            message = f"there is nothing to capture for {name!r} at {capture.source}"
+            try:
+                value = NOTHING
+                if done.observed.reply is not None:
+                    value = await without_blocking(capture.value, done.observed.document)
+            except TooSlowError as error:
+                message = f"what to capture for {name!r} cannot be told: {error.message}"
             if value is NOTHING:
                 self._memory.missing[name] = title
                 self._memory.captured.pop(name, None)
                 where = capture.given.document.locate(capture.given.path)
-                message = f"there is nothing to capture for {name!r} at {capture.path.text}"
                 found.append(Finding(message=message, path=capture.path.text, where=where))
                 continue
             self._memory.missing.pop(name, None)
@@ -316,16 +320,6 @@ def _in_hook(name: str, finding: Finding) -> Finding:
 
 def _key(given: Field, key: str) -> Any:
     return given.document.locate((*given.path, key))
-
-
-def _captured(capture: Capture, document: Json) -> Any:
-    value = capture.path.find(document)
-    if capture.inner is None or value is NOTHING:
-        return value
-    try:
-        return capture.inner.find(read(value))
-    except (ValueError, RecursionError, TypeError):
-        return NOTHING
 
 
 def _holds(condition: Mapping[str, Any], conversation: Conversation, environ: Mapping[str, str]) -> bool:

@@ -3,12 +3,18 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from mcp_conductor.fields import FREE, Field
 from mcp_conductor.mistakes import Mistakes, read_all
+from mcp_conductor.patterns import Regex
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import read
+from mcp_conductor.report import NOTHING
 from mcp_conductor.suites.actions import ACTIONS, Action, Names, read_action
 from mcp_conductor.suites.expectations import EXPECT_KEYS, Expect, read_expect
 from mcp_conductor.suites.keys import IN_EXPECT, IN_TEST, Elsewhere, known_members
+from mcp_conductor.suites.matchers.regexes import read_written_regex
 from mcp_conductor.suites.paths import JsonPath, parse_path
 from mcp_conductor.suites.script import NOTHING_SCRIPTED, Script, read_script
 from mcp_conductor.suites.variables import Filling, check_name, filling
@@ -17,7 +23,7 @@ from mcp_conductor.suites.variables import Filling, check_name, filling
 STEP_KEYS = {
     "parallel": "several things to send at once, each with its own `expect`",
     "expect": "what must be the case; `expect: snapshot` keeps the reply",
-    "capture": "`{name: path}`: parts of the reply for later steps; `{from, json, secret}` looks into texts",
+    "capture": "`{name: path}`: parts of the reply for later steps; `{from, json, regex, secret}` looks into texts",
     "client": "what the client answers: `roots`; `sampling` and `elicitation`, in order, with `expect`",
     "vars": "variables of this step alone",
     "timeout": "how long the reply may take",
@@ -34,7 +40,26 @@ class Capture:
     given: Field
     path: JsonPath
     inner: JsonPath | None  # within the JSON in a text
+    regex: Regex | None  # what it takes out of a text
     secret: bool
+
+    def value(self, document: Json) -> Any:
+        """What is captured of DOCUMENT, or NOTHING; raises TooSlowError."""
+        value = self.path.find(document)
+        if self.inner is not None and value is not NOTHING:
+            try:
+                value = self.inner.find(read(value))
+            except (ValueError, RecursionError, TypeError):
+                return NOTHING
+        if self.regex is None or value is NOTHING:
+            return value
+        taken = self.regex.taken(value) if isinstance(value, str) else None
+        return NOTHING if taken is None else taken
+
+    @property
+    def source(self) -> str:
+        """Where it comes from, as a message says it."""
+        return self.path.text + (f", by {self.regex.written!r}" if self.regex is not None else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,12 +230,21 @@ def _captures(given: Field) -> dict[str, Capture]:
 
 def _capture(given: Field) -> Capture:
     if isinstance(given.value, str):
-        return Capture(given, _path(given), None, secret=False)
-    members = given.members(("from", "json", "secret"))
+        return Capture(given, _path(given), None, None, secret=False)
+    members = given.members(("from", "json", "regex", "secret"))
     if "from" not in members:
         given.refuse("does not say where from", "capture: {NAME: result.structuredContent.id}")
     inner = _path(members["json"]) if "json" in members else None
-    return Capture(given, _path(members["from"]), inner, secret="secret" in members and members["secret"].boolean())
+    regex = _regex(members["regex"]) if "regex" in members else None
+    secret = "secret" in members and members["secret"].boolean()
+    return Capture(given, _path(members["from"]), inner, regex, secret=secret)
+
+
+def _regex(given: Field) -> Regex:
+    try:
+        return read_written_regex(given.text())
+    except ValueError as error:
+        given.refuse(f"cannot be used: {error}")
 
 
 def _path(given: Field) -> JsonPath:

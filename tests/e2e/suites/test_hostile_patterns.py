@@ -27,6 +27,20 @@ def test_it_is_a_finding_wherever_it_stands_and_never_a_pass(check):
         assert "the regular expression '(a+)+$' takes more than 1 s for a text of 67 characters" in done.findings(name)
 
 
+def test_a_capture_that_never_ends_is_a_finding_and_what_needs_it_is_skipped(check):
+    done = check(f"""
+        - it: takes
+          call: {{tool: echo, args: {{message: {A}}}}}
+          expect: {{ok: true}}
+          capture: {{word: {{from: "result.content[0].text", regex: "(a+)+$"}}}}
+        - it: needs it
+          call: {{tool: echo, args: {{message: "{{{{ word }}}}"}}}}
+          expect: {{ok: true}}
+    """)
+    assert done.statuses == {"takes": "failed", "needs it": "skipped"}
+    assert "what to capture for 'word' cannot be told: the regular expression" in done.findings("takes")
+
+
 @pytest.fixture
 def running(suite, book, tmp_path, surroundings, survivors):
     """A run of a hundred tests, each with a pattern that never ends."""

@@ -4,6 +4,7 @@ import pytest
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.fields import Field
+from mcp_conductor.report import NOTHING
 from mcp_conductor.source import parse
 from mcp_conductor.suites.steps import Again, Reading, read_step
 from mcp_conductor.suites.suite import CASE_KEYS
@@ -75,3 +76,33 @@ def test_what_a_step_captures_is_known_to_those_after_it():
     assert reading.known == {"one", "two"}
     with pytest.raises(UsageError):
         step("call: '{{ two }}'", known={"one"})
+
+
+TEXT = {"result": {"content": [{"text": "Order id=a17 (ID=B9), total 12.50"}], "json": '{"a": "x=1"}', "n": 5}}
+
+
+@pytest.mark.parametrize(
+    ("capture", "value"),
+    [
+        ("{from: 'result.content[0].text', regex: 'id=(\\w+)'}", "a17"),
+        ("{from: 'result.content[0].text', regex: '/\\bid=(b\\d)/i'}", "B9"),
+        ("{from: 'result.content[0].text', regex: '[\\d.]+$'}", "12.50"),
+        ("{from: 'result.content[0].text', regex: 'no=(\\d+)|total (?<sum>[\\d.]+)'}", "12.50"),
+        ("{from: 'result.content[0].text', regex: 'Order(s)?'}", NOTHING),
+        ("{from: 'result.content[0].text', regex: 'nowhere'}", NOTHING),
+        ("{from: result.json, json: a, regex: 'x=(.)'}", "1"),
+        ("{from: result.n, regex: '5'}", NOTHING),
+        ("{from: result.missing, regex: '5'}", NOTHING),
+    ],
+)
+def test_a_capture_by_regular_expression_takes_a_group_or_all_that_matches(capture, value):
+    assert step(f"{{call: x, capture: {{word: {capture}}}}}").captures["word"].value(TEXT) == value
+
+
+@pytest.mark.parametrize(
+    ("capture", "place"), [("{from: a, regex: '('}", "1:37"), ("{from: a, regex: 5}", "1:37"), ("{regex: x}", "1:21")]
+)
+def test_a_capture_by_what_is_no_regular_expression_is_refused(capture, place):
+    with pytest.raises(UsageError) as raised:
+        step(f"{{call: x, capture: {{word: {capture}}}}}")
+    assert str(raised.value.where) == f"a.test.mcp.yml:{place}"

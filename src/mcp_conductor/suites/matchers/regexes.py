@@ -20,6 +20,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_WRITTEN = re.compile(r"/(.*)/([ims]*)", re.DOTALL)
 _KEPT_ESCAPES = "dDwWbBnrtfvAZ"
 
 
@@ -35,6 +36,12 @@ def read_regex(pattern: str, flags: str = "") -> Regex:
         place = _place(pieces, getattr(error, "pos", None))
         where = "" if place is None else f" at character {place + 1}"
         raise ValueError(f"{pattern!r} is not a regular expression: {getattr(error, 'msg', error)}{where}") from None
+
+
+def read_written_regex(written: str) -> Regex:
+    """Compile what a file has WRITTEN: /pattern/flags, or a pattern alone; raises ValueError."""
+    found = _WRITTEN.fullmatch(written)
+    return read_regex(found[1], found[2]) if found else read_regex(written)
 
 
 def _place(pieces: list[tuple[str, int]], pos: int | None) -> int | None:
