@@ -8,6 +8,7 @@ This is all of the grammar:
     result._meta["a.b/c"]    result._meta[a.b/c]        names with dots
     result.content[0].text | json | items               the JSON in a text
     session.serverInfo.name                             what the server said when the conversation was opened
+    result.contents[0].blob | base64 | sha256           of bytes: sha256, length, type, text or json; also of a text
     result.tools | count                                how many; | length is the same, and counts characters too
 """
 
@@ -20,9 +21,12 @@ from typing import Any
 from mcp_conductor.errors import nearest
 from mcp_conductor.protocol.message import kind_of, read, why_not_json
 from mcp_conductor.report import NOTHING
+from mcp_conductor.suites.blobs import OF_BYTES, from_base64, sha256
 from mcp_conductor.suites.differences import counted, described, same, shown
 
 PIPES = ("json", "count", "length")
+# Directly after `| json` these are names of members, which may well be called so.
+_BLOB_PIPES = ("base64", "sha256")
 
 _NAME = re.compile(r"""[^\s.\[\]|<>=!"']+""")
 _BRACKET = re.compile(
@@ -64,6 +68,12 @@ class Part:
 
     steps: tuple[Step, ...] = ()
     pipe: str | None = None
+    of_bytes: str | None = None  # what is wanted of the bytes that `base64` gives
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is about an array as a whole, not about each element."""
+        return self.pipe in ("count", "length")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +88,7 @@ class JsonPath:
         depth = 0
         for part in self.parts:
             value = _each(value, part, depth)
-            depth = 0 if part.pipe in ("count", "length") else depth + _arrays_made(part.steps)
+            depth = 0 if part.counts else depth + _arrays_made(part.steps)
         return value
 
     def why(self, value: Any) -> str:
@@ -86,9 +96,9 @@ class JsonPath:
         before = value
         for part in self.parts:
             if part.pipe is not None:
-                found = _piped(before, part.pipe)
+                found = _piped(before, part)
                 if found is NOTHING:
-                    return _why_not_piped(before, part.pipe)
+                    return _why_not_piped(before, part)
                 before = found
                 continue
             for count, step in enumerate(part.steps, 1):
@@ -109,11 +119,11 @@ def _arrays_made(steps: Sequence[Step]) -> int:
 
 
 def _each(value: Any, part: Part, depth: int) -> Any:
-    if part.pipe in ("count", "length"):
-        return _piped(value, part.pipe)
+    if part.counts:
+        return _piped(value, part)
     if depth and isinstance(value, list):
         return [_each(item, part, depth - 1) for item in value]
-    return _piped(value, part.pipe) if part.pipe else _walked(value, part.steps)
+    return _piped(value, part) if part.pipe else _walked(value, part.steps)
 
 
 def _walked(value: Any, steps: Sequence[Step]) -> Any:
@@ -153,13 +163,18 @@ def _stepped(value: Any, step: str | int) -> Any:
     return value[step] if -len(value) <= step < len(value) else NOTHING
 
 
-def _piped(value: Any, pipe: str) -> Any:
-    if pipe == "json":
+def _piped(value: Any, part: Part) -> Any:
+    if part.pipe == "sha256":
+        return sha256(value)
+    if part.of_bytes is not None:
+        data = from_base64(value)
+        return data if data is NOTHING else OF_BYTES[part.of_bytes][0](data)
+    if part.pipe == "json":
         try:
             return read(value) if isinstance(value, str) else NOTHING
         except (ValueError, RecursionError):
             return NOTHING
-    countable = (list, dict, str) if pipe == "length" else (list, dict)
+    countable = (list, dict, str) if part.pipe == "length" else (list, dict)
     return len(value) if isinstance(value, countable) else NOTHING
 
 
@@ -183,8 +198,14 @@ def _listed(value: dict[str, Any]) -> str:
     return ", ".join(names) + (", …" if len(value) > 8 else "") if names else "no members at all"
 
 
-def _why_not_piped(value: Any, pipe: str) -> str:
-    if pipe != "json":
+def _why_not_piped(value: Any, part: Part) -> str:
+    if part.of_bytes is not None and isinstance(value, str) and from_base64(value) is not NOTHING:
+        return f"of {shown(value)}, {OF_BYTES[part.of_bytes][1]}"
+    if part.of_bytes is not None:
+        return f"{shown(value) if isinstance(value, str) else described(value)} is not base64"
+    if part.pipe == "sha256":
+        return f"{described(value)} is not a text"
+    if part.pipe != "json":
         return f"{described(value)} cannot be counted"
     if not isinstance(value, str):
         return f"{described(value)} is not a text with JSON"
@@ -240,7 +261,15 @@ def scan_path(text: str) -> tuple[JsonPath, int]:
     while found := _PIPE.match(text, end):
         end = found.end()
         pipe = _PIPE_NAME.match(text, end)
-        if pipe and pipe[0] in PIPES:
+        after_json = parts[-1].pipe == "json"
+        if pipe and pipe[0] == "base64" and not after_json:
+            found = _OF_BYTES.match(text, pipe.end())
+            if found is None:
+                words = ", ".join(OF_BYTES)
+                raise ValueError(f"{text!r} is not a path: after | base64 comes what is wanted of the bytes: | {words}")
+            parts.append(Part(pipe="base64", of_bytes=found[1]))
+            end = found.end()
+        elif pipe and (pipe[0] in PIPES or (pipe[0] in _BLOB_PIPES and not after_json)):
             parts.append(Part(pipe=pipe[0]))
             end = pipe.end()
         else:
@@ -250,7 +279,8 @@ def scan_path(text: str) -> tuple[JsonPath, int]:
 
 
 _PIPE = re.compile(r"\s*\|\s*")
-_PIPE_NAME = re.compile(r"[a-z]+(?![^\s|<>=!])")
+_PIPE_NAME = re.compile(r"[a-z][a-z0-9]*(?![^\s|<>=!])")
+_OF_BYTES = re.compile(rf"\s*\|\s*({'|'.join(OF_BYTES)})(?![^\s|<>=!])")
 
 
 def _scan_steps(text: str, at: int) -> tuple[tuple[Step, ...], int]:

@@ -13,7 +13,10 @@ SERVER = """
 serverInfo: {name: manual, version: 1.2.0}
 transport: {type: stdio}
 instructions: There is an echo here.
-tools: [{name: echo, result: {isError: false, content: [{type: text, text: "{{ arguments.text }}"}]}}]
+tools:
+  - {name: echo, result: {isError: false, content: [{type: text, text: "{{ arguments.text }}"}]}}
+  - name: picture
+    result: {content: [{type: image, mimeType: image/png, data: iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==}]}
 """
 
 

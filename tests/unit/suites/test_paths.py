@@ -1,11 +1,13 @@
 """Paths find what they say, and explain why they do not."""
 
 import re
+from base64 import b64encode
+from hashlib import sha256
 
 import pytest
 
 from mcp_conductor.report import NOTHING
-from mcp_conductor.suites.paths import parse_path
+from mcp_conductor.suites.paths import parse_path, scan_path
 
 REPLY = {
     "result": {
@@ -134,3 +136,60 @@ def test_a_path_keeps_its_text():
 def test_names_that_python_knows_are_not_there_unless_the_document_has_them():
     assert parse_path("constructor").find({}) is NOTHING
     assert parse_path("result.keys").find(REPLY) is NOTHING
+
+
+PNG = b"\x89PNG\r\n\x1a\n and more"
+BLOBS = {
+    "png": b64encode(PNG).decode(),
+    "note": b64encode("é".encode()).decode(),
+    "data": b64encode(b'{"a": [1]}').decode(),
+    "odd": b64encode(b"\xff\xfe").decode(),
+    "text": "no base64!",
+    "n": 5,
+    "all": [{"blob": "YQ=="}, {"blob": "YWI="}],
+    "inner": '{"sha256": "s", "base64": "b", "blob": "YQ=="}',
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("png | base64 | sha256", sha256(PNG).hexdigest()),
+        ("png | base64 | length", len(PNG)),
+        ("png | base64 | type", "image/png"),
+        ("note|base64|text", "é"),
+        ("note | base64 | type", "unknown"),
+        ("data | base64 | json | a[0]", 1),
+        ("all[*].blob | base64 | length", [1, 2]),
+        ("all[*].blob | base64 | text | count", 2),
+        ("text | sha256", sha256(b"no base64!").hexdigest()),
+        ("inner | json | sha256", "s"),
+        ("inner | json | base64", "b"),
+        ("inner | json | blob | base64 | text", "a"),
+        ("inner | json | blob | sha256", sha256(b"YQ==").hexdigest()),
+    ],
+)
+def test_filters_look_into_bytes_that_are_written_as_base64(path, value):
+    assert parse_path(path).find(BLOBS) == value
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("text | base64 | sha256", "'no base64!' is not base64"),
+        ("n | base64 | length", "the number 5 is not base64"),
+        ("n | sha256", "the number 5 is not a text"),
+        ("odd | base64 | text", "of '//4=', its bytes are not UTF-8"),
+        ("note | base64 | json", "of 'w6k=', its bytes are not JSON"),
+    ],
+)
+def test_what_is_no_base64_or_not_as_wanted_is_nothing(path, why):
+    found = parse_path(path)
+    assert found.find(BLOBS) is NOTHING
+    assert found.why(BLOBS) == why
+
+
+@pytest.mark.parametrize("path", ["png | base64", "png | base64 | name", "png | base64 | sha2567", "png | base64 == x"])
+def test_what_is_wanted_of_bytes_must_be_said(path):
+    with pytest.raises(ValueError, match="after | base64 comes"):
+        scan_path(path)
