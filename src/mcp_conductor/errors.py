@@ -32,9 +32,16 @@ class Location:
     line: int
     column: int
     source: str = ""
+    value: tuple[int, int] | None = None  # the columns that the value takes on this line, the end excluded
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
+
+    @property
+    def marked(self) -> tuple[int, int]:
+        """What to mark of the source, as indexes into it."""
+        first, last = self.value or (self.column, self.column + 1)
+        return first - 1, last - 1
 
 
 def location_in(text: str, file: str, line: int, column: int) -> Location:

@@ -48,6 +48,7 @@ class Finding:
     where: Location | None = None  # in the file that says what should be
     hint: str | None = None
     warning: bool = False  # worth knowing, but no failure
+    whole: bool = False  # it says no more than the others, but has the two documents that they are about
 
     def to_json(self) -> Json:
         return {

@@ -8,7 +8,7 @@ file costs no YAML parser.
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from json import JSONDecodeError, JSONDecoder
 from typing import Any, NoReturn
@@ -37,10 +37,13 @@ class Document:
     def locate(self, path: Path) -> Location | None:
         """Where the value at PATH stands, or the innermost part of PATH that exists."""
         if not self.json:
-            mark = self._mark(path)
-            return None if mark is None else self._location(mark.line + 1, mark.column + 1)
-        before = self.text[: _place_in_json(self.text, path)]
-        return self._location(before.count("\n") + 1, len(before) - before.rfind("\n"))
+            found = self._found(path)
+            return None if found is None else self._location_of(*found)
+        place, (first, last) = place_in_json(self.text, path)
+        begin = self.text.rfind("\n", 0, place) + 1
+        same_line = "\n" not in self.text[place:last]
+        value = (first - begin + 1, last - begin + 1) if same_line else None
+        return self._location(self.text.count("\n", 0, place) + 1, place - begin + 1, value)
 
     def lines(self, path: Path) -> tuple[int, int]:
         """The first and the last line of the value at PATH; of JSON, only the first is known."""
@@ -55,15 +58,25 @@ class Document:
         # A block ends where the next one begins: in the first column of a line that is not its own.
         return node.start_mark.line + 1, max(node.start_mark.line, end.line - (end.column == 0)) + 1
 
-    def _location(self, line: int, column: int) -> Location:
+    def _location_of(self, node: Any, mark: Any) -> Location:
+        """The place MARK; the value is NODE, if that stands on the same line, else all that stands there."""
+        start, end = node.start_mark, node.end_mark
+        where = self._location(mark.line + 1, mark.column + 1)
+        if start.line == end.line == mark.line and end.column > start.column:
+            return replace(where, value=(start.column + 1, end.column + 1))
+        written = len(where.source.partition(" #")[0].rstrip())
+        return replace(where, value=(where.column, max(where.column, written) + 1))
+
+    def _location(self, line: int, column: int, value: tuple[int, int] | None = None) -> Location:
         source = self._lines[line - 1] if line <= len(self._lines) else ""
-        return Location(self.file, line, column, source)
+        return Location(self.file, line, column, source, value)
 
     @cached_property
     def _lines(self) -> list[str]:
         return self.text.split("\n")
 
-    def _mark(self, path: Path) -> Any:
+    def _found(self, path: Path) -> tuple[Any, Any] | None:
+        """The node at PATH, and the mark to point at."""
         node = self.root
         if node is None:
             return None
@@ -73,7 +86,7 @@ class Document:
             if child is None:
                 break
             node, mark = child
-        return mark
+        return node, mark
 
 
 def load(path: str, shown: str | None = None, *, json: bool | None = None) -> Document:
@@ -167,14 +180,28 @@ def _tokens(text: str) -> Iterator[tuple[str, int, Path, bool]]:
                 steps.append("" if word == "{" else 0)
 
 
-def _place_in_json(text: str, path: Path) -> int:
-    """The offset of the key or element at PATH in a valid JSON text, or of the innermost part of PATH that exists."""
-    place, depth = 0, -1
-    for _, at, steps, _ in _tokens(text):
+def place_in_json(text: str, path: Path) -> tuple[int, tuple[int, int]]:
+    """The offset of the key or element at PATH in a valid JSON text, or of the innermost part of PATH that exists;
+
+    and where its value begins and ends.
+    """
+    place, depth, value = 0, -1, (0, 0)
+    for word, at, steps, key in _tokens(text):
         # A key comes before its value, and is the better place to point at.
         if len(steps) > depth and steps == path[: len(steps)]:
             place, depth = at, len(steps)
-    return place
+        if not key and len(steps) == depth and steps == path[:depth] and value[0] <= place:
+            value = (at, at + len(word) if word not in ("{", "[") else _end_of_json(text, at))
+    return place, value
+
+
+def _end_of_json(text: str, start: int) -> int:
+    depth = 0
+    for found in _TOKEN.finditer(text, start):
+        depth += (found[0] in ("{", "[")) - (found[0] in ("}", "]"))
+        if not depth:
+            return found.end()
+    return len(text)
 
 
 def _repeated_key(file: str, text: str) -> UsageError:

@@ -12,16 +12,17 @@ import stat
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from mcp_conductor.errors import ConductorError, UsageError
 from mcp_conductor.redaction import Redactor
-from mcp_conductor.visible import blank, one_line, visible
+from mcp_conductor.visible import one_line, visible
 
 # The colours of reporters.diagnostic, and no others: one could hide what follows.
 _OUR_COLOURS = r"(\x1b\[(?:0|(?:[12]|3[1236])(?:;(?:[12]|3[1236]))*)m)"
 
+_WIDTH = 120  # of an excerpt: a file may be one long line
 _ROOM = 4000  # bytes that a pipe takes without waiting, if it takes any
 
 
@@ -192,14 +193,15 @@ def diagnostic(error: ConductorError) -> str:
 def _one_diagnostic(error: ConductorError) -> str:
     lines = [f"error: {error.message}"]
     if error.where is not None:
-        number = str(error.where.line)
-        lines.append(f"  --> {error.where}")
-        if error.where.source:
-            lines.append(f"  {number} | {error.where.source}")
-            lines.append(f"  {' ' * len(number)} | {blank(error.where.source[: error.where.column - 1])}^")
+        from mcp_conductor.excerpt import Note, excerpt
+
+        where = replace(error.where, value=None)  # most mistakes are in the key
+        lines += [f"  {line}" for line in excerpt([Note(where)], _WIDTH)]
     if error.stderr:
-        lines.append("  the last lines of the server's stderr:")
-        lines += [f"    | {one_line(line)}" for line in error.stderr]
+        from mcp_conductor.telling import abridged
+
+        lines.append("  the server's stderr:")
+        lines += [f"    {line}" for line in abridged(error.stderr, one_line)]
     if error.hint:
         lines.append(f"  hint: {error.hint}")
     return visible("\n".join(lines))

@@ -19,7 +19,7 @@ from mcp_conductor.visible import cut
 # "note" is ours: what we noticed at this place in the conversation.
 Source = Literal["client", "server", "stderr", "http", "note"]
 
-_STDERR_TAIL = 10
+_STDERR_TAIL = 100
 _LONGEST_TAIL_LINE = 400
 _new_tuple = tuple.__new__
 _FRAME_BYTES = 200  # of memory for a frame besides its text

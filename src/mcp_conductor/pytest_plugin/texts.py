@@ -11,7 +11,8 @@ import pytest
 from mcp_conductor.cli.terminal import diagnostic
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.report import Finding, Outcome
-from mcp_conductor.reporters.diagnostic import Style, one_finding, stderr, wire
+from mcp_conductor.reporters.diagnostic import Style, findings, one_finding, stderr
+from mcp_conductor.reporters.messages import messages
 from mcp_conductor.reporters.wording import why
 
 # Flags of `conductor test` that have another name here.
@@ -23,12 +24,12 @@ _WIDTH = 100  # where there is no terminal
 def failure_text(config: pytest.Config, outcome: Outcome, node: str) -> str:
     """All there is to say of a failure; pytest has said which test it is."""
     style = style_of(config)
-    findings = list(map(in_our_words, outcome.findings))
-    if findings and all(finding.where is None for finding in findings):
-        findings[0] = replace(findings[0], where=outcome.where)  # at least the test has a place
-    lines = [line for finding in findings for line in one_finding(finding, style)]
+    found = list(map(in_our_words, outcome.findings))
+    if found and all(finding.where is None for finding in found):
+        found[0] = replace(found[0], where=outcome.where)  # at least the test has a place
+    lines = findings(replace(outcome, findings=tuple(found)), style)
     reason = why(outcome)
-    lines += [*([] if reason is None else [reason]), *wire(outcome, style), *stderr(outcome, style)]
+    lines += [*([] if reason is None else [reason]), *messages(outcome, style), *stderr(outcome, style)]
     return "\n".join([*lines, f"again: pytest {quote(node)}"])
 
 
@@ -71,10 +72,10 @@ def explained(config: pytest.Config, op: str, left: object, right: object) -> li
     wanted, actual = (right, left) if isinstance(right, Like) else (left, right)
     if not isinstance(wanted, Like) or op not in ("==", "!="):
         return None
-    findings = wanted.findings(actual)
+    found = wanted.findings(actual)
     if op == "!=":
         return [f"it is {wanted!r}"]
     style = style_of(config)
-    count = len(findings)
+    count = len(found)
     head = f"it is not {wanted!r}" if count == 1 else f"it is not {wanted!r}, in {count} places"
-    return [head, *(line for finding in findings for line in one_finding(finding, style))]
+    return [head, *(line for finding in found for line in one_finding(finding, style))]

@@ -11,12 +11,15 @@ from typing import Any
 from mcp_conductor.errors import Location
 from mcp_conductor.report import Outcome, Report
 from mcp_conductor.reporters import wording
-from mcp_conductor.reporters.diagnostic import Ink, Style, findings, one_finding, stderr, wire
+from mcp_conductor.reporters.diagnostic import Ink, Style, findings, one_finding, stderr
+from mcp_conductor.reporters.messages import messages
 from mcp_conductor.reporters.wording import counted, failed, not_run, place, span, tally, why
 from mcp_conductor.visible import one_line
 
 _MOST_NOTES = 20
 _MOST_NAMES = 10
+_LEAST_LISTED = 2  # failures; a single one stands right above
+_WIDEST_PLACE = 50
 _MARKS: dict[str, tuple[str, Ink]] = {
     "passed": ("ok", "green"),
     "warned": ("warn", "yellow"),
@@ -63,7 +66,7 @@ class Console:
             return _text(self._failure(outcome)) + "\n"
         if self._quiet or self._verbosity < 1:
             return ""
-        details = [f"       {line}" for line in wire(outcome, self._style)] if self._verbosity >= 2 else []
+        details = [f"       {line}" for line in messages(outcome, self._style)] if self._verbosity >= 2 else []
         return _text([self._line(outcome), *details])
 
     def suite_done(self, group: str, where: Location | None, outcomes: Iterable[Outcome]) -> str:
@@ -84,7 +87,18 @@ class Console:
             lines += [
                 f"{self._mark('not-run')}  {_which(them)}  ({reason})" for reason, them in not_run(report).items()
             ]
+        lines += self._failed(report)
         return _text([*lines, self._style.paint(last, "red" if report.red else "green", "bold")])
+
+    def _failed(self, report: Report) -> list[str]:
+        """The names of what failed: one screen of them is read before many screens of differences."""
+        bad = [each for each in report.outcomes if failed(each) and each.level is None]
+        if len(bad) < _LEAST_LISTED:
+            return []
+        places = [place(each) for each in bad]
+        width = min(max(map(len, places)), _WIDEST_PLACE)
+        lines = [f"  {where:<{width}}  {one_line(each.title)}" for where, each in zip(places, bad, strict=True)]
+        return [self._style.paint("failed:", "red", "bold"), *lines]
 
     def durations(self, report: Report, count: int) -> str:
         """The COUNT slowest."""
@@ -114,7 +128,7 @@ class Console:
         ]
         reason = why(outcome)
         details = [*([] if reason is None else [reason]), *findings(outcome, style)]
-        details += [*wire(outcome, style), *stderr(outcome, style)]
+        details += [*messages(outcome, style), *stderr(outcome, style)]
         if outcome.where is not None and outcome.level is None:
             details.append(style.paint("again: ", "dim") + self._again(outcome))
         return lines + [f"  {line}" for line in details]

@@ -6,20 +6,19 @@ The form is that of our errors: a headline, `--> file:line:column`, the source l
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mcp_conductor.errors import Location
-from mcp_conductor.protocol.message import parse
+from mcp_conductor.excerpt import Note, excerpt
 from mcp_conductor.report import NOTHING, Finding, Outcome
 from mcp_conductor.reporters.difference import alike, difference
 from mcp_conductor.reporters.wording import counted, headline, value_text
-from mcp_conductor.visible import blank, one_line, visible
+from mcp_conductor.telling import abridged, cause
+from mcp_conductor.visible import one_line, visible
 
 Ink = Literal["red", "green", "yellow", "cyan", "bold", "dim"]
 
 _INKS: dict[Ink, int] = {"red": 31, "green": 32, "yellow": 33, "cyan": 36, "bold": 1, "dim": 2}
+_MOST_FINDINGS = 30
+_FEW_LINES = 2  # of stderr, which need no summary
 _MOST_DIFF_LINES = 60
-_MOST_WIRE_LINES = 10
-_FIRST_STDERR_LINES = 3
-_LAST_STDERR_LINES = 7
 _NARROWEST = 40
 _LONGEST_MARK = 32  # of what stands for what is left out of a line, with its number
 _BELOW = " " * 4  # under the bar of an excerpt whose line number has two digits
@@ -44,17 +43,6 @@ class Style:
         return None if self.whole else max(self.width - taken, _NARROWEST)
 
 
-def excerpt(where: Location, room: int | None = None) -> list[str]:
-    """The place, and the source line with a caret below, if it is known; a line longer than ROOM is shown in part."""
-    lines = [one_line(f"--> {where}")]
-    if not where.source:
-        return lines
-    source, at = where.source.rstrip("\r\n"), where.column - 1
-    start = 0 if room is None or len(source) <= room else max(0, min(at - room // 3, len(source) - room))
-    number, before = str(where.line), _window(source[:at], start, None)
-    return [*lines, f"{number} | {visible(_window(source, start, room))}", f"{' ' * len(number)} | {blank(before)}^"]
-
-
 def _window(text: str, start: int, room: int | None) -> str:
     """At most ROOM characters of TEXT from START on, with a mark where some are missing."""
     end = len(text) if room is None else start + room
@@ -70,20 +58,80 @@ def cut(text: str, room: int | None) -> str:
 
 
 def findings(outcome: Outcome, style: Style) -> list[str]:
-    """All that was found, as far as STYLE wants it."""
-    shown = outcome.findings if style.max_errors is None else outcome.findings[: style.max_errors]
-    lines = [line for finding in shown for line in one_finding(finding, style)]
-    more = len(outcome.findings) - len(shown)
-    return [*lines, f"… and {more} more (--max-errors)"] if more else lines
+    """All that was found, as far as STYLE wants it: one excerpt of a file with all marks in it, then one difference."""
+    every = [finding for finding in outcome.findings if not finding.whole]
+    shown = every[: style.max_errors or (None if style.whole else _MOST_FINDINGS)]
+    alone, by_file = _by_file(shown)
+    about = [each for together in by_file.values() for each in together]
+    documents = _documents([*(each for each in outcome.findings if each.whole), *about])
+    lines = [line for finding in alone if not finding.warning for line in one_finding(finding, style)]
+    for together in by_file.values():
+        lines += _marked(together, documents, style)
+    if len(shown) < len(every):
+        lines.append(f"… and {len(every) - len(shown)} more ({'--max-errors' if style.max_errors else '-vv'})")
+    for finding in documents:
+        lines += [f"  {line}" for line in _diff(difference(finding.expected, finding.actual), style)]
+    hints = dict.fromkeys(finding.hint for finding in about if finding.hint)
+    lines += [f"  {line}" for hint in hints for line in visible(f"hint: {hint}").split("\n")]
+    return lines + [line for finding in alone if finding.warning for line in one_finding(finding, style)]
+
+
+def _by_file(found: list[Finding]) -> tuple[list[Finding], dict[str, list[Finding]]]:
+    """Those that are shown by themselves, and those that can be marks in an excerpt of their file."""
+    alone: list[Finding] = []
+    by_file: dict[str, list[Finding]] = {}
+    for finding in found:
+        if finding.where is None or not finding.where.source or finding.warning:
+            alone.append(finding)
+        else:
+            by_file.setdefault(finding.where.file, []).append(finding)
+    return alone, by_file
+
+
+def _marked(together: list[Finding], documents: list[Finding], style: Style) -> list[str]:
+    notes = []
+    for finding in together:
+        assert finding.where is not None
+        told = _is_told(finding) or any(_is_below(finding, each) for each in documents)
+        notes.append(Note(finding.where, [headline(finding), *([] if told else _beside_each_other(finding, style))]))
+    place, *source = excerpt(
+        notes,
+        style.room(4),
+        paint_mark=lambda mark: style.paint(mark, "red"),
+        paint_note=lambda note: style.paint(note, "bold"),
+    )
+    return [f" {style.paint(place, 'cyan')}", *(f" {line}" for line in source)]
+
+
+def _is_told(finding: Finding) -> bool:
+    """Whether the message has the values."""
+    values = [each for each in (finding.expected, finding.actual) if each is not NOTHING]
+    return all(value_text(each).strip('"') in finding.message for each in values)
+
+
+def _documents(found: list[Finding]) -> list[Finding]:
+    """Those of which the difference is shown: no part of what another one shows, and the outermost first."""
+    chosen: list[Finding] = []
+    for finding in sorted(found, key=lambda each: (not each.whole, len(each.path or ""))):
+        if finding.expected is NOTHING or finding.actual is NOTHING:
+            continue
+        if not any(_is_below(finding, other) for other in chosen) and difference(finding.expected, finding.actual):
+            chosen.append(finding)
+    return chosen
+
+
+def _is_below(finding: Finding, other: Finding) -> bool:
+    path, outer = finding.path or "", other.path or ""
+    return (path.startswith(outer) and path[len(outer) :][:1] in ("", ".", "[")) or not outer
 
 
 def one_finding(finding: Finding, style: Style) -> list[str]:
-    """One thing that is not as it should be."""
+    """One thing that is not as it should be, by itself."""
     first, *others = headline(finding).split("\n")
     lines = [style.paint("warning: ", "yellow") + first if finding.warning else style.paint(first, "bold")]
     lines += [f"  {line}" for line in others]
     if finding.where is not None:
-        place, *source = excerpt(finding.where, style.room(12))
+        place, *source = excerpt([Note(finding.where)], style.room(4))
         lines += [f" {style.paint(place, 'cyan')}", *(f" {line}" for line in source)]
     lines += [_BELOW + line for line in _values(finding, style)]
     if finding.hint:
@@ -93,12 +141,15 @@ def one_finding(finding: Finding, style: Style) -> list[str]:
 
 def _values(finding: Finding, style: Style) -> list[str]:
     """What was expected and what came: both in full where they are documents, else side by side."""
-    expected, actual = finding.expected, finding.actual
-    if expected is not NOTHING and actual is not NOTHING:
-        changes = difference(expected, actual)
+    if finding.expected is not NOTHING and finding.actual is not NOTHING:
+        changes = difference(finding.expected, finding.actual)
         if changes:
             return _diff(changes, style)
-    texts = _beside(expected, actual, style.room(18))
+    return _beside_each_other(finding, style)
+
+
+def _beside_each_other(finding: Finding, style: Style) -> list[str]:
+    texts = _beside(finding.expected, finding.actual, style.room(24))
     return [f"{name:<10}{text}" for name, text in zip(("expected", "actual"), texts, strict=True) if text is not None]
 
 
@@ -125,50 +176,22 @@ def _beside(expected: Any, actual: Any, room: int | None) -> tuple[str | None, s
     return _window(one, start, room), _window(other, start, room)
 
 
-def wire(outcome: Outcome, style: Style) -> list[str]:
-    """What was said meanwhile, each message with the word for what it is."""
-    count = len(outcome.wire)
-    said = [_label(line) for line in _ends(outcome.wire, count if style.whole else _MOST_WIRE_LINES)]
-    width = max((len(label) for label, _ in said), default=0)
-    width = max(width, len("response")) + 2
-    lines = [
-        style.paint(f"{label:<{width}}", "dim") + cut(one_line(text), style.room(width + 2)) for label, text in said
-    ]
-    if len(said) < count:
-        half = len(said) // 2
-        lines.insert(half, f"… {counted(count - len(said), 'more message')} (-vv)")
-    return lines
-
-
-def _ends(lines: tuple[str, ...], most: int) -> list[str]:
-    """The first and the last of LINES, MOST in all."""
-    if len(lines) <= most:
-        return list(lines)
-    return [*lines[: most // 2], *lines[-(most - most // 2) :]]
-
-
-def _label(line: str) -> tuple[str, str]:
-    arrow, text = line[:4], line[4:]
-    if arrow not in ("--> ", "<-- "):
-        return "", line
-    kind = parse(text).kind
-    word = "response" if kind in ("result", "error") else kind
-    # What goes the usual way needs no word for its direction.
-    if arrow == "--> ":
-        return ("our " if word in ("response", "notification") else "") + word, text
-    return ("server " if word == "request" else "") + word, text
-
-
 def stderr(outcome: Outcome, style: Style) -> list[str]:
-    """What the server wrote to stderr meanwhile: how it began, and more of how it ended."""
+    """What the server wrote to stderr meanwhile: the line that tells the cause of an error first, and what matters."""
     count = len(outcome.stderr)
     if not count:
         return []
-    shown = [f"  | {_cut_with_count(one_line(line), style.room(6))}" for line in outcome.stderr]
-    left_out = 0 if style.whole else count - _FIRST_STDERR_LINES - _LAST_STDERR_LINES
-    if left_out > 1:  # one line is no shorter than the remark that it is missing
-        shown[_FIRST_STDERR_LINES : count - _LAST_STDERR_LINES] = [f"  … {left_out} more lines (-vv)"]
-    return [style.paint("stderr    ", "dim") + f"({counted(count, 'line')})", *shown]
+
+    def shown(line: str) -> str:
+        return _cut_with_count(one_line(line), style.room(6))
+
+    lines = [style.paint("stderr    ", "dim") + f"({counted(count, 'line')})"]
+    if style.whole:
+        lines += [f"  | {shown(line)}" for line in outcome.stderr]
+    else:
+        lines += [f"  {line}" for line in abridged(outcome.stderr, shown, all_by=" (-vv)")]
+    why = cause(outcome.stderr) if outcome.cause == "server" and count > _FEW_LINES else None
+    return lines if why is None else [style.paint("cause     ", "dim") + shown(why.strip()), *lines]
 
 
 def _cut_with_count(text: str, room: int | None) -> str:

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 
 from mcp_conductor.report import Outcome, Report
 from mcp_conductor.reporters import reporter
-from mcp_conductor.reporters.diagnostic import Style, findings, stderr, wire
+from mcp_conductor.reporters.diagnostic import Style, findings, stderr
+from mcp_conductor.reporters.messages import messages
 from mcp_conductor.reporters.wording import (
     counted,
     coverage,
@@ -90,7 +91,7 @@ def _first(outcome: Outcome) -> str:
 
 
 def _details(outcome: Outcome) -> str:
-    lines = [*findings(outcome, _STYLE), *wire(outcome, _STYLE), *stderr(outcome, _STYLE)]
+    lines = [*findings(outcome, _STYLE), *messages(outcome, _STYLE), *stderr(outcome, _STYLE)]
     text = visible("\n".join(lines))
     if len(text) > _LONGEST_DETAIL:
         text = text[:_LONGEST_DETAIL] + "\n…"

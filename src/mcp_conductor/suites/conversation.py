@@ -5,9 +5,10 @@ be read a moment later. So after each reply we look until nothing more comes: no
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from itertools import islice
 from time import perf_counter
 from typing import Any
 
@@ -34,6 +35,8 @@ from mcp_conductor.transport import meanwhile
 from mcp_conductor.turns import Pace
 from mcp_conductor.worker import without_blocking
 
+_MOST_PRINTED = 20  # lines on stdout that are no messages
+_LONGEST_PRINTED = 400
 NOTIFICATION_SECONDS = 1.0  # how long a notification may come after the reply
 STDERR_SECONDS = 0.25  # how long a line on stderr may come after the reply
 _LOOK_SECONDS = 0.002
@@ -379,14 +382,28 @@ async def converse(
         for conversation in conversations:
             conversation.hear(incoming)
 
-    async with connect(
+    transcript = Transcript(budgets=spec.budgets, redactor=redactor)
+    connection = connect(
         spec,
         protocol=protocol,
         answers=answers,
         timeout=timeout,
-        transcript=Transcript(budgets=spec.budgets, redactor=redactor),
+        transcript=transcript,
         on_incoming=hear,
         lenient=lenient,
-    ) as session:
+    )
+    async with AsyncExitStack() as stack:
+        try:
+            session = await stack.enter_async_context(connection)
+        except ConductorError as error:
+            error.stderr = (*_printed(transcript), *error.stderr)
+            raise
         conversations.append(Conversation(session, answers))
         yield conversations[0]
+
+
+def _printed(transcript: Transcript) -> Iterator[str]:
+    """What a server that did not open wrote to stdout besides messages: often its usage, or why it cannot start."""
+    lines = (frame.text for frame in transcript.frames if frame.source == "server" and frame.text[:1] not in "{[")
+    for line in islice(lines, _MOST_PRINTED):
+        yield f"(stdout) {transcript.redact(line)[:_LONGEST_PRINTED]}"

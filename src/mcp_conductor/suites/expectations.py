@@ -278,7 +278,7 @@ def _compared(given: Field, expected: Expected, actual: Any, tool: Json | None, 
     if len(mismatches) > 1 and not expected.has_matchers and isinstance(given.value, dict | list):
         where = given.document.locate(given.path)
         message = f"the whole {below or 'reply'} differs"
-        found.append(Finding(message=message, path=below, expected=given.value, actual=actual, where=where))
+        found.append(Finding(message=message, path=below, expected=given.value, actual=actual, where=where, whole=True))
     return found
 
 

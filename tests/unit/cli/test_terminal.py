@@ -146,7 +146,7 @@ def test_the_servers_last_words_stand_before_what_to_do():
     error.stderr = ("one", "two")
     assert diagnostic(error).splitlines() == [
         "error: it died",
-        "  the last lines of the server's stderr:",
+        "  the server's stderr:",
         "    | one",
         "    | two",
         "  hint: start it",

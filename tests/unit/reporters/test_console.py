@@ -57,16 +57,16 @@ def test_a_failure_is_shown_with_all_there_is_to_know():
         Console().outcome(FAILED)
         == """\
 FAIL  tests/files.test.mcp.yml:24  reads an existing file
-  value differs at result.content[0].text
    --> tests/files.test.mcp.yml:31:11
    31 |           text: "match:startsWith:Hello"
-      |           ^
-      expected  text that starts with "Hello"
-      actual    "Goodbye, MCP!"
-      hint: is it the right file?
+      |           ^ value differs at result.content[0].text
+      |   expected  text that starts with "Hello"
+      |   actual    "Goodbye, MCP!"
+    hint: is it the right file?
   warning: the key stands twice
   request   {"jsonrpc":"2.0","id":"read-1","method":"tools/call","params":{}}
   response  {"jsonrpc":"2.0","id":"read-1","result":{}}
+                                                    ^^
   stderr    (2 lines)
     | starting
     | ready

@@ -1,11 +1,8 @@
 """A finding is shown as our errors are: headline, place, source line, caret, values, hint."""
 
-import pytest
-
-from mcp_conductor.cli.terminal import diagnostic
-from mcp_conductor.errors import Location, UsageError
+from mcp_conductor.errors import Location
 from mcp_conductor.report import Finding, Outcome
-from mcp_conductor.reporters.diagnostic import Style, cut, excerpt, findings, one_finding, stderr, wire
+from mcp_conductor.reporters.diagnostic import Style, cut, findings, one_finding, stderr
 
 
 class Words(str):
@@ -16,39 +13,6 @@ class Words(str):
 
 def outcome(**more) -> Outcome:
     return Outcome(id="a::b", title="b", group="a", status="failed", **more)
-
-
-def test_an_excerpt_has_the_form_of_our_errors():
-    where = Location("a.yml", 31, 9, "  text: é\tx")
-    error = diagnostic(UsageError("wrong", where=where)).split("\n")
-    assert [f"  {line}" for line in excerpt(where)] == error[1:]
-
-
-def test_a_place_without_its_line_is_the_place_alone():
-    assert excerpt(Location("a.yml", 31, 9)) == ["--> a.yml:31:9"]
-
-
-@pytest.mark.parametrize(
-    ("source", "column", "below"),
-    [
-        ("text: x", 7, "      ^"),
-        ("\ttext: x", 2, "\t^"),
-        ("日本: x", 5, "      ^"),
-        ("e\u0301: x", 5, "   ^"),
-        ("\x00: x", 4, "      ^"),
-        ("short", 20, "     ^"),
-        ("x\r", 1, "^"),
-    ],
-)
-def test_the_caret_stands_below_what_it_means(source, column, below):
-    assert excerpt(Location("a.yml", 7, column, source))[2] == f"  | {below}"
-
-
-def test_of_a_long_line_the_part_around_the_caret_is_shown():
-    source = "a" * 500 + "X" + "b" * 500
-    _, line, caret = excerpt(Location("a.yml", 7, 501, source), room=60)
-    assert line == f"7 | …{'a' * 20}X{'b' * 39}…"
-    assert line[caret.index("^")] == "X"
 
 
 def test_a_long_text_is_cut_in_the_middle():
@@ -74,8 +38,8 @@ def test_null_is_a_value_and_nothing_is_none():
 def test_long_values_are_shown_where_they_begin_to_differ():
     finding = Finding(message="differs", expected="a" * 300 + "X" + "c" * 300, actual="a" * 300 + "Y" + "c" * 300)
     _, expected, actual = one_finding(finding, Style(width=80))
-    assert expected == f"    expected  …{'a' * 20}X{'c' * 41}…"
-    assert actual == f"    actual    …{'a' * 20}Y{'c' * 41}…"
+    assert expected == f"    expected  …{'a' * 18}X{'c' * 37}…"
+    assert actual == f"    actual    …{'a' * 18}Y{'c' * 37}…"
 
 
 def test_nothing_is_cut_where_all_is_wanted():
@@ -128,47 +92,61 @@ def test_colours_are_used_where_they_are_wanted():
     ]
 
 
-def test_each_message_is_called_what_it_is():
-    said = outcome(
-        wire=(
-            '--> {"jsonrpc":"2.0","id":1,"method":"tools/call"}',
-            '<-- {"jsonrpc":"2.0","id":2,"method":"roots/list"}',
-            '--> {"jsonrpc":"2.0","id":2,"result":{}}',
-            '<-- {"jsonrpc":"2.0","method":"notifications/message"}',
-            '--> {"jsonrpc":"2.0","method":"notifications/cancelled"}',
-            '<-- {"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}',
-            "<-- listening on port 3000",
-            "http: 200",
-        )
+def test_what_is_found_in_one_file_is_one_excerpt_and_one_difference():
+    content = Location("a.yml", 7, 5, "    content:", (5, 13))
+    kind = Location("a.yml", 8, 7, "    - type: image", (13, 18))
+    wanted, came = [{"type": "image"}], [{"type": "text"}, {"type": "text"}]
+    found = (
+        Finding(message="result has 2 elements, not 1", path="result", expected=wanted, actual=came, where=content),
+        Finding(message="result[0].type is 'text'", path="result[0].type", expected="image", actual="text", where=kind),
+        Finding(message="the whole result differs", path="result", expected=wanted, actual=came, whole=True),
     )
-    assert [line[:18].rstrip() for line in wire(said, Style())] == [
-        "request",
-        "server request",
-        "our response",
-        "notification",
-        "our notification",
-        "response",
-        "invalid",
-        "",
+    assert findings(outcome(findings=found), Style()) == [
+        " --> a.yml:7:5",
+        " 7 |     content:",
+        "   |     ^^^^^^^^ result has 2 elements, not 1",
+        " 8 |     - type: image",
+        "   |             ^^^^^ result[0].type is 'text'",
+        "  - expected  + actual",
+        "   [",
+        "     {",
+        '  -    "type": "image"',
+        '  +    "type": "text"',
+        "  +  },",
+        "  +  {",
+        '  +    "type": "text"',
+        "     }",
+        "   ]",
     ]
 
 
-def test_a_long_message_is_cut_in_the_middle_unless_all_is_wanted():
-    text = f'{{"jsonrpc":"2.0","id":1,"result":{{"text":"{"x" * 500}","last":true}}}}'
-    (line,) = wire(outcome(wire=(f"<-- {text}",)), Style(width=80))
-    assert len(line) == 78
-    assert line.endswith('"last":true}}')
-    assert wire(outcome(wire=(f"<-- {text}",)), Style(whole=True)) == [f"response  {text}"]
+def test_values_that_neither_the_message_nor_a_difference_has_stand_below():
+    where = Location("a.yml", 7, 5, "    text: long", (11, 15))
+    finding = Finding(message="text goes on", expected="long", actual="longer", where=where, hint="cut it")
+    assert findings(outcome(findings=(finding, finding)), Style())[2:] == [
+        "   |           ^^^^ text goes on",
+        '   |   expected  "long"',
+        '   |   actual    "longer"',
+        "   |           ^^^^ text goes on",
+        '   |   expected  "long"',
+        '   |   actual    "longer"',
+        "  hint: cut it",
+    ]
 
 
-def test_of_many_messages_the_first_and_the_last_are_shown():
-    said = outcome(wire=tuple(f'<-- {{"jsonrpc":"2.0","method":"n{number}"}}' for number in range(30)))
-    lines = wire(said, Style())
-    assert len(lines) == 11
-    assert "n4" in lines[4]
-    assert lines[5] == "… 20 more messages (-vv)"
-    assert "n25" in lines[6]
-    assert len(wire(said, Style(whole=True))) == 30
+def test_warnings_and_what_has_no_place_stand_by_themselves():
+    where = Location("a.yml", 7, 1, "text")
+    found = (Finding(message="odd", where=where, warning=True), Finding(message="late"))
+    assert findings(outcome(findings=found), Style()) == [
+        "late", "warning: odd", " --> a.yml:7:1", " 7 | text", "   | ^",
+    ]  # fmt: skip
+
+
+def test_of_an_error_of_the_server_the_line_that_tells_the_cause_comes_first():
+    said = ("loader:1210", "  throw err;", "  ^", "Error: Cannot find module 'x'", *(f"  at {n}" for n in range(30)))
+    lines = stderr(outcome(stderr=said, cause="server"), Style())
+    assert lines[0] == "cause     Error: Cannot find module 'x'"
+    assert "  | Error: Cannot find module 'x'" in lines
 
 
 def test_of_a_long_stderr_the_middle_is_left_out():

@@ -53,13 +53,12 @@ def test_a_report_is_written_like_this():
 <testsuites name="conductor test" tests="3" failures="1" errors="0" time="2.250">
   <testsuite name="files" tests="2" failures="1" errors="0" skipped="1" time="0.004" timestamp="2026-07-28T10:00:00Z">
     <testcase classname="files" name="reads" file="tests/files.test.mcp.yml" line="24" time="0.004">
-      <failure message="value differs at result.text" type="failed">value differs at result.text
- --&gt; tests/files.test.mcp.yml:31:11
+      <failure message="value differs at result.text" type="failed"> --&gt; tests/files.test.mcp.yml:31:11
  31 |           text: Hello
-    |           ^
-    expected  "Hello"
-    actual    "Goodbye"
-    hint: read it again</failure>
+    |           ^ value differs at result.text
+    |   expected  "Hello"
+    |   actual    "Goodbye"
+  hint: read it again</failure>
       <system-out>--&gt; {"id":1}</system-out>
       <system-err>oh
 no</system-err>

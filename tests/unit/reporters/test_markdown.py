@@ -63,13 +63,12 @@ def test_a_report_is_written_like_this():
 <details><summary>tests/files.test.mcp.yml:24  reads</summary>
 
 ```text
-value differs at result.text
+more
  --> tests/files.test.mcp.yml:31:11
  31 |           text: Hello
-    |           ^
-    expected  "Hello"
-    actual    "Bye"
-more
+    |           ^ value differs at result.text
+    |   expected  "Hello"
+    |   actual    "Bye"
 request   {"id":1,"jsonrpc":"2.0","method":"x"}
 stderr    (1 line)
   | oh

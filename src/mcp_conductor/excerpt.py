@@ -1,0 +1,100 @@
+"""Lines of a file that something is said of, with marks below them: the one printer of carets."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from mcp_conductor.errors import Location
+from mcp_conductor.visible import blank, one_line, visible
+
+Paint = Callable[[str], str]
+_LEAST_ROOM = 50  # for what is said, beside the blank that brings it below its mark
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is said of a place."""
+
+    where: Location
+    lines: Sequence[str] = ()  # the first one stands beside the mark, or is wrapped below it; others are not
+
+
+def excerpt(
+    notes: Iterable[Note], room: int | None = None, *, paint_mark: Paint = str, paint_note: Paint = str
+) -> list[str]:
+    """The first place of NOTES, which are of one file, and all their lines with marks and what is said of them.
+
+    What is longer than ROOM is cropped around the mark, or wrapped.
+    """
+    ordered = sorted(notes, key=lambda note: (note.where.line, note.where.marked))
+    lines = [one_line(f"--> {ordered[0].where}")]
+    placed = [note for note in ordered if note.where.source]
+    width = max((len(str(note.where.line)) for note in placed), default=0)
+    inner = None if room is None else max(room - width - 3, _LEAST_ROOM)
+    before = None
+    for number, group in groupby(placed, lambda note: note.where.line):
+        if before is not None and number > before + 1:
+            lines.append(f"{' ' * width} :")
+        before = number
+        for source, below in _marked(list(group), inner, paint_mark, paint_note):
+            lines += [f"{number:>{width}} | {source}", *(f"{' ' * width} | {line}".rstrip() for line in below)]
+    return lines
+
+
+def _marked(
+    notes: list[Note], room: int | None, paint_mark: Paint, paint_note: Paint
+) -> Iterator[tuple[str, list[str]]]:
+    """A line of the file, as often as it takes to show all marks in it, with what stands below."""
+    source = notes[0].where.source.rstrip("\r\n")
+    shown: list[str] = []
+    start = end = -1
+    for note in notes:
+        first, last = note.where.marked
+        if not start <= first < end:
+            if start >= 0:
+                yield _window(source, start, end), shown
+            start, end, shown = *_part(source, first, last, room), []
+        before = blank(("…" if start else "") + source[start:first])
+        mark = "^" * max(1, len(blank(source[first : min(last, end)]).replace("\t", " ")))
+        shown += _beside(before, mark, note.lines, room, paint_mark, paint_note)
+    yield _window(source, start, end), shown
+
+
+def _beside(
+    before: str, mark: str, said: Sequence[str], room: int | None, paint_mark: Paint, paint_note: Paint
+) -> Iterator[str]:
+    first, *more = said or ("",)
+    if "\n" not in first and (room is None or len(before) + len(mark) + 1 + len(first) <= room):
+        yield f"{before}{paint_mark(mark)} {paint_note(first)}".rstrip()
+    else:
+        yield before + paint_mark(mark)
+        indent = before if room is None or room - len(before) >= _LEAST_ROOM else "  "
+        for line in wrapped(first, None if room is None else room - len(indent)):
+            yield indent + paint_note(line)
+    for text in more:
+        yield f"  {text}"
+
+
+def wrapped(text: str, room: int | None) -> Iterator[str]:
+    """TEXT in lines of at most ROOM characters, cut between words where there are any."""
+    for line in text.split("\n"):
+        rest = line
+        while room is not None and len(rest) > room:
+            at = rest.rfind(" ", room // 2, room + 1)
+            at = room if at < 0 else at
+            yield rest[:at]
+            rest = rest[at:].removeprefix(" ")
+        yield rest
+
+
+def _part(source: str, first: int, last: int, room: int | None) -> tuple[int, int]:
+    """Which part of SOURCE is shown, so that its columns FIRST to LAST are in it, or as many as there is room for."""
+    if room is None or len(source) <= room:
+        return 0, len(source)
+    inner = room - 2  # there may be a mark at both ends
+    start = max(0, min(first - max(8, (inner - (last - first)) // 2), len(source) - inner))
+    return start, min(len(source), start + inner)
+
+
+def _window(source: str, start: int, end: int) -> str:
+    return visible(("…" if start > 0 else "") + source[start:end] + ("…" if end < len(source) else ""))

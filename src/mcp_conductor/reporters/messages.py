@@ -1,0 +1,120 @@
+"""The messages that led to a failure, whole if they are not too long, with marks below the parts that are wrong."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from mcp_conductor.protocol.message import parse
+from mcp_conductor.report import Outcome
+from mcp_conductor.reporters.diagnostic import Style
+from mcp_conductor.reporters.wording import counted
+from mcp_conductor.source import Path, place_in_json
+from mcp_conductor.visible import one_line
+
+_MOST_MESSAGES = 10
+_MOST_CHARACTERS = 2_048  # of one message
+_MOST_SEARCHED = 200_000  # characters, of a message in which a path is looked for
+_STEP = re.compile(r"""\.?([^.\[\]"'\s]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]""")
+
+Range = tuple[int, int]
+
+
+def messages(outcome: Outcome, style: Style) -> list[str]:
+    """What was said meanwhile, each message with the word for what it is."""
+    count = len(outcome.wire)
+    said = [_label(line) for line in _ends(outcome.wire, count if style.whole else _MOST_MESSAGES)]
+    width = max((len(label) for label, _ in said), default=0)
+    width = max(width, len("response")) + 2
+    paths = {finding.path: None for finding in outcome.findings if finding.path and not finding.whole}
+    blocks = [
+        list(_message(label, one_line(text), list(paths) if label == "response" else [], width, style))
+        for label, text in said
+    ]
+    if len(said) < count:
+        blocks.insert(len(said) // 2, [f"… {counted(count - len(said), 'more message')} (-vv)"])
+    return [line for block in blocks for line in block]
+
+
+def _message(label: str, text: str, paths: Iterable[str], width: int, style: Style) -> Iterator[str]:
+    marks = [] if len(text) > _MOST_SEARCHED else sorted(_ranges(text, paths))
+    if not style.whole and len(text) > _MOST_CHARACTERS:
+        text, marks = _cropped(text, marks)
+    room = len(text) if style.whole else style.room(width + 2) or len(text)
+    for start in range(0, max(len(text), 1), max(room, 1)):
+        line = text[start : start + room]
+        yield style.paint(f"{label if not start else '':<{width}}", "dim") + line
+        below = _carets(line, [(first - start, last - start) for first, last in marks])
+        if below:
+            yield " " * width + style.paint(below, "red")
+
+
+def _carets(line: str, marks: Iterable[Range]) -> str:
+    """The marks below LINE of what begins in it: what is wrong may go on for many lines."""
+    below = [" "] * len(line)
+    for first, last in marks:
+        if 0 <= first < len(line):
+            end = min(last, len(line))
+            below[first:end] = "^" * (end - first)
+    return "".join(below).rstrip()
+
+
+def _ranges(text: str, paths: Iterable[str]) -> Iterator[Range]:
+    """Where the values at PATHS stand in TEXT, which is JSON; those that are not there have no place."""
+    for path in paths:
+        steps = _steps(path)
+        if steps is None or not text.startswith("{"):
+            continue
+        try:
+            place, value = place_in_json(text, steps)
+        except (ValueError, IndexError, RecursionError):  # it is no JSON
+            return
+        if place:
+            yield value
+
+
+def _steps(path: str) -> Path | None:
+    """The steps of a path as messages spell it; None if it is none."""
+    steps: list[str | int] = []
+    at = 0
+    while at < len(path):
+        found = _STEP.match(path, at)
+        if found is None:
+            return None
+        name, index, quoted = found.groups()
+        steps.append(int(index) if index else name or quoted)
+        at = found.end()
+    return tuple(steps)
+
+
+def _cropped(text: str, marks: list[Range]) -> tuple[str, list[Range]]:
+    """Part of TEXT: around the first mark, or without its middle; and the marks in it."""
+    if not marks:
+        head = _MOST_CHARACTERS * 2 // 3
+        tail = _MOST_CHARACTERS - head
+        left_out = len(text) - _MOST_CHARACTERS
+        return f"{text[:head]} … {left_out:,} more characters (-vv) … {text[-tail:]}", []
+    first = marks[0][0]
+    start = max(0, min(first - _MOST_CHARACTERS // 3, len(text) - _MOST_CHARACTERS))
+    end = start + _MOST_CHARACTERS
+    before = f"… {start:,} characters … " if start else ""
+    after = f" … {len(text) - end:,} more characters (-vv)" if end < len(text) else ""
+    moved = [(each[0] - start + len(before), min(each[1], end) - start + len(before)) for each in marks]
+    return before + text[start:end] + after, [each for each in moved if len(before) <= each[0] < each[1]]
+
+
+def _ends(lines: tuple[str, ...], most: int) -> list[str]:
+    """The first and the last of LINES, MOST in all."""
+    if len(lines) <= most:
+        return list(lines)
+    return [*lines[: most // 2], *lines[-(most - most // 2) :]]
+
+
+def _label(line: str) -> tuple[str, str]:
+    arrow, text = line[:4], line[4:]
+    if arrow not in ("--> ", "<-- "):
+        return "", line
+    kind = parse(text).kind
+    word = "response" if kind in ("result", "error") else kind
+    # What goes the usual way needs no word for its direction.
+    if arrow == "--> ":
+        return ("our " if word in ("response", "notification") else "") + word, text
+    return ("server " if word == "request" else "") + word, text

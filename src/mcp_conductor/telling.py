@@ -1,0 +1,60 @@
+"""Which lines of what a program wrote are worth showing: those that tell why it failed."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+_FIRST = 3
+_LAST = 7
+_MOST_CAUSES = 10
+_AROUND_A_CAUSE = 1  # lines that follow it: they often say where
+_LONGEST_SEARCHED = 2_000
+_CAUSE = re.compile(
+    r"\b(?:\w*error|\w*exception|panic\w*|fatal|traceback|usage|cannot|can't|could not|not found|no such|denied|"
+    r"refused|missing|invalid|unknown|failed|failure)\b",
+    re.IGNORECASE,
+)
+
+
+def abridged(lines: Sequence[str], shown: Callable[[str], str], *, all_by: str = "") -> Iterator[str]:
+    """Those of LINES that are worth showing, each as it is SHOWN, with remarks on how many are left out between them.
+
+    ALL_BY says what would show all of them.
+    """
+    before = -1
+    for index in _telling(lines):
+        left_out = index - before - 1
+        if left_out:
+            yield f"… {left_out} more lines{all_by}"
+        yield f"| {shown(lines[index])}"
+        before = index
+
+
+# How a line begins that names the cause, in most languages: `Error: …`, `ModuleNotFoundError: …`, `[x] fatal: …`.
+_NAMES_THE_CAUSE = re.compile(
+    r"\s*(?:\(stdout\) )?(?:npm ERR! |\[?\w*\]? ?)(?:Uncaught )?"
+    r"[\w.]*(?:error|exception|panic\w*|fatal)\b[^:]{0,80}:? \S",
+    re.IGNORECASE,
+)
+
+
+def cause(lines: Sequence[str]) -> str | None:
+    """The one of LINES that most likely says why."""
+    named = (line for line in lines if _NAMES_THE_CAUSE.match(line, 0, _LONGEST_SEARCHED))
+    sounding = (line for line in lines if _CAUSE.search(line, 0, _LONGEST_SEARCHED))
+    return next(named, next(sounding, None))
+
+
+def _telling(lines: Sequence[str]) -> list[int]:
+    """The indexes of the LINES to show: the first ones, the last ones, and those that sound like a cause."""
+    count = len(lines)
+    kept = {*range(min(_FIRST, count)), *range(max(0, count - _LAST), count)}
+    causes = 0
+    for index, line in enumerate(lines):
+        if causes == _MOST_CAUSES:
+            break
+        if index not in kept and _CAUSE.search(line, 0, _LONGEST_SEARCHED):
+            causes += 1
+            kept.update(range(index, min(index + 1 + _AROUND_A_CAUSE, count)))
+    # A single line is no longer than the remark that it is missing.
+    kept |= {index for index in range(1, count - 1) if index - 1 in kept and index + 1 in kept}
+    return sorted(kept)

@@ -1,0 +1,91 @@
+"""What was said is shown whole as far as it can be read, with marks below what is wrong in a reply."""
+
+from mcp_conductor.report import Finding, Outcome
+from mcp_conductor.reporters.diagnostic import Style
+from mcp_conductor.reporters.messages import messages
+
+
+def outcome(**more) -> Outcome:
+    return Outcome(id="a::b", title="b", group="a", status="failed", **more)
+
+
+def test_each_message_is_called_what_it_is():
+    said = outcome(
+        wire=(
+            '--> {"jsonrpc":"2.0","id":1,"method":"tools/call"}',
+            '<-- {"jsonrpc":"2.0","id":2,"method":"roots/list"}',
+            '--> {"jsonrpc":"2.0","id":2,"result":{}}',
+            '<-- {"jsonrpc":"2.0","method":"notifications/message"}',
+            '--> {"jsonrpc":"2.0","method":"notifications/cancelled"}',
+            '<-- {"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}',
+            "<-- listening on port 3000",
+            "http: 200",
+        )
+    )
+    assert [line[:18].rstrip() for line in messages(said, Style())] == [
+        "request",
+        "server request",
+        "our response",
+        "notification",
+        "our notification",
+        "response",
+        "invalid",
+        "",
+    ]
+
+
+def test_a_message_is_wrapped_to_the_width_and_whole_up_to_two_kilobytes():
+    text = f'{{"jsonrpc":"2.0","id":1,"result":{{"text":"{"x" * 500}","last":true}}}}'
+    lines = messages(outcome(wire=(f"<-- {text}",)), Style(width=80))
+    assert all(len(line) <= 78 for line in lines)
+    assert "".join(line[10:] for line in lines) == text
+
+
+def test_a_longer_message_is_cut_in_the_middle_unless_all_is_wanted():
+    text = f'{{"jsonrpc":"2.0","id":1,"result":{{"text":"{"x" * 5000}","last":true}}}}'
+    shown = "".join(line[10:] for line in messages(outcome(wire=(f"<-- {text}",)), Style(width=80)))
+    assert " … 3,009 more characters (-vv) … " in shown
+    assert shown.endswith('"last":true}}')
+    assert messages(outcome(wire=(f"<-- {text}",)), Style(whole=True)) == [f"response  {text}"]
+
+
+def test_of_many_messages_the_first_and_the_last_are_shown():
+    said = outcome(wire=tuple(f'<-- {{"jsonrpc":"2.0","method":"n{number}"}}' for number in range(30)))
+    lines = messages(said, Style())
+    assert len(lines) == 11
+    assert "n4" in lines[4]
+    assert lines[5] == "… 20 more messages (-vv)"
+    assert "n25" in lines[6]
+    assert len(messages(said, Style(whole=True))) == 30
+
+
+def marked(text, *paths, width=200):
+    found = tuple(Finding(message="wrong", path=path) for path in paths)
+    lines = messages(outcome(wire=(f"<-- {text}",), findings=found), Style(width=width))
+    said, below = lines[0], [line for line in lines[1:] if set(line) <= {" ", "^"}]
+    return [said[index] for line in below for index, character in enumerate(line) if character == "^"]
+
+
+REPLY = '{"jsonrpc":"2.0","id":1,"result":{"a.b":7,"content":[{"text":"x"},{"text":"yz"}]}}'
+
+
+def test_the_value_at_the_path_of_a_finding_is_marked():
+    assert "".join(marked(REPLY, "result.content[1].text")) == '"yz"'
+    assert "".join(marked(REPLY, 'result["a.b"]', "result.content[0]")) == '7{"text":"x"}'
+
+
+def test_of_what_is_not_there_the_place_where_it_should_be_is_marked():
+    assert "".join(marked(REPLY, "result.content[7].text")) == '[{"text":"x"},{"text":"yz"}]'
+    assert marked(REPLY, "error.code") == []
+    assert marked("no JSON at all", "result.content") == []
+    assert marked(REPLY, "result.content[*].text") != REPLY
+
+
+def test_a_long_message_is_shown_around_what_is_wrong():
+    text = f'{{"jsonrpc":"2.0","id":1,"result":{{"a":"{"x" * 9000}","b":5,"c":"{"y" * 9000}"}}}}'
+    found = (Finding(message="wrong", path="result.b"),)
+    lines = messages(outcome(wire=(f"<-- {text}",), findings=found), Style(width=100))
+    assert any('"b":5' in line for line in lines)
+    assert sum(len(line) for line in lines) < 3000
+    mark = next(index for index, line in enumerate(lines) if set(line) == {" ", "^"})
+    assert lines[mark - 1][lines[mark].index("^")] == "5"

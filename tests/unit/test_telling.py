@@ -1,0 +1,46 @@
+"""Of what a program wrote, the lines that tell why it failed are shown."""
+
+import pytest
+
+from mcp_conductor.telling import abridged, cause
+
+NODE = ["node:internal:1210", "  throw err;", "  ^", "", "Error: Cannot find module 'x'", "    at a", "Node.js v20"]
+PYTHON = [
+    "Traceback (most recent call last):",
+    '  File "a.py", line 1',
+    "    import x",
+    "ModuleNotFoundError: No module named 'x'",
+]
+
+
+@pytest.mark.parametrize(
+    ("lines", "line"),
+    [
+        (NODE, "Error: Cannot find module 'x'"),
+        (PYTHON, "ModuleNotFoundError: No module named 'x'"),
+        (["started", "panic: runtime error: index out of range"], "panic: runtime error: index out of range"),
+        (["(stdout) usage: server FILE"], "(stdout) usage: server FILE"),
+        (["a", "npm ERR! Error: missing script: start"], "npm ERR! Error: missing script: start"),
+        (["listening", "ready"], None),
+        ([], None),
+    ],
+)  # fmt: skip
+def test_the_cause_is_the_line_that_names_an_error(lines, line):
+    assert cause(lines) == line
+
+
+def test_the_first_lines_the_last_ones_and_causes_are_kept():
+    lines = [str(number) for number in range(60)]
+    lines[30] = "Error: no database"
+    assert list(abridged(lines, str, all_by=" (-vv)")) == [
+        "| 0", "| 1", "| 2", "… 27 more lines (-vv)", "| Error: no database", "| 31", "… 21 more lines (-vv)",
+        "| 53", "| 54", "| 55", "| 56", "| 57", "| 58", "| 59",
+    ]  # fmt: skip
+
+
+def test_a_line_is_not_left_out_by_itself():
+    assert list(abridged([str(number) for number in range(11)], str)) == [f"| {number}" for number in range(11)]
+
+
+def test_a_program_that_only_complains_is_cut_too():
+    assert len(list(abridged(["Error: again"] * 1000, str))) < 40
