@@ -8,7 +8,7 @@ from mcp_conductor.errors import Location
 from mcp_conductor.visible import blank, one_line, visible
 
 Paint = Callable[[str], str]
-_LEAST_ROOM = 50  # for what is said, beside the blank that brings it below its mark
+_LEAST_ROOM = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,9 @@ def _beside(
         yield f"{before}{paint_mark(mark)} {paint_note(first)}".rstrip()
     else:
         yield before + paint_mark(mark)
-        indent = before if room is None or room - len(before) >= _LEAST_ROOM else "  "
+        # On one line if there is any way: people search for it.
+        longest = max(map(len, first.split("\n")))
+        indent = before if room is None or longest <= room - len(before) else "  "
         for line in wrapped(first, None if room is None else room - len(indent)):
             yield indent + paint_note(line)
     for text in more:

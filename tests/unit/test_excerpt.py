@@ -83,5 +83,11 @@ def test_what_does_not_fit_beside_its_mark_stands_below_it_in_several_lines():
     said = "the words of this message are too many for one line, so that they stand on two"
     _, _, mark, *below = one(7, 1, "a: 1", room=64, said=[said], value=(4, 5))
     assert mark == "  |    ^"
-    assert all(line.startswith("  |    ") and len(line) <= 64 for line in below)
-    assert " ".join(line[7:] for line in below) == said
+    assert all(line.startswith("  |   ") and len(line) <= 64 for line in below)
+    assert " ".join(line[6:] for line in below) == said
+
+
+def test_what_fits_below_its_mark_or_at_least_on_one_line_is_not_broken():
+    source = "-" * 30 + "X" * 30
+    for said, indent in (("y" * 29, 30), ("y" * 58, 2)):
+        assert one(7, 31, source, room=64, said=[said], value=(31, 61))[3:] == [f"  | {' ' * indent}{said}"]

@@ -13,7 +13,7 @@ from mcp_conductor.errors import ConductorError
 from mcp_conductor.report import Finding, Outcome
 from mcp_conductor.reporters.diagnostic import Style, findings, one_finding, stderr
 from mcp_conductor.reporters.messages import messages
-from mcp_conductor.reporters.wording import why
+from mcp_conductor.reporters.wording import headline, why
 
 # Flags of `conductor test` that have another name here.
 _FLAGS = re.compile(r"(?<![\w-])--(config|server|update-snapshots|var|vars-file|secret)\b")
@@ -27,8 +27,12 @@ def failure_text(config: pytest.Config, outcome: Outcome, node: str) -> str:
     found = list(map(in_our_words, outcome.findings))
     if found and all(finding.where is None for finding in found):
         found[0] = replace(found[0], where=outcome.where)  # at least the test has a place
-    lines = findings(replace(outcome, findings=tuple(found)), style)
     reason = why(outcome)
+    # pytest repeats the first line in its summary and in its JUnit report.
+    wrong = [finding for finding in found if not finding.warning and not finding.whole]
+    more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+    lines = [headline(wrong[0]).split("\n")[0] + more] if wrong and any(finding.where for finding in wrong) else []
+    lines += findings(replace(outcome, findings=tuple(found)), style)
     lines += [*([] if reason is None else [reason]), *messages(outcome, style), *stderr(outcome, style)]
     return "\n".join([*lines, f"again: pytest {quote(node)}"])
 

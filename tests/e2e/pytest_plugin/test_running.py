@@ -45,11 +45,12 @@ TOLD = """\
 result.content[0].text is 'Nobody is a stranger twice.', not 'Somebody'
  --> a.test.mcp.yml:7:46
  7 |     expect: {result: {content: [{type: text, text: Somebody}]}}
-   |                                              ^
-    expected  "Somebody"
-    actual    "Nobody is a stranger twice."
+   |                                                    ^^^^^^^^
+   |   result.content[0].text is 'Nobody is a stranger twice.', not 'Somebody'
 request   {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"motto","arguments":{}}}
-response  {"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"te … ody is a stranger twice."}]}}
+response  {"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"Nobody is a stranger twi
+                                                                             ^^^^^^^^^^^^^^^^^^^^^^^^^
+          ce."}]}}
 again: pytest a.test.mcp.yml::fails
 """
 
