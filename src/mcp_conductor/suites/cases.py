@@ -2,8 +2,9 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -44,6 +45,7 @@ class Attempt:
     lost: TransportError | None = None
     reply: Json | None = None
     refused: tuple[str, str] | None = None  # method and name, of a tool or a prompt
+    again: bool = False  # whether something of it was done again, because it had failed
 
     @property
     def failed(self) -> bool:
@@ -108,14 +110,14 @@ class Cases:
         """The outcome of a test that needs no server to be left out."""
         if case.skip is None:
             return None
-        self._miss(case)
+        self._miss(case.title, case.step.captures)
         return self.outcome(case, "skipped", reason=case.skip)
 
-    def _miss(self, case: Case) -> None:
-        """What CASE would have captured is not there."""
-        for name in case.step.captures:
+    def _miss(self, title: str, names: Iterable[str]) -> None:
+        """What the test of this TITLE would have captured is not there."""
+        for name in names:
             if name not in self._memory.captured:
-                self._memory.missing.setdefault(name, case.title)
+                self._memory.missing.setdefault(name, title)
 
     async def run(self, case: Case, conversation: Conversation) -> tuple[Outcome, TransportError | None]:
         """What came of CASE, and why the server is gone, if it is."""
@@ -123,17 +125,17 @@ class Cases:
         conversation.avoid(self._ids)
         reason = self._reason_to_skip(case, conversation)
         if reason is not None:
-            self._miss(case)
+            self._miss(case.title, case.step.captures)
             return self.outcome(case, "skipped", reason=reason), None
         start = session.transcript.mark
         began = perf_counter()
         try:
-            attempt, again = await self._persist(case, conversation)
+            attempt = await self._persist(case.step, conversation, partial(self._attempt, case, conversation))
         except UsageError as error:  # what a placeholder stands for is known only now
             finding = Finding(message=error.message, hint=error.hint, where=error.where)
-            attempt, again = Attempt((finding,), 0.0), False
+            attempt = Attempt((finding,), 0.0)
         seconds = attempt.seconds or perf_counter() - began
-        outcome = self._judged(case, attempt, again=again, seconds=seconds)
+        outcome = self._judged(case, attempt, seconds)
         if outcome.findings or self._keep_wire:
             outcome = self._with_evidence(outcome, conversation, start)
         if attempt.refused is not None and attempt.failed and outcome.status == "failed" and not conversation.lost:
@@ -152,10 +154,12 @@ class Cases:
             return "skip_if: " + ", ".join(f"{key} {' or '.join(values)}" for key, values in case.skip_if.items())
         return None
 
-    async def _persist(self, case: Case, conversation: Conversation) -> tuple[Attempt, bool]:
-        """Do CASE, again if it says so: what came of it in the end, and whether it took more than one attempt."""
-        attempt = await self._attempt(case, conversation)
-        again: Again | None = case.step.until or case.step.retry
+    async def _persist(
+        self, step: Step, conversation: Conversation, attempt_it: Callable[[], Awaitable[Attempt]]
+    ) -> Attempt:
+        """Attempt STEP, again if it says so: what came of it in the end."""
+        attempt = await attempt_it()
+        again: Again | None = step.until or step.retry
         tries, deadline = 1, perf_counter() + (again.within or 0) if again is not None else 0.0
         while again is not None and attempt.failed and attempt.lost is None and not conversation.over:
             if (again.times is not None and tries > again.times) or (
@@ -163,9 +167,9 @@ class Cases:
             ):
                 break
             await asyncio.sleep(again.interval)
-            attempt = await self._attempt(case, conversation)
+            attempt = await attempt_it()
             tries += 1
-        return attempt, tries > 1 and case.step.until is None
+        return replace(attempt, again=attempt.again or (tries > 1 and step.until is None))
 
     async def _attempt(self, case: Case, conversation: Conversation) -> Attempt:
         variables = self._memory.variables.with_(self._memory.captured).with_(case.row)
@@ -184,13 +188,36 @@ class Cases:
         return attempt
 
     async def _once(self, case: Case, conversation: Conversation, variables: Variables) -> Attempt:
-        done = await conversation.perform(case.step, (self._suite.script,), variables)
-        findings = await without_blocking(self.findings, case.step, done, variables)
-        for number, (expect, each) in enumerate(zip(case.step.expects, done, strict=True), 1):
+        if not case.step.steps:
+            return await self._do(case.step, case, conversation, variables)
+        whole, replies = Attempt((), 0.0), []
+        for number, step in enumerate(case.step.steps, 1):
+            before = {name for each in case.step.steps[: number - 1] for name in each.captures}
+            known = variables.with_({name: self._memory.captured[name] for name in before})
+            do = partial(self._do, step, case, conversation, known.defining(step.vars), number)
+            done = await self._persist(step, conversation, do)
+            findings = (*whole.findings, *(_in_step(number, step, each) for each in done.findings))
+            replies.append(comparable(done.reply or {}))
+            seconds, again = whole.seconds + done.seconds, whole.again or done.again
+            whole = replace(done, findings=findings, seconds=seconds, again=again, reply={"steps": replies})
+            if done.failed or done.lost is not None:
+                self._miss(case.title, (name for each in case.step.steps[number:] for name in each.captures))
+                break
+        return whole
+
+    async def _do(
+        self, step: Step, case: Case, conversation: Conversation, variables: Variables, number: int | None = None
+    ) -> Attempt:
+        """Do a test, or the step of it that has this NUMBER."""
+        scripts = (self._suite.script, *(() if number is None else (case.step.script,)))
+        done = await conversation.perform(step, scripts, variables)
+        findings = await without_blocking(self.findings, step, done, variables)
+        for place, (expect, each) in enumerate(zip(step.expects, done, strict=True), 1):
             if expect is not None and expect.snapshot and each.observed.reply is not None:
-                name = case.name + self._suffix + (f" ({number})" if len(done) > 1 else "")
+                name = case.name + self._suffix + ("" if number is None else f" step {number}")
+                name += f" ({place})" if len(done) > 1 else ""
                 findings += self._snapshots.findings(name, each.observed.reply, expect.given, self.redact)
-        findings += await self._capture(case.step, case.title, done[0])
+        findings += await self._capture(step, case.title, done[0])
         lost = next((each.lost for each in done if each.lost is not None), None)
         if lost is not None:
             findings.append(Finding(message=lost.message, hint=lost.hint))
@@ -254,7 +281,7 @@ class Cases:
                 self._memory.redactor.learn(self._memory.variables.secrets)
         return found
 
-    def _judged(self, case: Case, attempt: Attempt, *, again: bool, seconds: float) -> Outcome:
+    def _judged(self, case: Case, attempt: Attempt, seconds: float) -> Outcome:
         if case.xfail is not None:
             if attempt.failed:
                 return self.outcome(case, "skipped", seconds=seconds, reason=case.xfail, findings=attempt.findings)
@@ -264,7 +291,7 @@ class Cases:
         if attempt.failed:
             return self.outcome(case, "failed", seconds=seconds, findings=attempt.findings)
         status: Status = "warned" if attempt.findings else "passed"
-        return self.outcome(case, status, seconds=seconds, findings=attempt.findings, flaky=again)
+        return self.outcome(case, status, seconds=seconds, findings=attempt.findings, flaky=attempt.again)
 
     def _with_evidence(self, outcome: Outcome, conversation: Conversation, start: int) -> Outcome:
         """OUTCOME with what was said and muttered meanwhile."""
@@ -312,6 +339,19 @@ def _doubting(outcome: Outcome, doubt: str | None) -> Outcome:
     finding = outcome.findings[place]
     hinted = replace(finding, hint=doubt if finding.hint is None else f"{doubt}\n{finding.hint}")
     return replace(outcome, findings=(*outcome.findings[:place], hinted, *outcome.findings[place + 1 :]))
+
+
+def comparable(reply: Json) -> Json:
+    """What must be the same of REPLY, whichever server it is of."""
+    return {key: value for key, value in reply.items() if key not in ("jsonrpc", "id")}
+
+
+def _in_step(number: int, step: Step, finding: Finding) -> Finding:
+    """FINDING, with the step in which it was made."""
+    name = step.given.value.get("it")
+    where = finding.where or step.given.document.locate(step.given.path)
+    message = f"step {number}{'' if name is None else f' ({name})'}: {finding.message}"
+    return replace(finding, message=message, where=where)
 
 
 def _in_hook(name: str, finding: Finding) -> Finding:

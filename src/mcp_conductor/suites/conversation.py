@@ -81,6 +81,8 @@ class Conversation:
 
     async def perform(self, step: Step, scripts: tuple[Script, ...], variables: Variables) -> list[Done]:
         """Do STEP: one outcome for each of its actions."""
+        if step.delay:
+            await asyncio.sleep(step.delay)
         self.answers.begin((*scripts, step.script), variables)
         start = self.session.transcript.mark
         pairs = list(zip(step.actions, step.expects, strict=True))

@@ -21,6 +21,7 @@ from mcp_conductor.events import (
 )
 from mcp_conductor.protocol import Json
 from mcp_conductor.report import Finding, Outcome, Stop
+from mcp_conductor.suites.cases import comparable
 from mcp_conductor.suites.coverage import Touched
 from mcp_conductor.suites.file_run import FileRun, SharedServers
 from mcp_conductor.suites.job import Job, Options
@@ -245,12 +246,8 @@ class Run:
 
 def compared(outcome: Outcome, mine: Json | None, theirs: Json | None, suffix: str) -> Outcome:
     """OUTCOME, which is a failure if the same test was answered otherwise by the server that SUFFIX tells of."""
-    if mine is None or theirs is None or _comparable(mine) == _comparable(theirs):
+    if mine is None or theirs is None or comparable(mine) == comparable(theirs):
         return outcome
     message = f"the reply differs from that of{suffix or ' the first server'}"
-    finding = Finding(message=message, expected=_comparable(theirs), actual=_comparable(mine))
+    finding = Finding(message=message, expected=comparable(theirs), actual=comparable(mine))
     return replace(outcome, status="failed", findings=(*outcome.findings, finding))
-
-
-def _comparable(reply: Json) -> Json:
-    return {key: value for key, value in reply.items() if key not in ("jsonrpc", "id")}

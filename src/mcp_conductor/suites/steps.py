@@ -1,7 +1,7 @@
 """One step of a test file: what is sent, what is expected of it, and what is kept of the reply for later steps."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ STEP_KEYS = {
     "capture": "`{name: path}`: parts of the reply for later steps; `{from, json, regex, secret}` looks into texts",
     "client": "what the client answers: `roots`; `sampling` and `elicitation`, in order, with `expect`",
     "vars": "variables of this step alone",
+    "delay": "wait so long before anything is sent",
     "timeout": "how long the reply may take",
     "cancel_after": "cancel the request after this time",
     "retry": "a number, or `{times, interval}`: if it fails, try again; a test that then passes is flaky",
@@ -83,14 +84,25 @@ class Step:
     vars: dict[str, Filling]
     timeout: float | None
     cancel_after: float | None
+    delay: float | None
     retry: Again | None
     until: Again | None
+    steps: tuple["Step", ...] = ()  # what is done one after the other, where it is not one thing
+
+    @property
+    def each(self) -> tuple["Step", ...]:
+        """The steps of which each sends something."""
+        return self.steps or (self,)
 
     @property
     def needs(self) -> frozenset[str]:
         """The variables that what is sent and expected is made of, but for its own."""
         parts = [*(action.given.needs for action in self.actions), *(each.needs for each in self.vars.values())]
         parts += [self.script.needs, *(expect.needs for expect in self.expects if expect is not None)]
+        given: set[str] = set()
+        for step in self.steps:
+            parts.append(step.needs - given)
+            given |= step.captures.keys()
         return frozenset().union(*parts) - self.vars.keys()
 
 
@@ -127,23 +139,56 @@ def read_step(given: Field, members: dict[str, Field], reading: Reading, mistake
     mistakes = Mistakes() if mistakes is None else mistakes
     own: dict[str, Filling] = mistakes.read(members.get("vars"), lambda field: read_vars(field, reading.names), {})
     names = None if reading.known is None else reading.known | names_in(members.get("vars"))
-    actions, expects = _actions(given, members, names, reading, mistakes)
+    steps = _steps_of(members, own, reading, mistakes) if "steps" in members else ()
+    actions, expects = ((), ()) if "steps" in members else _actions(given, members, names, reading, mistakes)
     captures: dict[str, Capture] = mistakes.read(members.get("capture"), _captures, {})
     reading.learn(names_in(members.get("capture")))  # also those that are wrong, so that they are not missed later
     step = Step(
         given=given,
         actions=actions,
         expects=expects,
-        captures=captures,
+        captures={name: each for step in steps for name, each in step.captures.items()} | captures,
         script=mistakes.read(members.get("client"), lambda field: read_script(field, names), NOTHING_SCRIPTED),
         vars=own,
         timeout=mistakes.read(members.get("timeout"), Field.seconds, None),
         cancel_after=mistakes.read(members.get("cancel_after"), Field.seconds, None),
+        delay=mistakes.read(members.get("delay"), Field.seconds, None),
         retry=mistakes.read(members.get("retry"), _retry, None),
         until=mistakes.read(members.get("until"), _until, None),
+        steps=steps,
     )
     mistakes.tell()
     return step
+
+
+def read_steps(given: Field, reading: Reading) -> tuple[Step, ...]:
+    """Steps that are done one after the other; each may use what those before it capture."""
+
+    def read(item: Field) -> Step:
+        mistakes = Mistakes()
+        keys = ("it", *ACTIONS, *STEP_KEYS)
+        return read_step(item, reading.members(item, keys, IN_TEST, mistakes), reading, mistakes)
+
+    return tuple(read_all(read, given.items()))
+
+
+def _steps_of(
+    members: dict[str, Field], own: Collection[str], reading: Reading, mistakes: Mistakes
+) -> tuple[Step, ...]:
+    """The steps of a test that has several, which may use its OWN variables."""
+    for key in (*ACTIONS, "parallel", "expect", "capture", "cancel_after"):
+        if key in members:
+            hint = f"`{key}` stands in one of the steps"
+            mistakes.add(members[key].mistake("has no meaning beside steps", hint))
+    if members["steps"].value == []:
+        mistakes.add(members["steps"].mistake("has nothing to do", "steps: [{call: …, expect: …}, {call: …}]"))
+    new = set() if reading.known is None else set(own) - reading.known
+    reading.learn(new)
+    steps: tuple[Step, ...] = mistakes.read(members["steps"], lambda field: read_steps(field, reading), ())
+    if reading.known is not None:
+        reading.known -= new
+    timeout = mistakes.read(members.get("timeout"), Field.seconds, None)
+    return tuple(step if step.timeout is not None else replace(step, timeout=timeout) for step in steps)
 
 
 def names_in(given: Field | None) -> set[str]:

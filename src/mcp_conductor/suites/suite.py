@@ -17,7 +17,7 @@ from mcp_conductor.source import load as load_source
 from mcp_conductor.suites.actions import ACTIONS
 from mcp_conductor.suites.keys import IN_FILE, IN_TEST
 from mcp_conductor.suites.script import NOTHING_SCRIPTED, Script, read_script
-from mcp_conductor.suites.steps import STEP_KEYS, Reading, Step, names_in, read_step, read_vars
+from mcp_conductor.suites.steps import STEP_KEYS, Reading, Step, names_in, read_step, read_steps, read_vars
 from mcp_conductor.suites.variables import Filling, Variables, check_name, filling
 
 # What a file may have, and what the manual says of it.
@@ -48,6 +48,7 @@ CASE_ONLY_KEYS = {
     "xfail": "true, or a reason: it is expected to fail, and a failure if it passes",
     "only": "true: nothing else is run",
     "tags": "for `--tag` and `--not-tag`",
+    "steps": "several things to do, one after the other, each with what a step has; the first that fails ends the test",
     "parametrize": "an array of rows of variables, each perhaps with an `id`: the test is run for each",
 }
 _STEP = (*ACTIONS, *STEP_KEYS)
@@ -119,12 +120,14 @@ class Suite:
     @property
     def steps(self) -> tuple[Step, ...]:
         """Everything that is done to the server."""
-        return (*self.setup, *self.before_each, *(case.step for case in self.cases), *self.after_each, *self.teardown)
+        tests = (step for case in self.cases for step in case.step.each)
+        return (*self.setup, *self.before_each, *tests, *self.after_each, *self.teardown)
 
     @property
     def kinds(self) -> set[str]:
         """What the client of this file has to declare that it answers."""
-        return self.script.kinds.union(*(step.script.kinds for step in self.steps))
+        scripts = (step.script for step in (*self.steps, *(case.step for case in self.cases)))
+        return self.script.kinds.union(*(script.kinds for script in scripts))
 
     @property
     def ids(self) -> set[int]:
@@ -146,7 +149,7 @@ def load_suite(path: str, variables: Variables, *, shown: str | None = None, len
             mistakes.add(root.mistake(f"has no {key}", _SHAPE))
 
     def steps(key: str) -> tuple[Step, ...]:
-        return mistakes.read(given.get(key), lambda field: _steps(field, reading), ())
+        return mistakes.read(given.get(key), lambda field: read_steps(field, reading), ())
 
     own_vars: dict[str, Filling] = mistakes.read(given.get("vars"), lambda field: read_vars(field, reading.names), {})
     reading.learn(names_in(given.get("vars")))
@@ -194,7 +197,8 @@ def _warnings(suite: Suite, reading: Reading) -> Iterator[Warned]:
         yield Warned("there is no test in this file", None)
     seen: set[str] = set()
     for case in suite.cases:
-        if not any(expect is not None and expect.checks_something for expect in case.step.expects):
+        expects = (expect for step in case.step.each for expect in step.expects)
+        if not any(expect is not None and expect.checks_something for expect in expects):
             yield Warned(f"{case.title!r} checks nothing: any reply passes", case.where, case.title)
         if case.title in seen:
             yield Warned(f"there is more than one test called {case.title!r}", case.where)
@@ -208,14 +212,6 @@ class _Defaults:
     tags: frozenset[str]
     skip: str | None
     skip_if: Mapping[str, Any] | None
-
-
-def _steps(given: Field, reading: Reading) -> tuple[Step, ...]:
-    def read(item: Field) -> Step:
-        mistakes = Mistakes()
-        return read_step(item, reading.members(item, ("it", *_STEP), IN_TEST, mistakes), reading, mistakes)
-
-    return tuple(read_all(read, given.items()))
 
 
 def _tests(given: Field, reading: Reading, defaults: _Defaults, file_vars: Mapping[str, Filling]) -> tuple[Case, ...]:

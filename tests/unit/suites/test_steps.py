@@ -106,3 +106,41 @@ def test_a_capture_by_what_is_no_regular_expression_is_refused(capture, place):
     with pytest.raises(UsageError) as raised:
         step(f"{{call: x, capture: {{word: {capture}}}}}")
     assert str(raised.value.where) == f"a.test.mcp.yml:{place}"
+
+
+SEVERAL = """
+it: x
+vars: {mine: "{{ outer }}"}
+timeout: 3s
+steps:
+  - {call: "{{ mine }}", capture: {one: result.a}, timeout: 1s}
+  - {call: "{{ one }}", expect: {error: "{{ two }}"}, capture: {three: result.b}}
+"""
+
+
+def test_a_test_of_several_steps_needs_what_none_of_them_gives_before():
+    whole = step(SEVERAL)
+    assert whole.needs == {"outer", "two"}
+    assert list(whole.captures) == ["one", "three"]
+    assert [each.timeout for each in whole.each] == [1.0, 3.0]
+
+
+def test_variables_of_a_test_are_known_in_its_steps_and_nowhere_else():
+    known = {"outer", "two"}
+    step(SEVERAL, known)
+    assert known == {"outer", "two", "one", "three"}
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("steps: []", [1]),
+        ("steps: {call: x}", [1]),
+        ("steps: [{call: x}]\ncall: y\nexpect: {ok: true}\ncapture: {a: result}", [2, 3, 4]),
+        ("steps:\n- {call: x, expect: {oki: true}}\n- {}\n- {call: '{{ none }}'}\n- steps: []", [2, 3, 4, 5]),
+    ],
+)
+def test_what_is_wrong_with_steps_is_told_at_their_places(text, lines):
+    with pytest.raises(UsageError) as raised:
+        step(text, set())
+    assert [each.where.line for each in (raised.value, *raised.value.more)] == lines
