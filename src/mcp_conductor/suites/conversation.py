@@ -5,23 +5,17 @@ be read a moment later. So after each reply we look until nothing more comes: no
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from itertools import islice
 from time import perf_counter
 from typing import Any
 
 from mcp_conductor.errors import ConductorError, MethodError, RequestTimeout, TransportError
-from mcp_conductor.opening import connect
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Incoming
 from mcp_conductor.protocol.input_rounds import is_final, next_round
 from mcp_conductor.protocol.message import parse
 from mcp_conductor.protocol.oddities import NOT_A_MESSAGE, shortened
-from mcp_conductor.protocol.server_spec import ServerSpec
-from mcp_conductor.protocol.transcript import Frame, Transcript
-from mcp_conductor.redaction import Redactor
+from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.report import Finding
 from mcp_conductor.session import MOST_ROUNDS, Session
 from mcp_conductor.suites.actions import Action, Sent
@@ -35,8 +29,6 @@ from mcp_conductor.transport import meanwhile
 from mcp_conductor.turns import Pace
 from mcp_conductor.worker import without_blocking
 
-_MOST_PRINTED = 20  # lines on stdout that are no messages
-_LONGEST_PRINTED = 400
 NOTIFICATION_SECONDS = 1.0  # how long a notification may come after the reply
 STDERR_SECONDS = 0.25  # how long a line on stderr may come after the reply
 _LOOK_SECONDS = 0.002
@@ -364,48 +356,3 @@ def _wants_schema(expect: Expect) -> bool:
     parts = [each.given.value for each in (expect.response, expect.result) if each is not None]
     wanted = ("match:outputSchema", "match:not:outputSchema")
     return any(each in repr(part) for part in parts for each in wanted)
-
-
-@asynccontextmanager
-async def converse(
-    spec: ServerSpec,
-    *,
-    protocol: str | None,
-    kinds: set[str],
-    timeout: float,
-    redactor: Redactor,
-    lenient: bool = False,
-) -> AsyncIterator[Conversation]:
-    """Start or reach a server, and open the conversation."""
-    answers = ScriptedAnswers(kinds)
-    conversations: list[Conversation] = []
-
-    def hear(incoming: Incoming) -> None:
-        for conversation in conversations:
-            conversation.hear(incoming)
-
-    transcript = Transcript(budgets=spec.budgets, redactor=redactor)
-    connection = connect(
-        spec,
-        protocol=protocol,
-        answers=answers,
-        timeout=timeout,
-        transcript=transcript,
-        on_incoming=hear,
-        lenient=lenient,
-    )
-    async with AsyncExitStack() as stack:
-        try:
-            session = await stack.enter_async_context(connection)
-        except ConductorError as error:
-            error.stderr = (*_printed(transcript), *error.stderr)
-            raise
-        conversations.append(Conversation(session, answers))
-        yield conversations[0]
-
-
-def _printed(transcript: Transcript) -> Iterator[str]:
-    """What a server that did not open wrote to stdout besides messages: often its usage, or why it cannot start."""
-    lines = (frame.text for frame in transcript.frames if frame.source == "server" and frame.text[:1] not in "{[")
-    for line in islice(lines, _MOST_PRINTED):
-        yield f"(stdout) {transcript.redact(line)[:_LONGEST_PRINTED]}"

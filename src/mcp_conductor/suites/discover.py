@@ -25,7 +25,8 @@ from mcp_conductor.redaction import Redactor
 from mcp_conductor.report import redacted_value
 from mcp_conductor.source import Document
 from mcp_conductor.suites.actions import read_action
-from mcp_conductor.suites.conversation import Conversation, Done, converse
+from mcp_conductor.suites.connecting import converse
+from mcp_conductor.suites.conversation import Conversation, Done
 from mcp_conductor.suites.expectations import Observed, error_of, plain, read_expect
 from mcp_conductor.suites.recorded import Recorder, plain_text
 from mcp_conductor.suites.sketches import LONGEST_NAME, Sketch, sketches

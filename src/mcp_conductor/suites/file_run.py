@@ -14,7 +14,8 @@ from mcp_conductor.events import Event, ServerLost, ServerStarted, Warned
 from mcp_conductor.protocol import Json
 from mcp_conductor.report import BAD, Finding, Outcome
 from mcp_conductor.suites.cases import Cases, Memory
-from mcp_conductor.suites.conversation import Conversation, converse
+from mcp_conductor.suites.connecting import converse
+from mcp_conductor.suites.conversation import Conversation
 from mcp_conductor.suites.coverage import Touched
 from mcp_conductor.suites.held import Held
 from mcp_conductor.suites.job import Job, Options, learned

@@ -48,9 +48,9 @@ result.content[0].text is 'Nobody is a stranger twice.', not 'Somebody'
    |                                                    ^^^^^^^^
    |   result.content[0].text is 'Nobody is a stranger twice.', not 'Somebody'
 request   {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"motto","arguments":{}}}
-response  {"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"Nobody is a stranger twi
-                                                                             ^^^^^^^^^^^^^^^^^^^^^^^^^
-          ce."}]}}
+response  {"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"Nobody is a stranger
+                                                                             ^^^^^^^^^^^^^^^^^^^^^
+           twice."}]}}
 again: pytest a.test.mcp.yml::fails
 """
 
