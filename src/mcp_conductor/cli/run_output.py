@@ -2,9 +2,12 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 from mcp_conductor.cli.again import Again
+from mcp_conductor.cli.event_log import EventLog
 from mcp_conductor.cli.flags import Given
+from mcp_conductor.cli.live import Live, RunInProgress
 from mcp_conductor.cli.run_flags import choice, number
 from mcp_conductor.cli.server_coverage import told
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
@@ -49,19 +52,32 @@ class Output:
             timing=self._timing,
             again=self._again,
         )
+        self._logs: list[EventLog] = []  # reports that are written as it happens
+        self._progress = RunInProgress()
+        live = not self._to_stderr and "--quiet" not in given and terminal.is_live()
+        self._live = Live(terminal, self._progress.lines) if live else None
         self._one_by_one = True
         self._unread = False  # whether stdout was closed
         self.warned: list[Finding] = []  # what belongs to no single test
         self._told: dict[str, Status] = {}  # the outcomes that have been shown, or belong to a file that has
 
     def begin(self, jobs: list[Job]) -> None:
+        live = [(kind, file) for kind, file in self._reports if REPORTERS.get(kind).live]
+        self._logs = [EventLog(file, self._terminal) for _, file in live]
         self._one_by_one = len(jobs) == 1
         self._again.about(jobs)
         self.warned = []
         self._told = {}
 
+    def live(self) -> AbstractAsyncContextManager[None]:
+        """Show what runs now, while what follows goes on, if there is a terminal to show it on."""
+        return nullcontext() if self._live is None else self._live.shown()
+
     def take(self, event: Event) -> None:
         """Show what happens, as far as people want to see it."""
+        for log in self._logs:
+            log.take(event)
+        self._progress.take(event)
         match event:
             case FileStarted() if self._one_by_one:
                 self._show(self._console.suite(event.title, Location(event.file, 1, 1)))
@@ -134,6 +150,8 @@ class Output:
             self._terminal.say(text.rstrip("\n"), colour=self._colour)
         elif not self._unread:
             try:
+                if self._live is not None:
+                    self._live.erase()
                 self._terminal.show(text, colour=self._colour)
             except ReaderGone:
                 self._unread = True  # `| head`: the verdict and the reports are wanted all the same
@@ -143,8 +161,12 @@ class Output:
         problems: list[UsageError] = []
         if not self._reports and badge is None:
             return problems
+        for log in self._logs:
+            log.end(report)
+            problems += [log.problem] if log.problem else []
         report = self._clean(report)
-        wanted = [(file, REPORTERS.get(kind).write(report)) for kind, file in self._reports]
+        later = [(kind, file) for kind, file in self._reports if not self._logs or not REPORTERS.get(kind).live]
+        wanted = [(file, REPORTERS.get(kind).write(report)) for kind, file in later]
         for file, text in wanted if badge is None else [*wanted, badge]:
             try:
                 self._write(text, file)

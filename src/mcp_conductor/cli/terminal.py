@@ -109,16 +109,32 @@ class Terminal:
             self._forget_stdout()
             raise UsageError(f"cannot write to stdout: {error.strerror}") from error
 
-    def is_shown(self) -> bool:
+    def draw(self, lines: Sequence[str], *, over: int, on_stderr: bool = False) -> None:
+        """Put LINES in the place of the last ones, OVER in number, that were drawn; only on a terminal."""
+        up = f"\x1b[{over}A" if over else ""
+        text = f"{up}\r\x1b[J" + "".join(f"{self._safe(line, colour=False)}\n" for line in lines)
+        if not on_stderr:
+            self._write(text)
+        elif self.stderr is not None:
+            with suppress(OSError, ValueError):
+                _put(self.stderr, text.encode())
+
+    def is_live(self, *, on_stderr: bool = False) -> bool:
+        """Whether a person looks at the stream, on a terminal that can be drawn on."""
+        return self.is_shown(on_stderr=on_stderr) and self.environ.get("TERM", "") not in ("", "dumb")
+
+    def is_shown(self, *, on_stderr: bool = False) -> bool:
         """Whether a person looks at stdout."""
         with suppress(OSError, ValueError, AttributeError):
-            return os.isatty(self.stdout.fileno())  # type: ignore[union-attr]
+            stream = self.stderr if on_stderr else self.stdout
+            return os.isatty(stream.fileno())  # type: ignore[union-attr]
         return False
 
-    def width(self) -> int | None:
+    def width(self, *, on_stderr: bool = False) -> int | None:
         """How many characters fit on a line of what stdout is, if that is a terminal."""
         with suppress(OSError, ValueError, AttributeError):
-            return os.get_terminal_size(self.stdout.fileno()).columns  # type: ignore[union-attr]
+            stream = self.stderr if on_stderr else self.stdout
+            return os.get_terminal_size(stream.fileno()).columns  # type: ignore[union-attr]
         return None
 
     def pipe_out(self) -> int | None:

@@ -123,7 +123,7 @@ class _CommandLine:
         if self._judging is not None:
             self._judging.load()
         run = Run(plan.jobs, self._options, variables, deselected=plan.deselected, late=lambda: limit.expired)
-        async with aclosing(run.events()) as events:
+        async with self._output.live(), aclosing(run.events()) as events:
             async for event in events:
                 self._output.take(event)
         return run

@@ -25,6 +25,7 @@ class Reporter:
     suffix: str  # of a file in this form
     write: Write
     escapes: bool  # whether the form has escapes of its own
+    live: bool = False  # whether it can be written while the run goes on
 
     @property
     def doc(self) -> str:
@@ -34,8 +35,11 @@ class Reporter:
 REPORTERS: Catalog[Reporter] = Catalog("report", __name__)
 
 
-def reporter(name: str, *, suffix: str, escapes: bool = False) -> Callable[[Write], Write]:
-    """Register a function as the reporter NAME; ESCAPES: its form has escapes of its own, and it uses them."""
+def reporter(name: str, *, suffix: str, escapes: bool = False, live: bool = False) -> Callable[[Write], Write]:
+    """Register a function as the reporter NAME; ESCAPES: its form has escapes of its own, and it uses them.
+
+    LIVE: a run that tells what happens writes it itself; the function is for those that do not.
+    """
 
     def register(write: Write) -> Write:
         @wraps(write)
@@ -43,7 +47,7 @@ def reporter(name: str, *, suffix: str, escapes: bool = False) -> Callable[[Writ
             return visible(write(report))
 
         shown = write if escapes else written
-        REPORTERS.add(name, Reporter(name, suffix, shown, escapes))
+        REPORTERS.add(name, Reporter(name, suffix, shown, escapes, live))
         return shown
 
     return register

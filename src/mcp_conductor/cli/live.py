@@ -1,0 +1,97 @@
+"""What runs now, on a terminal: some lines at its end that are drawn again and again, and leave nothing behind.
+
+Plain escape codes, because a library for this costs more than the whole start of the program.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from time import monotonic
+
+from mcp_conductor.cli.terminal import ReaderGone, Terminal
+from mcp_conductor.events import CaseFinished, CaseStarted, Event, FileFinished, FileStarted, RunStarted
+from mcp_conductor.report import Status
+from mcp_conductor.reporters.wording import words
+from mcp_conductor.visible import cut, one_line
+
+_FIRST_SECONDS = 0.3  # what takes no longer than this is not worth a line
+_SECONDS = 0.1
+_MOST_WORKERS = 8
+_NARROWEST = 20
+_TOLD: tuple[Status, ...] = ("failed", "errored", "not-run", "passed")
+
+
+class Live:
+    """Lines at the end of a terminal, as LINES gives them now."""
+
+    def __init__(self, terminal: Terminal, lines: Callable[[], list[str]], *, on_stderr: bool = False) -> None:
+        self._terminal = terminal
+        self._lines = lines
+        self._on_stderr = on_stderr
+        self._drawn = 0
+
+    @asynccontextmanager
+    async def shown(self) -> AsyncIterator[None]:
+        """Draw while what follows goes on."""
+        drawing = asyncio.create_task(self._draw_for_ever())
+        try:
+            yield
+        finally:
+            drawing.cancel()
+            with suppress(asyncio.CancelledError):
+                await drawing
+            self.erase()
+
+    async def _draw_for_ever(self) -> None:
+        await asyncio.sleep(_FIRST_SECONDS)
+        while True:
+            self._draw(self._lines())
+            await asyncio.sleep(_SECONDS)
+
+    def erase(self) -> None:
+        """Take the lines away, so that other text can be written; they come back by themselves."""
+        if self._drawn:
+            self._draw([])
+
+    def _draw(self, lines: list[str]) -> None:
+        width = max(_NARROWEST, (self._terminal.width(on_stderr=self._on_stderr) or 80) - 1)
+        fitting = [cut(one_line(line), width) for line in lines]
+        with suppress(ReaderGone):
+            self._terminal.draw(fitting, over=self._drawn, on_stderr=self._on_stderr)
+        self._drawn = len(fitting)
+
+
+class RunInProgress:
+    """Who does what in a run of tests, and how far it is."""
+
+    def __init__(self) -> None:
+        self._began = monotonic()
+        self._total = 0
+        self._counts: dict[Status, int] = dict.fromkeys(_TOLD, 0)
+        self._working: dict[int, tuple[str, str, float]] = {}  # by worker: the file, the test, since when
+
+    def take(self, event: Event) -> None:
+        match event:
+            case RunStarted():
+                self._began, self._total = monotonic(), event.tests
+                self._counts = dict.fromkeys(_TOLD, 0)
+            case FileStarted():
+                self._working[event.worker] = (event.file, "", monotonic())
+            case CaseStarted():
+                file = self._working.get(event.worker, ("", "", 0.0))[0]
+                self._working[event.worker] = (file, event.title, monotonic())
+            case CaseFinished():
+                status = event.outcome.status
+                self._counts[status] = self._counts.get(status, 0) + 1
+            case FileFinished():
+                self._working = {who: what for who, what in self._working.items() if what[0] != event.file}
+
+    def lines(self) -> list[str]:
+        now = monotonic()
+        busy = list(self._working.values())
+        lines = [f"  {file}  {title}  {now - since:.1f} s" for file, title, since in busy[:_MOST_WORKERS]]
+        if len(busy) > _MOST_WORKERS:
+            lines.append(f"  … and {len(busy) - _MOST_WORKERS} more files")
+        told = [f"{self._counts[each]} {words(each)}" for each in _TOLD if self._counts[each]]
+        done = sum(self._counts.values())
+        return [*lines, "  ".join([f"{done} of {self._total}", *told, f"{now - self._began:.0f} s"])]
