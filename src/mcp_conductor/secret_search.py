@@ -39,7 +39,7 @@ _RUN = rb"A{16,}+(?:\r?\n[ \t]*+A++)*+"
 # Bytes below 128 leave these characters: so what is no text is known from its beginning, which may be within a group.
 _ENCODED_TEXT = rb".{0,3}?((?:[A-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589].){3})"
 _DEEPEST = 3  # base64 in base64
-_CUT = rb"(?: *\xff)+ *"
+_CUT = rb"(?: ?\xff)+ ?"
 
 Wanted = Callable[[bytes, int, int], bool]  # a form, and where a part of it begins and ends
 
