@@ -139,7 +139,7 @@ def written(tmp_path_factory):
     known = [word for name, secret in environment.items() for word in ("-e", f"{name}={secret}")]
     of_http = ["--token", SECRETS["Token"], "--header", f"Proxy-Authorization: Basic {basic}"]
     of_http += [word for name, secret in headers.items() for word in ("--header", f"{name}: {secret}")]
-    call = ("--method", "tools/call", "--tool-name", "tell", "--verbose", "--timeout", "20s")
+    call = ("--method", "tools/call", "--tool-name", "tell", "--verbose", "--timeout", "50s")
     only = ("--only=tools", "--only=lifecycle", "-vv", "--protocol=2025-11-25")
     config = ("--config", "mcp.json", "--server")
 
