@@ -1,0 +1,95 @@
+"""On a terminal a run shows what runs now, drawn again in place; nothing of it is left when the run is over."""
+
+import os
+import pty
+import re
+import select
+import subprocess
+import time
+
+import pytest
+from tests.e2e.suites.conftest import CONDUCTOR
+
+SLOW = """
+    - {it: takes its time, call: wait, expect: {ok: true}}
+    - {it: fails, call: motto, expect: {ok: false}}
+"""
+SERVER = """
+    hello(tools={})
+    def call(params):
+        while params["name"] == "wait" and not __import__("os").path.exists("go on"):
+            time.sleep(0.01)
+        return {"content": []}
+    serve({"tools/call": call})
+"""
+
+
+def screen(data):
+    """What a terminal shows in the end, with what has left it at the top."""
+    lines, row = [""], 0
+    for up, token in re.findall(r"\x1b\[(\d+)A|(\x1b\[J|\x1b\[[\d;]*m|\r|\n|[^\x1b\r\n]+)", data):
+        if up:
+            row -= int(up)
+            assert row >= 0, "the cursor leaves the screen"
+        elif token == "\x1b[J":
+            del lines[row + 1 :]
+            lines[row] = ""
+        elif token == "\n":
+            row += 1
+            lines += [""] * (row + 1 - len(lines))
+        elif token != "\r" and not token.startswith("\x1b"):
+            lines[row] = token if lines[row] == "" else lines[row] + token
+    return lines
+
+
+@pytest.fixture
+def on_terminal(suite, serve, tmp_path, surroundings):
+    """Run `conductor test` on a terminal; GO_ON is called when WANTED has been shown."""
+
+    def run(tests, wanted, *flags, go_on, term="xterm"):
+        suite(tests)
+        ours, theirs = pty.openpty()
+        words = [*CONDUCTOR, "test", *flags, "--", *serve(SERVER)]
+        environment = {**surroundings, "TERM": term}
+        with subprocess.Popen(words, stdout=theirs, stderr=theirs, cwd=tmp_path, env=environment) as process:
+            os.close(theirs)
+            seen, deadline, gone_on = b"", time.monotonic() + 20, False
+            while time.monotonic() < deadline:
+                if not gone_on and wanted in seen:
+                    go_on(process)
+                    gone_on = True
+                if select.select([ours], [], [], 0.1)[0]:
+                    try:
+                        seen += os.read(ours, 65536)
+                    except OSError:  # the other end is closed
+                        break
+            assert gone_on, seen
+        os.close(ours)
+        return process.returncode, seen.decode().replace("\r\n", "\n")
+
+    return run
+
+
+def test_what_runs_is_shown_and_then_gone(on_terminal, tmp_path):
+    code, seen = on_terminal(SLOW, b"0 of 2", go_on=lambda _: (tmp_path / "go on").touch())
+    assert code == 1
+    assert "a.test.mcp.yml  takes its time  " in seen
+    left = "\n".join(screen(seen))
+    assert "takes its time" not in left
+    assert " of 2" not in left
+    assert left.startswith("FAIL  a.test.mcp.yml:5  fails\n")
+
+
+def test_nothing_of_it_is_left_by_a_run_that_is_interrupted(on_terminal):
+    code, seen = on_terminal(SLOW, b"0 of 2", go_on=lambda process: process.terminate())
+    assert code == 143
+    assert " of 2" not in "\n".join(screen(seen))
+    assert "2 not run" in seen
+
+
+@pytest.mark.parametrize(("flags", "term"), [(("--quiet",), "xterm"), ((), "dumb"), (("--json",), "xterm")])
+def test_it_is_not_shown_where_it_would_disturb(on_terminal, tmp_path, flags, term):
+    (tmp_path / "go on").touch()
+    code, seen = on_terminal(SLOW, b"", *flags, go_on=lambda _: None, term=term)
+    assert code == 1
+    assert "\x1b[J" not in seen
