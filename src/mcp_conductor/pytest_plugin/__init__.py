@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".test.mcp.yml", ".test.mcp.yaml")
 _MARKER = (
-    "mcp_server(*words, name=None, config=None, **options): the server of the fixture mcp_server: a command or a URL, "
-    "or an entry of a settings file"
+    "conductor_server(*words, name=None, config=None, **options): the server of the fixture mcp_server: "
+    "a command or a URL, or an entry of a settings file"
 )
 
 
@@ -26,18 +26,26 @@ class SuiteWarning(UserWarning):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("mcp", "MCP servers and *.test.mcp.yml")
-    group.addoption("--mcp-config", metavar="FILE", help="settings file with the servers; else conductor.config.json")
-    group.addoption("--mcp-server", metavar="NAME", help="which server of the settings file")
-    group.addoption("--mcp-command", metavar="WORDS", help="the server itself: a command, or a URL")
-    group.addoption("--mcp-var", metavar="NAME=VALUE", action="append", default=[], help="a variable for test files")
-    group.addoption("--mcp-secret", metavar="NAME=VALUE", action="append", default=[], help="one that is never shown")
-    group.addoption("--mcp-vars-file", metavar="FILE", action="append", default=[], help="variables from a file")
-    group.addoption("--mcp-timeout", metavar="TIME", help="for each request of a test file: 500ms, 2s; default 10s")
-    group.addoption("--mcp-update-snapshots", action="store_true", help="take what the server answers now")
-    parser.addini("mcp_config", "the same as --mcp-config, from the root directory")
-    parser.addini("mcp_server", "the same as --mcp-server")
-    parser.addini("mcp_command", "the same as --mcp-command; it is started in the root directory")
-    parser.addini("mcp_timeout", "the same as --mcp-timeout")
+    group.addoption(
+        "--conductor-config", metavar="FILE", help="settings file with the servers; else conductor.config.json"
+    )
+    group.addoption("--conductor-server", metavar="NAME", help="which server of the settings file")
+    group.addoption("--conductor-command", metavar="WORDS", help="the server itself: a command, or a URL")
+    group.addoption(
+        "--conductor-var", metavar="NAME=VALUE", action="append", default=[], help="a variable for test files"
+    )
+    group.addoption(
+        "--conductor-secret", metavar="NAME=VALUE", action="append", default=[], help="one that is never shown"
+    )
+    group.addoption("--conductor-vars-file", metavar="FILE", action="append", default=[], help="variables from a file")
+    group.addoption(
+        "--conductor-timeout", metavar="TIME", help="for each request of a test file: 500ms, 2s; default 10s"
+    )
+    group.addoption("--conductor-update-snapshots", action="store_true", help="take what the server answers now")
+    parser.addini("conductor_config", "the same as --conductor-config, from the root directory")
+    parser.addini("conductor_server", "the same as --conductor-server")
+    parser.addini("conductor_command", "the same as --conductor-command; it is started in the root directory")
+    parser.addini("conductor_timeout", "the same as --conductor-timeout")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -108,7 +116,7 @@ def mcp_connect(_mcp_hosting: "Hosting") -> "Callable[..., HostedSession]":
 
 @pytest.fixture
 def mcp_server(request: pytest.FixtureRequest, _mcp_hosting: "Hosting") -> "HostedSession":
-    """The server that is tested: of the marker `mcp_server`, of `mcp_command`, or of the settings file."""
+    """The server that is tested: of the marker `conductor_server`, of `conductor_command`, or of the settings file."""
     from mcp_conductor.errors import ConductorError
     from mcp_conductor.pytest_plugin.servers import marked_server
     from mcp_conductor.pytest_plugin.texts import error_text

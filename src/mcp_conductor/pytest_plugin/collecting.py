@@ -28,7 +28,7 @@ from mcp_conductor.suites.variables import Variables, from_command_line, of_sett
 from mcp_conductor.visible import visible
 
 _NOT_IN_A_MARK = re.compile(r"[^\w:+.-]+")  # -m takes these, and little else
-_MARKS_OF_PYTEST = {"filterwarnings", "mcp_server", "parametrize", "skip", "skipif", "usefixtures", "xfail"}
+_MARKS_OF_PYTEST = {"conductor_server", "filterwarnings", "parametrize", "skip", "skipif", "usefixtures", "xfail"}
 Variant = tuple[str | None, str | None, str]  # the name of a server, a revision, and what tells it from the others
 _CHOSEN: pytest.StashKey[dict[tuple["SuiteFile", Variant], list[Case]]] = pytest.StashKey()
 
@@ -249,9 +249,9 @@ def _variables(config: pytest.Config, path: Path) -> Variables:
     here = config.invocation_params.dir
     settings = settings_near(config, path)
     return from_command_line(
-        files=[os.path.join(here, file) for file in config.getoption("--mcp-vars-file")],
-        pairs=config.getoption("--mcp-var"),
-        secrets=config.getoption("--mcp-secret"),
+        files=[os.path.join(here, file) for file in config.getoption("--conductor-vars-file")],
+        pairs=config.getoption("--conductor-var"),
+        secrets=config.getoption("--conductor-secret"),
         environ=os.environ,
         config={} if settings is None else of_settings(settings, os.path.relpath(settings, here), os.environ),
         seed=0,
@@ -262,11 +262,11 @@ def _options(config: pytest.Config) -> Options:
     text = setting(config, "timeout")
     timeout = DEFAULT_SECONDS if text is None else seconds(text)
     if timeout is None:
-        raise UsageError(f"--mcp-timeout takes a time above 0, such as 500ms, 2s or 1m, not {text!r}")
+        raise UsageError(f"--conductor-timeout takes a time above 0, such as 500ms, 2s or 1m, not {text!r}")
     ci, here = os.environ.get("CI"), str(config.invocation_params.dir)
     options = Options(timeout=timeout, frozen_snapshots=bool(ci) and ci != "false")
     return replace(
         options,
-        update_snapshots=config.getoption("--mcp-update-snapshots"),
+        update_snapshots=config.getoption("--conductor-update-snapshots"),
         snapshot_paths={here: "<cwd>", os.environ.get("HOME") or "~": "<home>"},
     )

@@ -35,7 +35,7 @@ _LISTENING = "listening at "
 
 def setting(config: pytest.Config, name: str) -> str | None:
     """What the command line says, or else the ini file."""
-    given = config.getoption(f"--mcp-{name}") or config.getini(f"mcp_{name}")
+    given = config.getoption(f"--conductor-{name}") or config.getini(f"conductor_{name}")
     return str(given) if given else None
 
 
@@ -44,7 +44,7 @@ def server_near(config: pytest.Config, path: Path, name: str | None = None, file
     command = setting(config, "command")
     if command and name is None and file is None:
         spec = from_words(_words(command))
-        if isinstance(spec, StdioSpec) and not config.getoption("--mcp-command"):
+        if isinstance(spec, StdioSpec) and not config.getoption("--conductor-command"):
             spec = replace(spec, cwd=str(config.rootpath))
         return spec
     here = str(config.invocation_params.dir)
@@ -53,7 +53,7 @@ def server_near(config: pytest.Config, path: Path, name: str | None = None, file
     if settings is None:
         raise UsageError(
             "which server? There is no settings file, and no command is given",
-            hint=f"{SETTINGS} beside the tests or above, --mcp-config FILE, or --mcp-command WORDS",
+            hint=f"{SETTINGS} beside the tests or above, --conductor-config FILE, or --conductor-command WORDS",
         )
     given = Given((), {"--config": [os.path.relpath(settings, here)]})
     name = name or setting(config, "server")
@@ -63,9 +63,9 @@ def server_near(config: pytest.Config, path: Path, name: str | None = None, file
 def settings_near(config: pytest.Config, path: Path) -> str | None:
     """The settings file for tests at PATH."""
     here = str(config.invocation_params.dir)
-    if file := config.getoption("--mcp-config"):
+    if file := config.getoption("--conductor-config"):
         return os.path.join(here, os.path.expanduser(file))
-    if file := config.getini("mcp_config"):
+    if file := config.getini("conductor_config"):
         return os.path.join(config.rootpath, os.path.expanduser(file))
     return nearest_settings(str(path.parent)) or nearest_settings(here)
 
@@ -79,7 +79,7 @@ def _words(command: str) -> tuple[str, ...]:
 
 def marked_server(request: pytest.FixtureRequest) -> tuple[Any, dict[str, Any]]:
     """What the fixture `mcp_server` connects to, and with which options."""
-    marker = request.node.get_closest_marker("mcp_server")
+    marker = request.node.get_closest_marker("conductor_server")
     options = {} if marker is None else dict(marker.kwargs)
     name, file = options.pop("name", None), options.pop("config", None)
     path, config = request.path, request.config
@@ -87,7 +87,7 @@ def marked_server(request: pytest.FixtureRequest) -> tuple[Any, dict[str, Any]]:
         settings = None if file is None else os.path.join(config.rootpath, file)
         return server_near(config, path, name, settings), options
     if name is not None or file is not None:
-        raise UsageError("the marker mcp_server names a server twice", hint="either words, or name and config")
+        raise UsageError("the marker conductor_server names a server twice", hint="either words, or name and config")
     from mcp_conductor.targets import spec_of
 
     spec: Any = spec_of(marker.args[0] if len(marker.args) == 1 else marker.args)

@@ -38,15 +38,15 @@ def failure_text(config: pytest.Config, outcome: Outcome, node: str) -> str:
 
 
 def in_our_words(finding: Finding) -> Finding:
-    return finding if finding.hint is None else replace(finding, hint=_FLAGS.sub(r"--mcp-\1", finding.hint))
+    return finding if finding.hint is None else replace(finding, hint=_FLAGS.sub(r"--conductor-\1", finding.hint))
 
 
 def error_text(error: ConductorError) -> str:
     """ERROR for the person who must act."""
     if error.hint is not None:
-        error.hint = _FLAGS.sub(r"--mcp-\1", error.hint)
+        error.hint = _FLAGS.sub(r"--conductor-\1", error.hint)
     if _FLAGS.match(error.message):
-        error.message = _FLAGS.sub(r"--mcp-\1", error.message, count=1)
+        error.message = _FLAGS.sub(r"--conductor-\1", error.message, count=1)
     return diagnostic(error)
 
 

@@ -75,17 +75,17 @@ def test_the_server_is_that_of_the_marker_or_of_the_ini_file(run, write, project
         def test_ini(mcp_server):
             assert mcp_server.server["name"] == "other"
 
-        @pytest.mark.mcp_server("{command} book.yaml", protocol="2026-07-28")
+        @pytest.mark.conductor_server("{command} book.yaml", protocol="2026-07-28")
         def test_marked(mcp_server):
             assert (mcp_server.server["name"], mcp_server.dialect.version) == ("book", "2026-07-28")
 
-        @pytest.mark.mcp_server(name="book")
+        @pytest.mark.conductor_server(name="book")
         def test_named(mcp_server):
             assert mcp_server.server["name"] == "book"
         """,
     )
     with (project / "pytest.ini").open("a") as ini:
-        ini.write(f"mcp_command = {command} other.json\n")
+        ini.write(f"conductor_command = {command} other.json\n")
     (project / "deep").mkdir()
     done = run("..", cwd=project / "deep")
     assert set(done.statuses.values()) == {"PASSED"}, done.out
@@ -96,11 +96,11 @@ def test_the_server_is_that_of_the_marker_or_of_the_ini_file(run, write, project
     [
         ('name="other"', "error: conductor.config.json has no server 'other'"),
         ('"no-such-program"', "error: cannot start 'no-such-program': No such file or directory"),
-        ('"http://127.0.0.1:1", name="x"', "error: the marker mcp_server names a server twice"),
+        ('"http://127.0.0.1:1", name="x"', "error: the marker conductor_server names a server twice"),
     ],
 )
 def test_a_server_that_is_not_there_is_an_error_without_a_traceback(run, write, marker, told):
-    write("test_python.py", f"import pytest\n@pytest.mark.mcp_server({marker})\ndef test_it(mcp_server): pass\n")
+    write("test_python.py", f"import pytest\n@pytest.mark.conductor_server({marker})\ndef test_it(mcp_server): pass\n")
     done = run()
     assert done.statuses == {"test_it": "ERROR"}
     assert f"___ ERROR at setup of test_it ___\n{told}\n" in done.text

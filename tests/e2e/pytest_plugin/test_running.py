@@ -126,7 +126,7 @@ def test_setup_and_teardown_are_run_once_and_hooks_for_every_test(run, suite, se
         "- {it: one, call: one, expect: {ok: true}}\n- {it: two, call: two, expect: {ok: true}}",
         head="\n".join(f"{name}: [{hook.format(name=name)}]" for name in hooks),
     )
-    done = run("--mcp-command", " ".join(command))
+    done = run("--conductor-command", " ".join(command))
     assert done.code == 0, done.out
     assert (project / "calls").read_text().split() == [
         "setup",
@@ -147,7 +147,7 @@ def test_what_fails_in_teardown_is_an_error_of_the_last_test(run, suite):
 def test_what_is_odd_about_a_test_that_passes_is_a_warning(run, suite, serve):
     command = serve(LOGGING)
     suite("- {it: wants two, call: again, retry: 3, expect: {result: {structuredContent: {count: 2}, content: []}}}")
-    words = ("--mcp-command", " ".join(command))
+    words = ("--conductor-command", " ".join(command))
     done = run(*words, "-W", "default")
     assert done.statuses == {"wants two": "PASSED"}
     assert "SuiteWarning: a.test.mcp.yml::wants two: it passed, but not at once" in done.out
@@ -195,7 +195,7 @@ def test_when_a_server_dies_the_rest_of_its_file_is_an_error(run, suite):
 
 def test_a_server_that_cannot_be_started_is_an_error_of_every_test(run, suite):
     suite(FAILS)
-    done = run("--mcp-command", "no-such-program --flag")
+    done = run("--conductor-command", "no-such-program --flag")
     assert set(done.statuses.values()) == {"ERROR"}
     assert "cannot start 'no-such-program': No such file or directory" in done.text
     assert "Traceback" not in done.out
@@ -241,12 +241,12 @@ def test_variables_and_secrets_come_from_the_command_line(run, suite):
           call: {tool: echo, args: {message: "{{ word }} {{ password }}"}}
           expect: {result: {content: [{type: text, text: "Echo: {{ word }}"}]}}
     """)
-    done = run("--mcp-var", "word=hello", "--mcp-secret", "password=open-sesame")
+    done = run("--conductor-var", "word=hello", "--conductor-secret", "password=open-sesame")
     assert done.statuses == {"uses them": "FAILED"}
     assert "Echo: hello" in done.text
     assert "open-sesame" not in done.out
-    done = run("--mcp-var", "word")
-    assert "error: --mcp-var takes NAME=VALUE, not 'word'" in done.out
+    done = run("--conductor-var", "word")
+    assert "error: --conductor-var takes NAME=VALUE, not 'word'" in done.out
 
 
 def test_variables_come_from_the_settings_file(run, suite, project):
@@ -258,18 +258,18 @@ def test_variables_come_from_the_settings_file(run, suite, project):
     settings = project / "conductor.config.json"
     settings.write_text(json.dumps({**json.loads(settings.read_text()), "vars": {"word": "hello"}}))
     assert run().statuses == {"uses them": "PASSED"}
-    assert run("--mcp-var", "word=bye").statuses == {"uses them": "FAILED"}
+    assert run("--conductor-var", "word=bye").statuses == {"uses them": "FAILED"}
 
 
 def test_snapshots_are_written_compared_and_renewed(run, suite, project):
     suite('- {it: echoes, call: {tool: echo, args: {message: "{{ word }}"}}, expect: snapshot}')
-    assert run("--mcp-var", "word=hello").code == 0
+    assert run("--conductor-var", "word=hello").code == 0
     assert "Echo: hello" in (project / "__snapshots__" / "a.test.mcp.snap.yml").read_text()
-    done = run("--mcp-var", "word=bye")
+    done = run("--conductor-var", "word=bye")
     assert done.code == 1
-    assert "hint: --mcp-update-snapshots takes the new one" in done.text
-    assert run("--mcp-var", "word=bye", "--mcp-update-snapshots").code == 0
-    assert run("--mcp-var", "word=bye").code == 0
+    assert "hint: --conductor-update-snapshots takes the new one" in done.text
+    assert run("--conductor-var", "word=bye", "--conductor-update-snapshots").code == 0
+    assert run("--conductor-var", "word=bye").code == 0
 
 
 def test_servers_whose_replies_must_not_differ_are_compared(run, suite, write):
@@ -303,7 +303,7 @@ def test_an_interrupt_ends_the_server_too(project, suite, serve, surroundings, s
     command = serve("hello(tools={})\nhear()\nopen('called', 'w').close()\nwhile True: hear()")
     os.mkfifo(project / "called")
     suite(f"- {{it: waits, {MOTTO}}}")
-    words = ["-p", "no:cacheprovider", "--mcp-timeout", "50s", "--mcp-command", " ".join(command)]
+    words = ["-p", "no:cacheprovider", "--conductor-timeout", "50s", "--conductor-command", " ".join(command)]
     started = subprocess.Popen(
         [sys.executable, "-m", "pytest", *words], cwd=project, env=surroundings, stdout=subprocess.PIPE, text=True
     )
@@ -338,6 +338,25 @@ def test_a_snapshot_file_that_cannot_be_read_is_told_in_our_words(run, suite, wr
 def test_a_time_limit_is_kept(run, suite, serve):
     command = serve("hello(tools={})\nwhile True: hear()")
     suite(f"- {{it: waits, {MOTTO}}}")
-    done = run("--mcp-command", " ".join(command), "--mcp-timeout", "200ms")
+    done = run("--conductor-command", " ".join(command), "--conductor-timeout", "200ms")
     assert "no answer to tools/call within 0.2 s" in done.text
-    assert "--mcp-timeout takes a time above 0" in run("--mcp-timeout", "soon").out
+    assert "--conductor-timeout takes a time above 0" in run("--conductor-timeout", "soon").out
+
+
+def test_options_and_settings_of_other_mcp_plugins_stand_beside_ours(run, suite, write):
+    suite("- {it: passes, call: motto, expect: {ok: true}}")
+    names = ("config", "server", "command", "var", "secret", "vars-file", "timeout", "update-snapshots")
+    write(
+        "conftest.py",
+        f"""
+        def pytest_addoption(parser):
+            for name in {names}:
+                parser.addoption(f"--mcp-{{name}}")
+                parser.addini("mcp_" + name.replace("-", "_"), "another plugin's")
+
+        def pytest_configure(config):
+            config.addinivalue_line("markers", "mcp_server: another plugin's")
+        """,
+    )
+    done = run("--mcp-server", "theirs", "--conductor-timeout", "5s")
+    assert (done.code, done.statuses) == (0, {"passes": "PASSED"}), done.out

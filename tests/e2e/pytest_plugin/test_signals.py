@@ -30,7 +30,7 @@ def test_a_server_that_ends_with_its_stdin_does_not_outlive_pytest(project, writ
     write("server.py", SERVER)
     write("test_python.py", TESTS)
     os.mkfifo(project / "alive")
-    command = f"--mcp-command={sys.executable} server.py serve book.yaml"
+    command = f"--conductor-command={sys.executable} server.py serve book.yaml"
     alive = os.open(project / "alive", os.O_RDONLY | os.O_NONBLOCK)
     process = subprocess.Popen(
         [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", command],
