@@ -27,12 +27,11 @@ SERVER = """
 def screen(data):
     """What a terminal shows in the end, with what has left it at the top."""
     lines, row = [""], 0
-    for up, token in re.findall(r"\x1b\[(\d+)A|(\x1b\[J|\x1b\[[\d;]*m|\r|\n|[^\x1b\r\n]+)", data):
+    for up, token in re.findall(r"\x1b\[(\d+)A|(\x1b\[2K|\x1b\[[\d;]*m|\r|\n|[^\x1b\r\n]+)", data):
         if up:
             row -= int(up)
             assert row >= 0, "the cursor leaves the screen"
-        elif token == "\x1b[J":
-            del lines[row + 1 :]
+        elif token == "\x1b[2K":
             lines[row] = ""
         elif token == "\n":
             row += 1
@@ -92,4 +91,4 @@ def test_it_is_not_shown_where_it_would_disturb(on_terminal, tmp_path, flags, te
     (tmp_path / "go on").touch()
     code, seen = on_terminal(SLOW, b"", *flags, go_on=lambda _: None, term=term)
     assert code == 1
-    assert "\x1b[J" not in seen
+    assert "\x1b[2K" not in seen
