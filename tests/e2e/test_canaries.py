@@ -24,7 +24,7 @@ from tests.servers.oauth_server import oauth_server
 from mcp_conductor.checks.clients import visitor
 
 CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")
-KINDS = ("json", "junit", "tap", "github", "markdown")
+KINDS = ("json", "junit", "tap", "github", "markdown", "events")
 # Every secret begins with it; so it is enough to look for that.
 BEGINNING = "c4naryOf"
 WORDS = {
@@ -46,8 +46,8 @@ WORDS = {
 OF_HTTP = ("Token", "Header", "ConfigHeader", "Basic")
 OF_URL = ("User", "Query")
 SECRETS = {name: f'{word}/+"\\{"~" if name in OF_HTTP else "é ?&<"}' for name, word in WORDS.items() if name != "Login"}
-# The only colours that a terminal may get, and how it is told that a line ends.
-OF_TERMINALS = re.compile(r"\x1b\[(?:0|[12]|3[1236])(?:;(?:[12]|3[1236]))*m|\r(?=\n)")
+# The only colours that a terminal may get, how it is told that a line ends, and how ours are taken back.
+OF_TERMINALS = re.compile(r"\r\x1b\[1A\x1b\[2K|\x1b\[(?:0|[12]|3[1236])(?:;(?:[12]|3[1236]))*m|\r(?=\n)")
 HOSTILE = [
     "\x1b[2J\x1b[8m", "\x1b]0;title\x07", "a\rb", "\x9b31m", "\u202e\u2066\u200f\u061c", "\x00\x7f\x08", "\x85\u2028",
     "\n::error::x", "\n  ::set-output name=a::b", "\n\t\u3000::stop-commands::x", " ##[error]x", " ##vso[task.x]y\n",

@@ -112,7 +112,7 @@ class Terminal:
     def draw(self, lines: Sequence[str], *, over: int, on_stderr: bool = False) -> None:
         """Put LINES in the place of the last ones, OVER in number, that were drawn; only on a terminal."""
         # Line by line: tmux keeps in its history what is erased all at once from the first line on.
-        text = "\x1b[1A\x1b[2K" * over + "\r" + "".join(f"{self._safe(line, colour=False)}\n" for line in lines)
+        text = "\r\x1b[1A\x1b[2K" * over + "".join(f"{self._safe(line, colour=False)}\n" for line in lines)
         if not on_stderr:
             self._write(text)
         elif self.stderr is not None:
