@@ -31,7 +31,7 @@ FLAGS: Groups = {
         Flag("--filter", "those whose names have this text, or match /this/i", "TEXT"),
         Flag("--tag", "those with this tag (repeatable)", "TAG", many=True),
         Flag("--not-tag", "those without this tag (repeatable)", "TAG", many=True),
-        Flag("--lf", "those that failed the last time"),
+        Flag("--lf", "those that failed the last time; all, if none did"),
         Flag("--shard", "the Ith of N parts of all files, for several machines", "I/N"),
         Flag("--collect-only", "list them, and run none"),
     ),

@@ -78,7 +78,7 @@ class _CommandLine:
             max_failures=1 if "--exitfirst" in given else number(given, "--max-failures"),
             keep_wire=self._output.wants_wire,
             update_snapshots="--update-snapshots" in given,
-            frozen_snapshots=self._planning.in_ci,
+            frozen_snapshots=self._planning.in_ci and "--update-snapshots" not in given,
             snapshot_paths={self._terminal.directory: "<cwd>", environ.get("HOME") or "~": "<home>"},
             lenient=self._planning.lenient,
             coverage="--coverage" in given or "--min-coverage" in given,

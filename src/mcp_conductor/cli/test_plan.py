@@ -112,14 +112,23 @@ class Planning:
         if "--shard" in self._given:
             part, parts = shard_of(self._given.need("--shard"))
             suites = suites[part - 1 :: parts]
+        only = self._only([suite for suite, _ in suites])
+        failed = self._last_failed() if "--lf" in self._given else None
+        jobs = self._jobs(suites, failed, only=only)
+        if failed is not None and not jobs:
+            self._terminal.say("--lf: none of these tests failed in the last run, so all of them are run")
+            jobs = self._jobs(suites, None, only=only)
+        deselected = total - sum(len(job.cases) for job in jobs)
+        return Plan(jobs, [suite for suite, _ in suites], deselected)
+
+    def _jobs(self, suites: list[tuple[Suite, list[Pattern]]], failed: set[str] | None, *, only: bool) -> list[Job]:
         chosen = chosen_by(
             keyword=self._given.one("--keyword"),
             tags=self._given.all("--tag"),
             not_tags=self._given.all("--not-tag"),
             text=self._given.one("--filter"),
-            failed=self._last_failed() if "--lf" in self._given else None,
+            failed=failed,
         )
-        only = self._only([suite for suite, _ in suites])
         jobs: list[Job] = []
         for suite, meant in suites:
             cases = [
@@ -133,8 +142,7 @@ class Planning:
                 jobs += self._jobs_of(suite, tuple(cases))
         if "--shuffle" in self._given:
             random.Random(self.seed).shuffle(jobs)
-        deselected = total - sum(len(job.cases) for job in jobs)
-        return Plan(jobs, [suite for suite, _ in suites], deselected)
+        return jobs
 
     def _only(self, suites: list[Suite]) -> bool:
         """Whether a test says `only`; that is never meant where others rely on the run."""

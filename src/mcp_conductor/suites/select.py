@@ -128,7 +128,8 @@ def chosen_by(
         names = f"{suite.description} {case.title}"
         if by_keyword is not None and not by_keyword(f"{suite.file} {names}".lower()):
             return False
-        if by_text is not None and not by_text(names):
+        # Each by itself too, so that `^` and `$` mean what they seem to.
+        if by_text is not None and not any(map(by_text, (case.title, suite.description, names))):
             return False
         return failed is None or any(_is_of(each, f"{suite.file}::{case.name}") for each in failed)
 

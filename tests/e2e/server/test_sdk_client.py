@@ -13,6 +13,8 @@ from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from tests.e2e.server.peers import PATIENCE, Servers, arguments, command, ways
 
+NOWHERE = "http://127.0.0.1:9/"  # the address that is made up for an argument
+
 from mcp_conductor.protocol.schema import filled_in
 
 pytestmark = pytest.mark.peers
@@ -65,7 +67,7 @@ class User:
         self.asked.append(f"elicitation by {params.mode}")
         if params.mode == "form":
             return types.ElicitResult(action="accept", content=filled_in(params.requested_schema))
-        if params.url.startswith("http://127.0.0.1:"):
+        if params.url.startswith("http://127.0.0.1:") and params.url != NOWHERE:
             await asyncio.to_thread(_submit, params.url)
         return types.ElicitResult(action="accept")
 

@@ -67,6 +67,7 @@ B = ["Lists things", "row [a=1]", "row [a=2]"]
         (("--filter", "a file"), ["reads a file", "writes a file"]),
         (("--filter", "/^about it (reads|row)/"), ["reads a file", "row [a=1]", "row [a=2]"]),
         (("--filter", "/LISTS/i"), ["Lists things"]),
+        (("--filter", "/^reads/"), ["reads a file"]),
         (("--filter", "file", "--tag", "quick"), ["reads a file"]),
         (("--shard", "1/2"), A),
         (("--shard", "2/2"), B),
@@ -211,6 +212,15 @@ def test_the_last_failures_are_found_in_every_revision(check):
     done = check(tests, "--lf", head=head)
     assert done.code == 1, done.all
     assert set(done.statuses) == {"bad [2025-06-18]", "bad [2025-11-25]"}
+
+
+def test_where_none_of_the_tests_failed_the_last_time_all_are_run(check):
+    tests = "- {it: good, call: motto, expect: {ok: true}}"
+    for head in ("", "teardown: [{call: lose, expect: {ok: true}}]"):
+        check(tests, head=head)
+        done = check(tests, "--lf")
+        assert (done.code, done.statuses) == (0, {"good": "passed"})
+        assert "--lf: none of these tests failed in the last run, so all of them are run" in done.err
 
 
 def test_without_an_earlier_run_there_are_no_last_failures(check):
