@@ -13,11 +13,10 @@ from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from tests.e2e.server.peers import PATIENCE, Servers, arguments, command, ways
 
-NOWHERE = "http://127.0.0.1:9/"  # the address that is made up for an argument
-
 from mcp_conductor.protocol.schema import filled_in
 
 pytestmark = pytest.mark.peers
+NOWHERE = "http://127.0.0.1:9/"  # the address that is made up for an argument
 
 # `auto` asks for server/discover first; a version goes on without. Both are the modern era.
 MODES = {"handshake": "legacy", "modern": "auto"}
