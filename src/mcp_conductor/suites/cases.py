@@ -46,6 +46,7 @@ class Attempt:
     reply: Json | None = None
     refused: tuple[str, str] | None = None  # method and name, of a tool or a prompt
     again: bool = False  # whether something of it was done again, because it had failed
+    since: int | None = None  # where in the transcript the step began that failed
 
     @property
     def failed(self) -> bool:
@@ -137,7 +138,7 @@ class Cases:
         seconds = attempt.seconds or perf_counter() - began
         outcome = self._judged(case, attempt, seconds)
         if outcome.findings or self._keep_wire:
-            outcome = self._with_evidence(outcome, conversation, start)
+            outcome = self._with_evidence(outcome, conversation, start, attempt.since or start)
         if attempt.refused is not None and attempt.failed and outcome.status == "failed" and not conversation.lost:
             outcome = self.clean(_doubting(outcome, await conversation.listed.doubt(*attempt.refused)))
         if attempt.lost is not None and not outcome.stderr:  # it said why before this test began
@@ -195,12 +196,14 @@ class Cases:
             before = {name for each in case.step.steps[: number - 1] for name in each.captures}
             known = variables.with_({name: self._memory.captured[name] for name in before})
             do = partial(self._do, step, case, conversation, known.defining(step.vars), number)
+            since = conversation.session.transcript.mark
             done = await self._persist(step, conversation, do)
             findings = (*whole.findings, *(_in_step(number, step, each) for each in done.findings))
             replies.append(comparable(done.reply or {}))
             seconds, again = whole.seconds + done.seconds, whole.again or done.again
             whole = replace(done, findings=findings, seconds=seconds, again=again, reply={"steps": replies})
             if done.failed or done.lost is not None:
+                whole = replace(whole, since=since)
                 self._miss(case.title, (name for each in case.step.steps[number:] for name in each.captures))
                 break
         return whole
@@ -293,11 +296,11 @@ class Cases:
         status: Status = "warned" if attempt.findings else "passed"
         return self.outcome(case, status, seconds=seconds, findings=attempt.findings, flaky=attempt.again)
 
-    def _with_evidence(self, outcome: Outcome, conversation: Conversation, start: int) -> Outcome:
+    def _with_evidence(self, outcome: Outcome, conversation: Conversation, start: int, since: int) -> Outcome:
         """OUTCOME with what was said and muttered meanwhile."""
         frames = conversation.session.transcript.since(start)
         stderr = _within([frame.text for frame in reversed(frames) if frame.source == "stderr"], self.redact)
-        wire = _within(conversation.wire(start)[:_MOST_WIRE], self.redact)
+        wire = _within(conversation.wire(since)[:_MOST_WIRE], self.redact)
         return self.clean(replace(outcome, wire=tuple(wire), stderr=tuple(reversed(stderr))))
 
 
