@@ -70,6 +70,19 @@ def blank(text: str) -> str:
     return "".join(map(width, shown))
 
 
+def cut_to_columns(text: str, most: int) -> str:
+    """As `cut`, by the columns that a terminal needs for TEXT: some characters take two."""
+    if text.isascii():
+        return cut(text, most)
+    taken = kept = 0
+    for character in text:
+        taken += len(blank(character))
+        if taken > most:
+            return text[:kept] + CUT
+        kept += taken < most  # the mark needs a column, too
+    return text
+
+
 def one_line(text: str) -> str:
     """TEXT on one line, safe to show."""
     return visible(text if text.isprintable() else " ".join(text.splitlines()))

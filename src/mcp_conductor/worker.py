@@ -43,15 +43,18 @@ class TooSlowError(UsageError):
     """Whether a value is as it should be cannot be found out in the time there is: neither yes nor no."""
 
 
-def call(function: str, *arguments: Any, seconds: float) -> Any:
-    """The result of FUNCTION, `module:name`, in the worker; arguments and result are plain data."""
+def call(function: str, *arguments: Any, seconds: float, needs: str | None = None) -> Any:
+    """The result of FUNCTION, `module:name`, in the worker; arguments and result are plain data.
+
+    It NEEDS a module, which is imported when the worker starts: that is no part of the time it may take.
+    """
     checkpoint()
     with _lock:
         job = _of_this_thread.job or _Job()
         left = SECONDS_PER_JOB - job.spent
         if left <= 0:
             raise OutOfBoundsError("was not tried, since others took all the time that there is for this", final=False)
-        worker = _started()
+        worker = _started(needs)
         began = time.monotonic()
         try:
             with job.waiting_for(worker):
@@ -258,7 +261,7 @@ _of_this_thread = _ThisThread()
 _worker: _Worker | None = None
 
 
-def _started() -> _Worker:
+def _started(needs: str | None) -> _Worker:
     global _worker  # noqa: PLW0603  # one for the whole process
     if _worker is None or not _worker.alive:
         import atexit
@@ -268,6 +271,8 @@ def _started() -> _Worker:
         try:
             _worker = _Worker()
             _worker.greet()
+            if needs is not None:
+                _worker.ask((f"{__name__}:_import", (needs,), _SECONDS_TO_START), _SECONDS_TO_START)
         except (OSError, EOFError, _TooLateError) as error:
             raise OutOfBoundsError(f"cannot be tried: no process can be started for it ({error})") from error
     return _worker
@@ -302,6 +307,12 @@ def work(requests: Any, answers: Any) -> None:
             answer = ("error", f"{type(error).__name__}: {error}")
         _alarm(0.0)
         _send(answers, answer)
+
+
+def _import(module: str) -> None:
+    from importlib import import_module
+
+    import_module(module)
 
 
 def _alarm(seconds: float) -> None:

@@ -86,7 +86,8 @@ def web() -> HttpServer:
         if call.message:
             call.politely()
             return
-        text = said("Oauth", *OF_URL)
+        sent = call.headers.get("authorization", "")
+        text = "\n".join([said("Oauth", *OF_URL), sent, sent[::-1], sent.encode().hex()])
         told = {"error": "invalid_client", "error_description": text, "error_uri": text}
         call.reply(400, json.dumps(told), "application/json")
 

@@ -86,15 +86,13 @@ def test_mcp_cli_says_that_the_result_cannot_be_validated(server):
     assert "applying the schema takes more than 2 s" in done.stderr
 
 
-def test_check_has_a_finding_and_goes_on(server, tmp_path):
+def test_check_does_not_blame_the_server_for_it_and_goes_on(server, tmp_path):
     report = tmp_path / "report.json"
     words = ("check", "--only", "tools-structured-content-conforms", "--report", f"json:{report}", "--", *server)
     done = limited(*CONDUCTOR, *words)
-    assert done.returncode == 1, done.stderr
-    findings = [
-        each["message"] for outcome in json.loads(report.read_text())["outcomes"] for each in outcome["findings"]
-    ]
-    assert findings == ["structuredContent of 'x': applying the schema takes more than 2 s"]
+    (outcome,) = json.loads(report.read_text())["outcomes"]
+    why = "whether structuredContent of 'x' fits cannot be told: applying the schema takes more than 2 s"
+    assert (outcome["status"], outcome["reason"]) == ("skipped", why), done.stderr
 
 
 @pytest.mark.slow

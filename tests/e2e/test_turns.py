@@ -1,7 +1,9 @@
 """The event loop of our programs never waits for the worker, whatever schemas and patterns have to be tried."""
 
 import json
+import signal
 import sys
+import time
 from asyncio import create_subprocess_exec
 from subprocess import PIPE
 
@@ -108,3 +110,22 @@ async def test_of_a_server(uses, tmp_path):
     said = [INITIALIZE, {"method": "notifications/initialized"}, {"id": 2, **call}]
     lines = "".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in said)
     assert await uses("conductor", "serve", "server.json", server=False, stdin=lines.encode()) == {"in a thread"}
+
+
+async def test_a_run_that_is_stopped_waits_for_no_judge(serve, tmp_path, environment, survivors):
+    slow = SERVER.replace('"structuredContent": {"a": "x"}', '"structuredContent": {"a": 5}')
+    case = "- {it: one, call: x, expect: {ok: true}}\n- {it: two, delay: 60s, call: x, expect: {ok: true}}\n"
+    (tmp_path / "a.test.mcp.yml").write_text(f"description: d\ntests:\n{case}")
+    program = "import sys; from mcp_conductor import cli; sys.exit(cli.conductor())"
+    words = ("test", "--report", "events", "--", *serve(slow))
+    process = await create_subprocess_exec(
+        sys.executable, "-c", program, *words, cwd=tmp_path, env=environment, stdout=PIPE, stderr=PIPE
+    )
+    while b'"title":"two"' not in await process.stdout.readline():
+        pass
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    await process.communicate()
+    assert process.returncode == 130
+    assert time.monotonic() - began < 2  # the schema alone takes longer than that
+    assert survivors() == []

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from mcp_conductor.visible import blank, harmless, json_escaped, one_line, printable, visible
+from mcp_conductor.visible import blank, cut_to_columns, harmless, json_escaped, one_line, printable, visible
 
 
 @pytest.mark.parametrize(
@@ -83,3 +83,11 @@ def test_no_text_takes_longer_than_it_is_long(text):
 )
 def test_what_is_blank_is_as_wide_as_the_text_when_it_is_shown(text, width):
     assert blank(text) == width
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "shown"),
+    [("abcdef", 6, "abcdef"), ("abcdef", 5, "abcd…"), ("漢字漢字", 8, "漢字漢字"), ("漢字漢字", 7, "漢字漢…"), ("漢字漢字", 6, "漢字…"), ("a漢b", 3, "a…")],
+)  # fmt: skip
+def test_a_text_is_cut_to_the_columns_that_it_takes(text, most, shown):
+    assert cut_to_columns(text, most) == shown

@@ -30,7 +30,7 @@ from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST
 from mcp_conductor.protocol.message import Message, read
-from mcp_conductor.protocol.schema import choices_of, complaints, flaw, parts, refuses, types_of
+from mcp_conductor.protocol.schema import Undecided, choices_of, complaints, flaw, parts, refuses, types_of
 from mcp_conductor.report import Finding
 from mcp_conductor.worker import without_blocking
 
@@ -164,7 +164,7 @@ def structured_content_fits(record: Record) -> Iterator[Finding]:
     schemas = {
         str(tool.get("name")): tool["outputSchema"] for _, tool in listed_tools(record) if "outputSchema" in tool
     }
-    seen = False
+    seen, undecided = False, ""
     for name, result in results(record):
         schema = schemas.get(name)
         # A schema that cannot be used is the matter of schema-valid-in-dialect.
@@ -174,8 +174,14 @@ def structured_content_fits(record: Record) -> Iterator[Finding]:
         if "structuredContent" not in result:
             yield fault(f"{name!r} has an outputSchema, but its result has no structuredContent", result)
             continue
-        for complaint in complaints(result["structuredContent"], schema):
+        found = complaints(result["structuredContent"], schema)
+        if found and isinstance(found[0], Undecided):
+            undecided = f"whether structuredContent of {name!r} fits cannot be told: {found[0]}"
+            continue
+        for complaint in found:
             yield fault(f"structuredContent of {name!r}: {complaint}", result, path="result.structuredContent")
+    if undecided:
+        raise NotSeen(undecided)
     if not seen:
         raise NotSeen("no tool with an outputSchema was called with success")
 

@@ -10,8 +10,10 @@ from mcp_conductor.cli.interruptible import run_interruptibly, serve_until_cance
 from mcp_conductor.cli.limits import MESSAGE_LIMIT_FLAGS, budgets_of
 from mcp_conductor.cli.serve import ALLOW_HOST, exit_codes, hold_standard_streams, port_of
 from mcp_conductor.cli.terminal import Terminal
-from mcp_conductor.errors import UsageError
+from mcp_conductor.errors import ConductorError, UsageError
 from mcp_conductor.protocol.budgets import Budgets
+from mcp_conductor.telling import cause
+from mcp_conductor.visible import one_line
 
 if TYPE_CHECKING:
     from mcp_conductor.bridge import BridgeEvent
@@ -99,13 +101,21 @@ async def _serve(file: str, transport: "TransportConfig", separator: str, budget
         for name, health in bridge.health().items():
             if health.last_error is not None:
                 error = health.last_error
-                hint = f"\n  hint: {error.hint}" if error.hint else ""
-                terminal.say(f"{name}: {health.state}: {error.message}{hint}")
+                hint = f"\n  hint: {one_line(error.hint)}" if error.hint else ""
+                terminal.say(f"{name}: {health.state}: {_told(error)}{hint}")
+            elif health.state != "up":
+                terminal.say(f"{name}: {health.state}: it has not answered within {_START_SECONDS:g} s")
         following = asyncio.create_task(_follow(events, mirror, terminal))
         try:
             return await serve_until_cancelled(lambda stop: _host(mirror, transport, stop, terminal))
         finally:
             following.cancel()
+
+
+def _told(error: ConductorError) -> str:
+    """ERROR on one line, so that no server can write a line of ours; with what it wrote to stderr of the cause."""
+    why = cause(error.stderr)
+    return one_line(error.message + (f" ({why.strip()})" if why else ""))
 
 
 class _Events:
@@ -132,7 +142,7 @@ async def _follow(events: _Events, mirror: Any, terminal: Terminal) -> None:
     while True:
         event = await events.get()
         if event.kind in ("connected", "lost", "down"):
-            terminal.say(f"{event.server}: {event.kind}" + (f": {event.error.message}" if event.error else ""))
+            terminal.say(f"{event.server}: {event.kind}" + (f": {_told(event.error)}" if event.error else ""))
         await mirror.take(event)
 
 

@@ -12,7 +12,7 @@ from mcp_conductor.cli.terminal import ReaderGone, Terminal
 from mcp_conductor.events import CaseFinished, CaseStarted, Event, FileFinished, FileStarted, RunStarted
 from mcp_conductor.report import Status
 from mcp_conductor.reporters.wording import words
-from mcp_conductor.visible import cut, one_line
+from mcp_conductor.visible import cut_to_columns, one_line
 
 _FIRST_SECONDS = 0.3  # what takes no longer than this is not worth a line
 _SECONDS = 0.1
@@ -55,7 +55,7 @@ class Live:
 
     def _draw(self, lines: list[str]) -> None:
         width = max(_NARROWEST, (self._terminal.width(on_stderr=self._on_stderr) or 80) - 1)
-        fitting = [cut(one_line(line), width) for line in lines]
+        fitting = [cut_to_columns(one_line(line), width) for line in lines]
         with suppress(ReaderGone):
             self._terminal.draw(fitting, over=self._drawn, on_stderr=self._on_stderr)
         self._drawn = len(fitting)

@@ -149,8 +149,10 @@ async def _breach(result: Json, tool: Json, session: Session) -> str | None:
         return None
     if "structuredContent" not in result:
         return "the tool has an outputSchema, but its result has no structuredContent"
-    from mcp_conductor.protocol.schema import complaints
+    from mcp_conductor.protocol.schema import Undecided, complaints
     from mcp_conductor.worker import without_blocking
 
     problems = await without_blocking(complaints, result["structuredContent"], tool["outputSchema"])
+    if problems and isinstance(problems[0], Undecided):
+        return f"whether the result fits the tool's outputSchema cannot be told: {problems[0]}"
     return f"the result breaks the tool's outputSchema: {'; '.join(problems)}" if problems else None

@@ -180,7 +180,7 @@ def _elsewhere(function: str, schema: Any, *value: Any, seconds: float = SECONDS
         plain = _plain(schema)
         digest = sha256(marshal.dumps(plain)).digest()
         if digest not in _costly:
-            return call(f"{__name__}:{function}", plain, *map(_plain, value), seconds=seconds)
+            return call(f"{__name__}:{function}", plain, *map(_plain, value), seconds=seconds, needs="jsonschema_rs")
     except OutOfBoundsError as error:
         complaint = Undecided(f"applying the schema {error}")
         if error.final:

@@ -217,8 +217,8 @@ class FileRun:
         return self._cases.teardown(title, steps[0], findings)
 
     async def close(self) -> None:
-        """End the server, without teardown."""
-        await self._leave()
+        """End the server, without teardown; a run that is stopped must not wait for judges."""
+        await self._leave(judged=False)
 
     async def _run_early(self, case: Case) -> Outcome:
         outcome = await self.run(case)
@@ -254,24 +254,24 @@ class FileRun:
         if self._failure is not None or self._setup:
             await self._leave()
 
-    async def _leave(self) -> None:
+    async def _leave(self, *, judged: bool = True) -> None:
         held, conversation = self._held, self._conversation
         self._held = self._conversation = None
         try:
             if conversation is not None:
-                await self._conclude(conversation)
+                await self._conclude(conversation, judged=judged)
         finally:
             if held is not None:
                 await held.close()
 
-    async def _conclude(self, conversation: Conversation) -> None:
+    async def _conclude(self, conversation: Conversation, *, judged: bool) -> None:
         """What there is to say of a conversation as a whole."""
         session = conversation.session
         if self.touched is not None:
             self.touched.use(session.transcript)
         if forgotten := str(session.transcript.forgotten):
             self._tell(Warned(message=f"{self._job.suite.file}: {forgotten}"))
-        if self._options.judge is not None:
+        if judged and self._options.judge is not None:
             said = session.transcript.since(self._start)
             for remark in await without_blocking(self._options.judge, session, said, self._job.spec):
                 self._tell(Warned(message=remark))

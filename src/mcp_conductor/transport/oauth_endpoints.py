@@ -32,7 +32,7 @@ from mcp_conductor.protocol.oauth import (
 from mcp_conductor.protocol.oauth_requests import Client, Post, registered_client, resource_of
 from mcp_conductor.protocol.oauth_trust import Untrusted
 from mcp_conductor.protocol.server_spec import origin
-from mcp_conductor.redaction import Redactor
+from mcp_conductor.redaction import Redactor, secrets_of_headers
 from mcp_conductor.transport.http_client import HttpClient
 from mcp_conductor.transport.oauth_http import OAuthHttp
 from mcp_conductor.visible import cut
@@ -186,7 +186,8 @@ async def _fetch(
 
 async def ask_for_token(http: OAuthHttp, request: Post, *, hiding: Iterable[str] = ()) -> Json:
     """The token response to REQUEST; an error response raises Refused."""
-    answer = await _post(http, request, hiding)
+    sent = {name: value for name, value in request.headers if name == "Authorization"}
+    answer = await _post(http, request, {*hiding, *secrets_of_headers(sent)})
     token = answer.get("access_token")
     if not isinstance(token, str) or not _HEADER_TEXT.fullmatch(token):
         problem = "has no access_token" if token is None else "has an access_token that fits into no header"

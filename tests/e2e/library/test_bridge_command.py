@@ -217,3 +217,18 @@ def test_a_server_that_is_called_all_is_meant_by_its_name(cli, settings):
     file = settings(all={"command": BOOKSHELF[0], "args": list(BOOKSHELF[1:])})
     run = cli("--config", file, "--server", "all", "--method", "server/info")
     assert json.loads(run.out)["name"] == "bookshelf"
+
+
+@pytest.mark.slow
+def test_a_server_that_never_answers_is_told_of(settings, environment):
+    mute = {"command": sys.executable, "args": ["-c", "import sys; sys.stdin.read()"]}
+    dying = {"command": sys.executable, "args": ["-c", "raise SystemExit('Error: no key\\nm: connected')"]}
+    words = [*CONDUCTOR, "bridge", settings(dying=dying, mute=mute)]
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(words, **streams, env=environment, text=True) as run:
+        lines = []
+        while not any(line.startswith("mute") for line in lines):
+            lines.append(run.stderr.readline())
+        run.communicate(timeout=LIMIT)
+    assert "mute: retrying: it has not answered within 5 s\n" in lines
+    assert any(line.startswith("dying: retrying: ") and line.endswith("(Error: no key)\n") for line in lines), lines

@@ -55,6 +55,6 @@ def test_the_manual_names_every_option_and_ini_value():
     from mcp_conductor import pytest_plugin
 
     source = Path(pytest_plugin.__file__).read_text()
-    named = {*re.findall(r'addoption\("([\w-]+)"', source), *re.findall(r'addini\("(\w+)"', source)}
+    named = {*re.findall(r'addoption\(\s*"([\w-]+)"', source), *re.findall(r'addini\(\s*"(\w+)"', source)}
     assert len(named) == 12
     assert {name for name in named if name not in MANUAL.read_text()} == set()

@@ -79,6 +79,17 @@ def test_what_runs_is_shown_and_then_gone(on_terminal, tmp_path):
     assert left.startswith("FAIL  a.test.mcp.yml:5  fails\n")
 
 
+def test_names_of_wide_characters_fit_on_one_line(on_terminal, tmp_path):
+    name = "漢字" * 40
+    code, seen = on_terminal(
+        SLOW.replace("takes its time", name), b" of 2", go_on=lambda _: (tmp_path / "go on").touch()
+    )
+    drawn = [line for line in re.split(r"[\r\n]+", seen) if "漢字" in line]
+    assert code == 1
+    assert drawn
+    assert all(sum(2 if each in name else 1 for each in line) < 80 for line in drawn)
+
+
 def test_nothing_of_it_is_left_by_a_run_that_is_interrupted(on_terminal):
     code, seen = on_terminal(SLOW, b"0 of 2", go_on=lambda process: process.terminate())
     assert code == 143
