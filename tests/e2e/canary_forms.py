@@ -109,10 +109,13 @@ def is_said(word: str, text: str) -> str | None:
     return None
 
 
-def forms(secrets: Sequence[str]) -> list[str]:
-    """Each of SECRETS in all common forms, and in all odd ones the one or the other of them."""
-    odd = [form(secrets[number % len(secrets)]) for number, form in enumerate(ODD)]
-    return [*(form(secret) for secret in secrets for form in COMMON), *odd]
+def forms(secrets: Sequence[str], *, whole: bool) -> list[str]:
+    """All of SECRETS as they are, and in every form the one or the other of them; WHOLE: each in all common forms."""
+    if whole:
+        common = [form(secret) for secret in secrets for form in COMMON]
+    else:
+        common = [*secrets, *(form(secrets[number % len(secrets)]) for number, form in enumerate(COMMON))]
+    return [*common, *(form(secrets[number % len(secrets)]) for number, form in enumerate(ODD))]
 
 
 def _readings(text: str) -> Iterator[str]:

@@ -61,14 +61,14 @@ tests:
 """
 
 
-def said(*names: str) -> str:
+def said(*names: str, whole: bool) -> str:
     """The secrets of these names in all forms, the first of them first; and hostile text."""
-    return "\n".join([SECRETS[names[0]], *forms([SECRETS[name] for name in names]), *HOSTILE])
+    return "\n".join([SECRETS[names[0]], *forms([SECRETS[name] for name in names], whole=whole), *HOSTILE])
 
 
-def web() -> HttpServer:
+def web(*, whole: bool) -> HttpServer:
     """The same server at a URL; it is an authorization server as well, which refuses."""
-    text = said(*OF_HTTP, *OF_URL)
+    text = said(*OF_HTTP, *OF_URL, whole=whole)
 
     def listed(call):
         call.result({"tools": [{"name": "tell", "description": text, "inputSchema": {"type": text}}]})
@@ -87,7 +87,7 @@ def web() -> HttpServer:
             call.politely()
             return
         sent = call.headers.get("authorization", "")
-        text = "\n".join([said("Oauth", *OF_URL), sent, sent[::-1], sent.encode().hex()])
+        text = "\n".join([said("Oauth", *OF_URL, whole=whole), sent, sent[::-1], sent.encode().hex()])
         told = {"error": "invalid_client", "error_description": text, "error_uri": text}
         call.reply(400, json.dumps(told), "application/json")
 
@@ -112,15 +112,16 @@ def on_a_terminal(words, folder, environment):
     return process.wait(60), OF_TERMINALS.sub("", shown.decode()), ""
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
+@pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["some", "whole"])
+def written(tmp_path_factory, request):
     """All that all programs write, by name; the result of mcp-cli is left out."""
+    whole = request.param
     folder = tmp_path_factory.mktemp("canaries")
-    (folder / "text").write_text(said(*SECRETS), newline="")
+    (folder / "text").write_text(said(*SECRETS, whole=whole), newline="")
     (folder / "it.test.mcp.yml").write_text(SUITE)
     client = f"{sys.executable} {SERVERS / 'parrot_client.py'} {folder / 'text'}"
     parrot = (sys.executable, str(SERVERS / "parrot.py"), str(folder / "text"))
-    server = web()
+    server = web(whole=whole)
     url = f"http://user:{quote(SECRETS['User'], safe='')}@127.0.0.1:{server.port}/mcp"
     url += f"?q={quote(SECRETS['Query'], safe='')}"
     basic = b64encode(f"me:{SECRETS['Basic']}".encode()).decode()
@@ -145,7 +146,7 @@ def written(tmp_path_factory):
     config = ("--config", "mcp.json", "--server")
 
     def login_tells():
-        return "\n".join([*forms([*login.tokens, *login.refresh_tokens]), *HOSTILE])
+        return "\n".join([*forms([*login.tokens, *login.refresh_tokens], whole=whole), *HOSTILE])
 
     def reports(name):
         return [f"--report={kind}:{name}.{kind}" for kind in KINDS]
