@@ -170,6 +170,11 @@ class _Reading:
             for place in range(_GRAM)
         }
 
+    @cached_property
+    def _as_written(self) -> "_Parts":
+        """All forms whole: of a short part at a cut, too few may be letters and digits."""
+        return _Parts({*self._exact.forms, *(form for alike in self._forms.values() for form in alike)})
+
     def places(self, data: bytes, goes_on: bool) -> list[Span]:
         found = [span for form in self._exact.forms for span in _places(form, data)]
         thin = _thin(data)
@@ -178,7 +183,7 @@ class _Reading:
         whole = [(span, form) for form in shapes if form in thin for span in _places(form, thin)]
         parts: list[Span] = []
         if CUT_BYTE in data:
-            found += self._exact.cut_places(data)
+            found += self._as_written.cut_places(data)
             parts += self._thin.cut_places(thin)
         # What a server writes may come line by line.
         if goes_on and self._thin.has(thin[-LONG_VALUE:]):
