@@ -8,7 +8,7 @@ file costs no YAML parser.
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from json import JSONDecodeError, JSONDecoder
 from typing import Any, NoReturn
@@ -61,11 +61,11 @@ class Document:
     def _location_of(self, node: Any, mark: Any) -> Location:
         """The place MARK; the value is NODE, if that stands on the same line, else all that stands there."""
         start, end = node.start_mark, node.end_mark
-        where = self._location(mark.line + 1, mark.column + 1)
-        if start.line == end.line == mark.line and end.column > start.column:
-            return replace(where, value=(start.column + 1, end.column + 1))
-        written = len(where.source.partition(" #")[0].rstrip())
-        return replace(where, value=(where.column, max(where.column, written) + 1))
+        line, column = mark.line, mark.column + 1
+        if start.line == end.line == line and end.column > start.column:
+            return self._location(line + 1, column, (start.column + 1, end.column + 1))
+        written = len(self._lines[line].partition(" #")[0].rstrip()) if line < len(self._lines) else 0
+        return self._location(line + 1, column, (column, max(column, written) + 1))
 
     def _location(self, line: int, column: int, value: tuple[int, int] | None = None) -> Location:
         source = self._lines[line - 1] if line <= len(self._lines) else ""
@@ -80,12 +80,14 @@ class Document:
         node = self.root
         if node is None:
             return None
+        from mcp_conductor.yaml_nodes import child
+
         mark = node.start_mark
         for step in path:
-            child = _below(node, step)
-            if child is None:
+            found = child(node, step)
+            if found is None:
                 break
-            node, mark = child
+            node, mark = found
         return node, mark
 
 

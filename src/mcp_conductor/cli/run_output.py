@@ -77,7 +77,8 @@ class Output:
         """Show what happens, as far as people want to see it."""
         for log in self._logs:
             log.take(event)
-        self._progress.take(event)
+        if self._live is not None:
+            self._progress.take(event)
         match event:
             case FileStarted() if self._one_by_one:
                 self._show(self._console.suite(event.title, Location(event.file, 1, 1)))

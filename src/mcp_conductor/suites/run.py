@@ -5,7 +5,7 @@ by a signal, still yields the rest: what was not run, and the end of each file.
 """
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -29,6 +29,8 @@ from mcp_conductor.suites.snapshots import Snapshots
 from mcp_conductor.suites.suite import Case
 from mcp_conductor.suites.variables import Variables
 
+_EVENTS_SECONDS = 0.01  # how long an event may wait to be yielded
+
 
 @dataclass(slots=True)
 class Result:
@@ -36,7 +38,7 @@ class Result:
 
     job: Job
     outcomes: list[Outcome] = field(default_factory=list)
-    left: list[Case] = field(default_factory=list)  # tests that have no outcome yet, in order
+    left: deque[Case] = field(default_factory=deque)  # tests that have no outcome yet, in order
     running: Case | None = None
     replies: dict[str, Json] = field(default_factory=dict)
     server: Json = field(default_factory=dict)
@@ -63,12 +65,14 @@ class Run:
         self._options = options
         self._variables = variables
         self._deselected = deselected
-        self._queue: asyncio.Queue[Event | None] = asyncio.Queue()  # None: there is nothing more
+        self._told: deque[Event] = deque()  # and not taken yet
+        self._news = asyncio.Event()
+        self._waking = False
         self._failures = 0
         self._snapshots: dict[str, Snapshots] = {}
         self._jobs_left = Counter(job.suite.file for job in jobs)
         self._warned: list[Warned] = []  # what a server says wrong, it says to every file: it is told once
-        self.results = [Result(job, left=list(job.cases)) for job in jobs]
+        self.results = [Result(job, left=deque(job.cases)) for job in jobs]
         self.unwritten: list[UsageError] = []  # why snapshots could not be written
         self.stopped: Stop | None = None
 
@@ -76,18 +80,19 @@ class Run:
         tests = sum(len(result.left) for result in self.results)
         yield RunStarted(kind="test", tests=tests, files=len(self.results), deselected=self._deselected)
         work = asyncio.ensure_future(self._work())
-        work.add_done_callback(lambda _: self._queue.put_nowait(None))
+        work.add_done_callback(lambda _: self._news.set())
         try:
             while True:
+                while self._told:
+                    yield self._told.popleft()
+                if work.done():
+                    break
+                self._news.clear()
                 try:
-                    event = await self._queue.get()
+                    await self._news.wait()
                 except asyncio.CancelledError:  # passed on to the work, which then ends
                     self.stopped = self.stopped or ("timeout" if self._late() else "interrupted")
                     work.cancel()
-                    continue
-                if event is None:
-                    break
-                yield event
             if self.stopped is None:
                 work.result()  # raises what is wrong with us
             for event in self._rest():
@@ -118,7 +123,14 @@ class Run:
             if event in self._warned:
                 return
             self._warned.append(event)
-        self._queue.put_nowait(event)
+        self._told.append(event)
+        if not self._waking:  # a turn of the event loop for every event would cost as much as a test
+            self._waking = True
+            asyncio.get_running_loop().call_later(_EVENTS_SECONDS, self._wake)
+
+    def _wake(self) -> None:
+        self._waking = False
+        self._news.set()
 
     @property
     def _enough(self) -> bool:
@@ -192,7 +204,7 @@ class Run:
                         replies = (file.replies.get(case.name), first.replies.get(case.name))
                         outcome = compared(outcome, *replies, first.job.suffix)
                 self._add(result, outcome)
-                del result.left[0]
+                result.left.popleft()
                 if file.isolation == "test":
                     self._add(result, await file.finish())
             result.running = None
