@@ -1,7 +1,7 @@
 """Where secrets stand in a text, through all that may lie over them.
 
 A text is read three times at most: as it is, with its escapes undone, and with those undone too that may be none. Each
-time it is searched for long forms in its letters and digits alone, whatever their case: so lines, indents, quotes,
+time it is searched for long forms in its letters and digits alone, in upper or lower case: so lines, indents, quotes,
 separators and NULs between them do not matter. What is base64 of a text is read in the same way.
 """
 
@@ -275,7 +275,7 @@ class _Parts:
 
 
 def _is_telling(thin: bytes) -> bool:
-    """Whether so many letters and digits, of whatever case and with anything between them, are no ordinary text."""
+    """Whether so many letters and digits are no ordinary text, also in another case and with anything between them."""
     letters = len(thin.translate(None, _DIGITS))
     return len(thin) >= _NO_WORD or (len(thin) >= LONG_VALUE and 0 < letters < len(thin))
 
