@@ -17,7 +17,7 @@ from mcp_conductor.suites.keys import IN_EXPECT, IN_TEST, Elsewhere, known_membe
 from mcp_conductor.suites.matchers.regexes import read_written_regex
 from mcp_conductor.suites.paths import JsonPath, parse_path
 from mcp_conductor.suites.script import NOTHING_SCRIPTED, Script, read_script
-from mcp_conductor.suites.variables import Filling, check_name, filling
+from mcp_conductor.suites.variables import NO_PLACEHOLDERS, Filling, also, check_name, filling
 
 # What a step may have beside what it sends, and what the manual says of it.
 STEP_KEYS = {
@@ -111,12 +111,12 @@ class Reading:
     """What is known while a file is read."""
 
     known: set[str] | None  # the variables that there are; None: any
-    lenient: bool = False  # unknown keys are warnings
+    lenient: bool = False  # as mcp-aegis reads files: unknown keys are warnings, and braces are text
     warnings: list[tuple[Field, str]] = field(default_factory=list)
 
     @property
     def names(self) -> Names:
-        return self.known
+        return NO_PLACEHOLDERS if self.lenient else self.known
 
     def learn(self, names: Collection[str]) -> None:
         if self.known is not None:
@@ -138,7 +138,7 @@ def read_step(given: Field, members: dict[str, Field], reading: Reading, mistake
     """The step that MEMBERS of GIVEN describe; raises what is wrong with it, and the MISTAKES that were made before."""
     mistakes = Mistakes() if mistakes is None else mistakes
     own: dict[str, Filling] = mistakes.read(members.get("vars"), lambda field: read_vars(field, reading.names), {})
-    names = None if reading.known is None else reading.known | names_in(members.get("vars"))
+    names = also(reading.names, names_in(members.get("vars")))
     steps = _steps_of(members, own, reading, mistakes) if "steps" in members else ()
     actions, expects = ((), ()) if "steps" in members else _actions(given, members, names, reading, mistakes)
     captures: dict[str, Capture] = mistakes.read(members.get("capture"), _captures, {})
@@ -257,7 +257,7 @@ def read_vars(given: Field, known: Names) -> dict[str, Filling]:
     def read(member: tuple[str, Field]) -> tuple[str, Filling]:
         name, each = member
         check_name(each, name)
-        visible = None if known is None else {*known, *before}
+        visible = also(known, before)
         before.add(name)
         return name, filling(each, visible)
 

@@ -244,7 +244,9 @@ def _cases(entry: Field, reading: Reading, defaults: _Defaults, file_vars: Mappi
     finally:
         if reading.known is not None:
             reading.known -= only_here - names_in(given.get("capture"))
-    titles = [_title(given["it"], {**file_vars, **_fixed(row), **step.vars}) for _, row in rows]
+    titles = [
+        _title(given["it"], {} if reading.lenient else {**file_vars, **_fixed(row), **step.vars}) for _, row in rows
+    ]
     found = []
     for title, (name, row) in zip(titles, rows, strict=True):
         told = not name or (title != given["it"].value and titles.count(title) == 1)  # its row in its name

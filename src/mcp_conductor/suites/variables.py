@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from random import Random
 from string import ascii_lowercase, digits
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from mcp_conductor.errors import UsageError
@@ -174,13 +174,22 @@ Filling: TypeAlias = Draft[Variables]
 Fill: TypeAlias = Callable[[Variables], Any]
 
 
+# In place of the names that are known: braces are text, as in the files of other programs.
+NO_PLACEHOLDERS: Final[Collection[str]] = frozenset({"{{"})
+
+
+def also(known: Collection[str] | None, names: Collection[str]) -> Collection[str] | None:
+    """What is KNOWN, and NAMES."""
+    return known if known is None or known is NO_PLACEHOLDERS else {*known, *names}
+
+
 def filling(field: Field, known: Collection[str] | None) -> Filling:
     """Read the placeholders in FIELD, where the variables KNOWN will be there; None: any.
 
     A variable that is not known is refused, unless it has a default; the others are what the Filling `needs`.
     """
     # Most values of a long suite have none: one look at each text, and nothing else is made.
-    if not may_have_placeholders(field.value):
+    if known is NO_PLACEHOLDERS or not may_have_placeholders(field.value):
         return Draft(field.value)
     words = Vocabulary(roots=_ROOTS, functions=FUNCTIONS, variable=_variable, variables=known, strict=True)
     return draft(field, words)
