@@ -1,12 +1,16 @@
 """Files written for mcp-aegis: `--compat aegis` takes them as they are, and comes to the same verdicts as mcp-aegis."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from tests.e2e.suites.conftest import CONDUCTOR
+
+from mcp_conductor.suites.aegis import reply_passes
 
 AEGIS = Path(__file__).parents[2] / "peers/node_modules/.bin/mcp-aegis"
 ARITHMETIC = """
@@ -76,3 +80,97 @@ def test_settings_that_are_named_count_more_than_those_of_aegis(conductor, numbe
     assert conductor("test", numbers, "--compat", "aegis").code == 3
     write("other.json", '{"name": "gone", "command": "/nowhere"}')
     assert "/nowhere" in conductor("test", numbers, "--compat", "aegis", "--config", "other.json").out
+
+
+# Everything that patterns are tried on, and patterns of every kind, good and bad.
+VALUES = (
+    None, True, False, 0, 5, -3, 3.14, 1e21, 2.5e-7, 1700000000, 1700000000000, "", "5", "12abc", "Hello World", "[1]", "a,b",
+    "2024-01-15", "2024-02-30", "2024-01-15T10:00:00Z", "2024-01-15T10:00:00.123Z", "01/15/2024", "12:30:00", "Jan 5, 2024",
+    "Mon, 01 Jan 2024 00:00:00 GMT", "no date", "\U0001f600", "line\nbreak", [], [5], [1, None, "Ada"], ["b", ["c"]],
+    {}, {"name": "Ada"}, [{"name": "Ada", "at": {"n": 7}}, {"name": "Bob"}], {"length": 3},
+    {"a": 1, "b": 2, "c": "2024-01-15", "d": "2024-03-01", "e": "10", "f": "9", "g": None, "h": {"i": 3}, "j": True},
+)  # fmt: skip
+TEXTS = (
+    "regex:^[0-9]+$", "regex:\\d{4}", "regex:(", "regex:o W", "length:1", "length:x", "arrayLength:1", "arrayLength:", "contains:5",
+    "contains:", "contains:Ada", "containsIgnoreCase:HELLO", "containsIgnoreCase:aDA", "equalsIgnoreCase:hello world", "startsWith:He",
+    "endsWith:ld", "arrayContains:5", "arrayContains:Ada", "arrayContains:name:Ada", "arrayContains:at.n:7", "arrayContains::x",
+    "type:string", "type:number", "type:object", "type:array", "type:null", "type:boolean", "type:Array", "exists", "exists:no",
+    "count:2", "count:9", "stringLength:2", "stringLength:notanumber", "stringLengthGreaterThan:4", "stringLengthLessThan:3",
+    "stringLengthGreaterThanOrEqual:2", "stringLengthLessThanOrEqual:2", "stringLengthBetween:1:5", "stringLengthBetween:10",
+    "stringEmpty", "stringEmptyish", "stringNotEmpty", "greaterThan:4", "greaterThan:abc", "greaterThanOrEqual:5", "lessThan:5",
+    "lessThanOrEqual:5", "between:1:9", "between:9:1", "between:1", "between:1:2:3", "range:1:9", "equals:5", "equals:Hello",
+    "notEquals:5", "approximately:3:0.2", "approximately:3", "multipleOf:5", "multipleOf:0", "divisibleBy:3", "decimalPlaces:2",
+    "decimalPlaces:0", "decimalPlaces:x", "dateAfter:2024-01-10", "dateAfter:not-a-date", "dateBefore:2024-02-01", "dateAge:10x",
+    "dateAge:99999d", "dateAge:1d", "dateBetween:2024-01-01:2024-12-31", "dateBetween:2020-01-01", "dateBetween:2025-01-01:2024-01-01",
+    "dateValid", "dateEquals:2024-01-15", "dateFormat:iso", "dateFormat:iso-date", "dateFormat:iso-time", "dateFormat:us-date",
+    "dateFormat:timestamp", "dateFormat:unknown", "crossField:a < b", "crossField:a > b", "crossField:c < d", "crossField:c == c",
+    "crossField:c != d", "crossField:e > f", "crossField:a <= b", "crossField:b >= a", "crossField:g < a", "crossField:h.i > b",
+    "crossField:a", "crossField:a < z", "crossField:j == j", "crossField:a < b < c", "Hello", "icontains:HELLO", "any", "un.*known",
+    "[", "null", "undefined", "object", "", "partial:x", "Hello?", "oneOf:a,b",
+)  # fmt: skip
+REPLY = {
+    "id": 1,
+    "result": {
+        "tools": [{"name": "a", "n": 1, "more": True}, {"name": "b", "n": 2}],
+        "start": 1,
+        "end": 2,
+        "none": None,
+    },
+}
+TOOLS = REPLY["result"]["tools"]
+# What is expected of REPLY: special keys, alone, beside each other and beside other members.
+DOCUMENTS = (
+    None, "", 0, "match:exists", [], {}, REPLY, {"id": 1}, {"id": 1, "result": "match:type:object"}, {"id": "1", "result": "match:exists"},
+    *(
+        {"id": 1, "result": below}
+        for below in (
+            {"match:partial": {"start": 1}}, {"match:partial": {"start": 2}}, {"match:partial": {"tools": [{"name": "a"}]}},
+            {"match:partial": {"tools": [{"name": "b"}]}}, {"match:partial": {"none": None}}, {"match:partial": {"gone": None}},
+            {"match:partial": {"start": 1}, "end": 2}, {"match:partial": {"start": 1}, "end": 3}, {"match:partial": {"start": 1}, "x": 1},
+            {"match:partial": {"start": 1}, "tools": [{"name": "a"}]}, {"match:partial": {"start": 1}, "match:crossField": "start > end"},
+            {"match:extractField": "tools.0.name", "value": "a"}, {"match:extractField": "tools[1].name", "value": "match:regex:^b$"},
+            {"match:extractField": "tools.*.name", "value": ["a", "b"]}, {"match:extractField": "tools.*.more", "value": "match:arrayLength:2"},
+            {"match:extractField": "tools.*.more", "value": [True, None]}, {"match:extractField": "tools[*].n", "value": "match:arrayContains:2"},
+            {"match:extractField": "tools.9.name", "value": "match:not:exists"}, {"match:extractField": "tools.0.name"},
+            {"match:extractField": "none", "value": None}, {"match:extractField": "tools.0.name", "value": "a", "start": 9, "gone": 1},
+            {"match:extractField": "tools.0.name", "value": "a", "match:crossField": "start > end"},
+            {"match:crossField": "start < end"}, {"match:crossField": "start > end"}, {"match:crossField": "start < end", "start": 9},
+            {"match:crossField": ["start < end"]}, {"match:not:crossField": "start > end"},
+            {"match:not:crossField": "start > end", "tools": "match:exists", "start": 1, "end": 2, "none": None},
+            {"match:not:crossField": "start < end", "tools": "match:exists", "start": 1, "end": 2, "none": None},
+            {"match:partial": {"match:not:crossField": "start > end"}}, {"match:partial": {"match:not:crossField": "start < end"}},
+            {"match:partial": {"tools": {"match:arrayElements": {"match:partial": {"name": "match:type:string"}}}}},
+            {"match:partial": {"tools": {"match:arrayElements": {"name": "match:type:string"}}}},
+            {"match:partial": {"tools": {"match:arrayElements": "match:exists", "match:extractField": "0.name", "value": "b"}}},
+            {"match:partial": {"tools": {"match:extractField": "0.name", "value": "a", "gone": 1}}},
+            {"match:arrayElements": {}}, {"match:contains": "a"}, {"match:partial": "match:type:object"}, {"match:partial": []},
+            {"tools": TOOLS, "start": 1, "end": 2}, {"tools": TOOLS, "start": 1, "end": 2, "none": None, "gone": None},
+            {"tools": TOOLS[:1], "start": 1, "end": 2, "none": None}, {"tools": "match:(", "start": 1, "end": 2, "none": None},
+            {"tools": "match:not:(", "start": 1, "end": 2, "none": None}, {"tools": TOOLS, "start": True, "end": 2, "none": None},
+        )
+    ),
+)  # fmt: skip
+JUDGE = """
+import { readFileSync } from 'node:fs';
+const { validateWithDetailedAnalysis } = await import(process.argv[1]);
+const judge = ([expected, actual]) => {
+  if (!expected) return true;
+  try { return validateWithDetailedAnalysis(expected, actual).passed; } catch { return false; }
+};
+console.log(JSON.stringify(JSON.parse(readFileSync(0, 'utf8')).map(judge)));
+"""
+
+
+def test_every_pattern_and_special_key_is_judged_as_mcp_aegis_does():
+    source = AEGIS.parents[1] / "mcp-aegis/src/test-engine/matchers/validation.js"
+    if not source.exists() or shutil.which("node") is None:
+        pytest.skip("mcp-aegis is not installed in tests/peers")
+    pairs = [(f"match:{negated}{text}", value) for text in TEXTS for value in VALUES for negated in ("", "not:")]
+    pairs += [(document, REPLY) for document in DOCUMENTS]
+    said = subprocess.run(
+        ["node", "--input-type=module", "-e", JUDGE, source.as_uri()],
+        input=json.dumps(pairs), env={"TZ": "UTC", "PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    theirs = json.loads(said.stdout)
+    assert len(theirs) == len(pairs) > 7000
+    assert [pair for pair, passes in zip(pairs, theirs, strict=True) if reply_passes(*pair) is not passes] == []
