@@ -1,5 +1,7 @@
 """The flags of `conductor test`, and what they say together."""
 
+from dataclasses import replace
+
 from mcp_conductor.cli.flags import Flag, Given, Groups
 from mcp_conductor.cli.limits import TEST_LIMIT_FLAGS
 from mcp_conductor.cli.target import TARGET_FLAGS
@@ -28,14 +30,14 @@ OUTPUT_FLAGS = (*_SHOWN, *_REPORTED)  # what every command that reports somethin
 FLAGS: Groups = {
     "Which tests": (
         Flag("--keyword", "those whose names fit: words with and, or, not, ()", "EXPRESSION", short="-k"),
-        Flag("--filter", "those whose names have this text, or match /this/i", "TEXT"),
+        Flag("--filter", "those whose names have this text, or match /this/i", "TEXT", short="-f"),
         Flag("--tag", "those with this tag (repeatable)", "TAG", many=True),
         Flag("--not-tag", "those without this tag (repeatable)", "TAG", many=True),
         Flag("--lf", "those that failed the last time; all, if none did"),
         Flag("--shard", "the Ith of N parts of all files, for several machines", "I/N"),
         Flag("--collect-only", "list them, and run none"),
     ),
-    "Server": TARGET_FLAGS,
+    "Server": tuple(replace(flag, short="-c") if flag.name == "--config" else flag for flag in TARGET_FLAGS),
     "Running": (
         Flag("--jobs", "so many files at a time; auto: as many as there are processors", "N|auto", short="-j"),
         Flag("--parallel", "the same as --jobs auto"),
@@ -63,7 +65,7 @@ FLAGS: Groups = {
     ),
     "Output": (
         *_SHOWN,
-        Flag("--timing", "how long each test took"),
+        Flag("--timing", "how long each test took", short="-t"),
         Flag("--durations", "the N slowest tests", "N"),
         Flag("--coverage", "which tools, resources and prompts no test has touched"),
         Flag("--min-coverage", "fail if less than so many percent of them were touched", "PERCENT"),
@@ -71,8 +73,25 @@ FLAGS: Groups = {
         *_REPORTED,
         Flag("--help", "show this text", short="-h"),
     ),
+    "As in mcp-aegis": (
+        Flag("--debug", "the same as --wire", short="-d"),
+        Flag("--no-analysis", "the same as --max-errors 1"),
+        Flag("--syntax-only", "changes nothing: mistakes in patterns are always shown"),
+        Flag("--group-errors", "changes nothing"),
+        Flag("--concise", "changes nothing"),
+    ),
 }
 ISOLATIONS = ("run", "file", "test")
+
+
+def in_our_words(given: Given) -> Given:
+    """What is GIVEN, the flags of mcp-aegis replaced by ours that do the same."""
+    values = {name: texts for name, texts in given.values.items() if name not in ("--debug", "--no-analysis")}
+    if "--debug" in given:
+        values["--wire"] = []
+    if "--no-analysis" in given:
+        values.setdefault("--max-errors", ["1"])
+    return replace(given, values=values)
 
 
 def number(given: Given, flag: str, least: int = 1, most: int = 10**6) -> int | None:

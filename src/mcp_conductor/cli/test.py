@@ -10,7 +10,7 @@ from contextlib import aclosing
 from mcp_conductor.cli.exit_codes import OK, code_of
 from mcp_conductor.cli.flags import Given, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
-from mcp_conductor.cli.run_flags import FLAGS, ISOLATIONS, choice, number, time
+from mcp_conductor.cli.run_flags import FLAGS, ISOLATIONS, choice, in_our_words, number, time
 from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.server_coverage import figures
 from mcp_conductor.cli.target import secrets_of_flags
@@ -48,7 +48,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     if "--help" in given:
         terminal.show(_USAGE + help_text(FLAGS) + _EXIT_CODES)
         return 0
-    run = _CommandLine(given, terminal)
+    run = _CommandLine(in_our_words(given), terminal)
     return run_interruptibly(run.watch() if "--watch" in given else run.once())
 
 

@@ -4,6 +4,7 @@ import gc
 import json
 import os
 import random
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -126,7 +127,7 @@ class Planning:
             keyword=self._given.one("--keyword"),
             tags=self._given.all("--tag"),
             not_tags=self._given.all("--not-tag"),
-            text=self._given.one("--filter"),
+            text=self._filter(),
             failed=failed,
         )
         jobs: list[Job] = []
@@ -143,6 +144,15 @@ class Planning:
         if "--shuffle" in self._given:
             random.Random(self.seed).shuffle(jobs)
         return jobs
+
+    def _filter(self) -> str | None:
+        """What names must have; mcp-aegis does not care for upper and lower case."""
+        text = self._given.one("--filter")
+        if text is None or self._compat is None:
+            return text
+        if text.startswith("/") and text.rfind("/") > 0:
+            return f"{text}i" if text.endswith("/") else text
+        return f"/{re.escape(text)}/i"
 
     def _only(self, suites: list[Suite]) -> bool:
         """Whether a test says `only`; that is never meant where others rely on the run."""

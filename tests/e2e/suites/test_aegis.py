@@ -75,6 +75,13 @@ def test_keys_that_we_do_not_know_are_warnings(conductor, numbers, tmp_path):
     assert len(done.statuses) == len(EXPECTED)
 
 
+def test_the_flags_of_mcp_aegis_are_taken(conductor, numbers):
+    flags = ("-d", "-t", "--syntax-only", "--group-errors", "--concise", "-c", "aegis.config.json", "-f", "TEST 1")
+    done = conductor("test", numbers, "--compat", "aegis", *flags, "--report", "json:report.json")
+    assert sorted(done.statuses) == sorted({"test 1", *(f"test {number}" for number in range(10, len(EXPECTED)))})
+    assert 'request   {"jsonrpc"' in done.out
+
+
 def test_settings_that_are_named_count_more_than_those_of_aegis(conductor, numbers, write):
     write("aegis.config.json", '{"name": "gone", "command": "/nonexistent"}')
     assert conductor("test", numbers, "--compat", "aegis").code == 3

@@ -5,6 +5,7 @@ import shlex
 import pytest
 
 from mcp_conductor.cli.flags import Flag, Given, help_text, parse
+from mcp_conductor.cli.run_flags import FLAGS, in_our_words
 from mcp_conductor.errors import UsageError
 
 GROUPS = {
@@ -156,3 +157,20 @@ def test_help_has_every_group_and_every_flag_with_what_it_takes_and_means():
             assert f"{flag.name} {flag.metavar}".rstrip() in text
             assert flag.help in text
     assert "-e, --env KEY=VALUE" in text
+
+
+@pytest.mark.parametrize(
+    ("line", "values"),
+    [
+        ("-c a.json -v -t -q -f text", {"--config": ["a.json"], "--verbose": [], "--timing": [], "--quiet": [], "--filter": ["text"]}),
+        ("-d --json --errors-only", {"--json": [], "--errors-only": [], "--wire": []}),
+        ("--debug --wire", {"--wire": []}),
+        ("--no-analysis", {"--max-errors": ["1"]}),
+        ("--no-analysis --max-errors 3", {"--max-errors": ["3"]}),
+        ("--syntax-only --group-errors --concise", {"--syntax-only": [], "--group-errors": [], "--concise": []}),
+    ],
+)  # fmt: skip
+def test_conductor_test_understands_the_flags_of_mcp_aegis(line, values):
+    given = in_our_words(parse([*shlex.split(line), "a.test.mcp.yml"], FLAGS, server_words=False))
+    assert given.words == ("a.test.mcp.yml",)
+    assert given.values == values

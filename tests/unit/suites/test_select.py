@@ -50,6 +50,7 @@ ALL = ["reads a file", "writes 1", "writes 2", "deletes [one]", "deletes [two]"]
         ({"text": "reads a"}, ALL[:1]),
         ({"text": "/^files .*READS/i"}, ALL[:1]),
         ({"text": "/WRITES/"}, []),
+        ({"text": "/^writes .$/"}, ALL[1:3]),
         ({"tags": ["quick", "slow"]}, ALL[:3]),
         ({"tags": ["all"], "not_tags": ["slow"]}, [ALL[0], *ALL[3:]]),
         ({"failed": {"a.test.mcp.yml::writes 1"}}, ["writes 1"]),
