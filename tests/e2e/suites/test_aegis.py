@@ -66,6 +66,24 @@ def test_the_verdicts_are_those_of_mcp_aegis(conductor, numbers, tmp_path, surro
     assert (said.returncode, ours.code) == (1, 1)
 
 
+def test_what_we_alone_find_wrong_is_a_warning_in_all_reports(conductor, numbers, tmp_path):
+    # Beside `match:extractField` mcp-aegis looks at no other member.
+    expect = (
+        'expect: {response: {jsonrpc: "2.0", id: a, result: {match:extractField: isError, value: false, content: [1]}}}'
+    )
+    file = tmp_path / numbers
+    file.write_text(f"description: d\ntests:\n- {{it: passes there, {PI}, {expect}}}\n")
+    kinds = ("json", "junit", "tap", "github", "markdown", "events")
+    reports = [word for kind in kinds for word in ("--report", f"{kind}:report.{kind}")]
+    done = conductor("test", numbers, "--compat", "aegis", *reports)
+    assert done.code == 0, done.all
+    texts = {kind: (tmp_path / f"report.{kind}").read_text() for kind in kinds}
+    silent = [kind for kind, text in {**texts, "console": done.out}.items() if "not the number 1" not in text]
+    assert silent == []
+    assert json.loads(texts["json"])["outcomes"][0]["status"] == "warned"
+    assert conductor("test", numbers, "--compat", "aegis", "--strict").code == 1
+
+
 def test_keys_that_we_do_not_know_are_warnings(conductor, numbers, tmp_path):
     file = tmp_path / numbers
     file.write_text(file.read_text().replace("tests:", "author: somebody\ntests:"))
