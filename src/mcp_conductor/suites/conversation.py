@@ -290,15 +290,21 @@ class Conversation:
         """A note is made where something is odd: a line that is no message, or anything else."""
         left_out = 0
         before: Frame | None = None
+        waiting = False  # for a reply
         for frame in window:
             stray = frame.source == "note" and frame.text.startswith(NOT_A_MESSAGE)
             if len(observed.stray) + len(observed.notes) >= _MOST_ODDITIES:
                 left_out += frame.source == "note"
             elif stray and before is not None and parse(before.text).raw is None:
                 observed.stray.append(shortened(before.text, self.session.redact, _LONGEST_STRAY))
+                observed.stray_amid += observed.stray[-1:] if waiting else []
             elif frame.source == "note":
                 observed.notes.append(frame.text)
             before = frame if frame.source == "server" else before
+            if frame.source in ("client", "server"):
+                kinds = {message.kind for message in frame.messages()}
+                asked = "request" in kinds
+                waiting = asked if frame.source == "client" else waiting and not kinds & {"result", "error"}
         if left_out:
             observed.notes.append(f"{left_out} more remarks on what the server said are left out")
 

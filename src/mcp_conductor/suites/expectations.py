@@ -49,6 +49,7 @@ class Observed:
     notifications: list[Json] = field(default_factory=list)
     stderr: list[str] = field(default_factory=list)
     stray: list[str] = field(default_factory=list)  # lines on stdout that are no messages
+    stray_amid: list[str] = field(default_factory=list)  # those of them that came between a request and its reply
     notes: list[str] = field(default_factory=list)  # what else was odd
     tool: Json | None = None  # what tools/list says of the tool that was called
     refused: tuple[str, str] | None = None  # method and name, where a tool or a prompt was answered with an error

@@ -212,13 +212,18 @@ def _actions(given: Field, members: dict[str, Field], names: Names, reading: Rea
         second = max((members[key] for key in there), key=_line)
         problem = f"is one of {len(there)} things to send: {', '.join(there)}"
         mistakes.add(second.mistake(problem, "a test sends one; make it two tests"))
-    actions = [
-        mistakes.read(members[key], partial(read_action, key, known=names), None) for key in there if key != "parallel"
-    ]
-    # With any other way to send something it is a test of ours.
-    read = partial(_expect, names=names, reading=reading, of_aegis=reading.lenient and there == ["request"])
-    expect = mistakes.read(members.get("expect"), read, None)
+    of_aegis = reading.lenient and there == ["request"]  # with any other way to send something it is a test of ours
+    read = _read_aegis_request if of_aegis else read_action
+    actions = [mistakes.read(members[key], partial(read, key, known=names), None) for key in there if key != "parallel"]
+    read_expected = partial(_expect, names=names, reading=reading, of_aegis=of_aegis)
+    expect = mistakes.read(members.get("expect"), read_expected, None)
     return tuple(action for action in actions if action is not None), (expect,)
+
+
+def _read_aegis_request(_: str, given: Field, known: Names) -> Action:
+    from mcp_conductor.suites.aegis.sending import read_aegis_request  # few files are of mcp-aegis
+
+    return read_aegis_request(given, known)
 
 
 def _parallel(members: dict[str, Field], names: Names, reading: Reading) -> _Pairs:
@@ -250,7 +255,7 @@ def _expect(given: Field | None, names: Names, reading: Reading, *, of_aegis: bo
         kept = reading.members(given, tuple(EXPECT_KEYS), IN_EXPECT)
         given = Field(given.document, given.path, {key: field.value for key, field in kept.items()})
         if of_aegis:
-            from mcp_conductor.suites.aegis.expecting import read_aegis_expect  # few files are of mcp-aegis
+            from mcp_conductor.suites.aegis.expecting import read_aegis_expect
 
             return read_aegis_expect(given, names)
     return read_expect(given, names)

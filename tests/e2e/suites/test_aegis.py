@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,67 @@ def test_the_verdicts_are_those_of_mcp_aegis(conductor, numbers, tmp_path, surro
     assert {title: verdict == "PASS" for title, verdict in theirs.items()} == wanted, said.stdout
     assert {title: status == "passed" for title, status in ours.statuses.items()} == wanted, ours.out
     assert (said.returncode, ours.code) == (1, 1)
+
+
+NOISY = """
+import json, sys
+
+def say(text):
+    print(text, flush=True)
+
+say("Welcome")
+print("ready", file=sys.stderr, flush=True)
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    noise = asked["method"].removeprefix("noise/")
+    if noise == "before":
+        say("before")
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "noisy", "version": "1"}}
+    say(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": hello if noise == "initialize" else {}}))
+    if noise == "after":
+        say("after")
+"""
+LIKE_IT = "expect: {response: {jsonrpc: '2.0', id: %s, result: {}}}"
+
+
+def test_what_is_odd_on_stdout_and_in_requests_has_the_same_verdicts(conductor, write, tmp_path, surroundings):
+    if not AEGIS.exists():
+        pytest.skip("mcp-aegis is not installed in tests/peers")
+    entry = {
+        "name": "noisy",
+        "command": sys.executable,
+        "args": [str(write("noisy.py", NOISY))],
+        "readyPattern": "ready",
+    }
+    write("aegis.config.json", json.dumps(entry))
+    requests = (
+        ("1", "x", "{}"),
+        ("2", "noise/after", "{}"),
+        ("3", "noise/before", "{}"),
+        ("null", "x", "{}"),
+        ("4", "x", "[1]"),
+    )
+    tests = [
+        f"- {{it: test {number}, request: {{jsonrpc: '2.0', id: {id_}, method: {method}, params: {params}}}, {LIKE_IT % id_}}}"
+        for number, (id_, method, params) in enumerate(requests)
+    ]
+    write("a.test.mcp.yml", "\n".join(["description: d", "tests:", *tests, ""]))
+    said = subprocess.run(
+        [AEGIS, "a.test.mcp.yml"],
+        cwd=tmp_path,
+        env=surroundings,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    theirs = dict(re.findall(r"● (test \d+) \.\.\. . (PASS|FAIL)", said.stdout))
+    ours = conductor("test", "a.test.mcp.yml", "--compat", "aegis", "--report", "json:report.json")
+    passed = {title: "PASS" if status in ("passed", "warned") else "FAIL" for title, status in ours.statuses.items()}
+    assert passed == theirs, ours.out + said.stdout
+    assert [*theirs.values()] == ["PASS", "PASS", "FAIL", "PASS", "PASS"]
 
 
 def test_what_we_alone_find_wrong_is_a_warning_in_all_reports(conductor, numbers, tmp_path):

@@ -98,11 +98,21 @@ def test_stderr_and_time_are_judged_too(tmp_path, expect, observed, passes):
     assert (not failures) is passes
 
 
-def test_lines_on_stdout_that_are_no_messages_fail_a_test(tmp_path):
-    failures, _ = judged(tmp_path, RESPONSE % "match:type:object", stray=["hello"])
-    assert failures == ["the server printed a line that is no message: 'hello'"]
+def test_lines_on_stdout_that_are_no_messages_fail_a_test_that_waits_for_its_reply(tmp_path):
+    failures, warnings = judged(tmp_path, RESPONSE % "match:type:object", stray=["one", "two"], stray_amid=["one"])
+    assert failures == ["the server printed a line that is no message: 'one'"]
+    assert warnings == ["the server printed a line that is no message: 'two'"]
 
 
 def test_a_test_that_says_more_than_mcp_aegis_knows_is_ours(tmp_path):
     failures, warnings = judged(tmp_path, '{ok: false, response: {"match:partial": {id: 1}}}')
     assert (failures, warnings) == (["it succeeded, but an error is expected"], [])
+
+
+@pytest.mark.parametrize(
+    "request_", ['{"jsonrpc":"2.0","method":"x"}', '{"jsonrpc":"2.0","id":null,"method":"x"}', '{"jsonrpc":"2.0","id":1,"method":"x","params":[1]}']
+)  # fmt: skip
+def test_a_request_is_sent_exactly_as_it_stands(tmp_path, request_):
+    suite = loaded(tmp_path, f"description: d\ntests:\n- {{it: x, request: {request_}, expect: {{stderr: toBeEmpty}}}}")
+    (action,) = suite.cases[0].step.actions
+    assert action.sent(Variables()).text == request_

@@ -9,7 +9,7 @@ from mcp_conductor.fields import Field
 from mcp_conductor.report import Finding
 from mcp_conductor.suites.actions import Names
 from mcp_conductor.suites.aegis import reply_passes, stderr_passes
-from mcp_conductor.suites.expectations import Expect, Observed, read_expect
+from mcp_conductor.suites.expectations import Expect, Observed, read_expect, stray
 from mcp_conductor.suites.variables import Variables
 
 _KEYS = ("response", "stderr", "performance")  # what mcp-aegis knows below `expect`
@@ -31,8 +31,9 @@ class AegisExpect(Expect):
         found = Expect.findings(self, observed, variables, verbatim=verbatim)
         if observed.reply is None:
             return found
-        unclean = len(observed.stray) if self.clean_stdout else 0  # which mcp-aegis does not take either
-        return [*found[:unclean], *self._decided([*self.mistakes, *found[unclean:]], observed)]
+        # mcp-aegis reads stdout while it waits for a reply, and only then a line that is no message is in its way.
+        unclean = [replace(stray(line), warning=line not in observed.stray_amid) for line in observed.stray]
+        return [*unclean, *self._decided([*self.mistakes, *found[len(unclean) :]], observed)]
 
     def _decided(self, found: list[Finding], observed: Observed) -> list[Finding]:
         if self._passes(observed):
