@@ -23,7 +23,7 @@ from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.report import BAD, Finding, Outcome, Report, strict
 from mcp_conductor.session import Session
 from mcp_conductor.suites import coverage
-from mcp_conductor.suites.job import DEFAULT_SECONDS, Options
+from mcp_conductor.suites.job import Options
 from mcp_conductor.suites.run import Run
 from mcp_conductor.suites.select import files_of, no_jobs, read_pattern
 from mcp_conductor.suites.variables import Variables
@@ -73,7 +73,7 @@ class _CommandLine:
         return Options(
             isolation=choice(given, "--isolation", ISOLATIONS),
             jobs=jobs,
-            timeout=time(given, "--step-timeout") or DEFAULT_SECONDS,
+            timeout=time(given, "--step-timeout"),
             restart="--restart" in given,
             max_failures=1 if "--exitfirst" in given else number(given, "--max-failures"),
             keep_wire=self._output.wants_wire,

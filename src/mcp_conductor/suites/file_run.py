@@ -18,7 +18,7 @@ from mcp_conductor.suites.connecting import converse
 from mcp_conductor.suites.conversation import Conversation
 from mcp_conductor.suites.coverage import Touched
 from mcp_conductor.suites.held import Held
-from mcp_conductor.suites.job import Job, Options, learned
+from mcp_conductor.suites.job import Job, Options, learned, patience
 from mcp_conductor.suites.snapshots import Snapshots
 from mcp_conductor.suites.suite import Case
 from mcp_conductor.suites.variables import Variables
@@ -32,7 +32,7 @@ def _server(
         job.spec,
         protocol=job.protocol,
         kinds=kinds,
-        timeout=job.suite.timeout or options.timeout,
+        timeout=patience(job, options),
         redactor=learned(options, job, variables),
         lenient=options.lenient,
     )

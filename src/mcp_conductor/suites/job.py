@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from mcp_conductor.protocol.server_spec import ServerSpec, secrets_of_server
+from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec, secrets_of_server
 from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.redaction import Redactor
 from mcp_conductor.session import Session
@@ -21,7 +21,7 @@ class Options:
 
     isolation: str | None = None  # None: as the file says, or one server per file
     jobs: int = 1
-    timeout: float = DEFAULT_SECONDS
+    timeout: float | None = None  # for each reply; None: as the server's settings or we say
     restart: bool = False  # go on with a new server when one has died
     max_failures: int | None = None
     keep_wire: bool = False
@@ -54,6 +54,14 @@ def variants(suite: Suite) -> Iterator[tuple[str | None, str | None, str]]:
             parts = [name if suite.transports else None, protocol if suite.protocols else None]
             told = ", ".join(part for part in parts if part)
             yield name, protocol, f" [{told}]" if told and len(names) * len(protocols) > 1 else ""
+
+
+def patience(job: Job, options: Options) -> float:
+    """How long each reply may take, in seconds."""
+    startup = None
+    if options.lenient and isinstance(job.spec, StdioSpec):  # mcp-aegis waits as long for a reply as for the start
+        startup = job.spec.startup_timeout
+    return job.suite.timeout or options.timeout or startup or DEFAULT_SECONDS
 
 
 def learned(options: Options, job: Job, variables: Variables) -> Redactor:

@@ -3,7 +3,9 @@
 import pytest
 
 from mcp_conductor.protocol.dialect import DIALECTS
+from mcp_conductor.protocol.server_spec import StdioSpec
 from mcp_conductor.suites.expectations import Observed
+from mcp_conductor.suites.job import Job, Options, patience
 from mcp_conductor.suites.suite import load_suite
 from mcp_conductor.suites.variables import Variables
 
@@ -116,3 +118,18 @@ def test_a_request_is_sent_exactly_as_it_stands(tmp_path, request_):
     suite = loaded(tmp_path, f"description: d\ntests:\n- {{it: x, request: {request_}, expect: {{stderr: toBeEmpty}}}}")
     (action,) = suite.cases[0].step.actions
     assert action.sent(Variables()).text == request_
+
+
+@pytest.mark.parametrize(
+    ("startup", "options", "seconds"),
+    [
+        (None, {"lenient": True}, 10.0),
+        (30.0, {"lenient": True}, 30.0),
+        (30.0, {"lenient": True, "timeout": 2.0}, 2.0),
+        (30.0, {}, 10.0),
+    ],
+)
+def test_a_reply_may_take_as_long_as_the_start_of_the_server(tmp_path, startup, options, seconds):
+    suite = loaded(tmp_path, "description: d\ntests: []\n")
+    job = Job(suite=suite, cases=(), spec=StdioSpec(command=("x",), startup_timeout=startup))
+    assert patience(job, Options(**options)) == seconds
