@@ -90,7 +90,7 @@ def _named(given: Given, terminal: Terminal, transport: str | None, program: str
             "which server? Give its command or URL, or a settings file",
             hint=f"{_ways(program)}; no {SETTINGS} was found here or above",
         )
-    spec = _from_file(os.path.join(terminal.directory, os.path.expanduser(file)), file, given.one("--server"), terminal)
+    spec = _from_file(file, given.one("--server"), given, terminal)
     if transport is not None and (transport == "stdio") != isinstance(spec, StdioSpec):
         raise UsageError(f"--transport {transport} does not fit the server {spec.name!r} of {file}")
     if transport is None or not isinstance(spec, HttpSpec):
@@ -109,7 +109,7 @@ def named_server(given: Given, terminal: Terminal, name: str) -> ServerSpec:
     file = given.one("--config") or nearest_settings(terminal.directory)
     if file is None:
         raise UsageError(f"which server is {name!r}? There is no settings file", hint="--config FILE")
-    spec = _from_file(os.path.join(terminal.directory, os.path.expanduser(file)), file, name, terminal)
+    spec = _from_file(file, name, given, terminal)
     protocol = _choice(given, "--protocol", PROTOCOL_CHOICES)
     return _with_flags(spec, given, terminal, protocol)
 
@@ -126,18 +126,20 @@ def nearest_settings(directory: str) -> str | None:
         directory = parent
 
 
-def _from_file(path: str, shown: str, server: str | None, terminal: Terminal) -> ServerSpec:
+def _from_file(file: str, server: str | None, given: Given, terminal: Terminal) -> ServerSpec:
     from mcp_conductor.protocol.settings import Surroundings, from_settings
     from mcp_conductor.source import load
 
-    document = load(path, shown)
+    path = os.path.join(terminal.directory, os.path.expanduser(file))
+    document = load(path, file)
     around = Surroundings(
-        file=shown,
+        file=file,
         directory=os.path.dirname(os.path.abspath(path)),
         invocation=terminal.directory,
         environ=terminal.environ,
         exists=os.path.exists,
         locate=document.locate,
+        lenient="--compat" in given,
     )
     return from_settings(document.data, around, server)
 

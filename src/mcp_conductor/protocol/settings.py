@@ -49,6 +49,7 @@ class Surroundings:
     environ: Mapping[str, str]
     exists: Callable[[str], bool]
     locate: Callable[[Path], Location | None] = lambda _: None
+    lenient: bool = False  # as mcp-aegis reads it: other keys mean nothing, and `cwd` is seen from where we are
 
 
 def from_settings(settings: Any, around: Surroundings, server: str | None = None) -> ServerSpec:
@@ -138,7 +139,7 @@ class _Entry:
             )
         for key in self.entry:
             # The variables of tests are none of a server's business, and x-… means nothing to us.
-            if key not in (*_KEYS, "vars") and not key.startswith("x-"):
+            if key not in (*_KEYS, "vars") and not key.startswith("x-") and not self.around.lenient:
                 near = nearest(key, (*_KEYS, *_TABLES))
                 self.blame(
                     (key,), f"unknown key {key!r}", f"did you mean {near!r}?" if near else f"known: {_list(_KEYS)}"
@@ -238,6 +239,8 @@ class _Entry:
     def directory(self) -> str:
         """Where the server runs: its `cwd`, also looked for where we are, or else the file's directory."""
         cwd = self.text("cwd")
+        if self.around.lenient:
+            return normpath(join(self.around.invocation, cwd or ""))
         if cwd is None:
             return self.around.directory
         beside = normpath(join(self.around.directory, cwd))

@@ -73,7 +73,6 @@ import json, sys
 def say(text):
     print(text, flush=True)
 
-say("Welcome")
 print("ready", file=sys.stderr, flush=True)
 for line in sys.stdin:
     asked = json.loads(line)

@@ -1,5 +1,7 @@
 """Settings files of every flavour give one server, and every mistake names the file, the server and the field."""
 
+from dataclasses import replace
+
 import pytest
 
 from mcp_conductor.errors import Location, UsageError
@@ -297,3 +299,13 @@ def test_a_program_is_looked_for_only_if_it_is_a_path():
 def test_a_mistake_has_a_place_in_the_file(text, file, place):
     document = parse(text, file)
     assert str(refusal(document.data, surroundings=around(locate=document.locate)).where) == place
+
+
+@pytest.mark.parametrize(
+    ("cwd", "directory"), [({}, "/here"), ({"cwd": "./sub"}, "/here/sub"), ({"cwd": "/run"}, "/run")]
+)
+def test_files_of_mcp_aegis_are_read_as_it_does(cwd, directory):
+    entry = {"name": "s", "command": "node", "args": ["a.js"], "description": "mine", **cwd}
+    assert "unknown key 'description'" in refusal(entry).message
+    found = from_settings(entry, replace(around("/conf/sub"), lenient=True))
+    assert found == StdioSpec(name="s", command=("node", "a.js"), startup_timeout=5.0, cwd=directory)
