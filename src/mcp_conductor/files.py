@@ -6,7 +6,6 @@ descriptor such as /dev/stdout, a file that is mounted) the text goes straight i
 
 import errno
 import os
-import secrets
 import stat
 import time
 from contextlib import suppress
@@ -37,7 +36,7 @@ def _write(path: str, data: bytes, *, secret: bool) -> None:
     if place.startswith(_DESCRIPTORS) or (old is not None and not stat.S_ISREG(old.st_mode)):
         _write_into(place, data)
         return
-    draft = os.path.join(os.path.dirname(place), f".conductor-{secrets.token_hex(6)}")
+    draft = os.path.join(os.path.dirname(place), f".conductor-{os.urandom(6).hex()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if secret else 0o666)
     try:
         with open(descriptor, "wb") as file:

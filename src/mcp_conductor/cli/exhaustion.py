@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 _FILES = (errno.EMFILE, errno.ENFILE)
-_reserve = bytearray(1 << 20)  # memory to end with, when there is no other; it is never touched, so it costs none
+_reserve = [bytes(1 << 20)]  # memory to end with, when there is no other; it is never touched, so it costs none
 
 
 def shortage(error: object) -> str | None:

@@ -378,7 +378,7 @@ def _remarks(text: str) -> list[str]:
 _END = object()
 _MOST_DIGITS = 4300
 _INTEGER = re.compile(r"-?[0-9]+")
-_NEGATIVE_ZERO = re.compile(r"(?:^|[\[:,\s])-0\s*(?:[,}\]]|$)")
+_NEGATIVE_ZERO = re.compile(r"-0(?<![^\[:,\s]-0)\s*(?:[,}\]]|$)")  # which begins with what is quick to find
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _DECODER = json.JSONDecoder(parse_float=_float, parse_constant=_refuse)
 _PATIENT_DECODER = json.JSONDecoder(parse_float=_float, parse_constant=_refuse, parse_int=_patient_int)

@@ -195,9 +195,7 @@ def _weight_of_pattern(pattern: str) -> float:
 def _is_small(value: Any, most: int) -> bool:
     """Whether VALUE weighs no more than MOST; what nearly all values are, found out quickly."""
     waiting, weight = [value], 0
-    while waiting:
-        each = waiting.pop()
-        weight += 1
+    for each in waiting:  # which grows meanwhile
         if isinstance(each, str):
             weight += len(each) // _TEXT_OF_ONE_VALUE
         elif isinstance(each, dict):
@@ -205,6 +203,8 @@ def _is_small(value: Any, most: int) -> bool:
             waiting += each
         elif isinstance(each, list):
             waiting += each
+        else:
+            continue
         if weight + len(waiting) > most:
             return False
     return True

@@ -14,9 +14,9 @@ from mcp_conductor.protocol.dialect import INVALID_REQUEST, PARSE_ERROR
 from mcp_conductor.protocol.http_headers import Annotations, annotations_of
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.schema import checker
-from mcp_conductor.protocol.uri_template import UriTemplate
 
 if TYPE_CHECKING:
+    from mcp_conductor.protocol.uri_template import UriTemplate
     from mcp_conductor.server.call import Call
 
 # What a definition does when it is used: the whole result, at once or in time. What is given at once is answered
@@ -78,6 +78,11 @@ class Tool:
         return str(self.listed["name"])
 
     @cached_property
+    def promises_output(self) -> bool:
+        """Whether its structured output has to fit a schema."""
+        return self.output_checked and "outputSchema" in self.listed
+
+    @cached_property
     def argument_complaints(self) -> Callable[[Any], list[str]]:
         return checker(self.listed["inputSchema"])
 
@@ -113,7 +118,7 @@ class Template:
 
     listed: Json
     read: Act
-    pattern: UriTemplate | None  # None: a template that is wrong on purpose, and matches nothing
+    pattern: "UriTemplate | None"  # None: a template that is wrong on purpose, and matches nothing
     completions: Completions = field(default_factory=dict)
     complete: Act | None = None  # in place of completions: what the values are is found out when somebody asks
 

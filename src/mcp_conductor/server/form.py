@@ -5,10 +5,11 @@ when nobody does.
 """
 
 import asyncio
-import secrets
 from collections.abc import Iterable
 from contextlib import suppress
 from urllib.parse import parse_qs
+
+from mcp_conductor.server.identity import new_token
 
 FORM_SECONDS = 300.0
 _VISIT_SECONDS = 10.0
@@ -44,7 +45,7 @@ class Form:
     """One form; its id cannot be guessed, and is the path of its page, so that no other page can fill it in."""
 
     def __init__(self, registry: "dict[str, Form]") -> None:
-        self.id = f"form-{secrets.token_urlsafe(16)}"
+        self.id = f"form-{new_token()}"
         self.url = ""
         self._registry = registry
         self._value: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()

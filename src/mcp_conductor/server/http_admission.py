@@ -47,10 +47,11 @@ class Admission:
 
     def check(self, headers: Mapping[str, list[str]]) -> None:
         """Refuse a request to another host, or from a page of another site."""
-        host, origins = next(iter(headers.get("host", [])), None), headers.get("origin", [])
+        hosts, origins = headers.get("host"), headers.get("origin")
+        host = hosts[0] if hosts else None
         if not self.serves(host):
             raise HttpRefused(421, f"Host {host!r} is not served here")
-        if not self.trusts(origins, host):
+        if origins and not self.trusts(origins, host):
             raise HttpRefused(403, f"Origin {origins[0]!r} is not allowed")
 
     def serves(self, host: str | None) -> bool:

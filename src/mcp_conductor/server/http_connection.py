@@ -17,7 +17,7 @@ import httptools
 
 from mcp_conductor.protocol.dialect import INVALID_REQUEST
 from mcp_conductor.server.http_exchange import Exchange, HttpRefused
-from mcp_conductor.server.http_heads import END, HeadBytes, check_head, parts_of
+from mcp_conductor.server.http_heads import END, HeadBytes, check_head, header_name, parts_of
 from mcp_conductor.server.http_limits import LIMITS, Limits
 
 _MOST_EMPTY_LINES = 100  # of one read, that are taken for the end of a body
@@ -164,7 +164,7 @@ class Connection(asyncio.Protocol):
             self._read_mark = (self._read.size, self._loop.time())
         if self._waiting:
             self._go_on()
-            if self._is_laden():
+            if self._waiting and self._is_laden():
                 self._transport.pause_reading()
 
     def _is_laden(self) -> bool:
@@ -218,7 +218,13 @@ class Connection(asyncio.Protocol):
                 empty_lines += 1
             if end <= place:
                 raise HttpRefused(400, "this is not HTTP/1.1: the head of the request has no proper end")
-            self._feed(data[place:end])
+            part = data[place:end]
+            if read is not None and not read.exact:
+                self._framing += len(part)
+            try:
+                self._parser.feed_data(part)
+            except httptools.HttpParserUpgrade as upgrade:
+                self._pass_over(part, upgrade.args[0])
             place = end
             if read is not None and read is self._read:
                 self._measure(read)
@@ -241,22 +247,17 @@ class Connection(asyncio.Protocol):
         if self._framing > limits.framing_bytes + limits.framing_ratio * read.size:
             raise HttpRefused(400, "there is too much around the body: chunk sizes, extensions or trailers")
 
-    def _feed(self, data: bytes) -> None:
-        if self._read is not None and not self._read.exact:
-            self._framing += len(data)
-        while True:
-            try:
-                self._parser.feed_data(data)
-            except httptools.HttpParserUpgrade as upgrade:
-                if "upgrade" in self._headers:
-                    # The parser thinks that the offer has been taken, and has passed the body over: it is told the same
-                    # once more, without the offer.
-                    data = self._without_offer() + data[upgrade.args[0] :]
-                    self._parser = httptools.HttpRequestParser(self)
-                    self._begins = True
-                    continue
-                self._ends = self._deaf = True  # CONNECT: what follows is for somebody else
-            return
+    def _pass_over(self, data: bytes, end: int) -> None:
+        """The client offers another protocol, in a head that is in DATA and has its END there: go on without it."""
+        if "upgrade" in self._headers:
+            # The parser thinks that the offer has been taken, and has passed the body over: it is told the same once
+            # more, without the offer.
+            again = self._without_offer() + data[end:]
+            self._parser = httptools.HttpRequestParser(self)
+            self._begins = True
+            self._parser.feed_data(again)
+        else:
+            self._ends = self._deaf = True  # CONNECT: what follows is for another protocol
 
     def _without_offer(self) -> bytes:
         """The head of a request that offers another protocol, as one that does not."""
@@ -280,7 +281,7 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._read is None:  # trailers are not headers
-            self._headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+            self._headers.setdefault(header_name(name), []).append(value.decode("latin-1"))
 
     def on_headers_complete(self) -> None:
         self._head.clear()
@@ -336,7 +337,7 @@ class Connection(asyncio.Protocol):
             except StopIteration:
                 continue
             self._task = self._loop.create_task(self._finish(serving, waited))
-        if not self._ends and not self._is_laden():
+        if not self._ends and not (self._waiting and self._is_laden()):
             self._transport.resume_reading()
         if self._answering is None and self.idle_since is None:
             self.idle_since = self._loop.time()

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterable
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Protocol
 
@@ -73,10 +74,7 @@ class Exchange:
 
     def accepts(self, *types: str) -> bool:
         """Whether the client takes answers of all these types."""
-        accepted = [part.split(";")[0].strip().lower() for part in ",".join(self.headers.get("accept", [])).split(",")]
-        return "*/*" in accepted or all(
-            wanted in accepted or f"{wanted.split('/')[0]}/*" in accepted for wanted in types
-        )
+        return _accepts(",".join(self.headers.get("accept", ())), types)
 
     def feed(self, part: bytes) -> int:
         """Take a part of the body: how many bytes are kept of it. What comes after the answer is thrown away."""
@@ -180,6 +178,12 @@ class Exchange:
         end = "" if self.lasting else "connection: close\r\n"
         reason = _REASONS.get(status, "")
         return f"HTTP/1.1 {status} {reason}\r\n{_date()}{fixed}{more}{end}\r\n".encode("latin-1")
+
+
+@lru_cache(maxsize=64)  # clients send the same header all the time
+def _accepts(header: str, types: tuple[str, ...]) -> bool:
+    accepted = {part.split(";")[0].strip().lower() for part in header.split(",")}
+    return "*/*" in accepted or all(wanted in accepted or f"{wanted.split('/')[0]}/*" in accepted for wanted in types)
 
 
 _dated = (0, "")

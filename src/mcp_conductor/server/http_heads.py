@@ -5,6 +5,7 @@ parser.
 """
 
 import re
+from functools import lru_cache
 from urllib.parse import unquote
 
 import httptools
@@ -68,6 +69,13 @@ def check_head(version: str, headers: dict[str, list[str]], target: bytes) -> No
             raise HttpRefused(400, f"the target of the request is not at its Host: {authority!r}")
 
 
+@lru_cache(maxsize=64)  # of at most 64 KB each
+def header_name(name: bytes) -> str:
+    """The NAME of a header, in one spelling; clients send the same few all the time."""
+    return name.decode("latin-1").lower()
+
+
+@lru_cache(maxsize=64)
 def parts_of(target: bytes) -> tuple[str, bytes]:
     """The path, without its escapes, and the query."""
     if not target.startswith(b"/"):  # all of a URL, as proxies are asked

@@ -77,9 +77,11 @@ class HttpHost:
         version = exchange.header("mcp-protocol-version")
         if not self._server.handshake_versions:
             return True
+        if version is None:
+            return False
         # Only the handshake era has sessions: a version that nobody knows is then a wrong header.
-        old = HANDSHAKE if exchange.header("mcp-session-id") is None else tuple({*HANDSHAKE, version} - {*MODERN})
-        return version is not None and version.strip() not in old
+        has_session = exchange.header("mcp-session-id") is not None
+        return version.strip() in MODERN if has_session else version.strip() not in HANDSHAKE
 
     async def _post(self, exchange: Exchange) -> None:
         if not exchange.accepts(JSON_TYPE, *(() if self._transport.json else (EVENT_TYPE,))):

@@ -1,7 +1,6 @@
 """Streamable HTTP in the handshake era: sessions, the responses to their POSTs, their GET streams, and their end."""
 
 import asyncio
-import uuid
 from collections import OrderedDict
 
 from mcp_conductor.protocol import Json
@@ -11,7 +10,8 @@ from mcp_conductor.server.client import Client
 from mcp_conductor.server.config import TransportConfig
 from mcp_conductor.server.faults import Bend
 from mcp_conductor.server.http_exchange import EVENT_TYPE, Exchange
-from mcp_conductor.server.http_streams import Outlet, Streams, answer, first_word, pump, speak
+from mcp_conductor.server.http_streams import Outlet, Stream, Streams, answer, first_word, pump, speak
+from mcp_conductor.server.identity import new_token
 from mcp_conductor.server.server import Deliver, Server
 
 _MOST_SESSIONS = 10_000
@@ -22,7 +22,7 @@ class HttpSession:
     """One client, and the streams that lead to it."""
 
     def __init__(self, transport: TransportConfig) -> None:
-        self.id = uuid.uuid4().hex
+        self.id = new_token()
         # Without sessions nobody can come back: ids would only repeat from one request to the next.
         resumable = transport.resumable and not transport.stateless
         self.streams = Streams(resumable=resumable, retry=transport.retry)
@@ -168,8 +168,7 @@ class HttpSessions:
             return
         opens = requests[0].method == "initialize"
         json = self._transport.json or opens  # to open a session is to give it an id, which goes into a header
-        primed = not json and session.client.revision.priming_event
-        stream = session.streams.open(primed=primed)
+        stream = Stream(None) if json else session.streams.open(primed=session.client.revision.priming_event)
         replies: list[Json] = []
         waiting = len(requests)
 
@@ -191,8 +190,10 @@ class HttpSessions:
         outlet = Outlet(stream, session.common.send if json else None)
         for request, bend in zip(requests, bends, strict=True):
             self._server.take(request, session.client, outlet, deliverer(bend), bend)
-        if json and not stream.ended and not await first_word(exchange, stream):
-            return
+        if json and not stream.ended:
+            session.streams.hold(stream)
+            if not await first_word(exchange, stream):
+                return
         if opens and replies:
             await self._open(exchange, session, replies[0], bends[0])
         elif json and replies:

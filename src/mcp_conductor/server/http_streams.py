@@ -200,6 +200,12 @@ class Streams:
             stream.add(b"", priming=True)
         return stream
 
+    def hold(self, stream: Stream) -> None:
+        """End STREAM with the session, although no client can come back to it."""
+        self._count += 1
+        self._known[str(self._count)] = stream
+        self._tidy()
+
     def find(self, event_id: str) -> tuple[Stream, int] | None:
         """The stream that an event belongs to, and the event's place in it."""
         name, _, number = event_id.rpartition("_")

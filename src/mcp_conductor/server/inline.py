@@ -10,13 +10,13 @@ from mcp_conductor.fields import Field
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.protocol.schema import flaw
-from mcp_conductor.protocol.uri_template import UriTemplate, parse
 from mcp_conductor.server.definitions import Act, Completions, Prompt, Resource, TaskSupport, Template, Tool
 from mcp_conductor.server.placeholders import Draft, Scope, array, record
 from mcp_conductor.server.steps import Script, Step, one_of, perform
 from mcp_conductor.server.steps.resources import CONTENTS, RESOURCE_MEMBERS, contents
 
 if TYPE_CHECKING:
+    from mcp_conductor.protocol.uri_template import UriTemplate
     from mcp_conductor.server.call import Call
 
 _DESCRIBED = ("name", "title", "description", "icons", "_meta")
@@ -126,7 +126,9 @@ def _task(given: dict[str, Field]) -> TaskSupport | None:
     return "required" if asked == "required" else "optional" if asked == "optional" else None
 
 
-def _pattern(given: Field) -> UriTemplate:
+def _pattern(given: Field) -> "UriTemplate":
+    from mcp_conductor.protocol.uri_template import parse
+
     try:
         return parse(given.text())
     except ValueError as error:

@@ -165,9 +165,8 @@ def _used(call: "Call", tool: Tool) -> Any:
     if tool.task is not None or tool.before is not None or "task" in call.params:
         return _call_task_tool(call, tool)
     result = tool.run(call)
-    if isinstance(result, dict) and (sound := at_once(_sound, tool, result)) is not None:
-        return sound
-    return _sound_in_time(tool, result)
+    sound = result if not tool.promises_output else at_once(_sound, tool, result) if isinstance(result, dict) else None
+    return _sound_in_time(tool, result) if sound is None else sound
 
 
 def _call_task_tool(call: "Call", tool: Tool) -> Any:
@@ -212,7 +211,7 @@ async def _awaited(result: Any) -> Json:
 
 def _sound(tool: Tool, result: Json) -> Json:
     """RESULT, unless it breaks the promise of the tool's outputSchema."""
-    if not tool.output_checked or "outputSchema" not in tool.listed or result.get("isError"):
+    if not tool.promises_output or result.get("isError"):
         return result
     if "structuredContent" not in result:
         return failed(f"Output validation error: tool {tool.name} has an outputSchema but gave no structuredContent")

@@ -22,7 +22,8 @@ class Rounds:
 
     def __init__(self, method: str, params: Json, secret: bytes) -> None:
         self._secret = secret
-        self._request = compact([method, params.get("name", params.get("uri")), params.get("arguments")])
+        self._method = method
+        self._params = params
         self._fresh = _responses(params.get("inputResponses"))
         state = params.get("requestState")
         self._earlier: Json = {} if state is None else self._opened(state)
@@ -64,7 +65,9 @@ class Rounds:
     def _seal(self, body: str) -> str:
         import hmac
 
-        return hmac.new(self._secret, f"{self._request}\n{body}".encode(), "sha256").hexdigest()
+        params = self._params
+        request = compact([self._method, params.get("name", params.get("uri")), params.get("arguments")])
+        return hmac.new(self._secret, f"{request}\n{body}".encode(), "sha256").hexdigest()
 
 
 def _responses(given: Any) -> Json:

@@ -1,7 +1,6 @@
 """HTTP+SSE, the transport of 2024-11-05: all messages to the client go through one GET stream, POSTs stand beside."""
 
 import asyncio
-import uuid
 from urllib.parse import parse_qs
 
 from mcp_conductor.protocol import Json
@@ -13,6 +12,7 @@ from mcp_conductor.server.definitions import unreadable
 from mcp_conductor.server.faults import Bend
 from mcp_conductor.server.http_exchange import EVENT_TYPE, Exchange
 from mcp_conductor.server.http_streams import Stream, pump, speak
+from mcp_conductor.server.identity import new_token
 from mcp_conductor.server.server import Deliver, Server
 
 
@@ -40,7 +40,7 @@ class SseHost:
         if not exchange.accepts(EVENT_TYPE):
             await exchange.refuse(406, INVALID_REQUEST, f"the Accept header must list {EVENT_TYPE}")
             return
-        identity, stream = uuid.uuid4().hex, Stream(None)
+        identity, stream = new_token(), Stream(None)
         stream.add(f"{self._path}?sessionId={identity}".encode(), event="endpoint")
         client = Client(stream.send)
         self._sessions[identity] = (client, stream)

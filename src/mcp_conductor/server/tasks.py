@@ -6,7 +6,6 @@ same: working, perhaps input_required, then completed, failed or cancelled, and 
 
 import asyncio
 import time
-import uuid
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from mcp_conductor.protocol.dialect import INTERNAL_ERROR, INVALID_PARAMS, RELAT
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.server.client import ASK_SECONDS, missing_capability
 from mcp_conductor.server.definitions import AskFailed, Refusal, failed
+from mcp_conductor.server.identity import new_uuid
 
 if TYPE_CHECKING:
     from mcp_conductor.server.call import Call
@@ -38,7 +38,7 @@ class Task:
     """One task, and everybody who waits for it."""
 
     def __init__(self, call: "Call", ttl: int | None, poll_interval: int, changed: "Callable[[Task], None]") -> None:
-        self.id = str(uuid.uuid4())
+        self.id = new_uuid()
         self.status = "working"
         self.status_message: str | None = "The operation is now in progress."
         self.created = self.updated = _now()

@@ -1,12 +1,11 @@
 """Tools that ask the client: for a sample, for its roots, for what the user enters here or on a page of the web."""
 
-import uuid
-
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact, kind_of, render
 from mcp_conductor.server.call import Call
 from mcp_conductor.server.definitions import AskFailed, InputRequired, Tool, failed, said
 from mcp_conductor.server.form import FORM_SECONDS, Form, Forms
+from mcp_conductor.server.identity import new_uuid
 from mcp_conductor.server.presets import preset
 from mcp_conductor.server.presets.making import sample, string, tool
 
@@ -71,7 +70,7 @@ def collect_url_elicitation() -> Tool:
     """Have the user open a URL."""
 
     async def run(call: Call) -> Json:
-        identity = call.arguments.get("elicitationId") or f"url-elicitation-{uuid.uuid4()}"
+        identity = call.arguments.get("elicitationId") or f"url-elicitation-{new_uuid()}"
         question = _visit(call.arguments["message"], call.arguments["url"], identity)
         answer = (await call.ask({"elicitation": question}))["elicitation"]
         if answer.get("action") == "accept":

@@ -3,12 +3,11 @@
 A client of the handshake era is asked by requests in between, so that these tools work with it too.
 """
 
-import uuid
-
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.server.call import Call
 from mcp_conductor.server.definitions import InputRequired, Tool, failed, said
+from mcp_conductor.server.identity import new_uuid
 from mcp_conductor.server.presets import preset
 from mcp_conductor.server.presets.making import form, sample, string, tool
 from mcp_conductor.server.rounds import Rounds
@@ -124,7 +123,7 @@ def _value(title: str) -> Json:
 def _state(rounds: Rounds) -> str | None:
     """What to remember of the rounds so far: it comes with any question that has no answer yet."""
     try:
-        rounds.answers({str(uuid.uuid4()): {}})
+        rounds.answers({new_uuid(): {}})
     except InputRequired as asked:
         return asked.state
     return None

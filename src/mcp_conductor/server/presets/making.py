@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.uri_template import parse
 from mcp_conductor.server.call import Call
 from mcp_conductor.server.definitions import (
     Act,
@@ -64,6 +63,8 @@ def text_template(
     name: str, uri_template: str, description: str, words: Callable[[dict[str, str]], str], mime: str, completions: Any
 ) -> Template:
     """A template whose texts WORDS makes of the variables."""
+    from mcp_conductor.protocol.uri_template import parse
+
     pattern = parse(uri_template)
     return Template(
         listed={"uriTemplate": uri_template, "name": name, "description": description, "mimeType": mime},

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
-from mcp_conductor.protocol.uri_template import parse
 from mcp_conductor.server.call import Call
 from mcp_conductor.server.definitions import Definition, Resource, Template
 from mcp_conductor.server.presets import preset
@@ -179,6 +178,8 @@ def rfc6570_templates() -> list[Definition]:
 
 
 def _events(name: str, uri_template: str, description: str, *, malformed: bool = False) -> Template:
+    from mcp_conductor.protocol.uri_template import parse
+
     def read(call: Call) -> Json:
         found = {"template": uri_template, "matchedUri": call.params["uri"], "variables": call.variables}
         return contents(call, "application/json", render(found, 2))

@@ -3,13 +3,13 @@
 Answers are filled in as `{{ answers.KEY }}`. How a question travels is the business of `Call.ask`.
 """
 
-import uuid
 from typing import Any
 
 from mcp_conductor.fields import Field
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.server.client import missing_capability
+from mcp_conductor.server.identity import new_uuid
 from mcp_conductor.server.placeholders import Draft, Scope, array, record
 from mcp_conductor.server.steps import Script, Step, StepFailedError, one_of, step
 
@@ -120,7 +120,7 @@ def _elicitation(given: Field, script: Script, options: tuple[str, ...]) -> Draf
         if "elicitationId" in known:
             known["elicitationId"].refuse("belongs to a url, and here is a schema")
     else:
-        fresh = Draft(None, lambda _: str(uuid.uuid4()))
+        fresh = Draft(None, lambda _: new_uuid())
         identity = script.text(known["elicitationId"]) if "elicitationId" in known else fresh
         params = {"mode": Draft("url"), **params, "url": script.text(known["url"]), "elicitationId": identity}
     if "_meta" in known:
