@@ -76,6 +76,9 @@ def read_all(read: Callable[[Given], Read], given: Iterable[Given]) -> list[Read
     mistakes = Mistakes()
     made: list[Read] = []
     for each in given:
-        mistakes.read(each, lambda one: made.append(read(one)), None)
+        try:
+            made.append(read(each))
+        except UsageError as error:
+            mistakes.add(error)
     mistakes.tell()
     return made

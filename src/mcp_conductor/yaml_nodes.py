@@ -23,6 +23,7 @@ _CORE: dict[str, tuple[str, Callable[[str], Any]]] = {
 }
 _NOT_ONLY_TEXT = frozenset("~nNtTfF+-.0123456789")  # what null, booleans and numbers begin with
 _TAG = "tag:yaml.org,2002:"
+_TEXT = _TAG + "str"
 _DEEPEST = 500
 # What a line begins with: each space, dash and question mark may be one level.
 _INDENTS = re.compile(r"^[ \t?-]+", re.MULTILINE)
@@ -38,7 +39,8 @@ def compose(file: str, text: str) -> Any:
     """The nodes of TEXT, each with its place; None where there is nothing."""
     import yaml
 
-    loader = _core_loader()
+    # Every value takes a character at least, be it only the one before it.
+    loader = _core_loader(counts=len(text) > MOST_VALUES)
     readable, stand_in = _without_surrogates(text)
     try:
         _refuse_depth(file, readable, loader)
@@ -141,27 +143,38 @@ def _yaml_hint(text: str, error: Any) -> str | None:
 
 
 @cache
-def _core_loader() -> Any:
-    """The quickest loader there is, with the rules of YAML 1.2 for what a plain scalar means."""
+def _core_loader(*, counts: bool) -> Any:
+    """The quickest loader there is, with the rules of YAML 1.2 for what a plain scalar means.
+
+    One that COUNTS stops after `MOST_VALUES`.
+    """
     import yaml
+
+    scalar, collections = yaml.ScalarNode, {yaml.MappingNode: _TAG + "map", yaml.SequenceNode: _TAG + "seq"}
 
     class CoreLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
         yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
 
+        def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
+            if kind is not scalar:
+                return collections[kind]
+            # Most scalars can be nothing but text, as their first character shows; it need not be tried out.
+            if not implicit[0] or (value and value[0] not in _NOT_ONLY_TEXT):
+                return _TEXT
+            return super().resolve(kind, value, implicit)
+
+    class CountingLoader(CoreLoader):
         def __init__(self, stream: Any) -> None:
             self.count = iter(range(MOST_VALUES)).__next__  # the quickest way to count, and to stop
             super().__init__(stream)
 
         def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
             self.count()
-            # Most scalars can be nothing but text, as their first character shows; it need not be tried out.
-            if kind is yaml.ScalarNode and (not implicit[0] or (value and value[0] not in _NOT_ONLY_TEXT)):
-                return _TAG + "str"
             return super().resolve(kind, value, implicit)
 
     for name, (form, _) in _CORE.items():
         CoreLoader.add_implicit_resolver(_TAG + name, re.compile(rf"(?:{form})\Z"), None)
-    return CoreLoader
+    return CountingLoader if counts else CoreLoader
 
 
 def _refuse_depth(file: str, text: str, loader: Any) -> None:
@@ -208,7 +221,7 @@ def construct(root: Any, file: str, text: str) -> Any:
     def refuse(node: Any, problem: str, hint: str | None = None) -> NoReturn:
         raise UsageError(f"{file}: {problem}", hint=hint, where=_location(file, text, node.start_mark))
 
-    def make(node: Any) -> Any:
+    def shared(node: Any) -> Any:
         if id(node) not in made:
             made[id(node)] = _UNFINISHED
             made[id(node)] = fresh(node)
@@ -242,6 +255,8 @@ def construct(root: Any, file: str, text: str) -> Any:
 
     def fresh(node: Any) -> Any:
         if isinstance(node, ScalarNode):
+            if node.tag == _TEXT:
+                return node.value
             try:
                 return _scalar(node)
             except ValueError as error:
@@ -257,9 +272,11 @@ def construct(root: Any, file: str, text: str) -> Any:
         for key_node, value_node in node.value:
             if not isinstance(key_node, ScalarNode):
                 refuse(key_node, "a key must be plain text", _BRACES if isinstance(key_node, MappingNode) else None)
-            value, key = make(value_node), key_node.value
+            is_text = value_node.tag == _TEXT and isinstance(value_node, ScalarNode)  # as nearly all are
+            value, key = value_node.value if is_text else make(value_node), key_node.value
             if key == _MERGE and _is_merge(key_node):
                 merges = True
+                made[id(value_node)] = value
                 continue
             if key in mapping:
                 refuse(key_node, f"the key {key!r} stands twice in one mapping")
@@ -268,6 +285,7 @@ def construct(root: Any, file: str, text: str) -> Any:
             weigh(node, [value for _, value in node.value])
         return with_merged(node, mapping) if merges else mapping
 
+    make = shared if has_aliases else fresh
     return None if root is None else make(root)
 
 
@@ -289,13 +307,12 @@ def _scalar(node: Any) -> Any:
 
 def child(node: Any, step: str | int) -> tuple[Any, Any] | None:
     """The node below NODE, and the mark to point at: for a member of a mapping, its key."""
-    children = node.value if isinstance(node.value, list) else []
     if isinstance(step, int):
-        found = children[step] if 0 <= step < len(children) else None
-        return None if found is None or isinstance(found, tuple) else (found, found.start_mark)
-    pairs = [each for each in children if isinstance(each, tuple)]
+        found = node.value[step] if node.id == "sequence" and 0 <= step < len(node.value) else None
+        return None if found is None else (found, found.start_mark)
+    pairs = node.value if _is_mapping(node) else []
     for key_node, value_node in pairs:
-        if key_node.value == step and not _is_merge(key_node):
+        if key_node.value == step and not (step == _MERGE and _is_merge(key_node)):
             return value_node, key_node.start_mark
     merged = (value_node for key_node, value_node in pairs if _is_merge(key_node))
     each_merged = (one for node in merged for one in ([node] if _is_mapping(node) else node.value))

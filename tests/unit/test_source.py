@@ -380,3 +380,11 @@ def test_a_mistake_in_yaml_that_many_make_has_a_hint(text, hint):
     with pytest.raises(UsageError) as raised:
         parse(text, "a.yml")
     assert raised.value.hint == hint
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [("a: !!str [b, 1]", {"a": ["b", 1]}), ("a: !!str {b: 1}", {"a": {"b": 1}}), ("a: !!str 1", {"a": "1"})],
+)
+def test_a_tag_of_text_makes_text_of_scalars_only(text, data):
+    assert parse(text, "file.yml").data == data

@@ -170,7 +170,7 @@ class Cases:
             await asyncio.sleep(again.interval)
             attempt = await attempt_it()
             tries += 1
-        return replace(attempt, again=attempt.again or (tries > 1 and step.until is None))
+        return replace(attempt, again=True) if tries > 1 and step.until is None else attempt
 
     async def _attempt(self, case: Case, conversation: Conversation) -> Attempt:
         variables = self._memory.variables.with_(self._memory.captured).with_(case.row)

@@ -359,6 +359,5 @@ def _name(sent: Sent) -> str:
 
 
 def _wants_schema(expect: Expect) -> bool:
-    parts = [each.given.value for each in (expect.response, expect.result) if each is not None]
-    wanted = ("match:outputSchema", "match:not:outputSchema")
-    return any(each in repr(part) for part in parts for each in wanted)
+    parts = [repr(each.given.value) for each in (expect.response, expect.result) if each is not None]
+    return any("match:outputSchema" in part or "match:not:outputSchema" in part for part in parts)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from mcp_conductor.errors import Location
@@ -310,31 +311,11 @@ def read_expect(given: Field, known: Names) -> Expect:
         return Expect(given, snapshot=True)
     mistakes = Mistakes()
     members = known_members(given, tuple(EXPECT_KEYS), IN_EXPECT, mistakes)
-
-    def template(key: str, make: Callable[[Field], Any]) -> Template | None:
-        return mistakes.read(members.get(key), lambda field: Template(field, known, make), None)
-
-    slowest, quickest = mistakes.read(members.get("performance"), _read_performance, None) or (None, None)
-    stdout = mistakes.read(members.get("stdout"), lambda field: field.one_of(("clean", "any")), None)
-    expect = Expect(
-        given,
-        response=template("response", compile_expected),
-        result=template("result", compile_expected),
-        ok=mistakes.read(members.get("ok"), Field.boolean, None),
-        error=template("error", _compile_error),
-        asserts=mistakes.read(members.get("asserts"), lambda field: _read_asserts(field, known), ()),
-        notifications=mistakes.read(members.get("notifications"), lambda field: read_notifications(field, known), None),
-        stderr=template("stderr", compile_text),
-        clean_stdout=stdout != "any",
-        exit_code=mistakes.read(members.get("exitCode"), lambda field: field.integer(-255, 255), None),
-        shutdown=mistakes.read(members.get("shutdown"), _read_shutdown, None),
-        slowest=slowest,
-        quickest=quickest,
-        snapshot=mistakes.read(members.get("snapshot"), Field.boolean, None) or False,
-        silence=mistakes.read(members.get("no_response_within"), Field.seconds, None),
-    )
+    found: dict[str, Any] = {}
+    for key, each in members.items():
+        found |= mistakes.read(each, partial(_READ[key], known=known), {})
     mistakes.tell()
-    return expect
+    return Expect(given, **found)
 
 
 def _read_asserts(given: Field, known: Names) -> tuple[Template, ...]:
@@ -344,10 +325,9 @@ def _read_asserts(given: Field, known: Names) -> tuple[Template, ...]:
     return tuple(read_all(lambda item: Template(item, known, compile_assert), given.items()))
 
 
-def _read_performance(given: Field) -> tuple[float | None, float | None]:
-    bounds = given.members(("maxResponseTime", "minResponseTime"))
-    slowest, quickest = (bounds.get(key) for key in ("maxResponseTime", "minResponseTime"))
-    return None if slowest is None else slowest.seconds(), None if quickest is None else quickest.seconds()
+def _read_performance(given: Field) -> Json:
+    members = {"maxResponseTime": "slowest", "minResponseTime": "quickest"}
+    return {members[key]: bound.seconds() for key, bound in given.members(tuple(members)).items()}
 
 
 def _compile_error(given: Field) -> Expected:
@@ -362,3 +342,29 @@ def _read_shutdown(given: Field) -> Shutdown:
     members = given.members(("within", "exitCode"))
     within = members["within"].seconds() if "within" in members else 2.0
     return Shutdown(within, members["exitCode"].integer(-255, 255) if "exitCode" in members else None)
+
+
+def _template(member: str, make: Callable[[Field], Any]) -> Callable[..., Json]:
+    return lambda field, known: {member: Template(field, known, make)}
+
+
+def _value(member: str, read: Callable[[Field], Any]) -> Callable[..., Json]:
+    return lambda field, known: {member: read(field)}  # noqa: ARG005  # values have no placeholders
+
+
+# The members of an `Expect` that each key gives.
+_READ: dict[str, Callable[..., Json]] = {
+    "response": _template("response", compile_expected),
+    "result": _template("result", compile_expected),
+    "ok": _value("ok", Field.boolean),
+    "error": _template("error", _compile_error),
+    "asserts": lambda field, known: {"asserts": _read_asserts(field, known)},
+    "notifications": lambda field, known: {"notifications": read_notifications(field, known)},
+    "stderr": _template("stderr", compile_text),
+    "stdout": _value("clean_stdout", lambda field: field.one_of(("clean", "any")) != "any"),
+    "exitCode": _value("exit_code", lambda field: field.integer(-255, 255)),
+    "shutdown": _value("shutdown", _read_shutdown),
+    "performance": lambda field, known: _read_performance(field),  # noqa: ARG005
+    "snapshot": _value("snapshot", Field.boolean),
+    "no_response_within": _value("silence", Field.seconds),
+}

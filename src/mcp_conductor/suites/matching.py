@@ -269,10 +269,10 @@ def _decided(complaint: Callable[[str], str | None]) -> Callable[[str], str | No
 
 def compile_node(field: Field, *, partial: bool) -> Node:
     value = field.value
-    if is_plain(value):
-        return Plain(value, partial)
-    if isinstance(value, str):
+    if isinstance(value, str) and value.startswith(PREFIX):
         return _compile_leaf(field)
+    if not isinstance(value, (dict, list)) or is_plain(value):
+        return Plain(value, partial)
     if isinstance(value, list):
         return Elements(value, read_all(lambda item: compile_node(item, partial=partial), field.items()), partial)
     members = field.members()

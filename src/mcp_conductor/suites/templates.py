@@ -16,13 +16,16 @@ class Template:
     def __init__(self, given: Field, known: Names, make: Callable[[Field], Any]) -> None:
         self.given = given
         self._make = make
+        self._fixed: Any = None
         mistakes = Mistakes()
-        self.filling: Filling = mistakes.read(given, lambda _: filling(given, known), Draft(_open(given.value)))
+        found = mistakes.read(given, lambda _: filling(given, known), None)
+        self.filling: Filling = Draft(_open(given.value)) if found is None else found
         # Compiled now, whether it can be used as it is or not: mistakes are found before any server starts.
-        value = self.filling.value if self.is_fixed else _open(given.value)
-        compiled = mistakes.read(Field(given.document, given.path, value), make, None)
+        if self.is_fixed:
+            self._fixed = mistakes.read(Field(given.document, given.path, self.filling.value), make, None)
+        else:
+            mistakes.read(Field(given.document, given.path, _open(given.value)), make, None)
         mistakes.tell()
-        self._fixed = compiled if self.is_fixed else None
 
     @property
     def is_fixed(self) -> bool:
