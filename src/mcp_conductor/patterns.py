@@ -7,10 +7,12 @@ for here and at once. Either way it is Python's own engine.
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mcp_conductor.backtracking import Cost, cost_of
 from mcp_conductor.worker import OutOfBoundsError, TooSlowError, call
+
+if TYPE_CHECKING:
+    from mcp_conductor.backtracking import Cost
 
 SECONDS = 1.0
 LONGEST = 20_000
@@ -54,6 +56,8 @@ class Regex:
 
     def _is_plain(self, text: str) -> bool:
         if self._cost is None:
+            from mcp_conductor.backtracking import cost_of
+
             self._cost = cost_of(self._regex.pattern, self._regex.flags)
         return self._cost.is_small(len(text))
 

@@ -13,9 +13,9 @@ from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
 from mcp_conductor.errors import RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.budgets import LONGEST_URI
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.protocol.uri_template import LONGEST
 from mcp_conductor.report import Finding
 
 _FIRST_BLOCKS = frozenset({"text", "image", "resource"})
@@ -114,13 +114,13 @@ def annotation_faults(thing: Json, path: str) -> Iterator[Finding]:
 def uri_flaw(value: Any) -> str | None:
     if not isinstance(value, str):
         return "is missing" if value is None else "is not a string"
-    return None if len(value) > LONGEST or _URI.fullmatch(value) else "is not a URI by RFC 3986"
+    return None if len(value) > LONGEST_URI or _URI.fullmatch(value) else "is not a URI by RFC 3986"
 
 
 def template_flaw(value: Any) -> str | None:
     if not isinstance(value, str):
         return "is missing" if value is None else "is not a string"
-    return None if len(value) > LONGEST or _TEMPLATE.fullmatch(value) else "is not a URI template by RFC 6570"
+    return None if len(value) > LONGEST_URI or _TEMPLATE.fullmatch(value) else "is not a URI template by RFC 6570"
 
 
 def base64_flaw(value: Any) -> str | None:

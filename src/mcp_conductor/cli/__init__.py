@@ -1,7 +1,12 @@
 """The programs. Each can be interrupted at any moment, also while it is imported, without a traceback."""
 
+import gc
 import os
 import sys
+
+# New objects before Python looks for garbage: by its own number it looks fifty times while our modules are loaded, and
+# finds none.
+_GARBAGE_AFTER = 20_000
 
 
 def mcp_cli() -> int:
@@ -21,6 +26,7 @@ def server_composable() -> int:
 
 def _program(module: str, bad_start: int, **options: object) -> int:
     """Run the program that MODULE is; BAD_START is its exit code where it cannot even begin."""
+    gc.set_threshold(_GARBAGE_AFTER)
     try:
         from mcp_conductor.cli.exhaustion import end_for_shortage
         from mcp_conductor.cli.signals import exit_at_once_on_signals

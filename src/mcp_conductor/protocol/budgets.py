@@ -19,6 +19,9 @@ class Budgets:
     notification_bytes: int = 16_000_000  # of notifications that one test looks at, or that wait to be printed
 
 
+LONGEST_URI = 65_536  # characters of a URI, or of a template for URIs
+
+
 class TooLarge(str):
     """Why a message was not read, although it may be a good one."""
 

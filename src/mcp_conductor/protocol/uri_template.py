@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote, unquote_to_bytes
 
+from mcp_conductor.protocol.budgets import LONGEST_URI
+
 
 @dataclass(frozen=True, slots=True)
 class _Operator:
@@ -33,7 +35,6 @@ _OPERATORS = {
     "&": _Operator("&", "&", named=True),
 }
 _LONGEST_PREFIX = 9999
-LONGEST = 65_536  # characters of a template, or of a URI
 _MOST_MARKS = 1 << 24  # bytes of memory for one match
 
 _VARIABLE = re.compile(r"((?:\w|%[0-9a-f]{2})+(?:\.(?:\w|%[0-9a-f]{2})+)*)(?:(\*)|:(.*))?", re.ASCII | re.IGNORECASE)
@@ -84,8 +85,8 @@ class UriTemplate:
 
     def match(self, uri: str) -> dict[str, str] | None:
         """The values by which the template makes URI, percent-decoded; None if it does not fit."""
-        whole = _escaped(uri, _RESERVED) if len(uri) <= LONGEST else uri
-        if len(whole) > LONGEST:
+        whole = _escaped(uri, _RESERVED) if len(uri) <= LONGEST_URI else uri
+        if len(whole) > LONGEST_URI:
             return None
         before, query, after = _divided(self.parts)
         if not query:
@@ -97,8 +98,8 @@ class UriTemplate:
 
 def parse(text: str) -> UriTemplate:
     """The template that TEXT is; ValueError says what is wrong with it."""
-    if len(text) > LONGEST:
-        raise ValueError(f"the URI template {text[:40]!r}… has {len(text)} characters, more than {LONGEST}")
+    if len(text) > LONGEST_URI:
+        raise ValueError(f"the URI template {text[:40]!r}… has {len(text)} characters, more than {LONGEST_URI}")
     parts = tuple(_parts(text))
     variables = [variable.name for part in parts if isinstance(part, _Expression) for variable in part.variables]
     return UriTemplate(text, tuple(dict.fromkeys(variables)), parts)

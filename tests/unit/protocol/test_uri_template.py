@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from mcp_conductor.protocol.uri_template import LONGEST, parse
+from mcp_conductor.protocol.budgets import LONGEST_URI
+from mcp_conductor.protocol.uri_template import parse
 
 
 @pytest.mark.parametrize(
@@ -238,7 +239,9 @@ def test_a_long_value_is_found_whole():
     assert parse("a://{+a}/{b}").match("a://" + "x/" * 30_000 + "y") == {"a": ("x/" * 30_000)[:-1], "b": "y"}
 
 
-@pytest.mark.parametrize("uri", ["a://" + "x" * LONGEST, "a://" + "%" * LONGEST, "a://" + "€" * (LONGEST // 4)])
+@pytest.mark.parametrize(
+    "uri", ["a://" + "x" * LONGEST_URI, "a://" + "%" * LONGEST_URI, "a://" + "€" * (LONGEST_URI // 4)]
+)
 def test_a_uri_far_longer_than_any_in_use_fits_nothing(uri):
     assert parse("a://{x}").match(uri) is None
 
