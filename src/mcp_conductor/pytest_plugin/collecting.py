@@ -21,9 +21,9 @@ from mcp_conductor.pytest_plugin.texts import error_text, failure_text
 from mcp_conductor.report import BAD, Outcome
 from mcp_conductor.suites.file_run import FileRun
 from mcp_conductor.suites.job import DEFAULT_SECONDS, Job, Options, variants
-from mcp_conductor.suites.run import compared
 from mcp_conductor.suites.snapshots import Snapshots
 from mcp_conductor.suites.suite import Case, Suite, load_suite
+from mcp_conductor.suites.transports import compared
 from mcp_conductor.suites.variables import Variables, from_command_line, of_settings
 from mcp_conductor.visible import visible
 
@@ -82,7 +82,9 @@ class SuiteFile(pytest.File):
         first = next(each for each in variants(self.suite) if each[1] == item.variant[1])
         if first == item.variant:
             return outcome
-        return compared(outcome, reply, self._replies.get((first, name)), first[2])
+        replies = (reply, self._replies.get((first, name)))
+        paths = self._options.snapshot_paths
+        return compared(outcome, self.suite, item.case, *replies, other=first[2], paths=paths)
 
     def _tests_on(self, variant: Variant) -> FileRun:
         """The tests on one of the servers that the file wants; one of them runs at a time."""

@@ -15,6 +15,7 @@ from mcp_conductor.redaction import Redactor
 from mcp_conductor.report import NOTHING, Finding, Outcome, Status, redacted_outcome
 from mcp_conductor.suites.conversation import Conversation, Done
 from mcp_conductor.suites.expectations import stray
+from mcp_conductor.suites.normal import comparable
 from mcp_conductor.suites.snapshots import Snapshots
 from mcp_conductor.suites.steps import Again, Step
 from mcp_conductor.suites.suite import Case, Suite
@@ -342,11 +343,6 @@ def _doubting(outcome: Outcome, doubt: str | None) -> Outcome:
     finding = outcome.findings[place]
     hinted = replace(finding, hint=doubt if finding.hint is None else f"{doubt}\n{finding.hint}")
     return replace(outcome, findings=(*outcome.findings[:place], hinted, *outcome.findings[place + 1 :]))
-
-
-def comparable(reply: Json) -> Json:
-    """What must be the same of REPLY, whichever server it is of."""
-    return {key: value for key, value in reply.items() if key not in ("jsonrpc", "id")}
 
 
 def _in_step(number: int, step: Step, finding: Finding) -> Finding:

@@ -7,7 +7,7 @@ by a signal, still yields the rest: what was not run, and the end of each file.
 import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.events import (
@@ -20,13 +20,13 @@ from mcp_conductor.events import (
     Warned,
 )
 from mcp_conductor.protocol import Json
-from mcp_conductor.report import Finding, Outcome, Stop
-from mcp_conductor.suites.cases import comparable
+from mcp_conductor.report import Outcome, Stop
 from mcp_conductor.suites.coverage import Touched
 from mcp_conductor.suites.file_run import FileRun, SharedServers
 from mcp_conductor.suites.job import Job, Options
 from mcp_conductor.suites.snapshots import Snapshots
 from mcp_conductor.suites.suite import Case
+from mcp_conductor.suites.transports import compared
 from mcp_conductor.suites.variables import Variables
 
 _EVENTS_SECONDS = 0.01  # how long an event may wait to be yielded
@@ -202,7 +202,8 @@ class Run:
                     outcome = await file.run(case)
                     if first is not None:
                         replies = (file.replies.get(case.name), first.replies.get(case.name))
-                        outcome = compared(outcome, *replies, first.job.suffix)
+                        paths = self._options.snapshot_paths
+                        outcome = compared(outcome, suite, case, *replies, other=first.job.suffix, paths=paths)
                 self._add(result, outcome)
                 result.left.popleft()
                 if file.isolation == "test":
@@ -254,12 +255,3 @@ class Run:
             result.written = snapshots.written
         except UsageError as error:
             self.unwritten.append(error)
-
-
-def compared(outcome: Outcome, mine: Json | None, theirs: Json | None, suffix: str) -> Outcome:
-    """OUTCOME, which is a failure if the same test was answered otherwise by the server that SUFFIX tells of."""
-    if mine is None or theirs is None or comparable(mine) == comparable(theirs):
-        return outcome
-    message = f"the reply differs from that of{suffix or ' the first server'}"
-    finding = Finding(message=message, expected=comparable(theirs), actual=comparable(mine))
-    return replace(outcome, status="failed", findings=(*outcome.findings, finding))

@@ -1,6 +1,5 @@
 """Replies that were right once, kept in a readable file beside the suite: `__snapshots__/NAME.snap.yml`."""
 
-import math
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -9,15 +8,13 @@ from typing import Any
 from mcp_conductor.fields import Field
 from mcp_conductor.files import write_file
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.message import Digits, render
+from mcp_conductor.protocol.message import render
 from mcp_conductor.report import Finding, redacted_value
 from mcp_conductor.source import load
+from mcp_conductor.suites.normal import comparable, longest_first, normal
 
 FOLDER = "__snapshots__"
-# What differs from run to run without meaning anything.
-_UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE)
 _UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-_TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
 
 
 class Snapshots:
@@ -28,7 +25,7 @@ class Snapshots:
         self.file = os.path.join(folder, FOLDER, re.sub(r"\.ya?ml$", "", name) + ".snap.yml")
         self._update = update
         self._frozen = frozen  # CI: nothing is ever written
-        self._paths = sorted(paths.items(), key=lambda item: -len(item[0]))  # the longest first
+        self._paths = longest_first(paths.items())
         self._known: dict[str, Any] = self._load()
         self._seen: set[str] = set()
         self.written = 0
@@ -42,8 +39,7 @@ class Snapshots:
     def findings(self, title: str, reply: Json, where: Field, redact: Callable[[str], str]) -> list[Finding]:
         """What differs between REPLY and its snapshot; one that is new is kept."""
         self._seen.add(title)
-        content = {key: value for key, value in reply.items() if key not in ("jsonrpc", "id")}
-        actual = self._normal(redacted_value(content, redact))
+        actual = normal(redacted_value(comparable(reply), redact), self._paths)
         if title in self._known and self._known[title] == actual:
             return []
         place = where.document.locate(where.path)
@@ -57,21 +53,6 @@ class Snapshots:
         self._known[title] = actual
         self.written += 1
         return []
-
-    def _normal(self, value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: self._normal(member) for key, member in value.items()}
-        if isinstance(value, list):
-            return [self._normal(item) for item in value]
-        if isinstance(value, Digits) and math.isinf(value):
-            return value.text  # which no reader of YAML would take for a number
-        if not isinstance(value, str):
-            return value
-        value = value.encode(errors="replace").decode()  # half a character is no text
-        text = _TIME.sub("<time>", _UUID.sub("<uuid>", value))
-        for path, name in self._paths:
-            text = text.replace(path, name)
-        return text
 
     def obsolete(self, titles: set[str]) -> list[str]:
         """Snapshots of tests that are not in the file any more, in whatever revision or table."""

@@ -286,14 +286,14 @@ def _captures(given: Field) -> dict[str, Capture]:
 
 def _capture(given: Field) -> Capture:
     if isinstance(given.value, str):
-        return Capture(given, _path(given), None, None, secret=False)
+        return Capture(given, read_path(given), None, None, secret=False)
     members = given.members(("from", "json", "regex", "secret"))
     if "from" not in members:
         given.refuse("does not say where from", "capture: {NAME: result.structuredContent.id}")
-    inner = _path(members["json"]) if "json" in members else None
+    inner = read_path(members["json"]) if "json" in members else None
     regex = _regex(members["regex"]) if "regex" in members else None
     secret = "secret" in members and members["secret"].boolean()
-    return Capture(given, _path(members["from"]), inner, regex, secret=secret)
+    return Capture(given, read_path(members["from"]), inner, regex, secret=secret)
 
 
 def _regex(given: Field) -> Regex:
@@ -303,7 +303,8 @@ def _regex(given: Field) -> Regex:
         given.refuse(f"cannot be used: {error}")
 
 
-def _path(given: Field) -> JsonPath:
+def read_path(given: Field) -> JsonPath:
+    """A path into a reply."""
     try:
         return parse_path(given.text())
     except ValueError as error:

@@ -16,8 +16,9 @@ from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.source import load as load_source
 from mcp_conductor.suites.actions import ACTIONS
 from mcp_conductor.suites.keys import IN_FILE, IN_TEST
+from mcp_conductor.suites.paths import JsonPath
 from mcp_conductor.suites.script import NOTHING_SCRIPTED, Script, read_script
-from mcp_conductor.suites.steps import STEP_KEYS, Reading, Step, names_in, read_step, read_steps, read_vars
+from mcp_conductor.suites.steps import STEP_KEYS, Reading, Step, names_in, read_path, read_step, read_steps, read_vars
 from mcp_conductor.suites.variables import Filling, Variables, check_name, filling
 
 # What a file may have, and what the manual says of it.
@@ -35,6 +36,7 @@ SUITE_KEYS = {
     "timeout": "how long each reply may take",
     "protocol": "a revision, or several: the file is run once for each",
     "transports": "servers of the settings file: the file is run on each, and replies must not differ",
+    "ignore": "paths of what may differ between the replies of `transports`: one, or an array",
     "isolation": "one server per `run`, `file` or `test`",
     "skip": "true or a reason: no test of this file is run",
     "skip_if": "as for a test",
@@ -48,6 +50,7 @@ CASE_ONLY_KEYS = {
     "xfail": "true, or a reason: it is expected to fail, and a failure if it passes",
     "only": "true: nothing else is run",
     "tags": "for `--tag` and `--not-tag`",
+    "ignore": "what may differ between the replies of `transports` to this test, beside what the file says",
     "steps": "several things to do, one after the other, each with what a step has; the first that fails ends the test",
     "parametrize": "an array of rows of variables, each perhaps with an `id`: the test is run for each",
 }
@@ -80,6 +83,7 @@ class Case:
     skip_if: Mapping[str, Any] | None = None
     xfail: str | None = None  # the reason
     only: bool = False
+    ignore: tuple[JsonPath, ...] = ()  # what may differ between transports
     number: int = 1  # among the tests of its file that have the same title
 
     @property
@@ -114,6 +118,7 @@ class Suite:
     timeout: float | None = None
     protocols: tuple[str, ...] = ()
     transports: tuple[str, ...] = ()
+    transports_given: Field | None = None  # where that is said
     isolation: str | None = None
     warnings: tuple[Warned, ...] = ()
 
@@ -159,6 +164,7 @@ def load_suite(path: str, variables: Variables, *, shown: str | None = None, len
         tags=mistakes.read(given.get("tags"), _tags, frozenset()),
         skip=mistakes.read(given.get("skip"), _skip, None),
         skip_if=mistakes.read(given.get("skip_if"), _condition, None),
+        ignore=mistakes.read(given.get("ignore"), _paths, ()),
     )
     suite = Suite(
         file=document.file,
@@ -174,6 +180,7 @@ def load_suite(path: str, variables: Variables, *, shown: str | None = None, len
         timeout=mistakes.read(given.get("timeout"), Field.seconds, None),
         protocols=mistakes.read(given.get("protocol"), _protocols, ()),
         transports=mistakes.read(given.get("transports"), _texts, ()),
+        transports_given=given.get("transports"),
         isolation=mistakes.read(given.get("isolation"), lambda field: field.one_of(ISOLATIONS), None),
     )
     mistakes.tell()
@@ -196,6 +203,8 @@ def _warnings(suite: Suite, reading: Reading) -> Iterator[Warned]:
     if not suite.cases:
         yield Warned("there is no test in this file", None)
     seen: set[str] = set()
+    if not suite.transports and any(case.ignore for case in suite.cases):
+        yield Warned("`ignore` changes nothing: this file has no `transports`, whose replies it is about", None)
     for case in suite.cases:
         expects = (expect for step in case.step.each for expect in step.expects)
         if not any(expect is not None and expect.checks_something for expect in expects):
@@ -212,6 +221,7 @@ class _Defaults:
     tags: frozenset[str]
     skip: str | None
     skip_if: Mapping[str, Any] | None
+    ignore: tuple[JsonPath, ...]
 
 
 def _tests(given: Field, reading: Reading, defaults: _Defaults, file_vars: Mapping[str, Filling]) -> tuple[Case, ...]:
@@ -238,6 +248,7 @@ def _cases(entry: Field, reading: Reading, defaults: _Defaults, file_vars: Mappi
     skip_if = mistakes.read(given.get("skip_if"), _condition, defaults.skip_if)
     xfail = mistakes.read(given.get("xfail"), lambda field: _skip(field, "expected to fail"), None)
     only = mistakes.read(given.get("only"), Field.boolean, otherwise=False)
+    ignore = defaults.ignore + mistakes.read(given.get("ignore"), _paths, ())
     reading.learn(only_here)
     try:
         step = read_step(entry, given, reading, mistakes)
@@ -251,9 +262,8 @@ def _cases(entry: Field, reading: Reading, defaults: _Defaults, file_vars: Mappi
     for title, (name, row) in zip(titles, rows, strict=True):
         told = not name or (title != given["it"].value and titles.count(title) == 1)  # its row in its name
         named = title if told else f"{title} [{name}]"
-        found.append(
-            Case(title=named, step=step, row=row, tags=tags, skip=skip, skip_if=skip_if, xfail=xfail, only=only)
-        )
+        made = Case(title=named, step=step, row=row, tags=tags, skip=skip, skip_if=skip_if, xfail=xfail, only=only)
+        found.append(replace(made, ignore=ignore) if ignore else made)
     return found
 
 
@@ -316,6 +326,17 @@ def _rows(given: Field) -> list[tuple[str, dict[str, Any]]]:
 
 def _texts(given: Field) -> tuple[str, ...]:
     return tuple(read_all(Field.text, given.items()))
+
+
+def _paths(given: Field) -> tuple[JsonPath, ...]:
+    return tuple(read_all(_path, given.items() if isinstance(given.value, list) else [given]))
+
+
+def _path(given: Field) -> JsonPath:
+    path = read_path(given)
+    if any(part.pipe not in (None, "json") for part in path.parts):
+        given.refuse("is no part of a reply", "only | json may stand in it")
+    return path
 
 
 def _tags(given: Field) -> frozenset[str]:

@@ -145,6 +145,69 @@ def test_what_differs_between_transports_is_reported(conductor, suite, write, bo
     assert "Another motto." in done.out
 
 
+# A server whose replies have a time, an id and a number that are new in each process.
+NEW_EACH_TIME = """
+import datetime, uuid
+hello(tools={})
+def call(params):
+    now = datetime.datetime.now(datetime.timezone.utc).isoformat()
+    text = json.dumps({"at": now, "pid": os.getpid()})
+    kept = {"id": str(uuid.uuid4()), "here": os.getcwd(), "rows": [{"n": os.getpid()}, {"n": 2}]}
+    return {"content": [{"type": "text", "text": text if params["name"] == "all" else now}], "structuredContent": kept if params["name"] == "all" else {}}
+serve({"tools/call": call})
+"""
+
+
+def test_times_and_ids_are_no_difference_between_transports(conductor, suite, write, serve):
+    server = serve(NEW_EACH_TIME)
+    settings(write, one=entry(server), two=entry(server))
+    suite("- {it: tells the time, call: time, expect: {ok: true}}", head="transports: [one, two]")
+    done = conductor("test")
+    assert done.code == 0, done.all
+
+
+def test_what_is_ignored_is_no_difference_between_transports(conductor, suite, write, serve):
+    server = serve(NEW_EACH_TIME)
+    settings(write, one=entry(server), two=entry(server))
+    suite(
+        """
+        - it: differs
+          call: all
+          expect: {ok: true}
+        - it: ignores
+          call: all
+          ignore: ["result.structuredContent.rows[0].n"]
+          expect: {ok: true}
+        - it: ignores in steps
+          ignore: result.structuredContent.rows[*].n
+          steps: [{call: all, expect: {ok: true}}, {call: all, expect: {ok: true}}]
+        """,
+        head="transports: [one, two]\nignore: ['result.content[0].text | json | pid']",
+    )
+    done = conductor("test", "--report", "json:report.json")
+    assert done.statuses["ignores [two]"] == done.statuses["ignores in steps [two]"] == "passed", done.all
+    [finding] = done.outcomes["differs [two]"]["findings"]
+    assert (finding["line"], finding["message"]) == (2, "the reply differs from that of [one]")
+    assert "ignore: ['result.structuredContent.rows[0].n']" in finding["hint"]
+    assert "transports: [one, two]\n" in done.out
+    assert "^^^^^^^^^^ the reply differs from that of [one]" in done.out
+
+
+def test_ignore_without_transports_is_said_to_change_nothing(conductor, suite, book):
+    suite("- {it: echoes, ignore: [result.a], call: motto, expect: {ok: true}}")
+    done = conductor("test", "--", *book)
+    assert done.code == 0
+    assert "`ignore` changes nothing" in done.all
+
+
+def test_a_path_of_ignore_must_lead_to_a_part_of_a_reply(conductor, suite, book):
+    suite("- {it: echoes, ignore: [result.a | count, ..], call: echo, expect: {ok: true}}", head="transports: [x]")
+    done = conductor("test", "--", *book)
+    assert done.code == 2
+    assert "ignore[0] is no part of a reply" in done.err
+    assert "ignore[1] is not a path" in done.err
+
+
 def test_revisions_of_one_transport_are_not_compared_with_each_other(conductor, suite, write, book, served):
     url = served(ECHO.format(kind="streamable-http", more=""), "h.yaml")
     settings(write, pipe={**entry((*book[:-1], "p.yaml"))}, web={"url": url})

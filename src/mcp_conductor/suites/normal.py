@@ -1,0 +1,39 @@
+"""What is left of a reply when that is taken out which differs from run to run without meaning anything."""
+
+import math
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import Digits
+
+_UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE)
+_TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
+
+
+def comparable(reply: Json) -> Json:
+    """What says something in REPLY: its envelope does not."""
+    return {key: value for key, value in reply.items() if key not in ("jsonrpc", "id")}
+
+
+def normal(value: Any, paths: Iterable[tuple[str, str]]) -> Any:
+    """VALUE with names for times, UUIDs and those directories that PATHS has names for, the longest first."""
+    if isinstance(value, dict):
+        return {key: normal(member, paths) for key, member in value.items()}
+    if isinstance(value, list):
+        return [normal(item, paths) for item in value]
+    if isinstance(value, Digits) and math.isinf(value):
+        return value.text  # which no reader of YAML would take for a number
+    if not isinstance(value, str):
+        return value
+    value = value.encode(errors="replace").decode()  # half a character is no text
+    text = _TIME.sub("<time>", _UUID.sub("<uuid>", value))
+    for path, name in paths:
+        text = text.replace(path, name)
+    return text
+
+
+def longest_first(paths: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """PATHS, those first that others may be a part of."""
+    return sorted(paths, key=lambda item: -len(item[0]))
