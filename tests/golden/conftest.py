@@ -15,7 +15,7 @@ ENTRY_POINTS = {"mcp-cli": "mcp_cli", "conductor": "conductor", "server-composab
 LIMIT_SECONDS = 30
 collect_ignore_glob = ["*.test.mcp.yml", "*.test.mcp.yaml"]  # what the cases are about, and no tests of pytest's
 # What would change what a run of tests says, wherever these tests are run.
-MEDDLERS = ("CI", "COLUMNS", "GITHUB_ACTIONS", "NO_COLOR", "TERM")
+MEDDLERS = ("CI", "COLUMNS", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "NO_COLOR", "TERM")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from mcp_conductor.cli.again import Again
 from mcp_conductor.cli.event_log import EventLog
 from mcp_conductor.cli.flags import Given
+from mcp_conductor.cli.github_actions import append_summary, from_root
 from mcp_conductor.cli.live import Live, RunInProgress
 from mcp_conductor.cli.run_flags import choice, number
 from mcp_conductor.cli.server_coverage import told
@@ -167,7 +168,9 @@ class Output:
             problems += [log.problem] if log.problem else []
         report = self._clean(report)
         later = [(kind, file) for kind, file in self._reports if not self._logs or not REPORTERS.get(kind).live]
-        wanted = [(file, REPORTERS.get(kind).write(report)) for kind, file in later]
+        workspace = self._terminal.environ.get("GITHUB_WORKSPACE")
+        rooted = from_root(report, self._terminal.directory, workspace) if workspace else report
+        wanted = [(file, REPORTERS.get(kind).write(rooted if kind == "github" else report)) for kind, file in later]
         for file, text in wanted if badge is None else [*wanted, badge]:
             try:
                 self._write(text, file)
@@ -175,6 +178,13 @@ class Output:
                 problems.append(error)
             except ReaderGone:
                 self._unread = True
+        summary = self._terminal.environ.get("GITHUB_STEP_SUMMARY")
+        # Markdown that was asked for by name stands there already.
+        if summary and any(kind == "github" for kind, _ in later) and ("markdown", summary) not in self._reports:
+            try:
+                append_summary(summary, REPORTERS.get("markdown").write(rooted))
+            except UsageError as error:
+                problems.append(error)
         return problems
 
     def _write(self, text: str, file: str | None) -> None:

@@ -1,6 +1,7 @@
 """Workflow commands of GitHub Actions, which become remarks at the lines of the files in a pull request."""
 
 from collections.abc import Iterator
+from itertools import zip_longest
 
 from mcp_conductor.errors import Location
 from mcp_conductor.report import NOTHING, Finding, Outcome, Report
@@ -20,6 +21,7 @@ from mcp_conductor.reporters.wording import (
 from mcp_conductor.visible import visible
 
 _LONGEST_VALUE = 400
+_MOST = 10  # of each kind; GitHub takes no more of a step, and does not say so (actions/toolkit, problem-matchers.md)
 # https://docs.github.com/actions/reference/workflow-commands-for-github-actions; actions/toolkit escapes the same.
 _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
@@ -27,20 +29,27 @@ _PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ","
 
 @reporter("github", suffix=".txt", escapes=True)
 def github(report: Report) -> str:
-    """Annotations for GitHub Actions: errors and warnings at the lines of the test files, for stdout."""
-    errors = [line for outcome in report.outcomes if failed(outcome) for line in _errors(outcome)]
-    # Of each kind GitHub shows the first ten only: what counts comes first.
+    """Annotations for GitHub Actions: errors and warnings at the lines of the test files; and a summary."""
+    errors = list(_by_turns([list(_errors(outcome)) for outcome in report.outcomes if failed(outcome)]))
     for reason, them in not_run(report).items():
         errors.append(_command("error", them[0].where, "not run", f"{counted(len(them), 'test')} not run: {reason}"))
-    told = [line for outcome in report.outcomes for line in _warnings(outcome)]
+    told = list(_by_turns([list(_warnings(outcome)) for outcome in report.outcomes]))
     told += [_command("warning", each.where, "warning", warning_text(each)) for each in report.warnings]
-    notice = _command("notice", None, f"conductor {report.kind}", summary(report))
-    return "\n".join([*errors, *told, notice]) + "\n"
+    left = [(len(errors) - _MOST, "error"), (len(told) - _MOST, "warning")]
+    more = "".join(f"; {counted(number, word)} more not shown here" for number, word in left if number > 0)
+    notice = _command("notice", None, f"conductor {report.kind}", summary(report) + more)
+    return "\n".join([*errors[:_MOST], *told[:_MOST], notice]) + "\n"
+
+
+def _by_turns(lines: list[list[str]]) -> Iterator[str]:
+    """The first of each, then the second of each, and so on: every test is told of before one is told in full."""
+    for turn in zip_longest(*lines):
+        yield from (line for line in turn if line is not None)
 
 
 def _errors(outcome: Outcome) -> Iterator[str]:
     wrong = [finding for finding in outcome.findings if not finding.warning]
-    for finding in wrong:
+    for finding in [each for each in wrong if not each.whole] or wrong:
         yield _remark("error", outcome, finding)
     if not wrong:
         yield _command("error", outcome.where, outcome.title, why(outcome) or outcome.status)

@@ -36,7 +36,18 @@ faults:
 INI = "[pytest]\nasyncio_default_fixture_loop_scope = function\naddopts = --strict-markers --strict-config -W error\n"
 _STATUS = re.compile(r"^(PASSED|FAILED|ERROR|XFAIL|XPASS) (.*?)(?: - (.*))?$", re.MULTILINE)
 # What would change how a run goes, wherever these tests are run.
-_MEDDLERS = ("CI", "NO_COLOR", "COLUMNS", "TERM", "GITHUB_ACTIONS", "PYTEST_ADDOPTS", "FORCE_COLOR", "PY_COLORS")
+_MEDDLERS = (
+    "CI",
+    "NO_COLOR",
+    "COLUMNS",
+    "TERM",
+    "GITHUB_ACTIONS",
+    "GITHUB_STEP_SUMMARY",
+    "GITHUB_WORKSPACE",
+    "PYTEST_ADDOPTS",
+    "FORCE_COLOR",
+    "PY_COLORS",
+)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import pytest
 
 CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")
 # What would change how a run goes, wherever these tests are run.
-_MEDDLERS = ("CI", "NO_COLOR", "COLUMNS", "TERM", "GITHUB_ACTIONS")
+_MEDDLERS = ("CI", "NO_COLOR", "COLUMNS", "TERM", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE")
 
 # A server that has a tool for most things.
 BOOK = """

@@ -75,3 +75,23 @@ def test_a_long_value_is_cut_in_the_middle():
     line, _ = written(outcome(findings=(Finding(message="differs", actual="a" * 5000 + "z"),)))
     assert len(line) < 600
     assert line.endswith('z"')
+
+
+def test_ten_of_each_kind_are_told_every_test_before_one_in_full():
+    many = tuple(Finding(message=f"wrong {number}", warning=False) for number in range(20))
+    odd = tuple(Finding(message=f"odd {number}", warning=True) for number in range(11))
+    lines = written(outcome(findings=many), outcome(title="writes", findings=many[:1]), outcome("warned", findings=odd))
+    errors = [line for line in lines if line.startswith("::error")]
+    assert errors[:3] == [
+        "::error title=reads::wrong 0",
+        "::error title=writes::wrong 0",
+        "::error title=reads::wrong 1",
+    ]
+    assert [len(errors), sum(line.startswith("::warning") for line in lines), len(lines)] == [10, 10, 21]
+    assert lines[-1].endswith("; 11 errors more not shown here; 1 warning more not shown here")
+
+
+def test_the_whole_document_is_no_annotation_beside_its_parts():
+    whole, part = Finding(message="the whole result differs", whole=True), Finding(message="is 1, not 2")
+    assert written(outcome(findings=(part, whole)))[:-1] == ["::error title=reads::is 1, not 2"]
+    assert written(outcome(findings=(whole,)))[:-1] == ["::error title=reads::the whole result differs"]
