@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.limits import LIMIT_FLAGS
+from mcp_conductor.cli.live import telling
 from mcp_conductor.cli.run_flags import time
 from mcp_conductor.cli.target import TARGET_FLAGS, secrets_of_flags, target
 from mcp_conductor.cli.terminal import Terminal
@@ -68,7 +69,8 @@ async def _discover(given: Given, terminal: Terminal) -> int:
         paths=machine_paths(spec, terminal),
         redactor=terminal.redactor,
     )
-    found = await discover(spec, wishes)
+    async with telling(terminal) as tell:
+        found = await discover(spec, wishes, tell)
     text = suite_text(found, protocol=given.one("--protocol"))
     if output is None:
         terminal.write_result_as_it_is(text)

@@ -5,6 +5,7 @@ import os
 from mcp_conductor.cli.discover import counted, remarks
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
+from mcp_conductor.cli.live import telling
 from mcp_conductor.cli.run_flags import time
 from mcp_conductor.cli.target import SETTINGS
 from mcp_conductor.cli.terminal import Terminal, diagnostic
@@ -88,7 +89,8 @@ async def _suite(guess: Guess | None, wishes: Wishes, terminal: Terminal) -> tup
         return template(), "a template"
     try:
         spec = _spec(guess, terminal)
-        found = await discover(spec, wishes)
+        async with telling(terminal) as tell:
+            found = await discover(spec, wishes, tell)
     except ConductorError as error:
         terminal.say("the server could not be asked what it offers; the suite is a template")
         terminal.say(diagnostic(error))

@@ -33,7 +33,7 @@ class Live:
     @asynccontextmanager
     async def shown(self) -> AsyncIterator[None]:
         """Draw while what follows goes on."""
-        drawing = asyncio.create_task(self._draw_for_ever())
+        drawing = asyncio.create_task(self._draw_on())
         try:
             yield
         finally:
@@ -42,7 +42,7 @@ class Live:
                 await drawing
             self.erase()
 
-    async def _draw_for_ever(self) -> None:
+    async def _draw_on(self) -> None:
         await asyncio.sleep(_FIRST_SECONDS)
         while True:
             self._draw(self._lines())
@@ -59,6 +59,31 @@ class Live:
         with suppress(ReaderGone):
             self._terminal.draw(fitting, over=self._drawn, on_stderr=self._on_stderr)
         self._drawn = len(fitting)
+
+
+@asynccontextmanager
+async def telling(terminal: Terminal) -> AsyncIterator[Callable[[str], None]]:
+    """What tells on stderr what is done now, for as long as that takes, if a person looks at it there."""
+    if not terminal.is_live(on_stderr=True):
+        yield lambda _: None
+        return
+    now = WorkInProgress()
+    async with Live(terminal, now.lines, on_stderr=True).shown():
+        yield now.take
+
+
+class WorkInProgress:
+    """One thing after the other."""
+
+    def __init__(self) -> None:
+        self._began = monotonic()
+        self._what = ""
+
+    def take(self, what: str) -> None:
+        self._what = what
+
+    def lines(self) -> list[str]:
+        return [f"{self._what}  {monotonic() - self._began:.0f} s"]
 
 
 class RunInProgress:

@@ -8,7 +8,7 @@ or tools may change something, everything is tried twice: what differs is not pi
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from time import time
@@ -90,18 +90,27 @@ class _Tried:
     problem: str | None = None  # why it can be no test
 
 
-async def discover(spec: ServerSpec, wishes: Wishes) -> Discovered:
-    """Ask the server for everything, and try it; raises what keeps us from reaching the server."""
+def _untold(_: str) -> None:
+    """Nothing is done with it."""
+
+
+async def discover(spec: ServerSpec, wishes: Wishes, tell: Callable[[str], None] = _untold) -> Discovered:
+    """Ask the server for everything, and try it; raises what keeps us from reaching the server.
+
+    TELL is called with what is done now, in words.
+    """
     wishes.redactor.learn(secrets_of_server(spec))
     redact = wishes.redactor.redact
     async with AsyncExitStack() as stack:
+        tell("connecting to the server")
         conversation = await stack.enter_async_context(_conversation(spec, wishes))
         session = conversation.session
-        found = await sketches(session, writes=wishes.writes)
+        found = await sketches(session, tell, writes=wishes.writes)
         to_try = [sketch for sketch in found if sketch.gap is None and sketch.skip is None]
-        rounds = [await _try_all(spec, wishes, to_try, conversation)]
+        rounds = [await _try_all(spec, wishes, to_try, tell, conversation)]
     if wishes.record or wishes.writes:
-        rounds.append(await _try_all(spec, wishes, to_try))
+        rounds.append(await _try_all(spec, wishes, to_try, lambda what: tell(f"again: {what}")))
+    tell("writing tests")
     recorder = Recorder(now=time(), paths=wishes.paths, redact=redact)
     tried = {id(sketch): attempts for sketch, *attempts in zip(to_try, *rounds, strict=True)}
     cases = []
@@ -134,7 +143,11 @@ def _conversation(spec: ServerSpec, wishes: Wishes) -> Any:
 
 
 async def _try_all(
-    spec: ServerSpec, wishes: Wishes, to_try: Iterable[Sketch], conversation: Conversation | None = None
+    spec: ServerSpec,
+    wishes: Wishes,
+    to_try: Collection[Sketch],
+    tell: Callable[[str], None],
+    conversation: Conversation | None = None,
 ) -> list[_Tried]:
     """Try everything in order on one server, as the suite will; a server that goes away is replaced by a new one."""
     left = deque(to_try)
@@ -146,7 +159,9 @@ async def _try_all(
             )
             lost = False
             while left and not lost:
-                done = (await talk.perform(_step(left.popleft()), (), _NO_VARIABLES))[0]
+                sketch = left.popleft()
+                tell(f"{'calling' if sketch.tool else 'trying'} {sketch.what} ({len(tried) + 1} of {len(to_try)})")
+                done = (await talk.perform(_step(sketch), (), _NO_VARIABLES))[0]
                 tried.append(_Tried(done.observed, _problem(done)))
                 lost = done.lost is not None
             conversation = None

@@ -1,6 +1,6 @@
 """The cases that a server's lists suggest: one for each tool, resource, template and prompt, not yet tried."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -63,11 +63,15 @@ _LISTS = (
 )
 
 
-async def sketches(session: Session, *, writes: bool) -> list[Sketch]:
-    """A sketch for everything that the server offers; WRITES: tools that are not read-only may be called too."""
+async def sketches(session: Session, tell: Callable[[str], None], *, writes: bool) -> list[Sketch]:
+    """A sketch for everything that the server offers; WRITES: tools that are not read-only may be called too.
+
+    TELL is called with what is done now, in words.
+    """
     found: list[Sketch] = []
     for each in _LISTS:
         if each.capability in session.capabilities:
+            tell(f"listing {each.group.lower()}")
             found += [sketch async for sketch in _of_list(session, each, writes=writes)]
     if not any(sketch.action for sketch in found):
         method = "ping" if session.dialect.handshake else "server/discover"

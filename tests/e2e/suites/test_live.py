@@ -42,15 +42,15 @@ def screen(data):
 
 
 @pytest.fixture
-def on_terminal(suite, serve, tmp_path, surroundings):
-    """Run `conductor test` on a terminal; GO_ON is called when WANTED has been shown."""
+def conductor_on_terminal(serve, tmp_path, surroundings):
+    """Run conductor on a terminal, or with stdout elsewhere; GO_ON is called when WANTED has been shown."""
 
-    def run(tests, wanted, *flags, go_on, term="xterm"):
-        suite(tests)
+    def run(words, wanted, *, go_on, server=SERVER, term="xterm", stdout=None):
         ours, theirs = pty.openpty()
-        words = [*CONDUCTOR, "test", *flags, "--", *serve(SERVER)]
+        words = [*CONDUCTOR, *words, "--", *serve(server)]
         environment = {**surroundings, "TERM": term}
-        with subprocess.Popen(words, stdout=theirs, stderr=theirs, cwd=tmp_path, env=environment) as process:
+        out = theirs if stdout is None else stdout
+        with subprocess.Popen(words, stdout=out, stderr=theirs, cwd=tmp_path, env=environment) as process:
             os.close(theirs)
             seen, deadline, gone_on = b"", time.monotonic() + 20, False
             while time.monotonic() < deadline:
@@ -65,6 +65,17 @@ def on_terminal(suite, serve, tmp_path, surroundings):
             assert gone_on, seen
         os.close(ours)
         return process.returncode, seen.decode().replace("\r\n", "\n")
+
+    return run
+
+
+@pytest.fixture
+def on_terminal(suite, conductor_on_terminal):
+    """Run `conductor test` on a terminal; GO_ON is called when WANTED has been shown."""
+
+    def run(tests, wanted, *flags, go_on, term="xterm"):
+        suite(tests)
+        return conductor_on_terminal(["test", *flags], wanted, go_on=go_on, term=term)
 
     return run
 
@@ -103,3 +114,47 @@ def test_it_is_not_shown_where_it_would_disturb(on_terminal, tmp_path, flags, te
     code, seen = on_terminal(SLOW, b"", *flags, go_on=lambda _: None, term=term)
     assert code == 1
     assert "\x1b[2K" not in seen
+
+
+# `conductor discover`.
+
+LISTING = """
+    def waited():
+        while not __import__("os").path.exists("go on"):
+            time.sleep(0.01)
+    AT_START
+    tool = {"inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
+    def call(params):
+        IN_CALL
+        return {"content": []}
+    serve({"tools/list": lambda _: {"tools": [{"name": name, **tool} for name in ("one", "two")]}, "tools/call": call})
+"""
+
+
+@pytest.mark.parametrize(
+    ("at_start", "in_call", "wanted"),
+    [
+        ("waited(); hello(tools={})", "pass", "connecting to the server"),
+        ("hello(tools={})", "waited()", "calling tool 'one' (2 of 3)"),
+    ],
+)
+def test_what_discover_asks_is_shown_on_stderr_and_then_gone(
+    conductor_on_terminal, tmp_path, at_start, in_call, wanted
+):
+    server = LISTING.replace("AT_START", at_start).replace("IN_CALL", in_call)
+    with (tmp_path / "out.yml").open("wb") as out:
+        code, seen = conductor_on_terminal(
+            ["discover"], wanted.encode(), go_on=lambda _: (tmp_path / "go on").touch(), server=server, stdout=out
+        )
+    assert code == 0
+    assert re.search(re.escape(wanted) + r".*  \d+ s\n", seen)
+    assert "".join(screen(seen)) == ""
+    written = (tmp_path / "out.yml").read_text()
+    assert "call: {tool: two}" in written
+    assert "\x1b" not in written
+
+
+def test_discover_shows_no_progress_where_no_person_looks(conductor, serve):
+    server = LISTING.replace("AT_START", "time.sleep(0.5); hello(tools={})").replace("IN_CALL", "pass")
+    done = conductor("discover", "--output", "b.test.mcp.yml", "--", *serve(server), TERM="xterm")
+    assert done.err == "wrote b.test.mcp.yml: 3 tests\n"
