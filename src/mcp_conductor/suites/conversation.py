@@ -30,7 +30,8 @@ from mcp_conductor.turns import Pace
 from mcp_conductor.worker import without_blocking
 
 NOTIFICATION_SECONDS = 1.0  # how long a notification may come after the reply
-STDERR_SECONDS = 0.25  # how long a line on stderr may come after the reply
+STDERR_SECONDS = 0.25  # how long a line on stderr may come after the reply, or after the conversation was opened
+_OPENING_SECONDS = 1.0  # how long lines may come one after the other because the conversation was opened
 _LOOK_SECONDS = 0.002
 _MOST_LOOKS = 20  # for a server that never stops writing to stderr
 _MOST_ODDITIES = 100  # stray lines, and notes, that one step reports
@@ -55,6 +56,7 @@ class Conversation:
         self.over = False  # the server has ended, and was expected to
         self.lost = False  # the server has gone
         self._news = asyncio.Event()
+        self._begun = False  # whether anything has been done
         self._looked = 0  # how far into the transcript
         self.listed = Listed(session)
         self._taken: set[int] = set()  # ids that are not ours to give
@@ -75,6 +77,9 @@ class Conversation:
         """Do STEP: one outcome for each of its actions."""
         if step.delay:
             await asyncio.sleep(step.delay)
+        if not self._begun and any(expect is not None and expect.stderr is not None for expect in step.expects):
+            await self._until_opening_is_over()
+        self._begun = True
         self.answers.begin((*scripts, step.script), variables)
         start = self.session.transcript.mark
         pairs = list(zip(step.actions, step.expects, strict=True))
@@ -276,6 +281,24 @@ class Conversation:
             await asyncio.sleep(_LOOK_SECONDS)
             if expect.stderr.given.value == "toBeEmpty":
                 return  # it will not become emptier
+
+    async def _until_opening_is_over(self) -> None:
+        """Wait for what the server writes to stderr because it was started and greeted: it is about no test.
+
+        Nothing answers `notifications/initialized`, so it cannot be known when a server is done with it. It is taken to
+        be when stderr has been quiet for STDERR_SECONDS, and also if it goes on writing for _OPENING_SECONDS. Only a
+        first step that looks at stderr waits; in a later one, the server has answered the one before. mcp-aegis does
+        not wait.
+        """
+        if not self._is_ours or self.session.lenient:
+            return
+        loop = asyncio.get_running_loop()
+        quiet_since, seen = loop.time(), self.session.transcript.mark
+        deadline = quiet_since + _OPENING_SECONDS
+        while loop.time() < min(deadline, quiet_since + STDERR_SECONDS):
+            await asyncio.sleep(_LOOK_SECONDS)
+            if self._stderr(seen):
+                quiet_since, seen = loop.time(), self.session.transcript.mark
 
     async def _until_quiet(self) -> None:
         transcript = self.session.transcript

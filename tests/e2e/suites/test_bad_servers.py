@@ -1,6 +1,7 @@
 """Servers that are rude: noise, wrong ids, silence, sudden death. Each is blamed where it happened, and the run goes on."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +67,42 @@ def test_what_is_written_to_stderr_at_start_is_nobodys(check, serve):
         serve({"tools/call": {"content": []}})
     """)
     done = check(f"- {{it: one, call: x, {QUIET}}}", server=server)
+    assert done.code == 0, done.all
+
+
+def test_what_is_written_to_stderr_because_of_the_handshake_is_blamed_on_no_test(check, serve):
+    server = serve("""
+        hello(tools={})
+        time.sleep(0.05)
+        for number in range(3):
+            print("a client has come", number, file=sys.stderr, flush=True)
+            time.sleep(0.1)
+        serve({"tools/call": {"content": []}})
+    """)
+    done = check(f"- {{it: one, call: x, {QUIET}}}\n- {{it: two, call: x, {QUIET}}}", server=server)
+    assert done.code == 0, done.all
+
+
+def test_a_server_that_writes_to_stderr_without_end_is_not_waited_for_without_end(check, serve):
+    server = serve("""
+        hello(tools={})
+        import threading
+        def write():
+            while True:
+                print("still here", file=sys.stderr, flush=True)
+                time.sleep(0.02)
+        threading.Thread(target=write, daemon=True).start()
+        serve({"tools/call": lambda _: time.sleep(0.1) or {"content": []}})
+    """)
+    done = check(f"- {{it: one, call: x, {QUIET}}}", server=server)
+    assert done.code == 1
+    assert "stderr" in done.findings("one")
+
+
+def test_the_first_words_of_the_filesystem_server_are_blamed_on_no_test(check, tmp_path):
+    program = Path(__file__).parents[2] / "peers/node_modules/.bin/mcp-server-filesystem"
+    server = (str(program), str(tmp_path))
+    done = check(f"- {{it: one, call: list_allowed_directories, {QUIET}}}", server=server)
     assert done.code == 0, done.all
 
 
