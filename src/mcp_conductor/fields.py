@@ -27,13 +27,20 @@ class Field:
     value: Any
 
     @classmethod
-    def root(cls, document: Document, environ: Mapping[str, str]) -> "Field":
-        """The whole document, with ${VAR} filled in from ENVIRON."""
+    def root(cls, document: Document, environ: Mapping[str, str], mistakes: Mistakes | None = None) -> "Field":
+        """The whole document, with ${VAR} filled in from ENVIRON; what is missing is noted in MISTAKES, or refused."""
+        missing = Mistakes() if mistakes is None else mistakes
 
-        def refuse(at: Path, problem: str, hint: str) -> NoReturn:
-            cls(document, at, None).refuse(problem, hint)
+        def refuse(at: Path, problem: str, hint: str) -> None:
+            if missing.enough:
+                missing.leave_out(1)
+            else:
+                missing.add(cls(document, at, None).mistake(problem, hint))
 
-        return cls(document, (), filled(document.data, environ, refuse))
+        root = cls(document, (), filled(document.data, environ, refuse))
+        if mistakes is None:
+            missing.tell()
+        return root
 
     def refuse(self, problem: str, hint: str | None = None) -> NoReturn:
         """This value is not what it should be."""

@@ -47,6 +47,11 @@ class Mistakes:
         if len(self._found) > 2 * MOST:
             self._in_order()
 
+    @property
+    def enough(self) -> bool:
+        """Whether there are so many that the place of another one is not worth being looked for: it can be left out."""
+        return len(self._found) >= MOST
+
     def leave_out(self, count: int) -> None:
         """So many more mistakes are known, and not told."""
         self._left_out += count

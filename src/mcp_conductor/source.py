@@ -39,7 +39,7 @@ class Document:
         if not self.json:
             found = self._found(path)
             return None if found is None else self._location_of(*found)
-        place, (first, last) = place_in_json(self.text, path)
+        place, (first, last) = self._json_places.find(path)
         begin = self.text.rfind("\n", 0, place) + 1
         same_line = "\n" not in self.text[place:last]
         value = (first - begin + 1, last - begin + 1) if same_line else None
@@ -70,6 +70,10 @@ class Document:
     def _location(self, line: int, column: int, value: tuple[int, int] | None = None) -> Location:
         source = self._lines[line - 1] if line <= len(self._lines) else ""
         return Location(self.file, line, column, source, value)
+
+    @cached_property
+    def _json_places(self) -> "JsonPlaces":
+        return JsonPlaces(self.text)  # once: a file may have many mistakes
 
     @cached_property
     def _lines(self) -> list[str]:
@@ -182,19 +186,27 @@ def _tokens(text: str) -> Iterator[tuple[str, int, Path, bool]]:
                 steps.append("" if word == "{" else 0)
 
 
-def place_in_json(text: str, path: Path) -> tuple[int, tuple[int, int]]:
-    """The offset of the key or element at PATH in a valid JSON text, or of the innermost part of PATH that exists;
+class JsonPlaces:
+    """Where everything stands in a valid JSON text."""
 
-    and where its value begins and ends.
-    """
-    place, depth, value = 0, -1, (0, 0)
-    for word, at, steps, key in _tokens(text):
-        # A key comes before its value, and is the better place to point at.
-        if len(steps) > depth and steps == path[: len(steps)]:
-            place, depth = at, len(steps)
-        if not key and len(steps) == depth and steps == path[:depth] and value[0] <= place:
-            value = (at, at + len(word) if word not in ("{", "[") else _end_of_json(text, at))
-    return place, value
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._known: dict[Path, tuple[int, int, str]] = {}  # the key or element, its value, and how that begins
+        for word, at, steps, _ in _tokens(text):
+            # A key comes before its value, and is the better place to point at.
+            place = self._known[steps][0] if steps in self._known else at
+            self._known[steps] = (place, at, word)
+
+    def find(self, path: Path) -> tuple[int, tuple[int, int]]:
+        """The offset of the key or element at PATH, or of the innermost part of PATH that exists;
+
+        and where its value begins and ends.
+        """
+        inner = next((path[:depth] for depth in range(len(path), -1, -1) if path[:depth] in self._known), None)
+        if inner is None:
+            return 0, (0, 0)
+        place, at, word = self._known[inner]
+        return place, (at, at + len(word) if word not in ("{", "[") else _end_of_json(self._text, at))
 
 
 def _end_of_json(text: str, start: int) -> int:

@@ -9,9 +9,11 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from os.path import isabs, join, normpath
+from types import NoneType
 from typing import Any, NoReturn
 
 from mcp_conductor.errors import ConfigError, Location, nearest
+from mcp_conductor.mistakes import Mistakes
 from mcp_conductor.patterns import compile_regex
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
@@ -117,19 +119,27 @@ class _Entry:
         self.path = path
         self.around = around
         self.name = name
+        self.mistakes = Mistakes()
         if not isinstance(entry, dict):
             self.refuse((), f"must be an object, not {kind_of(entry)}")
-        self.entry: Json = filled(entry, around.environ, self.refuse)
+        self.entry: Json = filled(entry, around.environ, self.note)
 
     def refuse(self, at: Path, problem: str, hint: str | None = None) -> NoReturn:
-        """A mistake in the value at AT."""
-        self.blame(at, f"{_spelled(at)} {problem}" if at else problem, hint)
+        """A mistake in the value at AT, of which nothing can be made."""
+        raise self.mistake(at, f"{_spelled(at)} {problem}" if at else problem, hint)
 
-    def blame(self, at: Path, problem: str, hint: str | None = None) -> NoReturn:
+    def note(self, at: Path, problem: str, hint: str | None = None) -> None:
+        """A mistake in the value at AT; the rest is read all the same."""
+        if self.mistakes.enough:
+            self.mistakes.leave_out(1)
+        else:
+            self.mistakes.add(self.mistake(at, f"{_spelled(at)} {problem}" if at else problem, hint))
+
+    def mistake(self, at: Path, problem: str, hint: str | None = None) -> ConfigError:
         """A mistake of the whole server, best seen at AT."""
         who = f"server {self.name!r}: " if self.name else ""
         where = self.around.locate(self.path + at)
-        raise ConfigError(f"{self.around.file}: {who}{problem}", hint=hint, where=where)
+        return ConfigError(f"{self.around.file}: {who}{problem}", hint=hint, where=where)
 
     def flat(self, server: str | None) -> ServerSpec:
         """A whole file that describes one server: our own format, so every key must be known."""
@@ -141,9 +151,8 @@ class _Entry:
             # The variables of tests are none of a server's business, and x-… means nothing to us.
             if key not in (*_KEYS, "vars") and not key.startswith("x-") and not self.around.lenient:
                 near = nearest(key, (*_KEYS, *_TABLES))
-                self.blame(
-                    (key,), f"unknown key {key!r}", f"did you mean {near!r}?" if near else f"known: {_list(_KEYS)}"
-                )
+                hint = f"did you mean {near!r}?" if near else f"known: {_list(_KEYS)}"
+                self.mistakes.add(self.mistake((key,), f"unknown key {key!r}", hint))
         spec = self.spec()
         if isinstance(spec, StdioSpec) and spec.startup_timeout is None:
             spec = replace(spec, startup_timeout=_FLAT_STARTUP_TIMEOUT)
@@ -153,24 +162,30 @@ class _Entry:
         has_command, has_url = "command" in self.entry, "url" in self.entry
         if has_command and has_url:
             hint = "a server is started by its command or reached at its url: keep one"
-            self.blame(("url",), "has both 'command' and 'url'", hint)
+            raise self.mistake(("url",), "has both 'command' and 'url'", hint)
         if not has_command and not has_url:
+            self.mistakes.tell()  # a key that is not known may be one of these
             near = next((key for key in self.entry if nearest(key, ("command", "url")) is not None), None)
             hint = f"is {near!r} a typing error?" if near else "give it one of them"
-            self.blame((near,) if near else (), "has neither 'command' nor 'url'", hint)
-        return self.stdio() if has_command else self.http()
+            raise self.mistake((near,) if near else (), "has neither 'command' nor 'url'", hint)
+        spec = self.stdio() if has_command else self.http()
+        self.mistakes.tell()
+        return spec
 
     def stdio(self) -> StdioSpec:
         self.refuse_keys(_HTTP_KEYS, "command")
         if self.transport() not in (None, "stdio"):
-            self.refuse(("type",), f"{self.entry['type']!r} needs a url, not a command")
+            self.note(("type",), f"{self.entry['type']!r} needs a url, not a command")
         pattern = self.text("readyPattern")
         if pattern is not None:
             self.check_pattern(pattern)
         cwd = self.directory()
-        command = self.text("command") or self.refuse(("command",), "must not be empty")
-        self.check_command(command, cwd)
-        words = (command, *(self.word(index, word) for index, word in enumerate(self.list("args"))))
+        command = self.text("command")
+        if command:
+            self.check_command(command, cwd)
+        elif command is not None or self.entry["command"] is None:
+            self.note(("command",), "must not be empty")
+        words = (command or "", *(self.word(index, word) for index, word in enumerate(self.list("args"))))
         return StdioSpec(
             name=self.name,
             command=tuple(self.found(word, cwd, program=index == 0) for index, word in enumerate(words)),
@@ -185,10 +200,10 @@ class _Entry:
         self.refuse_keys(_STDIO_KEYS[1:], "url")
         transport = self.transport()
         if transport == "stdio":
-            self.refuse(("type",), "'stdio' needs a command, not a url")
+            self.note(("type",), "'stdio' needs a command, not a url")
         url = self.text("url") or ""
-        if problem := url_problem(url):
-            self.refuse(("url",), f"is {url!r}, which is not the URL of a server: {problem}")
+        if isinstance(self.entry["url"], (str, NoneType)) and (problem := url_problem(url)):
+            self.note(("url",), f"is {url!r}, which is not the URL of a server: {problem}")
         return HttpSpec(
             name=self.name,
             url=url,
@@ -203,19 +218,20 @@ class _Entry:
             return None
         known = self.entry["type"]
         if not isinstance(known, str) or known not in _TRANSPORT_OF_TYPE:
-            self.refuse(("type",), f"must be one of {_list(TRANSPORTS)}, not {known!r}")
+            self.note(("type",), f"must be one of {_list(TRANSPORTS)}, not {known!r}")
+            return None
         return _TRANSPORT_OF_TYPE[known]
 
     def protocol(self) -> str | None:
         version = self.text("protocolVersion")
         if version is not None and version not in PROTOCOL_CHOICES:
-            self.refuse(("protocolVersion",), f"must be one of {', '.join(PROTOCOL_CHOICES)}, not {version!r}")
+            self.note(("protocolVersion",), f"must be one of {', '.join(PROTOCOL_CHOICES)}, not {version!r}")
         return version
 
     def refuse_keys(self, keys: tuple[str, ...], beside: str) -> None:
         for key in keys:
             if key in self.entry:
-                self.refuse((key,), f"{key!r} has no meaning beside {beside!r}")
+                self.note((key,), f"{key!r} has no meaning beside {beside!r}")
 
     def check_command(self, command: str, cwd: str) -> None:
         """Refuse a whole command line, where there is no file of that name."""
@@ -228,13 +244,13 @@ class _Entry:
             return
         args = [*arguments, *(each for each in self.list("args") if isinstance(each, str))]
         hint = f"put {' '.join(arguments)} in args: {compact({'command': program, 'args': args})}"
-        self.refuse(("command",), f"is {command!r}, which is more than the name of a program", hint)
+        self.note(("command",), f"is {command!r}, which is more than the name of a program", hint)
 
     def check_pattern(self, pattern: str) -> None:
         try:
             compile_regex(pattern)
         except re.error as error:
-            self.refuse(("readyPattern",), f"is not a regular expression: {error}")
+            self.note(("readyPattern",), f"is not a regular expression: {error}")
 
     def directory(self) -> str:
         """Where the server runs: its `cwd`, also looked for where we are, or else the file's directory."""
@@ -257,25 +273,29 @@ class _Entry:
 
     def word(self, index: int, word: Any) -> str:
         if not isinstance(word, str):
-            self.refuse(("args", index), f"must be a string, not {kind_of(word)}")
+            self.note(("args", index), f"must be a string, not {kind_of(word)}")
+            return ""
         return word
 
     def text(self, key: str) -> str | None:
         value = self.entry.get(key)
         if value is not None and not isinstance(value, str):
-            self.refuse((key,), f"must be a string, not {kind_of(value)}")
+            self.note((key,), f"must be a string, not {kind_of(value)}")
+            return None
         return value
 
     def list(self, key: str) -> list[Any]:
         value = self.entry.get(key, [])
         if not isinstance(value, list):
-            self.refuse((key,), f"must be an array, not {kind_of(value)}")
+            self.note((key,), f"must be an array, not {kind_of(value)}")
+            return []
         return value
 
     def texts(self, key: str) -> dict[str, str]:
         value = self.entry.get(key, {})
         if not isinstance(value, dict):
-            self.refuse((key,), f"must be an object, not {kind_of(value)}")
+            self.note((key,), f"must be an object, not {kind_of(value)}")
+            return {}
         return {name: self.plain(member, (key, name)) for name, member in value.items()}
 
     def plain(self, value: Any, at: Path) -> str:
@@ -283,11 +303,15 @@ class _Entry:
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         if not isinstance(value, str):
-            self.refuse(at, f"must be a string, not {kind_of(value)}")
+            self.note(at, f"must be a string, not {kind_of(value)}")
+            return ""
         return value
 
     def time(self, key: str) -> float | None:
         value = self.entry.get(key)
         if value is None:
             return None
-        return seconds(value) or self.refuse((key,), f"must be a time such as 5000, 500ms or 5s, not {value!r}")
+        found = seconds(value)
+        if not found:
+            self.note((key,), f"must be a time such as 5000, 500ms or 5s, not {value!r}")
+        return found or None

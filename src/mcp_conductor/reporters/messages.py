@@ -7,7 +7,7 @@ from mcp_conductor.protocol.message import parse
 from mcp_conductor.report import Outcome
 from mcp_conductor.reporters.diagnostic import Style
 from mcp_conductor.reporters.wording import counted
-from mcp_conductor.source import Path, place_in_json
+from mcp_conductor.source import JsonPlaces, Path
 from mcp_conductor.visible import one_line
 
 _MOST_MESSAGES = 10
@@ -59,14 +59,15 @@ def _carets(line: str, marks: Iterable[Range]) -> str:
 
 def _ranges(text: str, paths: Iterable[str]) -> Iterator[Range]:
     """Where the values at PATHS stand in TEXT, which is JSON; those that are not there have no place."""
-    for path in paths:
-        steps = _steps(path)
-        if steps is None or not text.startswith("{"):
-            continue
-        try:
-            place, value = place_in_json(text, steps)
-        except (ValueError, IndexError, RecursionError):  # it is no JSON
-            return
+    wanted = [steps for steps in map(_steps, paths) if steps is not None]
+    if not wanted or not text.startswith("{"):
+        return
+    try:
+        places = JsonPlaces(text)
+    except (ValueError, IndexError, RecursionError):  # it is no JSON
+        return
+    for steps in wanted:
+        place, value = places.find(steps)
         if place:
             yield value
 

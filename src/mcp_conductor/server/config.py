@@ -5,12 +5,13 @@ that name the file, the line, the column and the nearest known name.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.fields import Field
+from mcp_conductor.mistakes import Mistakes, read_all
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, HANDSHAKE, MODERN
 from mcp_conductor.protocol.message import kind_of
@@ -84,6 +85,9 @@ class TransportConfig:
     allowed_origins: tuple[str, ...] = ()
 
 
+_NO_TRANSPORT = (TransportConfig(type="stdio"), tuple(DIALECTS), False)  # where what the file says is no transport
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
     """A server, as its file describes it."""
@@ -132,107 +136,142 @@ def load(path: str, *, environ: Mapping[str, str], json: bool | None = None, ove
             f"cannot tell from its name whether {path} is JSON or YAML",
             hint="call it .json, .yaml or .yml, or pass --json or --yaml",
         )
-    return read(Field.root(load_source(path, json=json), environ), over)
+    mistakes = Mistakes()
+    return read(Field.root(load_source(path, json=json), environ, mistakes), over, mistakes)
 
 
-def read(root: Field, over: Overrides) -> ServerConfig:
-    """The server that the document at ROOT describes."""
+def read(root: Field, over: Overrides, mistakes: Mistakes | None = None) -> ServerConfig:
+    """The server that the document at ROOT describes; MISTAKES have been made in it already, if any have."""
+    mistakes = Mistakes() if mistakes is None else mistakes
     if root.value is None:
         root.refuse("is empty", "a server has at least serverInfo and transport")
     if isinstance(root.value, dict) and "tests" in root.value and "serverInfo" not in root.value:
         root.refuse("is a file of tests, not of a server", f"conductor test {root.document.file}")
-    given = root.members(KEYS)
-    transport, versions, inject = _transport(root, given.get("transport"), over)
-    tasks, poll_interval = _tasks(given.get("tasks"))
+    given = root.members(KEYS, mistakes=mistakes)
+    unsure = bool(mistakes)  # a key that is not known may be one that is required
     extension = given.get("tasksExtension")
-    return ServerConfig(
-        info=_info(root, given.get("serverInfo")),
+
+    def switch(key: str) -> bool:
+        return mistakes.read(given.get(key), Field.boolean, otherwise=False)
+
+    def definitions(key: str, written_out: Callable[[Field], Any]) -> tuple[Any, ...]:
+        return mistakes.read(given.get(key), lambda field: _definitions(field, key, written_out), ())
+
+    transport, versions, inject = mistakes.read(
+        None if unsure and "transport" not in given else root,
+        lambda field: _transport(field, given.get("transport"), over),
+        _NO_TRANSPORT,
+    )
+    tasks, poll_interval = mistakes.read(given.get("tasks"), _tasks, (None, _POLL_INTERVAL_MS))
+    tools = definitions("tools", inline.tool)
+    config = ServerConfig(
+        info=mistakes.read(
+            None if unsure and "serverInfo" not in given else root,
+            lambda field: _info(field, given.get("serverInfo")),
+            {},
+        ),
         transport=transport,
-        instructions=given["instructions"].text() if "instructions" in given else None,
-        tools=_extended(_definitions(given, "tools", inline.tool), extension),
-        resources=_definitions(given, "resources", inline.resource),
-        templates=_definitions(given, "resourceTemplates", inline.template),
-        prompts=_definitions(given, "prompts", inline.prompt),
-        logging=_switch(given, "logging"),
-        list_changed=_switches(given.get("listChanged"), _LISTS),
-        subscriptions=_switch(given, "subscriptions"),
+        instructions=mistakes.read(given.get("instructions"), Field.text, None),
+        tools=mistakes.read(extension, lambda field: _extended(tools, field), tools),
+        resources=definitions("resources", inline.resource),
+        templates=definitions("resourceTemplates", inline.template),
+        prompts=definitions("prompts", inline.prompt),
+        logging=switch("logging"),
+        list_changed=mistakes.read(given.get("listChanged"), lambda field: _switches(field, _LISTS), frozenset()),
+        subscriptions=switch("subscriptions"),
         tasks=tasks,
         poll_interval=poll_interval,
         tasks_extension=extension is not None and extension.value is not False,
-        page_sizes=_page_sizes(given.get("maxPageSize")),
-        versions=_versions(given["protocolVersions"]) if "protocolVersions" in given else versions,
+        page_sizes=mistakes.read(given.get("maxPageSize"), _page_sizes, {}),
+        versions=mistakes.read(given.get("protocolVersions"), _versions, versions),
         inject_spec_errors=inject,
-        faults=tuple(map(read_fault, given["faults"].items())) if "faults" in given else (),
-        seed=given["seed"].integer() if "seed" in given else 0,
+        faults=mistakes.read(given.get("faults"), lambda field: tuple(read_all(read_fault, field.items())), ()),
+        seed=mistakes.read(given.get("seed"), Field.integer, 0),
     )
+    mistakes.tell()
+    return config
 
 
 def _info(root: Field, info: Field | None) -> Json:
     hint = "serverInfo: {name: …, version: …}"
     if info is None:
         root.refuse("has no serverInfo: serverInfo.name and serverInfo.version are required", hint)
-    known = info.members(INFO_KEYS)
+    mistakes = Mistakes()
+    known = info.members(INFO_KEYS, mistakes=mistakes)
     for key in ("name", "version"):
-        if key not in known:
-            info.refuse(f"has no {key}: serverInfo.name and serverInfo.version are required", hint)
-        if isinstance(known[key].value, (int, float)):
-            known[key].refuse("must be a string, not a number", f'put it in quotes: "{known[key].value}"')
-        if not known[key].text():
-            known[key].refuse("must not be empty")
+        if key not in known and not mistakes:
+            mistakes.add(info.mistake(f"has no {key}: serverInfo.name and serverInfo.version are required", hint))
+        mistakes.read(known.get(key), _word, "")
+    mistakes.tell()
     described: Json = info.value
     return described
+
+
+def _word(given: Field) -> str:
+    if isinstance(given.value, (int, float)):
+        given.refuse("must be a string, not a number", f'put it in quotes: "{given.value}"')
+    if not given.text():
+        given.refuse("must not be empty")
+    return given.text()
 
 
 def _transport(root: Field, given: Field | None, over: Overrides) -> tuple[TransportConfig, tuple[str, ...], bool]:
     if given is None and over.transport is None:
         root.refuse("has no transport: transport.type is required", "transport: {type: stdio}")
-    known = {} if given is None else given.members(TRANSPORT_KEYS)
+    mistakes = Mistakes()
+    known = {} if given is None else given.members(TRANSPORT_KEYS, mistakes=mistakes)
     if given is not None and "type" not in known and over.transport is None:
+        mistakes.tell()
         given.refuse("has no type: transport.type is required", f"one of {', '.join(TRANSPORTS)}")
-    kind: Any = over.transport or known["type"].one_of(TRANSPORTS)
+    kind: Any = over.transport or mistakes.read(known["type"], lambda field: field.one_of(TRANSPORTS), "")
     if kind == "stdio" and over.transport is None:
         for key in _HTTP_ONLY:
             if key in known:
-                known[key].refuse("has no meaning for stdio", "leave it out, or serve over HTTP: type: streamable-http")
+                hint = "leave it out, or serve over HTTP: type: streamable-http"
+                mistakes.add(known[key].mistake("has no meaning for stdio", hint))
+        mistakes.tell()
     if kind == "stdio":
         over.check_stdio()
-    versions, stateless, inject = _modern(known.get("modern"))
-    texts = {
-        key: tuple(item.text() for item in known[key].items()) if key in known else ()
-        for key in ("allowedHosts", "allowedOrigins")
-    }
+    versions, stateless, inject = mistakes.read(known.get("modern"), _modern, (tuple(DIALECTS), False, False))
+
+    def switch(key: str, *, otherwise: bool) -> bool:
+        return mistakes.read(known.get(key), Field.boolean, otherwise=otherwise)
+
     transport = TransportConfig(
         type=kind,
-        host=over.host or (known["host"].text() if "host" in known else DEFAULT_HOST),
-        port=_port(known, over),
-        path=_path(known.get("path"), kind),
-        json=_switch(known, "json"),
-        stateless=stateless or _switch(known, "stateless"),
-        resumable=_switch(known, "resumable", default=True),
-        retry=known["retry"].integer() if "retry" in known else None,
-        allowed_hosts=(*texts["allowedHosts"], *over.allowed_hosts),
-        allowed_origins=texts["allowedOrigins"],
+        host=over.host or mistakes.read(known.get("host"), Field.text, DEFAULT_HOST),
+        port=_port(known.get("port"), over, mistakes),
+        path=mistakes.read(known.get("path"), _path, "/sse" if kind == "sse" else "/mcp"),
+        json=switch("json", otherwise=False),
+        stateless=switch("stateless", otherwise=False) or stateless,
+        resumable=switch("resumable", otherwise=True),
+        retry=mistakes.read(known.get("retry"), Field.integer, None),
+        allowed_hosts=(*mistakes.read(known.get("allowedHosts"), _texts, ()), *over.allowed_hosts),
+        allowed_origins=mistakes.read(known.get("allowedOrigins"), _texts, ()),
     )
+    mistakes.tell()
     return transport, versions, inject
 
 
-def _port(known: dict[str, Field], over: Overrides) -> int:
+def _port(given: Field | None, over: Overrides, mistakes: Mistakes) -> int:
     if over.port is not None:
         return over.port
-    return known["port"].integer(0, 65535) if "port" in known else DEFAULT_PORT
+    return mistakes.read(given, lambda field: field.integer(0, 65535), DEFAULT_PORT)
 
 
-def _path(given: Field | None, kind: TransportType) -> str:
-    if given is None:
-        return "/sse" if kind == "sse" else "/mcp"
+def _texts(given: Field) -> tuple[str, ...]:
+    return tuple(read_all(Field.text, given.items()))
+
+
+def _path(given: Field) -> str:
     if not given.text().startswith("/"):
         given.refuse(f"must begin with a slash, not {given.text()!r}")
     return given.text()
 
 
-def _modern(given: Field | None) -> tuple[tuple[str, ...], bool, bool]:
+def _modern(given: Field) -> tuple[tuple[str, ...], bool, bool]:
     """What the Inspector's `transport.modern` says: versions, whether sessions are off, whether errors are injected."""
-    if given is None or isinstance(given.value, bool):
+    if isinstance(given.value, bool):
         return tuple(DIALECTS), False, False
     known = given.members(_MODERN_KEYS)
     legacy = known["legacy"].one_of(("stateless", "reject")) if "legacy" in known else "stateless"
@@ -240,21 +279,30 @@ def _modern(given: Field | None) -> tuple[tuple[str, ...], bool, bool]:
     return versions, legacy == "stateless", _switch(known, "injectSpecErrors")
 
 
-def _definitions(given: dict[str, Field], key: str, written_out: Callable[[Field], Any]) -> tuple[Any, ...]:
+def _definitions(given: Field, key: str, written_out: Callable[[Field], Any]) -> tuple[Any, ...]:
     """All definitions of one kind: presets, arrays of presets, and those that are written out."""
     found: dict[str, Definition] = {}
-    waiting = list(reversed(given[key].items())) if key in given else []
-    while waiting:
-        entry = waiting.pop()
-        if isinstance(entry.value, list):
-            waiting += reversed(entry.items())
-            continue
+
+    def take(entry: Field) -> None:
         for definition in _from_preset(entry, MEMBERS[key]) if _is_reference(entry) else [written_out(entry)]:
             name = _name(definition)
             if name in found:
                 entry.refuse(f"makes a second {MEMBERS[key]} called {name!r}", "rename or remove one of them")
             found[name] = definition
+
+    read_all(take, _entries(given))
     return tuple(found.values())
+
+
+def _entries(given: Field) -> Iterator[Field]:
+    """The elements of an array, and of the arrays in it."""
+    waiting = list(reversed(given.items()))
+    while waiting:
+        entry = waiting.pop()
+        if isinstance(entry.value, list):
+            waiting += reversed(entry.items())
+        else:
+            yield entry
 
 
 def _is_reference(entry: Field) -> bool:
@@ -293,9 +341,9 @@ def _name(definition: Definition) -> str:
             return definition.name
 
 
-def _extended(tools: tuple[Tool, ...], extension: Field | None) -> tuple[Tool, ...]:
+def _extended(tools: tuple[Tool, ...], extension: Field) -> tuple[Tool, ...]:
     """`tasksExtension: true` brings three tools with it, as in the Inspector's server; an object declares it only."""
-    if extension is None or extension.value is False:
+    if extension.value is False:
         return tools
     if extension.value is not True:
         extension.members(())
@@ -309,28 +357,34 @@ def _switch(given: dict[str, Field], key: str, *, default: bool = False) -> bool
     return given[key].boolean() if key in given else default
 
 
-def _switches(given: Field | None, names: tuple[str, ...]) -> frozenset[str]:
+def _switches(given: Field, names: tuple[str, ...]) -> frozenset[str]:
     """Those of NAMES that are switched on."""
-    known = {} if given is None else given.members(names)
-    return frozenset(name for name, switch in known.items() if switch.boolean())
+    mistakes = Mistakes()
+    known = given.members(names, mistakes=mistakes)
+    on = [name for name, each in known.items() if mistakes.read(each, Field.boolean, otherwise=False)]
+    mistakes.tell()
+    return frozenset(on)
 
 
-def _tasks(given: Field | None) -> tuple[frozenset[str] | None, int]:
-    if given is None:
-        return None, _POLL_INTERVAL_MS
-    known = given.members(_TASK_KEYS)
-    interval = known.pop("pollInterval", None)
-    on = frozenset(name for name, switch in known.items() if switch.boolean())
-    return on, _POLL_INTERVAL_MS if interval is None else interval.integer()
+def _tasks(given: Field) -> tuple[frozenset[str] | None, int]:
+    mistakes = Mistakes()
+    known = given.members(_TASK_KEYS, mistakes=mistakes)
+    interval = mistakes.read(known.pop("pollInterval", None), Field.integer, _POLL_INTERVAL_MS)
+    on = [name for name, each in known.items() if mistakes.read(each, Field.boolean, otherwise=False)]
+    mistakes.tell()
+    return frozenset(on), interval
 
 
-def _page_sizes(given: Field | None) -> dict[str, int]:
-    known = {} if given is None else given.members(tuple(MEMBERS))
-    return {name: size.integer(1) for name, size in known.items()}
+def _page_sizes(given: Field) -> dict[str, int]:
+    mistakes = Mistakes()
+    known = given.members(tuple(MEMBERS), mistakes=mistakes)
+    sizes = {name: mistakes.read(size, lambda field: field.integer(1), 1) for name, size in known.items()}
+    mistakes.tell()
+    return sizes
 
 
 def _versions(given: Field) -> tuple[str, ...]:
-    asked = [item.one_of(tuple(DIALECTS)) for item in given.items()]
+    asked = read_all(lambda item: item.one_of(tuple(DIALECTS)), given.items())
     if not asked:
         given.refuse("must name at least one version", f"there are {', '.join((*HANDSHAKE, *MODERN))}")
     return tuple(version for version in DIALECTS if version in asked)

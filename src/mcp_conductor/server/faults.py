@@ -15,6 +15,7 @@ from typing import Any
 
 from mcp_conductor.errors import nearest
 from mcp_conductor.fields import Field
+from mcp_conductor.mistakes import Mistakes
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.message import Message
@@ -275,24 +276,37 @@ class Faults:
 
 def read(entry: Field) -> Fault:
     """One entry of `faults` in a config file."""
-    known = entry.members(("fault", "when", "params"))
+    mistakes = Mistakes()
+    known = entry.members(("fault", "when", "params"), mistakes=mistakes)
     if "fault" not in known:
+        mistakes.tell()  # a key that is not known may be this one
         entry.refuse("does not say which fault", f"fault: one of {', '.join(FAULTS)}")
-    name = known["fault"].text()
+    name = mistakes.read(known["fault"], _name, "")
+    when: dict[str, Field] = mistakes.read(known.get("when"), lambda field: field.members(WHEN_KEYS), {})
+    fault = Fault(
+        name=name,
+        act=mistakes.read(entry if name else None, lambda entry: _act(entry, name, known.get("params")), _nothing),
+        method=mistakes.read(when.get("method"), _method, None),
+        target=mistakes.read(when.get("name"), Field.text, None),
+        nth=mistakes.read(when.get("nth"), _nth, ()),
+        every=mistakes.read(when.get("every"), lambda field: field.integer(1), None),
+        probability=mistakes.read(when.get("probability"), lambda field: field.number(0.0, 1.0), None),
+    )
+    mistakes.tell()
+    return fault
+
+
+def _nothing(_: Bend) -> None:
+    """In the place of a fault that cannot be read."""
+
+
+def _name(given: Field) -> str:
+    name = given.text()
     if name not in FAULTS:
         near = nearest(name, tuple(FAULTS))
         hint = f"did you mean {near!r}?" if near else f"one of {', '.join(FAULTS)}"
-        known["fault"].refuse(f"is {name!r}, which is no fault", hint)
-    when = known["when"].members(WHEN_KEYS) if "when" in known else {}
-    return Fault(
-        name=name,
-        act=_act(entry, name, known.get("params")),
-        method=_method(when["method"]) if "method" in when else None,
-        target=when["name"].text() if "name" in when else None,
-        nth=_nth(when["nth"]) if "nth" in when else (),
-        every=when["every"].integer(1) if "every" in when else None,
-        probability=when["probability"].number(0.0, 1.0) if "probability" in when else None,
-    )
+        given.refuse(f"is {name!r}, which is no fault", hint)
+    return name
 
 
 def _method(given: Field) -> str:

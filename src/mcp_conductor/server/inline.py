@@ -7,6 +7,7 @@ served: a mistake is an error that names the file, the line, the column and the 
 from typing import TYPE_CHECKING
 
 from mcp_conductor.fields import Field
+from mcp_conductor.mistakes import Mistakes, read_all
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.protocol.schema import flaw
@@ -33,42 +34,54 @@ ARGUMENT_KEYS = (*_ARGUMENT_MEMBERS, "complete")
 
 def tool(field: Field) -> Tool:
     """The tool that FIELD describes."""
-    given = field.members(TOOL_KEYS)
-    _named(field, given, "name")
-    checked = given["checked"].boolean() if "checked" in given else True
-    if checked:
-        _check_schemas(given)
-    task = _task(given)
+    mistakes = Mistakes()
+    given = _members(field, TOOL_KEYS, "name", mistakes)
+    checked = mistakes.read(given.get("checked"), Field.boolean, otherwise=True)
+    for key in ("inputSchema", "outputSchema") if checked else ():
+        mistakes.read(given.get(key), _check_schema, None)
+    task = mistakes.read(field, lambda _: _task(given), None)
     listed = _listed(given, _TOOL_MEMBERS)
     listed.setdefault("inputSchema", {"type": "object", "properties": {}})
     if task is not None:
         listed["execution"] = {"taskSupport": task, **listed.get("execution", {})}
     script = Script()
-    before, steps = script.steps(given.get("before")), script.steps(given.get("steps"))
-    begin, run = _acts(before, steps, _result(given.get("result"), script))
+    before = mistakes.read(given.get("before"), script.steps, [])
+    steps = mistakes.read(given.get("steps"), script.steps, [])
+    result = mistakes.read(given.get("result"), lambda given: _result(given, script), Draft({"content": []}))
+    mistakes.tell()
+    begin, run = _acts(before, steps, result)
     return Tool(listed=listed, run=run, task=task, before=begin, arguments_checked=checked, output_checked=checked)
 
 
 def resource(field: Field) -> Resource:
     """The resource that FIELD describes."""
-    given = field.members(RESOURCE_KEYS)
-    uri = _named(field, given, "uri")
+    mistakes = Mistakes()
+    given = _members(field, RESOURCE_KEYS, "uri", mistakes)
+    uri = "" if mistakes else given["uri"].text()
     script = Script()
-    steps = script.steps(given.get("steps"))
-    _, read = _acts([], steps, contents(field, given, Draft(uri), script))
+    steps = mistakes.read(given.get("steps"), script.steps, [])
+    read_contents = mistakes.read(field, lambda field: contents(field, given, Draft(uri), script), Draft({}))
+    mistakes.tell()
+    _, read = _acts([], steps, read_contents)
     return Resource(listed={"name": uri, **_listed(given, RESOURCE_MEMBERS)}, read=read)
 
 
 def template(field: Field) -> Template:
     """The resource template that FIELD describes."""
-    given = field.members(TEMPLATE_KEYS)
-    uri_template = _named(field, given, "uriTemplate")
+    mistakes = Mistakes()
+    given = _members(field, TEMPLATE_KEYS, "uriTemplate", mistakes)
+    mistakes.tell()  # what it is called is what the rest is about
+    uri_template = given["uriTemplate"].text()
     pattern = _pattern(given["uriTemplate"])
     script = Script({"variables": pattern.names})
-    steps = script.steps(given.get("steps"))
+    steps = mistakes.read(given.get("steps"), script.steps, [])
     asked_for = Draft(None, lambda scope: scope.call.params["uri"])
-    _, read = _acts([], steps, contents(field, given, asked_for, script))
-    completions = given["completions"].members(pattern.names) if "completions" in given else {}
+    read_contents = mistakes.read(field, lambda field: contents(field, given, asked_for, script), Draft({}))
+    completions: dict[str, Field] = mistakes.read(
+        given.get("completions"), lambda given: given.members(pattern.names), {}
+    )
+    mistakes.tell()
+    _, read = _acts([], steps, read_contents)
     return Template(
         listed={"name": uri_template, **_listed(given, _TEMPLATE_MEMBERS)},
         read=read,
@@ -79,34 +92,50 @@ def template(field: Field) -> Template:
 
 def prompt(field: Field) -> Prompt:
     """The prompt that FIELD describes."""
-    given = field.members(PROMPT_KEYS)
-    _named(field, given, "name")
+    mistakes = Mistakes()
+    given = _members(field, PROMPT_KEYS, "name", mistakes)
     listed = _listed(given, _DESCRIBED)
-    names: list[str] = []
-    completions: Completions = {}
+    arguments: list[dict[str, Field]] = mistakes.read(
+        given.get("arguments"), lambda given: read_all(_argument, given.items()), []
+    )
     if "arguments" in given:
-        entries = [(entry, entry.members(ARGUMENT_KEYS)) for entry in given["arguments"].items()]
-        names = [_named(entry, argument, "name") for entry, argument in entries]
-        listed["arguments"] = [_listed(argument, _ARGUMENT_MEMBERS) for _, argument in entries]
-        completions = {
-            name: _texts(argument["complete"])
-            for name, (_, argument) in zip(names, entries, strict=True)
-            if "complete" in argument
-        }
-    script = Script({"arguments": names})
-    steps = script.steps(given.get("steps"))
-    _, get = _acts([], steps, record({"messages": _messages(field, given, script)}))
+        listed["arguments"] = [_listed(argument, _ARGUMENT_MEMBERS) for argument in arguments]
+    completions: Completions = {
+        argument["name"].text(): _texts(argument["complete"]) for argument in arguments if "complete" in argument
+    }
+    if mistakes:  # what placeholders may be about is not known
+        mistakes.tell()
+    script = Script({"arguments": [argument["name"].text() for argument in arguments]})
+    steps = mistakes.read(given.get("steps"), script.steps, [])
+    messages = mistakes.read(field, lambda field: _messages(field, given, script), Draft([]))
+    mistakes.tell()
+    _, get = _acts([], steps, record({"messages": messages}))
     return Prompt(listed=listed, get=get, completions=completions)
 
 
 # What is listed.
 
 
-def _named(field: Field, given: dict[str, Field], key: str) -> str:
-    """The member by which clients name the definition."""
+def _members(field: Field, known: tuple[str, ...], name: str, mistakes: Mistakes) -> dict[str, Field]:
+    """The members of a definition; NAME is the one by which clients name it."""
+    given = field.members(known, mistakes=mistakes)
+    if name in given or not mistakes:  # else a key that is not known may be this one
+        mistakes.read(field, lambda field: _named(field, given, name), None)
+    return given
+
+
+def _named(field: Field, given: dict[str, Field], key: str) -> None:
     if not given[one_of(field, given, key)].text():
         given[key].refuse("must not be empty")
-    return given[key].text()
+
+
+def _argument(entry: Field) -> dict[str, Field]:
+    """An argument of a prompt."""
+    mistakes = Mistakes()
+    given = _members(entry, ARGUMENT_KEYS, "name", mistakes)
+    mistakes.read(given.get("complete"), _texts, None)
+    mistakes.tell()
+    return given
 
 
 def _listed(given: dict[str, Field], members: tuple[str, ...]) -> Json:
@@ -135,24 +164,20 @@ def _pattern(given: Field) -> "UriTemplate":
         given.refuse(f"cannot be used: {error}")
 
 
-def _check_schemas(given: dict[str, Field]) -> None:
-    for key in ("inputSchema", "outputSchema"):
-        if key in given:
-            given[key].members()
-            if problem := flaw(given[key].value):
-                given[key].refuse(
-                    f"is no schema that could be used: {problem}",
-                    "`checked: false` lists it as it is, and checks nothing by it",
-                )
+def _check_schema(given: Field) -> None:
+    given.members()
+    if problem := flaw(given.value):
+        given.refuse(
+            f"is no schema that could be used: {problem}",
+            "`checked: false` lists it as it is, and checks nothing by it",
+        )
 
 
 # What is given.
 
 
-def _result(given: Field | None, script: Script) -> Draft:
+def _result(given: Field, script: Script) -> Draft:
     """A tool's result: one text, the content, or the whole of it."""
-    if given is None:
-        return Draft({"content": []})
     if isinstance(given.value, str):
         return record({"content": array([_text_block(given, script)])})
     if isinstance(given.value, list):

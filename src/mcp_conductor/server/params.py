@@ -7,6 +7,7 @@ from inspect import Parameter
 from typing import Any, Literal
 
 from mcp_conductor.fields import Field
+from mcp_conductor.mistakes import Mistakes
 from mcp_conductor.protocol.message import kind_of
 
 _WORDS = {str: "a string", int: "an integer", float: "a number", bool: "a boolean", dict: "an object", list: "an array"}
@@ -20,13 +21,16 @@ def checked(entry: Field, params: Field | None, wanted: Mapping[str, Parameter],
     """PARAMS of WHAT, which ENTRY names: known, complete, and of the right types."""
     if params is not None and not wanted and params.members():
         params.refuse(f"must not be there: {what} takes none")
-    given = {} if params is None else params.members(tuple(wanted))
+    mistakes = Mistakes()
+    given = {} if params is None else params.members(tuple(wanted), mistakes=mistakes)
+    unsure = bool(mistakes)  # a key that is not known may be one that is needed
     for name, parameter in wanted.items():
         if name not in given:
-            if parameter.default is parameter.empty:
-                entry.refuse(f"needs params.{name}", f"params: {{{name}: …}}")
+            if parameter.default is parameter.empty and not unsure:
+                mistakes.add(entry.mistake(f"needs params.{name}", f"params: {{{name}: …}}"))
         elif problem := misfit(given[name].value, parameter.annotation):
-            given[name].refuse(f"must be {problem}")
+            mistakes.add(given[name].mistake(f"must be {problem}"))
+    mistakes.tell()
     return given
 
 

@@ -1,5 +1,7 @@
 """Definitions written out in a config file: what they list, what they give, and what is refused."""
 
+import json
+import time
 from pathlib import Path
 
 import pytest
@@ -362,3 +364,16 @@ def test_the_examples_can_be_loaded(name):
     assert config.resources
     assert config.templates
     assert config.prompts
+
+
+def test_a_json_file_with_very_many_mistakes_is_told_of_at_once(tmp_path):
+    file = tmp_path / "server.json"
+    tools = [{"name": f"t{number}", "result": number} for number in range(5_000)]
+    file.write_text(
+        json.dumps({"serverInfo": {"name": "x", "version": "1"}, "transport": {"type": "stdio"}, "tools": tools})
+    )
+    began = time.process_time()
+    with pytest.raises(UsageError) as caught:
+        load(str(file), environ={}, over=Overrides())
+    assert len(caught.value.more) + caught.value.left_out == 4_999
+    assert time.process_time() - began < 10  # quadratic, it took minutes

@@ -96,3 +96,16 @@ def test_an_answer_that_is_not_there_yet_is_refused():
     read(asked, late)
     refusal(late, asked)
     assert refusal(asked, result="{{ answers.palce }}").hint == "did you mean 'place'?"
+
+
+def test_what_a_wrong_step_would_have_asked_is_no_second_mistake():
+    error = refusal({"sample": {"messges": []}}, {"log": "{{ answers.sample_1 }}"}, result="{{ answers.sample_1 }}")
+    assert error.more == ()
+
+
+def test_every_wrong_step_is_told():
+    error = refusal({"logg": "x"}, {"sleep": "long"}, result=5)
+    assert [each.message for each in error.more] == [
+        'server.json: steps[1].sleep must be a time such as 500 (milliseconds), 500ms or 2s, not "long"',
+        "server.json: result must be a text, an array (content) or an object (all of the result), not a number",
+    ]

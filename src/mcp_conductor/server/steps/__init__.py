@@ -9,10 +9,12 @@ happen twice: a step that has an effect looks at `call.repeating`, where `Call` 
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 
 from mcp_conductor.catalog import Catalog
+from mcp_conductor.errors import UsageError
 from mcp_conductor.fields import Field
+from mcp_conductor.mistakes import read_all
 from mcp_conductor.server.definitions import AskFailed
 from mcp_conductor.server.placeholders import KNOWN, Draft, Known, Scope, draft, text_draft
 
@@ -37,12 +39,12 @@ class Script:
 
     def __init__(self, known: Known | None = None) -> None:
         self._keys: list[str] = []
-        self._known: Known = {**KNOWN, **(known or {}), "answers": self._keys}
+        self._known: dict[str, Collection[str] | None] = {**KNOWN, **(known or {}), "answers": self._keys}
         self._unnamed: Counter[str] = Counter()
 
-    def steps(self, given: Field | None) -> list[Step]:
+    def steps(self, given: Field) -> list[Step]:
         """Read an array of steps."""
-        return [] if given is None else [self._step(entry) for entry in given.items()]
+        return read_all(self._step, given.items())
 
     def _step(self, entry: Field) -> Step:
         """Read one step: an object with one key, or the key alone where it takes nothing."""
@@ -52,7 +54,11 @@ class Script:
         if len(named) != 1:
             entry.refuse(f"must have one key, the name of a step, not {len(named)}", "each step begins with a dash")
         ((name, given),) = named.items()
-        return STEPS.get(name)(given, self)
+        try:
+            return STEPS.get(name)(given, self)
+        except UsageError:
+            self._known["answers"] = None  # what it would have asked is not known, and may be used later
+            raise
 
     def draft(self, field: Field) -> Draft:
         """FIELD with its placeholders."""
