@@ -8,7 +8,7 @@ from mcp_conductor.report import Outcome
 from mcp_conductor.reporters.diagnostic import Style
 from mcp_conductor.reporters.wording import counted
 from mcp_conductor.source import JsonPlaces, Path
-from mcp_conductor.visible import one_line
+from mcp_conductor.visible import blank, one_line
 
 _MOST_MESSAGES = 10
 _MOST_CHARACTERS = 2_048  # of one message
@@ -39,21 +39,36 @@ def _message(label: str, text: str, paths: Iterable[str], width: int, style: Sty
     if not style.whole and len(text) > _MOST_CHARACTERS:
         text, marks = _cropped(text, marks)
     room = len(text) if style.whole else style.room(width + 2) or len(text)
-    for start in range(0, max(len(text), 1), max(room, 1)):
-        line = text[start : start + room]
+    for start, end in _parts(text, max(room, 2)):
+        line = text[start:end]
         yield style.paint(f"{label if not start else '':<{width}}", "dim") + line
         below = _carets(line, [(first - start, last - start) for first, last in marks])
         if below:
             yield " " * width + style.paint(below, "red")
 
 
+def _parts(text: str, room: int) -> Iterator[Range]:
+    """The parts of TEXT that take ROOM columns of a terminal each, or what is left."""
+    if text.isascii():
+        yield from ((start, start + room) for start in range(0, max(len(text), 1), room))
+        return
+    start = taken = 0
+    for place, character in enumerate(text):
+        wide = len(blank(character))
+        if taken + wide > room:
+            yield start, place
+            start, taken = place, 0
+        taken += wide
+    yield start, len(text)
+
+
 def _carets(line: str, marks: Iterable[Range]) -> str:
     """The marks below LINE of what begins in it: what is wrong may go on for many lines."""
-    below = [" "] * len(line)
+    below = list(" " * len(line) if line.isascii() else map(blank, line))
     for first, last in marks:
         if 0 <= first < len(line):
             end = min(last, len(line))
-            below[first:end] = "^" * (end - first)
+            below[first:end] = ["^" * len(each) for each in below[first:end]]
     return "".join(below).rstrip()
 
 

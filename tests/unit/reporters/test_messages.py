@@ -89,3 +89,18 @@ def test_a_long_message_is_shown_around_what_is_wrong():
     assert sum(len(line) for line in lines) < 3000
     mark = next(index for index, line in enumerate(lines) if set(line) == {" ", "^"})
     assert lines[mark - 1][lines[mark].index("^")] == "5"
+
+
+def test_marks_stand_below_characters_that_take_two_columns():
+    wire = ('<-- {"id":1,"result":{"漢字":"😀e\u0301x","b":2}}',)
+    findings = (Finding(message="wrong", path="result.漢字"), Finding(message="wrong", path="result.b"))
+    line, below = messages(outcome(wire=wire, findings=findings), Style())
+    assert line == 'response  {"id":1,"result":{"漢字":"😀e\u0301x","b":2}}'
+    assert below == " " * 10 + " " * 25 + "^^^^^^" + "     " + "^"
+
+
+def test_a_message_of_wide_characters_is_wrapped_by_columns():
+    text = f'{{"id":1,"result":"{"漢" * 100}"}}'
+    lines = messages(outcome(wire=(f"<-- {text}",)), Style(width=60))
+    assert "".join(line[10:] for line in lines) == text
+    assert max(len(line) + line.count("漢") for line in lines) == 58
