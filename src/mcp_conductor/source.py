@@ -97,14 +97,17 @@ class Document:
 
 def load(path: str, shown: str | None = None, *, json: bool | None = None) -> Document:
     """Read the JSON or YAML file at PATH; messages call it SHOWN. Its name tells the format, unless JSON does."""
-    shown = shown or path
+    return parse(load_text(path, shown), shown or path, json=json)
+
+
+def load_text(path: str, shown: str | None = None) -> str:
+    """The text of the file at PATH, which messages call SHOWN; its lines end with a newline."""
     try:
-        text = _text(read_bytes(path))
+        return _text(read_bytes(path))
     except OSError as error:
-        raise UsageError(f"cannot read {shown}: {error.strerror}") from error
+        raise UsageError(f"cannot read {shown or path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"cannot read {shown}: it is not UTF-8 text") from error
-    return parse(text, shown, json=json)
+        raise UsageError(f"cannot read {shown or path}: it is not UTF-8 text") from error
 
 
 def _text(data: bytes) -> str:

@@ -189,7 +189,7 @@ class _CommandLine:
                 await asyncio.sleep(_WATCH_SECONDS)
 
     def _stamps(self) -> dict[str, float]:
-        files: set[str] = set()
+        files = set(self._planning.files)
         for text in self._given.words or (".",):
             files.update(files_of(read_pattern(text), self._terminal.directory))
         for spec in self._planning.specs.values():

@@ -56,6 +56,7 @@ class Planning:
         self.seed = seed if seed is not None else random.SystemRandom().randrange(10**6) if "--shuffle" in given else 0
         self._compat = choice(given, "--compat", ("aegis",))
         self.specs: dict[str | None, ServerSpec] = {}
+        self.files: set[str] = set()  # that test files name, or that a mistake stands in
 
     @property
     def lenient(self) -> bool:
@@ -98,8 +99,11 @@ class Planning:
                 try:
                     shown = os.path.relpath(file, self._terminal.directory)
                     suites.append((load_suite(file, variables, shown=shown, lenient=self.lenient), meant))
+                    self.files.update(suites[-1][0].files)
                 except UsageError as error:
                     errors.append(error)
+                    places = [each.where.file for each in (error, *error.more) if each.where is not None]
+                    self.files.update(os.path.join(self._terminal.directory, place) for place in places)
         tell_all(errors, self._terminal)
         for pattern in patterns:
             near = [suite for suite, meant in suites if pattern in meant]

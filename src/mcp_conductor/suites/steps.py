@@ -112,6 +112,8 @@ class Reading:
 
     known: set[str] | None  # the variables that there are; None: any
     lenient: bool = False  # as mcp-aegis reads files: unknown keys are warnings, and braces are text
+    directory: str = ""  # of the file
+    files: list[str] = field(default_factory=list)  # others that it names
     warnings: list[tuple[Field, str]] = field(default_factory=list)
 
     @property

@@ -1,5 +1,6 @@
 """A test file, understood completely before any server starts: `*.test.mcp.yml`."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,8 @@ from mcp_conductor.suites.keys import IN_FILE, IN_TEST
 from mcp_conductor.suites.paths import JsonPath
 from mcp_conductor.suites.script import NOTHING_SCRIPTED, Script, read_script
 from mcp_conductor.suites.steps import STEP_KEYS, Reading, Step, names_in, read_path, read_step, read_steps, read_vars
-from mcp_conductor.suites.variables import Filling, Variables, check_name, filling
+from mcp_conductor.suites.tables import Row, file_of_rows, names_of_rows, read_rows
+from mcp_conductor.suites.variables import Filling, Variables, filling
 
 # What a file may have, and what the manual says of it.
 SUITE_KEYS = {
@@ -52,7 +54,7 @@ CASE_ONLY_KEYS = {
     "tags": "for `--tag` and `--not-tag`",
     "ignore": "what may differ between the replies of `transports` to this test, beside what the file says",
     "steps": "several things to do, one after the other, each with what a step has; the first that fails ends the test",
-    "parametrize": "an array of rows of variables, each perhaps with an `id`: the test is run for each",
+    "parametrize": "rows of variables, each perhaps with an `id`, or `{file: cases.csv}`: the test is run for each",
 }
 _STEP = (*ACTIONS, *STEP_KEYS)
 CASE_KEYS = (*CASE_ONLY_KEYS, *_STEP)
@@ -121,6 +123,7 @@ class Suite:
     transports_given: Field | None = None  # where that is said
     isolation: str | None = None
     warnings: tuple[Warned, ...] = ()
+    files: tuple[str, ...] = ()  # that it is made of, besides its own
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -144,7 +147,7 @@ class Suite:
 def load_suite(path: str, variables: Variables, *, shown: str | None = None, lenient: bool = False) -> Suite:
     """Read the test file at PATH; messages call it SHOWN. LENIENT: unknown keys are warnings, not errors."""
     document = load_source(path, shown, json=False)
-    reading = Reading(set(variables.names()), lenient)
+    reading = Reading(set(variables.names()), lenient, os.path.dirname(path))
     root = Field(document, (), document.data)
     _refuse_others(root)
     mistakes = Mistakes()
@@ -184,7 +187,7 @@ def load_suite(path: str, variables: Variables, *, shown: str | None = None, len
         isolation=mistakes.read(given.get("isolation"), lambda field: field.one_of(ISOLATIONS), None),
     )
     mistakes.tell()
-    return replace(suite, warnings=tuple(_warnings(suite, reading)))
+    return replace(suite, warnings=tuple(_warnings(suite, reading)), files=tuple(reading.files))
 
 
 def _refuse_others(root: Field) -> None:
@@ -241,8 +244,12 @@ def _cases(entry: Field, reading: Reading, defaults: _Defaults, file_vars: Mappi
     if "it" not in given and not mistakes:
         mistakes.add(entry.mistake("has no name", "each test says in `it` what the server should do"))
     mistakes.read(given.get("it"), Field.text, "")
-    rows: list[tuple[str, dict[str, Any]]] = mistakes.read(given.get("parametrize"), _rows, [("", {})])
-    only_here = set() if reading.known is None else _names_of_rows(given.get("parametrize")) - reading.known
+    table = given.get("parametrize")
+    rows: list[Row] = mistakes.read(table, lambda field: read_rows(field, reading.directory), [("", {})])
+    if file := file_of_rows(table, reading.directory):
+        reading.files.append(file)
+        mistakes.tell()  # its variables are not known, so that all that needs them would be a mistake
+    only_here = set() if reading.known is None else names_of_rows(table, rows) - reading.known
     tags = defaults.tags | mistakes.read(given.get("tags"), _tags, frozenset())
     skip = mistakes.read(given.get("skip"), _skip, None) or defaults.skip
     skip_if = mistakes.read(given.get("skip_if"), _condition, defaults.skip_if)
@@ -301,27 +308,6 @@ def _title(given: Field, known: Mapping[str, Filling]) -> str:
 
     text = given.text()
     return re.sub(r"(?<!\\)\{\{.*?\}\}", fill, text) if "{{" in text else text
-
-
-def _names_of_rows(given: Field | None) -> set[str]:
-    """The variables of a table, whether all is right with it or not."""
-    rows = given.value if given is not None and isinstance(given.value, list) else []
-    return set().union(*(row for row in rows if isinstance(row, dict))) - {"id"}
-
-
-def _rows(given: Field) -> list[tuple[str, dict[str, Any]]]:
-    """The rows of a table: each an object, which may have an `id`."""
-    rows = []
-    for item in given.items():
-        members = item.members()
-        for name, each in members.items():
-            check_name(each, name)
-        values = {name: each.value for name, each in members.items()}
-        name = values.pop("id", None)
-        rows.append((str(name) if name is not None else ", ".join(f"{key}={values[key]}" for key in values), values))
-    if not rows:
-        given.refuse("has no rows, so that the test would never run")
-    return rows
 
 
 def _texts(given: Field) -> tuple[str, ...]:

@@ -109,8 +109,8 @@ def from_command_line(
         values |= _of_file(file, environ)
     for name, text in environ.items():
         if name.startswith(PREFIX):
-            values[_named(name.removeprefix(PREFIX), name)] = _value(text)
-    values |= {name: _value(text) for name, text in _split("--var", pairs)}
+            values[_named(name.removeprefix(PREFIX), name)] = value_of(text)
+    values |= {name: value_of(text) for name, text in _split("--var", pairs)}
     run = Variables(values=values, environ=dict(environ), chance=Chance(seed), clock=clock)
     # Always text: a password of digits is not a number.
     return run.with_secrets(dict(_split("--secret", secrets))) if secrets else run
@@ -142,7 +142,7 @@ def _split(flag: str, pairs: list[str]) -> Iterator[tuple[str, str]]:
         yield _named(name, flag), text
 
 
-def _value(text: str) -> Any:
+def value_of(text: str) -> Any:
     """What TEXT says as JSON; itself, where it is none."""
     try:
         return read(text)
@@ -151,18 +151,19 @@ def _value(text: str) -> Any:
 
 
 def _named(name: str, what: str) -> str:
-    if problem := _problem_with(name):
+    if problem := problem_with(name):
         raise UsageError(f"{what}: {name!r} {problem}")
     return name
 
 
 def check_name(field: Field, name: str) -> None:
     """Refuse FIELD, which gives a variable its value, when no placeholder could ever speak of NAME."""
-    if problem := _problem_with(name):
+    if problem := problem_with(name):
         field.refuse(problem)
 
 
-def _problem_with(name: str) -> str | None:
+def problem_with(name: str) -> str | None:
+    """Why no placeholder could ever speak of NAME."""
     if name == ENVIRONMENT:
         return "cannot be a variable: it stands for the environment"
     return None if NAME.fullmatch(name) else _NO_NAME
