@@ -16,6 +16,7 @@ from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.source import load as load_source
 from mcp_conductor.suites.actions import ACTIONS
+from mcp_conductor.suites.included import joined_vars, read_included
 from mcp_conductor.suites.keys import IN_FILE, IN_TEST
 from mcp_conductor.suites.paths import JsonPath
 from mcp_conductor.suites.script import NOTHING_SCRIPTED, Script, read_script
@@ -28,6 +29,7 @@ SUITE_KEYS = {
     "description": "what the file is about (required)",
     "tests": "the tests, in order (required)",
     "server": "which server of the settings file",
+    "include": "a file, or several, with what test files share: `vars`, `client`, hooks, `tags`, `timeout`, `ignore`",
     "vars": "variables; each may use those before it",
     "client": "what the client answers in all tests",
     "setup": "steps before the first test",
@@ -156,18 +158,30 @@ def load_suite(path: str, variables: Variables, *, shown: str | None = None, len
         if key not in given and not mistakes:  # a key that is not known may be one of these
             mistakes.add(root.mistake(f"has no {key}", _SHAPE))
 
-    def steps(key: str) -> tuple[Step, ...]:
-        return mistakes.read(given.get(key), lambda field: read_steps(field, reading), ())
+    parts = [*read_included(given.get("include"), reading, mistakes), given]  # what is shared comes first
 
-    own_vars: dict[str, Filling] = mistakes.read(given.get("vars"), lambda field: read_vars(field, reading.names), {})
-    reading.learn(names_in(given.get("vars")))
-    script = mistakes.read(given.get("client"), lambda field: read_script(field, reading.names), NOTHING_SCRIPTED)
+    def each(key: str) -> list[Field]:
+        return [part[key] for part in parts if key in part]
+
+    def last(key: str) -> Field | None:
+        return next(reversed(each(key)), None)
+
+    def steps(key: str, *, own_first: bool = False) -> tuple[Step, ...]:
+        fields = reversed(each(key)) if own_first else each(key)
+        read = (mistakes.read(one, lambda one: read_steps(one, reading), ()) for one in fields)
+        return tuple(chain.from_iterable(read))
+
+    own_vars: dict[str, Filling] = {}
+    for one in each("vars"):
+        own_vars = joined_vars(own_vars, mistakes.read(one, lambda one: read_vars(one, reading.names), {}))
+        reading.learn(names_in(one))
+    script = mistakes.read(last("client"), lambda field: read_script(field, reading.names), NOTHING_SCRIPTED)
     setup, before_each = steps("setup"), steps("before_each")
     defaults = _Defaults(
-        tags=mistakes.read(given.get("tags"), _tags, frozenset()),
+        tags=frozenset().union(*(mistakes.read(one, _tags, frozenset()) for one in each("tags"))),
         skip=mistakes.read(given.get("skip"), _skip, None),
         skip_if=mistakes.read(given.get("skip_if"), _condition, None),
-        ignore=mistakes.read(given.get("ignore"), _paths, ()),
+        ignore=tuple(path for one in each("ignore") for path in mistakes.read(one, _paths, ())),
     )
     suite = Suite(
         file=document.file,
@@ -178,9 +192,9 @@ def load_suite(path: str, variables: Variables, *, shown: str | None = None, len
         script=script,
         setup=setup,
         before_each=before_each,
-        after_each=steps("after_each"),
-        teardown=steps("teardown"),
-        timeout=mistakes.read(given.get("timeout"), Field.seconds, None),
+        after_each=steps("after_each", own_first=True),
+        teardown=steps("teardown", own_first=True),
+        timeout=mistakes.read(last("timeout"), Field.seconds, None),
         protocols=mistakes.read(given.get("protocol"), _protocols, ()),
         transports=mistakes.read(given.get("transports"), _texts, ()),
         transports_given=given.get("transports"),
