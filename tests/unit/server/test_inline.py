@@ -368,12 +368,12 @@ def test_the_examples_can_be_loaded(name):
 
 def test_a_json_file_with_very_many_mistakes_is_told_of_at_once(tmp_path):
     file = tmp_path / "server.json"
-    tools = [{"name": f"t{number}", "result": number} for number in range(5_000)]
+    tools = [{"name": f"t{number}", "result": number} for number in range(2_000)]
     file.write_text(
         json.dumps({"serverInfo": {"name": "x", "version": "1"}, "transport": {"type": "stdio"}, "tools": tools})
     )
     began = time.process_time()
     with pytest.raises(UsageError) as caught:
         load(str(file), environ={}, over=Overrides())
-    assert len(caught.value.more) + caught.value.left_out == 4_999
-    assert time.process_time() - began < 10  # quadratic, it took minutes
+    assert len(caught.value.more) + caught.value.left_out == 1_999
+    assert time.process_time() - began < 10  # each place is looked up, not searched for
