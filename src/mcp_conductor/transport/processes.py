@@ -16,6 +16,7 @@ from threading import Thread
 from typing import Protocol
 
 from mcp_conductor.transport.process_tree import PROC, Member, adopted, descendants, reap, session_members
+from mcp_conductor.worker import kill_worker
 
 GRACE_SECONDS = 2.0  # for each step of the end
 
@@ -89,6 +90,7 @@ def _orphans() -> set[Member]:
 
 def kill_all() -> None:
     """Kill everything at once: the user is in a hurry."""
+    kill_worker()
     for process in list(_running.values()):
         process.signal(signal.SIGKILL, descendants([process.pid]))
     _send(signal.SIGKILL, _orphans())
