@@ -110,9 +110,6 @@ class Output:
         for warning in () if self.silent else report.warnings:
             self._show(f"warning: {warning_text(warning)}\n")
         for result in () if self.silent else results:
-            if result.obsolete:
-                names = ", ".join(map(repr, result.obsolete))
-                self._show(f"warning: {result.job.suite.file}: snapshots of tests that are not there: {names}\n")
             if result.written:
                 self._show(f"{result.job.suite.file}: {counted(result.written, 'snapshot')} written\n")
         if self._durations is not None:

@@ -2,14 +2,15 @@
 
 import asyncio
 import os
-import threading
 import time as clock
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 
 from mcp_conductor.cli.exit_codes import OK, code_of
 from mcp_conductor.cli.flags import Given, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
+from mcp_conductor.cli.judging import Judging
 from mcp_conductor.cli.run_flags import FLAGS, ISOLATIONS, choice, in_our_words, number, time
 from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.server_coverage import figures
@@ -18,10 +19,8 @@ from mcp_conductor.cli.terminal import Terminal, diagnostic, tell_all
 from mcp_conductor.cli.test_plan import Plan, Planning
 from mcp_conductor.cli.time_limit import TimeLimit
 from mcp_conductor.errors import UsageError
-from mcp_conductor.protocol.server_spec import ServerSpec
-from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.report import BAD, Finding, Outcome, Report, strict
-from mcp_conductor.session import Session
+from mcp_conductor.reporters.wording import warning_text
 from mcp_conductor.suites import coverage
 from mcp_conductor.suites.job import Options
 from mcp_conductor.suites.run import Run
@@ -63,7 +62,7 @@ class _CommandLine:
         self._least_coverage = number(given, "--min-coverage", 0, 100)
         self._output = Output(given, terminal)
         unheard = "--no-judge" in given or self._planning.lenient or self._output.silent
-        self._judging = None if unheard else _Judging()
+        self._judging = None if unheard else Judging()
         self._options = self._read_options()
 
     def _read_options(self) -> Options:
@@ -93,6 +92,8 @@ class _CommandLine:
         plan = self._planning.plan(variables)
         if not plan.jobs:
             raise no_jobs(plan.suites)
+        if plan.only is not None and (self._output.silent or "--collect-only" in self._given):
+            self._terminal.say(f"warning: {warning_text(plan.only)}")
         if "--collect-only" in self._given:
             for job in plan.jobs:
                 for case in job.cases:
@@ -159,7 +160,10 @@ class _CommandLine:
             stopped=runs[-1].stopped,
             metrics=metrics,
         )
-        return strict(report) if "--strict" in self._given else report
+        if "--strict" in self._given:
+            report = strict(report)
+        # With --strict it was allowed, by a flag of its own.
+        return report if plan.only is None else replace(report, warnings=(plan.only, *report.warnings))
 
     def _shortfall(self, metrics: Mapping[str, object]) -> Iterator[Outcome]:
         """Too little coverage is a failure like any other."""
@@ -196,35 +200,6 @@ class _CommandLine:
             cwd = getattr(spec, "cwd", None) or self._terminal.directory
             files.update(os.path.join(cwd, word) for word in getattr(spec, "command", ()))
         return {file: os.stat(file).st_mtime for file in files if os.path.isfile(file)}
-
-
-class _Judging:
-    """What judges say of a server.
-
-    They are many modules: these are imported while the first server starts, when there is nothing else to do.
-    """
-
-    def __init__(self) -> None:
-        # No daemon: an interpreter that ends in the middle of an import may crash.
-        self._loading = threading.Thread(target=_load_judges)
-
-    def load(self) -> None:
-        if self._loading.ident is None:
-            self._loading.start()
-
-    def __call__(self, session: Session, said: list[Frame], spec: ServerSpec) -> list[str]:
-        self._loading.join()
-        from mcp_conductor.checks.judging import remarks
-
-        return remarks(session, said, spec)
-
-
-def _load_judges() -> None:
-    from mcp_conductor.checks import CHECKS
-    from mcp_conductor.checks.requirements import requirements
-
-    requirements()
-    CHECKS.items()
 
 
 def _worst(rounds: list[list[Outcome]]) -> list[Outcome]:

@@ -20,7 +20,7 @@ from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.reading import read_bytes
 from mcp_conductor.report import BAD, Finding, Outcome
 from mcp_conductor.reporters.wording import counted
-from mcp_conductor.suites.job import Job, variants
+from mcp_conductor.suites.job import Job, in_ci, variants
 from mcp_conductor.suites.select import Pattern, chosen_by, files_of, no_files, no_tests, read_pattern, shard_of
 from mcp_conductor.suites.suite import Case, Suite, load_suite
 from mcp_conductor.suites.variables import Variables, from_command_line, of_settings
@@ -36,6 +36,7 @@ class Plan:
     jobs: list[Job]
     suites: list[Suite]
     deselected: int
+    only: Finding | None = None  # that `only` leaves out tests
 
     def warnings(self) -> Iterator[Finding]:
         """What is worth knowing of the files that are run, and of those of their tests that are."""
@@ -117,14 +118,14 @@ class Planning:
         if "--shard" in self._given:
             part, parts = shard_of(self._given.need("--shard"))
             suites = suites[part - 1 :: parts]
-        only = self._only([suite for suite, _ in suites])
+        only, left_out = self._only([suite for suite, _ in suites])
         failed = self._last_failed() if "--lf" in self._given else None
         jobs = self._jobs(suites, failed, only=only)
         if failed is not None and not jobs:
             self._terminal.say("--lf: none of these tests failed in the last run, so all of them are run")
             jobs = self._jobs(suites, None, only=only)
         deselected = total - sum(len(job.cases) for job in jobs)
-        return Plan(jobs, [suite for suite, _ in suites], deselected)
+        return Plan(jobs, [suite for suite, _ in suites], deselected, left_out)
 
     def _jobs(self, suites: list[tuple[Suite, list[Pattern]]], failed: set[str] | None, *, only: bool) -> list[Job]:
         chosen = chosen_by(
@@ -158,11 +159,11 @@ class Planning:
             return f"{text}i" if text.endswith("/") else text
         return f"/{re.escape(text)}/i"
 
-    def _only(self, suites: list[Suite]) -> bool:
-        """Whether a test says `only`; that is never meant where others rely on the run."""
+    def _only(self, suites: list[Suite]) -> tuple[bool, Finding | None]:
+        """Whether a test says `only`, and what that leaves out; it is never meant where others rely on the run."""
         marked = [case for suite in suites for case in suite.cases if case.only]
         if not marked:
-            return False
+            return False, None
         left_out = sum(len(suite.cases) for suite in suites) - len(marked)
         if (self.in_ci or "--strict" in self._given) and "--allow-only" not in self._given and left_out:
             where = "CI is set" if self.in_ci else "--strict is given"
@@ -171,13 +172,12 @@ class Planning:
                 where=marked[0].where,
                 hint="take it away, or give --allow-only",
             )
-        if left_out:
-            self._terminal.say(f"warning: {marked[0].where}: `only: true` leaves out {counted(left_out, 'test')}")
-        return True
+        message = f"`only: true` leaves out {counted(left_out, 'test')}"
+        return True, Finding(message=message, where=marked[0].where, warning=True) if left_out else None
 
     @property
     def in_ci(self) -> bool:
-        return self._terminal.environ.get("CI", "") not in ("", "false", "0")
+        return in_ci(self._terminal.environ)
 
     def _jobs_of(self, suite: Suite, cases: tuple[Case, ...]) -> Iterator[Job]:
         """One job for each server and revision that the file wants."""

@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass, field
 
-from mcp_conductor.errors import UsageError
+from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.events import (
     CaseFinished,
     CaseStarted,
@@ -25,7 +25,7 @@ from mcp_conductor.suites.coverage import Touched
 from mcp_conductor.suites.file_run import FileRun, SharedServers
 from mcp_conductor.suites.job import Job, Options
 from mcp_conductor.suites.snapshots import Snapshots
-from mcp_conductor.suites.suite import Case
+from mcp_conductor.suites.suite import Case, Suite
 from mcp_conductor.suites.transports import compared
 from mcp_conductor.suites.variables import Variables
 
@@ -44,7 +44,6 @@ class Result:
     server: Json = field(default_factory=dict)
     protocol_version: str | None = None
     touched: Touched | None = None
-    obsolete: list[str] = field(default_factory=list)  # snapshots
     written: int = 0  # snapshots
     finished: bool = False
 
@@ -97,6 +96,8 @@ class Run:
                 work.result()  # raises what is wrong with us
             for event in self._rest():
                 yield event
+            while self._told:
+                yield self._told.popleft()
         finally:
             if not work.done():
                 work.cancel()
@@ -249,9 +250,19 @@ class Run:
         """The jobs of one file share them; RESULT is the last one."""
         snapshots = self._snapshots[result.job.suite.file]
         titles = {case.name for case in result.job.suite.cases}
-        result.obsolete = snapshots.obsolete(titles)
+        if (warning := obsolete(snapshots, result.job.suite)) is not None:
+            self._tell(warning)
         try:
             snapshots.save(titles)
             result.written = snapshots.written
         except UsageError as error:
             self.unwritten.append(error)
+
+
+def obsolete(snapshots: Snapshots, suite: Suite) -> Warned | None:
+    """A warning of SNAPSHOTS that no test of SUITE has, unless they are dropped now."""
+    names = snapshots.obsolete({case.name for case in suite.cases})
+    if not names or snapshots.update:
+        return None
+    message = f"snapshots of tests that are not there: {', '.join(map(repr, names))}"
+    return Warned(message=message, where=Location(suite.file, 1, 1))

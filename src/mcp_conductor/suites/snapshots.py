@@ -23,7 +23,7 @@ class Snapshots:
     def __init__(self, suite_file: str, *, update: bool, frozen: bool, paths: Mapping[str, str]) -> None:
         folder, name = os.path.split(suite_file)
         self.file = os.path.join(folder, FOLDER, re.sub(r"\.ya?ml$", "", name) + ".snap.yml")
-        self._update = update
+        self.update = update
         self._frozen = frozen  # CI: nothing is ever written
         self._paths = longest_first(paths.items())
         self._known: dict[str, Any] = self._load()
@@ -43,7 +43,7 @@ class Snapshots:
         if title in self._known and self._known[title] == actual:
             return []
         place = where.document.locate(where.path)
-        if title in self._known and (self._frozen or not self._update):
+        if title in self._known and (self._frozen or not self.update):
             message = f"the reply differs from its snapshot in {self.file}"
             hint = "--update-snapshots takes the new one"
             return [Finding(message=message, expected=self._known[title], actual=actual, where=place, hint=hint)]
@@ -61,7 +61,7 @@ class Snapshots:
 
     def save(self, titles: set[str]) -> None:
         """Write what is new; with --update-snapshots, what is obsolete goes."""
-        gone = set(self.obsolete(titles)) if self._update else set()
+        gone = set(self.obsolete(titles)) if self.update else set()
         if self._frozen or (not self.written and not gone):
             return
         kept = {name: value for name, value in sorted(self._known.items()) if name not in gone}

@@ -30,6 +30,8 @@ WAITS = """
     serve({"tools/call": call})
 """
 REPORTS = ("--report", "json:report.json", "--report", "junit:report.xml", "--report", "tap:report.tap")
+KINDS = {"junit": "xml", "tap": "tap", "github": "txt", "markdown": "md"}
+EVERY_REPORT = tuple(word for kind, end in KINDS.items() for word in ("--report", f"{kind}:report.{end}"))
 
 
 def test_a_closed_stdout_changes_neither_the_verdict_nor_the_reports(suite, book, tmp_path, surroundings):
@@ -128,11 +130,18 @@ ONLY = """
 """
 
 
-def test_what_only_leaves_out_is_always_said(check):
-    done = check(ONLY)
+@pytest.mark.parametrize("flags", [(), ("--quiet",), ("--strict", "--allow-only")])
+def test_what_only_leaves_out_is_always_said(check, tmp_path, flags):
+    done = check(ONLY, *flags, *EVERY_REPORT)
     assert (done.code, done.statuses) == (0, {"one": "passed"})
-    assert "`only: true` leaves out 2 tests" in done.err
+    said = [
+        text for text in (done.out, done.err) if "warning: a.test.mcp.yml:4:5: `only: true` leaves out 2 tests" in text
+    ]
+    assert len(said) == 1
     assert "1 passed, 2 deselected" in done.out
+    for file in ("report.xml", "report.tap", "report.txt", "report.md"):
+        assert "leaves out 2 tests" in (tmp_path / file).read_text()
+    assert [each["message"] for each in done.report["warnings"]] == ["`only: true` leaves out 2 tests"]
     assert done.report["summary"]["deselected"] == 2
 
 
@@ -154,14 +163,12 @@ def test_how_many_were_not_chosen_is_said(conductor, suite, book, flags):
 
 
 def test_a_warning_is_in_every_report(check, tmp_path):
-    kinds = {"junit": "xml", "tap": "tap", "github": "txt", "markdown": "md"}
-    reports = [word for kind, end in kinds.items() for word in ("--report", f"{kind}:report.{end}")]
-    done = check("- {it: looks, call: motto}", *reports)
+    done = check("- {it: looks, call: motto}", *EVERY_REPORT)
     assert done.code == 0
     assert [each["message"] for each in done.report["warnings"]] == ["'looks' checks nothing: any reply passes"]
-    for end in kinds.values():
+    for end in KINDS.values():
         assert "checks nothing" in (tmp_path / f"report.{end}").read_text()
-    done = check("- {it: looks, call: motto}", "--strict", *reports)
+    done = check("- {it: looks, call: motto}", "--strict", *EVERY_REPORT)
     assert (done.code, done.report["summary"]["failed"]) == (1, 1)
     assert ET.parse(tmp_path / "report.xml").getroot().get("failures") == "1"
 

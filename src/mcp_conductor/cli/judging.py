@@ -1,0 +1,36 @@
+"""What the judges of `conductor check` say of a server that is heard in a run of tests."""
+
+import threading
+
+from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.protocol.transcript import Frame
+from mcp_conductor.session import Session
+
+
+class Judging:
+    """A judge for `Options`.
+
+    Judges are many modules: these are imported while the first server starts, when there is nothing else to do.
+    """
+
+    def __init__(self) -> None:
+        # No daemon: an interpreter that ends in the middle of an import may crash.
+        self._loading = threading.Thread(target=_load_judges)
+
+    def load(self) -> None:
+        if self._loading.ident is None:
+            self._loading.start()
+
+    def __call__(self, session: Session, said: list[Frame], spec: ServerSpec) -> list[str]:
+        self._loading.join()
+        from mcp_conductor.checks.judging import remarks
+
+        return remarks(session, said, spec)
+
+
+def _load_judges() -> None:
+    from mcp_conductor.checks import CHECKS
+    from mcp_conductor.checks.requirements import requirements
+
+    requirements()
+    CHECKS.items()
