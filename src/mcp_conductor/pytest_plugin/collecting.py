@@ -2,35 +2,40 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
+from mcp_conductor.cli.judging import Judging
 from mcp_conductor.errors import ConductorError, UsageError
 from mcp_conductor.events import Event, Warned
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.pytest_plugin import SuiteWarning
-from mcp_conductor.pytest_plugin.hosting import LoopThread, loop_of
+from mcp_conductor.pytest_plugin.hosting import loop_of
 from mcp_conductor.pytest_plugin.servers import server_near, setting, settings_near
 from mcp_conductor.pytest_plugin.texts import error_text, failure_text
 from mcp_conductor.report import BAD, Outcome
+from mcp_conductor.reporters.wording import counted
 from mcp_conductor.suites.file_run import FileRun
-from mcp_conductor.suites.job import DEFAULT_SECONDS, Job, Options, variants
+from mcp_conductor.suites.job import DEFAULT_SECONDS, Job, Options, in_ci, variants
+from mcp_conductor.suites.run import obsolete
 from mcp_conductor.suites.snapshots import Snapshots
 from mcp_conductor.suites.suite import Case, Suite, load_suite
 from mcp_conductor.suites.transports import compared
 from mcp_conductor.suites.variables import Variables, from_command_line, of_settings
 from mcp_conductor.visible import visible
 
+T = TypeVar("T")
 _NOT_IN_A_MARK = re.compile(r"[^\w:+.-]+")  # -m takes these, and little else
 _MARKS_OF_PYTEST = {"conductor_server", "filterwarnings", "parametrize", "skip", "skipif", "usefixtures", "xfail"}
 Variant = tuple[str | None, str | None, str]  # the name of a server, a revision, and what tells it from the others
 _CHOSEN: pytest.StashKey[dict[tuple["SuiteFile", Variant], list[Case]]] = pytest.StashKey()
+_JUDGING: pytest.StashKey[Judging] = pytest.StashKey()
+_WARNED: pytest.StashKey[set[Warned]] = pytest.StashKey()
 
 
 class SuiteFile(pytest.File):
@@ -46,10 +51,15 @@ class SuiteFile(pytest.File):
             self.suite = load_suite(str(self.path), self._variables, shown=shown)
         except UsageError as error:
             raise self.CollectError(error_text(error)) from None
+        only = next((case for case in self.suite.cases if case.only), None)
+        if only is not None and in_ci(os.environ) and not self.config.getoption("--conductor-allow-only"):
+            message = "`only: true` would leave out other tests, and CI is set"
+            hint = "take it away, or give --conductor-allow-only"
+            raise self.CollectError(error_text(UsageError(message, where=only.where, hint=hint)))
         self.extra_keyword_matches.add(self.suite.description)
         for warning in self.suite.warnings:
             place = self.suite.file if warning.where is None else str(warning.where)
-            self.warn(SuiteWarning(visible(f"{place}: {warning.message}")))
+            _warn(self, f"{place}: {warning.message}")
         for variant in variants(self.suite):
             for case in self.suite.cases:
                 yield SuiteItem.from_parent(self, name=_name(case, variant[2]), case=case, variant=variant)
@@ -58,6 +68,7 @@ class SuiteFile(pytest.File):
 
     def setup(self) -> None:
         self._now: tuple[Variant, FileRun] | None = None
+        self._news: list[Warned] = []  # from the thread of the servers
         self._replies: dict[tuple[Variant, str], Json] = {}
         with _in_our_words():
             self._snapshots = Snapshots(
@@ -69,11 +80,11 @@ class SuiteFile(pytest.File):
 
     def ready(self, item: "SuiteItem") -> Outcome | None:
         """See that there is a server for ITEM; the outcome, if there cannot be one."""
-        return self._loop.run(self._tests_on(item.variant).ready(item.case))
+        return self._do(self._tests_on(item.variant).ready(item.case))
 
     def run(self, item: "SuiteItem") -> Outcome:
         tests = self._tests_on(item.variant)
-        outcome = self._loop.run(tests.run(item.case))
+        outcome = self._do(tests.run(item.case))
         if not self.suite.transports:
             return outcome
         reply, name = tests.replies.get(item.case.name), item.case.name
@@ -92,6 +103,8 @@ class SuiteFile(pytest.File):
             return self._now[1]
         self._finish()
         name, protocol, suffix = variant
+        if self._options.judge is not None:
+            _judging(self.config).load()
         with _in_our_words():
             spec = server_near(self.config, self.path, name)
             cases = _chosen(self.session).get((self, variant), [])
@@ -100,40 +113,49 @@ class SuiteFile(pytest.File):
             self._now = (variant, file)
         return file
 
+    def _do(self, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for WORK, and tell what is worth knowing since."""
+        try:
+            return loop_of(self.config).run(work)
+        finally:
+            news, self._news = self._news, []
+            self._warn_once(news)
+
+    def _warn_once(self, news: list[Warned]) -> None:
+        """What a server says wrong, it says to every file."""
+        known = self.config.stash.setdefault(_WARNED, set())
+        for warning in news:
+            if warning not in known:
+                known.add(warning)
+                _warn(self, warning.message if warning.where is None else f"{warning.where}: {warning.message}")
+
     def _heard(self, event: Event) -> None:
         if isinstance(event, Warned):
-            self.warn(SuiteWarning(event.message))
+            self._news.append(event)
 
     def finish_test(self) -> None:
         """End the server, if each test has its own."""
         if self._now is not None and self._now[1].isolation == "test":
-            self._tell(self._loop.run(self._now[1].finish()))
+            self._tell(self._do(self._now[1].finish()))
 
     def teardown(self) -> None:
         try:
             self._finish()
         finally:
-            titles = {case.name for case in self.suite.cases}
-            obsolete = self._snapshots.obsolete(titles)
+            warning = obsolete(self._snapshots, self.suite)
             with _in_our_words():
-                self._snapshots.save(titles)
-        if obsolete and not self._options.update_snapshots:
-            names = ", ".join(map(repr, obsolete))
-            self.warn(SuiteWarning(f"{self.suite.file}: snapshots of tests that are not there: {names}"))
+                self._snapshots.save({case.name for case in self.suite.cases})
+        self._warn_once([] if warning is None else [warning])
 
     def _finish(self) -> None:
         now, self._now = self._now, None
         if now is not None:
-            self._tell(self._loop.run(now[1].finish()))
+            self._tell(self._do(now[1].finish()))
 
     def _tell(self, outcome: Outcome | None) -> None:
         if outcome is not None:
             text = failure_text(self.config, outcome, self.nodeid)
             raise pytest.fail.Exception(text, pytrace=False)
-
-    @property
-    def _loop(self) -> LoopThread:
-        return loop_of(self.config)
 
 
 class SuiteItem(pytest.Item):
@@ -145,12 +167,15 @@ class SuiteItem(pytest.Item):
         super().__init__(**members)
         self.case = case
         self.variant = variant
+        self.leaves_out = 0  # how many tests are not run because it says `only`
         for tag in sorted(case.tags):
             self.add_marker(_mark(self.config, tag))
         if case.skip is not None:
             self.add_marker(pytest.mark.skip(reason=case.skip))
 
     def setup(self) -> None:
+        if self.leaves_out:
+            _warn(self, f"{self.case.where}: `only: true` leaves out {counted(self.leaves_out, 'test')}")
         outcome = self.parent.ready(self)
         if outcome is not None:
             raise self._failure(outcome)
@@ -176,9 +201,9 @@ class SuiteItem(pytest.Item):
         if outcome.status in (*BAD, "skipped"):
             raise self._failure(outcome)
         for finding in outcome.findings:
-            self.warn(SuiteWarning(visible(f"{outcome.id}: {finding.message}")))
+            _warn(self, f"{outcome.id}: {finding.message}")
         if outcome.flaky:
-            self.warn(SuiteWarning(f"{outcome.id}: it passed, but not at once"))
+            _warn(self, f"{outcome.id}: it passed, but not at once")
 
     def _failure(self, outcome: Outcome) -> BaseException:
         # This is pytest's own way to say that a traceback would tell nothing.
@@ -205,6 +230,14 @@ def _chosen(session: pytest.Session) -> dict[tuple[SuiteFile, Variant], list[Cas
             if isinstance(item, SuiteItem):
                 found.setdefault((item.parent, item.variant), []).append(item.case)
     return session.stash[_CHOSEN]
+
+
+def _warn(node: pytest.Item | pytest.Collector, text: str) -> None:
+    """Warn; where warnings are errors, that is told without a traceback."""
+    try:
+        node.warn(SuiteWarning(visible(text)))
+    except SuiteWarning as warning:
+        raise pytest.fail.Exception(f"SuiteWarning: {warning}", pytrace=False) from None
 
 
 @contextmanager
@@ -241,10 +274,13 @@ def _mark(config: pytest.Config, tag: str) -> Any:
 def keep_only(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Where a test says `only`, no other test of any file is run; Python's are."""
     ours = [item for item in items if isinstance(item, SuiteItem)]
-    left_out = [item for item in ours if not item.case.only] if any(item.case.only for item in ours) else []
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+    marked = [item for item in ours if item.case.only]
+    left_out = [item for item in ours if not item.case.only] if marked else []
+    if not left_out:
+        return
+    marked[0].leaves_out = len(left_out)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 def _variables(config: pytest.Config, path: Path) -> Variables:
@@ -265,10 +301,16 @@ def _options(config: pytest.Config) -> Options:
     timeout = DEFAULT_SECONDS if text is None else seconds(text)
     if timeout is None:
         raise UsageError(f"--conductor-timeout takes a time above 0, such as 500ms, 2s or 1m, not {text!r}")
-    ci, here = os.environ.get("CI"), str(config.invocation_params.dir)
-    options = Options(timeout=timeout, frozen_snapshots=bool(ci) and ci != "false")
-    return replace(
-        options,
-        update_snapshots=config.getoption("--conductor-update-snapshots"),
+    here, update = str(config.invocation_params.dir), config.getoption("--conductor-update-snapshots")
+    return Options(
+        timeout=timeout,
+        update_snapshots=update,
+        frozen_snapshots=in_ci(os.environ) and not update,
         snapshot_paths={here: "<cwd>", os.environ.get("HOME") or "~": "<home>"},
+        judge=None if config.getoption("--conductor-no-judge") else _judging(config),
     )
+
+
+def _judging(config: pytest.Config) -> Judging:
+    """The judges of this run."""
+    return config.stash.setdefault(_JUDGING, Judging())

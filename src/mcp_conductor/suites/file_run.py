@@ -105,6 +105,7 @@ class FileRun:
         self._last: Case | None = None
         self._done: set[int] = set()  # tests that have been run
         self._early: dict[int, Outcome] = {}  # of tests that were run because others needed them
+        self._after: dict[int, list[str]] = {}  # what was run early for a test, and is told only there
         self.server: Json = {}
         self.protocol_version: str | None = None
         self.touched: Touched | None = None
@@ -128,9 +129,22 @@ class FileRun:
         return known or self._cases.outcome(case, "not-run", reason=why)
 
     async def ready(self, case: Case) -> Outcome | None:
-        """See that there is a server for CASE; the outcome, if there cannot be one."""
+        """See that CASE has a server, and what it needs of other tests; the outcome, if that cannot be."""
         if id(case) in self._early or case.skip is not None:
             return None
+        for giver in self._givers(case):
+            outcome = await self._run_early(giver)
+            if id(giver) in self._chosen:
+                self._early[id(giver)] = outcome
+                continue
+            self._after.setdefault(id(case), []).append(giver.title)
+            if outcome.status in BAD:  # which is told nowhere else
+                findings = outcome.findings
+                if outcome.cause is None:
+                    findings = tuple(_in_giver(giver, finding) for finding in findings)
+                return self._cases.outcome(
+                    case, "errored", findings=findings, stderr=outcome.stderr, cause=outcome.cause
+                )
         if self._conversation is None and self._failure is None and not self._setup:
             await self._open()
         if self._failure is None and not self._setup:
@@ -154,28 +168,15 @@ class FileRun:
         skipped = self._cases.skipped(case)
         if skipped is not None:
             return skipped
-        after: list[str] = []
-        for giver in self._givers(case):
-            outcome = await self._run_early(giver)
-            if id(giver) in self._chosen:
-                self._early[id(giver)] = outcome
-                continue
-            after.append(giver.title)
-            if outcome.status in BAD:  # which is told nowhere else
-                findings = outcome.findings
-                if outcome.cause is None:
-                    findings = tuple(_in_giver(giver, finding) for finding in findings)
-                return self._cases.outcome(
-                    case, "errored", findings=findings, stderr=outcome.stderr, cause=outcome.cause
-                )
+        unready = await self.ready(case)
+        if unready is not None:
+            return unready
         outcome = await self._run_one(case)
+        after = self._after.pop(id(case), None)
         return replace(outcome, after=tuple(after)) if after else outcome
 
     async def _run_one(self, case: Case) -> Outcome:
-        unready = await self.ready(case)
-        if unready is not None or self._conversation is None:
-            assert unready is not None
-            return unready
+        assert self._conversation is not None  # case is ready
         self._last = case
         try:
             outcome, lost = await self._cases.run(case, self._conversation)

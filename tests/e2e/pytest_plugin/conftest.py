@@ -33,7 +33,8 @@ tools:
 faults:
   - {fault: crash, when: {method: tools/call, name: crash}, params: {code: 70}}
 """
-INI = "[pytest]\nasyncio_default_fixture_loop_scope = function\naddopts = --strict-markers --strict-config -W error\n"
+# Without judges, whose import would be half of what most of these runs take.
+INI = "[pytest]\nasyncio_default_fixture_loop_scope = function\naddopts = --strict-markers --strict-config -W error --conductor-no-judge\n"
 _STATUS = re.compile(r"^(PASSED|FAILED|ERROR|XFAIL|XPASS) (.*?)(?: - (.*))?$", re.MULTILINE)
 # What would change how a run goes, wherever these tests are run.
 _MEDDLERS = (

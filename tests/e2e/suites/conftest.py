@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+collect_ignore = ["two_ways"]  # what a test runs in two ways
 CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")
 # What would change how a run goes, wherever these tests are run.
 _MEDDLERS = ("CI", "NO_COLOR", "COLUMNS", "TERM", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE")
