@@ -29,17 +29,31 @@ def junit(report: Report) -> str:
     ]
     for group, outcomes in groups.items():
         lines += _suite(group, outcomes, report.started)
+    if report.deselected:
+        member = _open("property", name="deselected", value=report.deselected)[:-1]
+        lines += _empty_suite("deselected", ["    <properties>", f"      {member}/>", "    </properties>"])
     if report.warnings:
-        head = _open("testsuite", name="warnings", **_counts(()), time="0.000")
         told = _block("system-out", [f"warning: {warning_text(each)}" for each in report.warnings])
-        lines += [f"  {head}", *told, "  </testsuite>"]
+        lines += _empty_suite("warnings", told)
     return "\n".join([*lines, "</testsuites>"]) + "\n"
+
+
+def _empty_suite(name: str, told: list[str]) -> list[str]:
+    """What is TOLD of the whole run; the schema has no place for it but in a suite."""
+    return [f"  {_open('testsuite', name=name, **_counts(()), time='0.000')}", *told, "  </testsuite>"]
 
 
 def _suite(group: str, outcomes: list[Outcome], started: str) -> list[str]:
     time = f"{sum(outcome.seconds for outcome in outcomes):.3f}"
     head = _open("testsuite", name=group, **_counts(outcomes), time=time, timestamp=started or None)
-    return [f"  {head}", *(line for outcome in outcomes for line in _case(outcome)), "  </testsuite>"]
+    lines = [f"  {head}"]
+    seen: Counter[str] = Counter()
+    for outcome in outcomes:
+        seen[outcome.title] += 1
+        number = seen[outcome.title]
+        # Jenkins, GitLab and others take cases of the same name for one.
+        lines += _case(outcome, outcome.title if number == 1 else f"{outcome.title} ({number})")
+    return [*lines, "  </testsuite>"]
 
 
 def _counts(outcomes: Iterable[Outcome]) -> dict[str, object]:
@@ -54,12 +68,12 @@ def _counts(outcomes: Iterable[Outcome]) -> dict[str, object]:
     }
 
 
-def _case(outcome: Outcome) -> list[str]:
+def _case(outcome: Outcome, name: str) -> list[str]:
     where = outcome.where
     head = _open(
         "testcase",
         classname=outcome.group,
-        name=outcome.title,
+        name=name,
         file=where and where.file,
         line=where and where.line,
         time=f"{outcome.seconds:.3f}",

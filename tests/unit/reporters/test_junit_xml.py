@@ -16,6 +16,8 @@ ATTRIBUTES = {
     "failure": {"type", "message"},
     "error": {"type", "message"},
     "skipped": {"type", "message"},
+    "properties": set(),
+    "property": {"name", "value"},
     "system-out": set(),
     "system-err": set(),
 }
@@ -144,3 +146,16 @@ def test_whatever_stands_in_a_text_the_file_is_well_formed():
 def test_line_breaks_in_attributes_survive():
     case = parsed(outcome("failed", findings=(Finding(message="one\ntwo"),)))[0][0]
     assert case[0].attrib["message"] == "one\ntwo"
+
+
+def test_cases_of_the_same_name_can_be_told_apart():
+    root = parsed(outcome(), outcome("failed"), outcome(group="sums"), outcome())
+    names = [(case.get("classname"), case.get("name")) for case in root.iter("testcase")]
+    assert names == [("files", "reads"), ("files", "reads (2)"), ("files", "reads (3)"), ("sums", "reads")]
+
+
+def test_how_many_were_not_chosen_is_a_property_of_a_suite_without_tests():
+    root = parsed(outcome(), deselected=7)
+    suite = root.findall("testsuite")[-1]
+    assert (suite.get("name"), suite.get("tests"), root.get("tests")) == ("deselected", "0", "1")
+    assert [each.attrib for each in suite.iter("property")] == [{"name": "deselected", "value": "7"}]

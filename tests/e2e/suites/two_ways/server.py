@@ -48,6 +48,11 @@ def tells(arguments):
     return text("told")
 
 
+def marks(arguments):
+    open("marked", "w").close()
+    return text("there is a file now")
+
+
 def dies(arguments):
     print("out of memory", file=sys.stderr, flush=True)
     os._exit(7)
@@ -60,6 +65,7 @@ TOOLS = {
     "noise": noise,
     "mutter": mutter,
     "tells": tells,
+    "marks": marks,
     "dies": dies,
     "lose": lambda arguments: text("The book is lost.", isError=True),
     "picture": lambda arguments: {"content": [{"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo="}]},
