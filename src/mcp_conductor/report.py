@@ -17,7 +17,7 @@ from mcp_conductor.redaction import redacted_lines
 Status = Literal["passed", "failed", "warned", "skipped", "errored", "not-run"]
 STATUSES: tuple[Status, ...] = ("passed", "failed", "warned", "skipped", "errored", "not-run")
 BAD: tuple[Status, ...] = ("failed", "errored", "not-run")  # what makes a run red
-Stop = Literal["timeout", "interrupted"]
+Stop = Literal["timeout", "interrupted", "bug"]
 _KEYS: dict[str, str] = {"not-run": "notRun"}  # in the summary, which has the names of JSON
 
 

@@ -116,6 +116,8 @@ class _CommandLine:
         self._explain(report, limit)
         tell_all(unwritten, self._terminal)
         limit.lift()
+        if runs[-1].bug is not None:
+            raise runs[-1].bug
         if report.stopped == "interrupted":
             raise asyncio.CancelledError  # which signal it was is known where it came
         return code_of(report)

@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass, field
 
-from mcp_conductor.errors import Location, UsageError
+from mcp_conductor.errors import ConductorError, Location, UsageError
 from mcp_conductor.events import (
     CaseFinished,
     CaseStarted,
@@ -30,6 +30,7 @@ from mcp_conductor.suites.transports import compared
 from mcp_conductor.suites.variables import Variables
 
 _EVENTS_SECONDS = 0.01  # how long an event may wait to be yielded
+_WHY = {"timeout": "the time of --timeout was over", "bug": "conductor has a bug"}  # tests were not run
 
 
 @dataclass(slots=True)
@@ -74,6 +75,7 @@ class Run:
         self.results = [Result(job, left=deque(job.cases)) for job in jobs]
         self.unwritten: list[UsageError] = []  # why snapshots could not be written
         self.stopped: Stop | None = None
+        self.bug: Exception | None = None  # in us, which ended the run
 
     async def events(self) -> AsyncGenerator[Event, None]:
         tests = sum(len(result.left) for result in self.results)
@@ -93,7 +95,7 @@ class Run:
                     self.stopped = self.stopped or ("timeout" if self._late() else "interrupted")
                     work.cancel()
             if self.stopped is None:
-                work.result()  # raises what is wrong with us
+                self._conclude(work)
             for event in self._rest():
                 yield event
             while self._told:
@@ -103,9 +105,17 @@ class Run:
                 work.cancel()
                 await asyncio.wait({work})
 
+    def _conclude(self, work: asyncio.Future[None]) -> None:
+        """Raise what ended WORK; but a bug of ours is raised by the one who runs us, when all is reported."""
+        error = work.exception()
+        if isinstance(error, Exception) and not isinstance(error, (ConductorError, MemoryError, OSError)):
+            self.stopped, self.bug = "bug", error
+        else:
+            work.result()
+
     def _rest(self) -> Iterator[Event]:
         """What is left to tell of a run that was stopped."""
-        why = "the time of --timeout was over" if self.stopped == "timeout" else "the run was interrupted"
+        why = _WHY.get(self.stopped or "", "the run was interrupted")
         for result in self.results:
             if result.finished:
                 continue

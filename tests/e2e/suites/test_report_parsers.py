@@ -147,3 +147,31 @@ def test_also_where_the_run_is_interrupted(suite, tmp_path, surroundings, surviv
     assert run.returncode == code
     assert agree(run.returncode)[0] == {"passed": 1, "notRun": 2, "skipped": 1}
     assert survivors() == []
+
+
+BUG = """
+import sys
+from mcp_conductor.cli import conductor
+from mcp_conductor.suites.file_run import FileRun
+
+run = FileRun.run
+
+async def broken(self, case):
+    return await run(self, case) if case.title == "quick" else 1 / 0
+
+FileRun.run = broken
+sys.exit(conductor())
+"""
+
+
+def test_also_where_a_bug_of_ours_ends_the_run(suite, tmp_path, surroundings, survivors, agree):
+    suite(LONG)
+    words = [sys.executable, "-c", BUG, "test", *REPORTS, "--", *SERVER]
+    done = subprocess.run(words, cwd=tmp_path, env=surroundings, capture_output=True, text=True, timeout=30, check=False)  # fmt: skip
+    assert done.returncode == 70
+    assert done.stderr.startswith(
+        "internal error: ZeroDivisionError: division by zero\n  hint: this is a bug in conductor"
+    )
+    assert agree(done.returncode)[0] == {"passed": 1, "notRun": 2, "skipped": 1}
+    assert "2 not run, 1 passed, 1 skipped" in done.stdout
+    assert survivors() == []
