@@ -50,7 +50,7 @@ def _marked(
     start = end = -1
     for note in notes:
         first, last = note.where.marked
-        if not start <= first < end:
+        if not start <= first < end or end < last <= first + end - start:  # what fits is shown whole
             if start >= 0:
                 yield _window(source, start, end), shown
             start, end, shown = *_part(source, first, last, room), []
@@ -77,13 +77,19 @@ def _beside(
         yield f"  {text}"
 
 
-def wrapped(text: str, room: int | None) -> Iterator[str]:
-    """TEXT in lines of at most ROOM characters, cut between words where there are any."""
+def wrapped(text: str, room: int | None, *, words: bool = False) -> Iterator[str]:
+    """TEXT in lines of at most ROOM characters, cut between words where there are any.
+
+    With WORDS no word is cut, however long: a path can be copied from a line that the terminal breaks.
+    """
     for line in text.split("\n"):
         rest = line
         while room is not None and len(rest) > room:
             at = rest.rfind(" ", room // 2, room + 1)
-            at = room if at < 0 else at
+            if at < 0:
+                at = rest.find(" ", room) if words else room
+            if at < 0:
+                break
             yield rest[:at]
             rest = rest[at:].removeprefix(" ")
         yield rest

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Run
+from tests.terminal import run_on_terminal
 
 # What the installed programs call.
 ENTRY_POINTS = {"mcp-cli": "mcp_cli", "conductor": "conductor", "server-composable": "server_composable"}
@@ -58,17 +59,22 @@ def program(
 ) -> Iterator[Callable[..., Run]]:
     """Run one of our programs as a process of its own, and make sure that it leaves none behind."""
 
-    def run(name: str, *words: str, stdin: str = "", **extra: str) -> Run:
+    def run(name: str, *words: str, stdin: str = "", columns: int | None = None, **extra: str) -> Run:
         assert name in ENTRY_POINTS, f"cmd must begin with one of {', '.join(ENTRY_POINTS)}, not {name!r}"
         code = f"import sys; from mcp_conductor import cli; sys.exit(cli.{ENTRY_POINTS[name]}())"
+        surroundings = {**{name: value for name, value in environment.items() if name not in MEDDLERS}, **extra}
         began = time.perf_counter()
+        if columns is not None:
+            started = [sys.executable, "-c", code, *words]
+            ended, shown = run_on_terminal(started, columns, cwd=tmp_path, env={**surroundings, "TERM": "xterm"})
+            return Run(ended, shown, "", time.perf_counter() - began)
         done = subprocess.run(
             [sys.executable, "-c", code, *words],
             input=stdin.encode(),
             capture_output=True,
             timeout=LIMIT_SECONDS,
             cwd=tmp_path,
-            env={**{name: value for name, value in environment.items() if name not in MEDDLERS}, **extra},
+            env=surroundings,
             check=False,
         )
         result = Run(done.returncode, done.stdout.decode(), done.stderr.decode(), time.perf_counter() - began)

@@ -3,9 +3,10 @@
 `cmd` is the command line, taken apart as a shell would, but run without one; a line that begins with # is a comment.
 `stdin` and `env` (KEY=VALUE lines) may stand beside it, and whatever else the run needs: a server, settings. The case is
 copied and run in the copy, as a process of its own; only the cases called usage-…, which are mcp-cli's and start no
-server, share the process of the tests. $PYTHON, $EXAMPLES, $SERVERS and $HERE (the copy) may be used in `cmd` and in
-`env`; the first three are environment variables too, for settings files. In `cmd`, $TAKEN is a port that is in use, and
-$URL is where the `server.yaml` of the case is served over HTTP.
+server, share the process of the tests. $PYTHON, $NODE, $EXAMPLES, $SERVERS and $HERE (the copy) may be used in `cmd` and
+in `env`; all but the last are environment variables too, for settings files. In `cmd`, $TAKEN is a port that is in use, and
+$URL is where the `server.yaml` of the case is served over HTTP. Where there is a file `terminal`, the case is run on a terminal
+that is so many columns wide, and `stdout` is what is left on it.
 
 Expected are `stdout` and `stderr` (no file: nothing is said), `exit`, and in `written/` each file that the run writes, but
 for those in `.conductor`, which are for the next run alone.
@@ -34,11 +35,12 @@ GOLDEN = Path(__file__).parent
 CASES = sorted(file.parent.name for file in GOLDEN.glob("*/cmd"))
 PLACES = {
     "PYTHON": sys.executable,
+    "NODE": str(Path(sys.executable).parent / "node"),
     "EXAMPLES": str(GOLDEN.parent.parent / "examples"),
     "SERVERS": str(GOLDEN.parent / "servers"),
 }
 SAID = ("stdout", "stderr", "exit")
-NOT_COPIED = shutil.ignore_patterns("cmd", "stdin", "env", "written", *SAID)
+NOT_COPIED = shutil.ignore_patterns("cmd", "stdin", "env", "terminal", "written", *SAID)
 HOLE = re.compile(r"<<<(.+?)>>>")
 HOLE_OF_LINES = "<<<(?s:"
 
@@ -93,7 +95,11 @@ def run(case: Path, program: Callable[..., Any], known: dict[str, str]) -> Texts
     here = Path(known["HERE"])
     before = files_below(here)
     words = command_line(read(case / "cmd"), known)
-    done = program(*words, stdin=read(case / "stdin"), **PLACES, **variables(read(case / "env"), known))
+    given = variables(read(case / "env"), known)
+    if (case / "terminal").exists():
+        done = program(*words, columns=int(read(case / "terminal")), **PLACES, **given)
+    else:
+        done = program(*words, stdin=read(case / "stdin"), **PLACES, **given)
     said = {"stdout": done.out, "stderr": done.err, "exit": f"{done.code}\n"}
     written = {f"written/{file}": read(here / file) for file in files_below(here) - before}
     return {file: placeless(text, known) for file, text in {**said, **written}.items() if text or file not in SAID}

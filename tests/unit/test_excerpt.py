@@ -91,3 +91,10 @@ def test_what_fits_below_its_mark_or_at_least_on_one_line_is_not_broken():
     source = "-" * 30 + "X" * 30
     for said, indent in (("y" * 29, 30), ("y" * 58, 2)):
         assert one(7, 31, source, room=64, said=[said], value=(31, 61))[3:] == [f"  | {' ' * indent}{said}"]
+
+
+def test_a_mark_that_a_crop_would_cut_gets_a_line_of_its_own():
+    source = f"{{first: {'x' * 40}, second: {'y' * 40}}}"
+    places = [Location("a.yml", 1, column, source, (column, column + 40)) for column in (9, 59)]
+    lines = excerpt([Note(where, ["wrong"]) for where in places], 80)
+    assert [line.count("^") for line in lines if "^" in line] == [40, 40]

@@ -52,6 +52,7 @@ class Console:
         self._verbosity = verbosity
         self._quiet = errors_only or verbosity < 0
         self._timing = timing or verbosity > 0
+        self._apart = True  # whether what comes next stands apart from what was said before
         self._again = again or (lambda outcome: f"conductor test {quote(place(outcome))}")
 
     def suite(self, group: str, where: Location | None = None) -> str:
@@ -63,7 +64,8 @@ class Console:
     def outcome(self, outcome: Outcome) -> str:
         """The line of one outcome, where there is one; all there is to say of a failure."""
         if failed(outcome):
-            return _text(self._failure(outcome)) + "\n"
+            before, self._apart = "" if self._apart else "\n", True
+            return before + _text(self._failure(outcome)) + "\n"
         if self._quiet or self._verbosity < 1:
             return ""
         details = [f"       {line}" for line in messages(outcome, self._style)] if self._verbosity >= 2 else []
@@ -76,6 +78,7 @@ class Console:
         outcomes = list(outcomes)
         mark = self._mark(min((each.status for each in outcomes), key=_WORST_FIRST.index, default="passed"), 5)
         time = f"  ({span(sum(outcome.seconds for outcome in outcomes))})" if self._timing else ""
+        self._apart = False
         return _text([f"{mark} {_suite_name(group, where)}  {tally(outcomes)}{time}"])
 
     def end(self, report: Report, shown: Sequence[Outcome] | None = None) -> str:

@@ -3,10 +3,11 @@
 The form is that of our errors: a headline, `--> file:line:column`, the source line, a caret.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mcp_conductor.excerpt import Note, excerpt
+from mcp_conductor.excerpt import Note, excerpt, wrapped
 from mcp_conductor.report import NOTHING, Finding, Outcome
 from mcp_conductor.reporters.difference import alike, difference
 from mcp_conductor.reporters.wording import counted, headline, value_text
@@ -18,6 +19,9 @@ Ink = Literal["red", "green", "yellow", "cyan", "bold", "dim"]
 _INKS: dict[Ink, int] = {"red": 31, "green": 32, "yellow": 33, "cyan": 36, "bold": 1, "dim": 2}
 _MOST_FINDINGS = 30
 _FEW_LINES = 2  # of stderr, which need no summary
+_MOST_CAUSE_LINES = 6
+_PRINTED = "(stdout) "  # before a line that was written there, among those of stderr
+_LABEL = 10  # characters of the word before what was said
 _MOST_DIFF_LINES = 60
 _NARROWEST = 40
 _LONGEST_MARK = 32  # of what stands for what is left out of a line, with its number
@@ -72,8 +76,12 @@ def findings(outcome: Outcome, style: Style) -> list[str]:
     for finding in documents:
         lines += [f"  {line}" for line in _diff(difference(finding.expected, finding.actual), style)]
     hints = dict.fromkeys(finding.hint for finding in about if finding.hint)
-    lines += [f"  {line}" for hint in hints for line in visible(f"hint: {hint}").split("\n")]
+    lines += [f"  {line}" for hint in hints for line in _hint(hint, style)]
     return lines + [line for finding in alone if finding.warning for line in one_finding(finding, style)]
+
+
+def _hint(hint: str, style: Style) -> list[str]:
+    return list(wrapped(visible(f"hint: {hint}"), style.room(len(_BELOW) + 2), words=True))
 
 
 def _by_file(found: list[Finding]) -> tuple[list[Finding], dict[str, list[Finding]]]:
@@ -135,7 +143,7 @@ def one_finding(finding: Finding, style: Style) -> list[str]:
         lines += [f" {style.paint(place, 'cyan')}", *(f" {line}" for line in source)]
     lines += [_BELOW + line for line in _values(finding, style)]
     if finding.hint:
-        lines += [_BELOW + line for line in visible(f"hint: {finding.hint}").split("\n")]
+        lines += [_BELOW + line for line in _hint(finding.hint, style)]
     return lines
 
 
@@ -185,13 +193,29 @@ def stderr(outcome: Outcome, style: Style) -> list[str]:
     def shown(line: str) -> str:
         return _cut_with_count(one_line(line), style.room(6))
 
-    lines = [style.paint("stderr    ", "dim") + f"({counted(count, 'line')})"]
+    name, said = _streams(outcome.stderr)
+    lines = [style.paint(f"{name:<{_LABEL}}", "dim") + f"({counted(count, 'line')})"]
     if style.whole:
-        lines += [f"  | {shown(line)}" for line in outcome.stderr]
+        lines += [f"  | {shown(line)}" for line in said]
     else:
-        lines += [f"  {line}" for line in abridged(outcome.stderr, shown, all_by=" (-vv)")]
-    why = cause(outcome.stderr) if outcome.cause == "server" and count > _FEW_LINES else None
-    return lines if why is None else [style.paint("cause     ", "dim") + shown(why.strip()), *lines]
+        lines += [f"  {line}" for line in abridged(said, shown, all_by=" (-vv)")]
+    why = cause(said) if outcome.cause == "server" and count > _FEW_LINES else None
+    return lines if why is None else [*_cause(one_line(why.strip()), style), *lines]
+
+
+def _streams(lines: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """What LINES were written to, and LINES; what was printed by a server that never began to talk is among them."""
+    printed = sum(line.startswith(_PRINTED) for line in lines)
+    if printed < len(lines):
+        return ("output" if printed else "stderr"), lines
+    return "stdout", [line.removeprefix(_PRINTED) for line in lines]
+
+
+def _cause(line: str, style: Style) -> list[str]:
+    """The one line that must be read: whole, unless it is very long."""
+    room = style.room(_LABEL + 2)
+    first, *more = wrapped(line if room is None else _cut_with_count(line, room * _MOST_CAUSE_LINES), room, words=True)
+    return [style.paint(f"{'cause':<{_LABEL}}", "dim") + first, *(" " * _LABEL + each for each in more)]
 
 
 def _cut_with_count(text: str, room: int | None) -> str:

@@ -12,6 +12,7 @@ from mcp_conductor.visible import blank, one_line
 
 _MOST_MESSAGES = 10
 _MOST_CHARACTERS = 2_048  # of one message
+_MOST_MARKED_LINES = 3  # below one value
 _MOST_SEARCHED = 200_000  # characters, of a message in which a path is looked for
 _STEP = re.compile(r"""\.?([^.\[\]"'\s]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]""")
 
@@ -35,14 +36,14 @@ def messages(outcome: Outcome, style: Style) -> list[str]:
 
 
 def _message(label: str, text: str, paths: Iterable[str], width: int, style: Style) -> Iterator[str]:
-    marks = [] if len(text) > _MOST_SEARCHED else sorted(_ranges(text, paths))
+    marks = [] if len(text) > _MOST_SEARCHED else _innermost(_ranges(text, paths))
     if not style.whole and len(text) > _MOST_CHARACTERS:
         text, marks = _cropped(text, marks)
     room = len(text) if style.whole else style.room(width + 2) or len(text)
     for start, end in _parts(text, max(room, 2)):
         line = text[start:end]
         yield style.paint(f"{label if not start else '':<{width}}", "dim") + line
-        below = _carets(line, [(first - start, last - start) for first, last in marks])
+        below = _carets(line, [(first - start, last - start) for first, last in marks], room * _MOST_MARKED_LINES)
         if below:
             yield " " * width + style.paint(below, "red")
 
@@ -62,14 +63,24 @@ def _parts(text: str, room: int) -> Iterator[Range]:
     yield start, len(text)
 
 
-def _carets(line: str, marks: Iterable[Range]) -> str:
-    """The marks below LINE of what begins in it: what is wrong may go on for many lines."""
+def _carets(line: str, marks: Iterable[Range], longest: int) -> str:
+    """The marks below LINE; of what goes on for longer than LONGEST, only where it begins."""
     below = list(" " * len(line) if line.isascii() else map(blank, line))
     for first, last in marks:
-        if 0 <= first < len(line):
-            end = min(last, len(line))
-            below[first:end] = ["^" * len(each) for each in below[first:end]]
+        if first < len(line) and (first >= 0 or 0 < last <= first + longest):
+            start, end = max(first, 0), min(last, len(line))
+            below[start:end] = ["^" * len(each) for each in below[start:end]]
     return "".join(below).rstrip()
+
+
+def _innermost(ranges: Iterable[Range]) -> list[Range]:
+    """RANGES in order, without those around others: where a part is wrong, a mark of the whole says nothing."""
+    ordered = sorted(set(ranges))
+    return [
+        outer
+        for outer in ordered
+        if not any(outer != inner and outer[0] <= inner[0] and inner[1] <= outer[1] for inner in ordered)
+    ]
 
 
 def _ranges(text: str, paths: Iterable[str]) -> Iterator[Range]:

@@ -51,6 +51,7 @@ request   {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"motto"
 response  {"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"Nobody is a stranger
                                                                              ^^^^^^^^^^^^^^^^^^^^^
            twice."}]}}
+          ^^^^^^^^
 again: pytest a.test.mcp.yml::fails
 """
 

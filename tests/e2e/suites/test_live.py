@@ -9,6 +9,7 @@ import time
 
 import pytest
 from tests.e2e.suites.conftest import CONDUCTOR
+from tests.terminal import screen
 
 SLOW = """
     - {it: takes its time, call: wait, expect: {ok: true}}
@@ -22,23 +23,6 @@ SERVER = """
         return {"content": []}
     serve({"tools/call": call})
 """
-
-
-def screen(data):
-    """What a terminal shows in the end, with what has left it at the top."""
-    lines, row = [""], 0
-    for up, token in re.findall(r"\x1b\[(\d+)A|(\x1b\[2K|\x1b\[[\d;]*m|\r|\n|[^\x1b\r\n]+)", data):
-        if up:
-            row -= int(up)
-            assert row >= 0, "the cursor leaves the screen"
-        elif token == "\x1b[2K":
-            lines[row] = ""
-        elif token == "\n":
-            row += 1
-            lines += [""] * (row + 1 - len(lines))
-        elif token != "\r" and not token.startswith("\x1b"):
-            lines[row] = token if lines[row] == "" else lines[row] + token
-    return lines
 
 
 @pytest.fixture

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 from junitparser import JUnitXml, SystemOut
+from tests.conftest import SERVERS
 from tests.e2e.suites.conftest import CONDUCTOR
 from tests.e2e.suites.test_red_is_red import FAILING, ONLY, REPORTS
 
 PEERS = Path(__file__).parents[2] / "peers/node_modules"
 TAP_PARSER = PEERS / "tap-parser/bin/cmd.cjs"
-SERVER = (sys.executable, "-S", str(Path(__file__).parent / "two_ways/server.py"))
+SERVER = (sys.executable, "-S", str(SERVERS / "many_tools.py"))
 OK = "call: echo, expect: {ok: true}"
 BAD = "call: lose, expect: {ok: true}"
 MIXED = f"""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tests.conftest import SERVERS
 from tests.e2e.suites.conftest import CONDUCTOR
 
 FILES = Path(__file__).parent / "two_ways"
@@ -61,7 +62,7 @@ def both(tmp_path, surroundings, survivors):
     """Run the files of a directory in both ways: the JSON report and what pytest told, with what the two said."""
 
     def run(name, *words, **extra):
-        servers = {manner or "book": [str(FILES / "server.py"), manner] for manner in ("", "other", "usage", "traceback", "rude")}  # fmt: skip
+        servers = {manner or "book": [str(SERVERS / "many_tools.py"), manner] for manner in ("", "other", "usage", "traceback", "rude")}  # fmt: skip
         settings = {key: {"command": sys.executable, "args": ["-S", *args]} for key, args in servers.items()}
         settings["missing"] = {"command": "no-such-program"}
         environment = {**surroundings, **extra, "COLUMNS": "100"}

@@ -1,5 +1,7 @@
 """A finding is shown as our errors are: headline, place, source line, caret, values, hint."""
 
+import pytest
+
 from mcp_conductor.errors import Location
 from mcp_conductor.report import Finding, Outcome
 from mcp_conductor.reporters.diagnostic import Style, cut, findings, one_finding, stderr
@@ -167,3 +169,26 @@ def test_of_a_long_line_of_stderr_the_middle_is_left_out():
     assert len(line) <= 80
     (_, line) = stderr(outcome(stderr=("a" * 5000,)), Style(width=80, whole=True))
     assert line == "  | " + "a" * 5000
+
+
+def test_the_cause_is_never_cut_in_the_middle():
+    long = f"Error: Cannot find module '/{'a' * 30}/{'b' * 30}' from '/{'c' * 30}'"
+    lines = stderr(outcome(cause="server", stderr=("x", long, "y", "z")), Style(width=60))
+    told = lines[: lines.index("stderr    (4 lines)")]
+    assert told == [
+        "cause     Error: Cannot find module",
+        f"          '/{'a' * 30}/{'b' * 30}'",
+        f"          from '/{'c' * 30}'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "shown"),
+    [
+        (("(stdout) usage: x FILE",), ["stdout    (1 line)", "  | usage: x FILE"]),
+        (("(stdout) x", "oh"), ["output    (2 lines)", "  | (stdout) x", "  | oh"]),
+        (("oh",), ["stderr    (1 line)", "  | oh"]),
+    ],
+)
+def test_it_is_said_where_lines_were_written_to(lines, shown):
+    assert stderr(outcome(cause="server", stderr=lines), Style()) == shown

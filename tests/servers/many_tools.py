@@ -1,4 +1,4 @@
-"""The server of the files beside it: a tool for each thing that a test can meet; its first word says how it is rude."""
+"""A server with a tool for each thing that a test can meet; its first word says how it is rude."""
 
 import itertools
 import json

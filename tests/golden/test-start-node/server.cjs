@@ -1,0 +1,3 @@
+const greetings = require("greetings");
+
+greetings.serve();
