@@ -36,7 +36,6 @@ LONG = f"""
 HOOKS = [f"{hook}: [{{call: lose}}]" for hook in ("setup", "before_each", "after_each", "teardown")]
 # What is run: the tests of each file, with what stands above them; flags; the exit code; what is in the summary.
 SITUATIONS = {
-    "all good": ([("", f"- {{it: one, {OK}}}")], (), 0, {"passed": 1}),
     "one of each kind": ([("", MIXED)], (), 1, {"passed": 1, "failed": 2, "skipped": 2}),
     "hooks that are refused": (
         [(hook, f"- {{it: one, {OK}}}\n- {{it: two, {OK}}}") for hook in HOOKS],
@@ -117,7 +116,7 @@ def test_every_report_says_what_the_exit_code_says(conductor, suite, agree, name
     files, flags, code, expected = SITUATIONS[name]
     for number, (head, tests) in enumerate(files):
         suite(tests, head=head, name=f"{number}.test.mcp.yml")
-    done = conductor("test", *flags, *REPORTS, "--", *SERVER)
+    done = conductor("test", "--no-judge", *flags, *REPORTS, "--", *SERVER)
     assert done.code == code, done.all
     summary, warnings = agree(done.code)
     assert summary == expected
@@ -128,7 +127,7 @@ def test_every_report_says_what_the_exit_code_says(conductor, suite, agree, name
 @pytest.mark.parametrize("lines", [0, 2])
 def test_also_where_what_is_printed_is_not_read_to_its_end(suite, tmp_path, surroundings, agree, lines):
     suite(MIXED)
-    words = shlex.join([*CONDUCTOR, "test", "-v", *REPORTS, "--", *SERVER])
+    words = shlex.join([*CONDUCTOR, "test", "-v", "--no-judge", *REPORTS, "--", *SERVER])
     line = f"set -o pipefail; {words} | head -n {lines}"
     done = subprocess.run(["bash", "-c", line], cwd=tmp_path, env=surroundings, capture_output=True, timeout=30, check=False)  # fmt: skip
     assert (done.returncode, done.stderr, done.stdout.count(b"\n")) == (1, b"", lines)
@@ -138,7 +137,7 @@ def test_also_where_what_is_printed_is_not_read_to_its_end(suite, tmp_path, surr
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_also_where_the_run_is_interrupted(suite, tmp_path, surroundings, survivors, agree, number, code):
     suite(LONG)
-    words = [*CONDUCTOR, "test", *REPORTS, "--", *SERVER]
+    words = [*CONDUCTOR, "test", "--no-judge", *REPORTS, "--", *SERVER]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=surroundings) as run:
         deadline = time.monotonic() + 20
         while not (tmp_path / "marked").exists() and time.monotonic() < deadline:
@@ -167,7 +166,7 @@ sys.exit(conductor())
 
 def test_also_where_a_bug_of_ours_ends_the_run(suite, tmp_path, surroundings, survivors, agree):
     suite(LONG)
-    words = [sys.executable, "-c", BUG, "test", *REPORTS, "--", *SERVER]
+    words = [sys.executable, "-c", BUG, "test", "--no-judge", *REPORTS, "--", *SERVER]
     done = subprocess.run(words, cwd=tmp_path, env=surroundings, capture_output=True, text=True, timeout=30, check=False)  # fmt: skip
     assert done.returncode == 70
     assert done.stderr.startswith(
