@@ -286,19 +286,26 @@ class Conversation:
         """Wait for what the server writes to stderr because it was started and greeted: it is about no test.
 
         Nothing answers `notifications/initialized`, so it cannot be known when a server is done with it. It is taken to
-        be when stderr has been quiet for STDERR_SECONDS, and also if it goes on writing for _OPENING_SECONDS. Only a
-        first step that looks at stderr waits; in a later one, the server has answered the one before. mcp-aegis does
-        not wait.
+        be when it has written nothing for as long as it took to start and answer, which is long for a slow server or on
+        a busy machine, and for STDERR_SECONDS at most. One that has written something is given all of STDERR_SECONDS
+        after each line, but not more than _OPENING_SECONDS. Only a first step that looks at stderr waits; in a later
+        one, the server has answered the one before. mcp-aegis does not wait.
         """
         if not self._is_ours or self.session.lenient:
             return
         loop = asyncio.get_running_loop()
+        first: dict[str, float] = {}
+        for frame in self.session.transcript.since(0):
+            first.setdefault(frame.source, frame.at)
+        to_start = first.get("server", 0.0) - first.get("client", 0.0)
+        quiet_seconds = STDERR_SECONDS if "stderr" in first else min(STDERR_SECONDS, to_start)
         quiet_since, seen = loop.time(), self.session.transcript.mark
         deadline = quiet_since + _OPENING_SECONDS
-        while loop.time() < min(deadline, quiet_since + STDERR_SECONDS):
+        while loop.time() < min(deadline, quiet_since + quiet_seconds):
             await asyncio.sleep(_LOOK_SECONDS)
             if self._stderr(seen):
                 quiet_since, seen = loop.time(), self.session.transcript.mark
+                quiet_seconds = STDERR_SECONDS
 
     async def _until_quiet(self) -> None:
         transcript = self.session.transcript

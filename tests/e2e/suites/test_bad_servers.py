@@ -73,7 +73,7 @@ def test_what_is_written_to_stderr_at_start_is_nobodys(check, serve):
 def test_what_is_written_to_stderr_because_of_the_handshake_is_blamed_on_no_test(check, serve):
     server = serve("""
         hello(tools={})
-        time.sleep(0.05)
+        time.sleep(0.01)
         for number in range(3):
             print("a client has come", number, file=sys.stderr, flush=True)
             time.sleep(0.1)
