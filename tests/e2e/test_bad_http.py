@@ -12,6 +12,7 @@ import zlib
 import pytest
 from tests.e2e.http_manners import assert_failed
 from tests.e2e.listing import LIST, assert_listed
+from tests.e2e.suites.conftest import CONDUCTOR
 
 JSON = "application/json"
 TOOLS = {"tools": []}
@@ -29,6 +30,19 @@ def test_a_refused_connection_is_named(cli):
         port = taken.getsockname()[1]
     run = cli(f"http://127.0.0.1:{port}/mcp", *LIST)
     assert_failed(run, f"cannot connect to 127.0.0.1:{port}: Connection refused", "is the server running?")
+
+
+def test_a_server_that_dies_instead_of_answering_is_said_to_have_gone_away(cli, environment, tmp_path):
+    faults = [{"fault": "crash", "when": {"method": "tools/list"}}]
+    transport = {"type": "streamable-http"}
+    config = {"serverInfo": {"name": "x", "version": "1"}, "transport": transport, "faults": faults}
+    (tmp_path / "server.json").write_text(json.dumps(config))
+    command = (*CONDUCTOR, "serve", "server.json", "--port", "0")
+    with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=tmp_path, env=environment, text=True) as server:
+        assert server.stderr is not None
+        url = server.stderr.readline().split()[-1]
+        run = cli(url, *LIST)
+    assert_failed(run, "went away (Connection refused) before it answered tools/list")
 
 
 def test_an_unknown_host_is_named(cli):

@@ -46,6 +46,7 @@ class Mirror:
             completions=True,
         )
         self.server = _Server(config, complain, self._subscribe)
+        self.server.why_missing = self._why_missing
 
     async def take(self, event: BridgeEvent) -> None:
         """Pass on what has happened to a server of the bridge."""
@@ -74,6 +75,14 @@ class Mirror:
         for kind in kinds:
             if self._shown(kind) != before[kind]:
                 self.server.changed(kind)
+
+    def _why_missing(self, name: str) -> str:
+        """How the server is that NAME would belong to, if that is why it is missing."""
+        for server, health in self._bridge.health().items():
+            if name.startswith(server + self._separator) and health.state != "up":
+                reason = "" if health.last_error is None else f": {health.last_error}"
+                return f", because the server {server} is {health.state}{reason}"
+        return ""
 
     def _shown(self, kind: str) -> list[Json]:
         found: dict[str, Any] = getattr(self.server, kind)

@@ -141,7 +141,7 @@ def call_tool(call: "Call") -> Any:
     name = _text(call, "name")
     tool = call.server.tools.get(name)
     if tool is None:
-        raise Refusal(INVALID_PARAMS, f"Tool {name} not found")
+        raise Refusal(INVALID_PARAMS, f"Tool {name} not found{call.server.why_missing(name)}")
     if "arguments" in call.params and not isinstance(call.params["arguments"], dict):
         raise Refusal(INVALID_PARAMS, f"arguments must be an object, not {kind_of(call.params['arguments'])}")
     complaints = at_once(tool.argument_complaints, call.arguments) if tool.arguments_checked else []
@@ -242,7 +242,7 @@ def get_prompt(call: "Call") -> Any:
     name = _text(call, "name")
     prompt = call.server.prompts.get(name)
     if prompt is None:
-        raise Refusal(INVALID_PARAMS, f"Prompt {name} not found")
+        raise Refusal(INVALID_PARAMS, f"Prompt {name} not found{call.server.why_missing(name)}")
     arguments = call.params.get("arguments", {})
     if not isinstance(arguments, dict) or not all(isinstance(value, str) for value in arguments.values()):
         raise Refusal(INVALID_PARAMS, f"Invalid arguments for prompt {name}: they must be an object of strings")

@@ -49,6 +49,7 @@ class Server:
     def __init__(self, config: "ServerConfig", complain: Callable[[str], None] = lambda _: None) -> None:
         self.config = config
         self.complain = complain  # told in a line what went wrong inside
+        self.why_missing: Callable[[str], str] = lambda _: ""  # more about a name that is not there, if there is more
         self.tools: dict[str, Tool] = {tool.name: tool for tool in config.tools}
         self.resources: dict[str, Resource] = {resource.uri: resource for resource in config.resources}
         self.templates: list[Template] = list(config.templates)

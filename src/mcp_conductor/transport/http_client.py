@@ -311,6 +311,9 @@ class _Network(httpcore2.AsyncNetworkBackend):
             raise TransportError(f"cannot resolve the name {host!r}: {error.strerror}") from error
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno else str(error)
+            if (host.lower(), port) in self._peers:
+                gone = f"the server at {host}:{port} went away ({reason})"
+                raise TransportError(gone, hint="did it end, or crash?") from error
             raise TransportError(f"cannot connect to {host}:{port}: {reason}", hint="is the server running?") from error
         self._peers[host.lower(), port] = writer.get_extra_info("peername")[0]
         return _Stream(reader, writer, host)

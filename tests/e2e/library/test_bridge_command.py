@@ -149,6 +149,15 @@ async def test_a_server_that_is_not_there_is_named_on_stderr(bridge, settings):
     assert any(line.startswith("odd: down:") for line in lines), lines
 
 
+async def test_a_tool_of_a_server_that_is_not_there_is_missing_for_that_reason(bridge, settings):
+    async with connect(bridge(settings(odd={}))) as session:
+        for ask in (session.call_tool("odd__anything"), session.get_prompt("odd__anything")):
+            with pytest.raises(MethodError, match="odd__anything not found, because the server odd is down: "):
+                await ask
+        with pytest.raises(MethodError, match="Tool m__anything not found$"):
+            await session.call_tool("m__anything")
+
+
 async def test_a_bridge_is_served_over_http_and_stops_when_told(settings, environment, survivors):
     words = [*CONDUCTOR, "bridge", settings(), "--transport", "streamable-http", "--port", "0"]
     program = await asyncio.create_subprocess_exec(*words, stderr=subprocess.PIPE, env=environment)
