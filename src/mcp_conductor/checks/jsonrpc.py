@@ -1,6 +1,7 @@
 """The base protocol as it is spoken: envelopes, ids, results, errors, notifications. For garbage, see malformed.py."""
 
 import re
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -131,6 +132,23 @@ def _some(found: list[Json], otherwise: str) -> list[Json]:
     if not found:
         raise NotSeen(otherwise)
     return found
+
+
+@judged("base-response-once-server")
+def requests_are_answered_once(record: Record) -> Iterator[Finding]:
+    """Look at every response: its id is that of something we sent, and no response before had it."""
+    left = Counter(message.id for message in record.sent if message.id is not None)
+    if not left:
+        raise NotSeen("nothing was asked")
+    for message in record.heard:
+        if message.kind not in ("result", "error") or message.id is None:
+            continue
+        if message.id not in left:
+            yield fault(f"no request has the id {message.id!r} of this response", message.raw)
+        elif not left[message.id]:
+            yield fault(f"the request {message.id!r} is answered a second time", message.raw)
+        else:
+            left[message.id] -= 1
 
 
 @judged("base-response-result-xor-error-server")

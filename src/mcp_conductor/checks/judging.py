@@ -161,7 +161,7 @@ def remarks(session: Session, said: list[Frame], spec: ServerSpec) -> list[str]:
     frames = judged_part(said[:MOST_FRAMES])
     if sum(frame.size for frame in frames) > SMALL:
         checkpoint()
-    transcript = Transcript.of(_polite(frames, session.dialect))
+    transcript = Transcript.of(polite(frames, session.dialect))
     record = Record(transcript, session.dialect, transport, session.opened)
     told = []
     for requirement, each in _heard_in_tests(session.dialect.version, transport):
@@ -183,8 +183,8 @@ def _heard_in_tests(version: str, transport: str) -> list[tuple[Requirement, Che
     return [(requirement, each) for requirement, each in chosen(options, version, transport) if each.judge is not None]
 
 
-def _polite(frames: list[Frame], dialect: Dialect) -> list[Frame]:
-    """FRAMES without requests that are not as they should be, and without what answers them: a test may be rude."""
+def polite(frames: list[Frame], dialect: Dialect) -> list[Frame]:
+    """FRAMES without requests that are not as they should be, and without what answers them: who tests is rude."""
     rude: set[object] = set()
     for frame in frames:
         for message in frame.messages() if frame.source == "client" else ():

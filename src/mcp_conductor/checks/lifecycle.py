@@ -287,9 +287,9 @@ async def served_undeclared(probe: Probe) -> AsyncIterator[Finding]:
     if not undeclared:
         raise NotSeen("the server declares tools, resources and prompts")
     for name in undeclared:
-        reply = await probe.ask(LISTS[name])
-        if (result_of(reply) or {}).get(name):
-            yield fault(f"{LISTS[name]} is served, but {name} is not declared", reply.raw)
+        result = await probe.served(LISTS[name])
+        if result is not None and result.get(name):
+            yield fault(f"{LISTS[name]} is served, but {name} is not declared", result)
 
 
 @probed("lifecycle-undeclared-feature-method-not-found")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_conductor.checks.record import SMALL, Record, judged_part, transport_of
 from mcp_conductor.checks.sessions import Sessions, Use
-from mcp_conductor.errors import ConductorError, RequestTimeout, TransportError
+from mcp_conductor.errors import ConductorError, HttpStatusError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import DIALECTS, Dialect
@@ -120,6 +120,13 @@ class Probe:
         """The result of a request, if it is one and an object."""
         reply = await self.ask(method, params)
         return reply.result if reply.kind == "result" and isinstance(reply.result, dict) else None
+
+    async def served(self, method: str, params: Json | None = None) -> Json | None:
+        """The result of a request that need not be served; None where it is refused, in whatever way."""
+        try:
+            return await self.result(method, params)
+        except (RequestTimeout, HttpStatusError):
+            return None
 
     async def say(self, text: str) -> Message | None:
         """What answers TEXT, which may be no message at all; None when nothing does in time."""

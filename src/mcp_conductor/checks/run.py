@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_conductor.checks import Act, Check, NotSeen
 from mcp_conductor.checks.authorization import Stranger
-from mcp_conductor.checks.judging import MOST_FINDINGS, Options, Seen, Verdicts, chosen, judged, outcome_of
+from mcp_conductor.checks.judging import MOST_FINDINGS, Options, Seen, Verdicts, chosen, judged, outcome_of, polite
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import SMALL, Record, judged_part, transport_of
 from mcp_conductor.checks.requirements import Requirement, requirements
@@ -20,6 +20,7 @@ from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import DIALECTS, TASKS_EXTENSION
 from mcp_conductor.protocol.message import is_cut_off
 from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report import Finding, Outcome
 from mcp_conductor.session import Session
 from mcp_conductor.turns import Pace
@@ -81,7 +82,10 @@ class _Checking:
                 self._conclude_all(probes[act], *await self._acted(act, probes[act], probe))
             await self._alone({act: pairs for act, pairs in probes.items() if pairs[0][1].alone}, probe)
             # Last: what the server said to probes is judged too.
-            await self._judged(wanted, probe.record())
+            # But not what it said to requests that are wrong on purpose: that is for the probes that sent them.
+            record = probe.record()
+            frames = polite(record.frames, record.dialect)
+            await self._judged(wanted, Record(Transcript.of(frames), record.dialect, record.transport, record.opened))
             self._remark(session)
 
     def _connected(self, sessions: Sessions) -> AbstractAsyncContextManager[Session]:

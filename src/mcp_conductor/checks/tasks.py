@@ -132,9 +132,9 @@ async def what_tasks_can_do_is_declared(probe: Probe) -> AsyncIterator[Finding]:
     """Send tasks/list to a server that does not declare it: it is not served."""
     if probe.declares("tasks.list"):
         return
-    reply = await probe.ask("tasks/list")
-    if reply.kind == "result" and isinstance(reply.result, dict) and "tasks" in reply.result:
-        yield fault("tasks/list is served, but tasks.list is not declared", reply.raw)
+    result = await probe.served("tasks/list")
+    if result is not None and "tasks" in result:
+        yield fault("tasks/list is served, but tasks.list is not declared", result)
 
 
 @probed("taskc-undeclared-ignored-server", needs="tools")

@@ -91,9 +91,9 @@ async def completion_is_declared(probe: Probe) -> AsyncIterator[Finding]:
     if probe.declares("completions"):
         return
     params = next(_arguments(probe), _completion({"type": "ref/prompt", "name": "conductor-no-such-prompt"}, "x"))
-    reply = await probe.ask("completion/complete", params)
-    if reply.kind == "result" and isinstance(reply.result, dict) and "completion" in reply.result:
-        yield fault("arguments are completed, but completions is not declared", reply.raw)
+    result = await probe.served("completion/complete", params)
+    if result is not None and "completion" in result:
+        yield fault("arguments are completed, but completions is not declared", result)
 
 
 @probed("completion-values")

@@ -42,6 +42,13 @@ HANDSHAKE = {
             message = super().reply(request)
             return {**message, "id": int(request["id"])} if str(request["id"]).isdigit() else message
         """,
+    "base-response-once-server": """
+        def reply(self, request):
+            message = super().reply(request)
+            if request["method"] == "tools/call":
+                self.say(error(request["id"], -32603, "and an error"))
+            return message
+        """,
     "base-response-result-xor-error-server": """
         def reply(self, request):
             message = super().reply(request)

@@ -1,0 +1,50 @@
+"""What real servers do that may look wrong, and is not, or is wrong in one way only: nothing else is reported."""
+
+import pytest
+from tests.e2e.checks.plain_servers import AREA, ModernHttp, PlainHttp, broken, over_http
+
+
+async def test_a_response_to_no_request_is_reported(tmp_path, verdicts_of, failed):
+    server = broken(
+        tmp_path,
+        "Plain",
+        """
+        def call_tool(self, params):
+            self.say(result("conductor-never-asked", {}))
+            return super().call_tool(params)
+        """,
+    )
+    assert failed(await verdicts_of(server, "2025-11-25")) == {"base-response-once-server"}
+
+
+@pytest.mark.parametrize("status", [400, 404, 405, 501])
+async def test_what_is_refused_without_a_message_is_not_said_to_be_served(verdicts_of, failed, status):
+    class Refuses(PlainHttp):
+        def answer_post(self, body):
+            known = any(f'"{method}"'.encode() in body for method in (*self.methods, "notifications/initialized"))
+            return super().answer_post(body) if known else (status, b"")
+
+    with over_http(Refuses()) as spec:
+        outcomes = await verdicts_of(spec, "2025-11-25", only=(*AREA, "tasks-core", "completion"))
+    assert "taskc-capability-server" not in failed(outcomes)
+    assert "completion-capability-declared" not in failed(outcomes)
+    assert "lifecycle-capabilities-declared-server" not in failed(outcomes)
+
+
+async def test_what_answers_a_version_that_does_not_exist_is_not_judged_by_the_rules_of_another(verdicts_of, failed):
+    class Lenient(ModernHttp):
+        def meta_problem(self, meta):
+            problem = super().meta_problem(meta)
+            return None if problem is not None and problem[0] == -32022 else problem
+
+        def answer(self, request):
+            message = super().answer(request)
+            asked = request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"]
+            if asked not in self.versions and "result" in message:
+                message["result"].pop("resultType", None)
+            return message
+
+    with over_http(Lenient()) as spec:
+        outcomes = await verdicts_of(spec, "2026-07-28", only=AREA)
+    assert "versioning-resulttype-present" not in failed(outcomes)
+    assert "versioning-unsupported-version-error" in failed(outcomes)
