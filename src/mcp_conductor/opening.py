@@ -83,6 +83,7 @@ async def connect(
     on_incoming: Callable[[Incoming], None] | None = None,
     authorize: Authorize | None = None,
     lenient: bool = False,
+    needs_version: bool = True,
     budgets: Budgets | None = None,
 ) -> AsyncIterator[Session]:
     """Reach the server, open the conversation, and end both on leaving.
@@ -90,6 +91,7 @@ async def connect(
     TARGET is a spec, a config (`{"url": …}` or `{"command": …, "args": […]}`), a URL, a command as text or as words, an
     ASGI application, or a pair of streams. LENIENT opens it as mcp-aegis does: a server may leave things out of its
     answer, hears `initialized` by its old name too, and gets time to read each of these messages by itself.
+    One that NEEDS_VERSION is refused where it names none; otherwise it is taken to speak what it was asked for.
     BUDGETS limit how much is taken in of what the server says.
     """
     context: Json = {"platform": sys.platform, "supportedTransports": list(supported_transports(sys.platform))}
@@ -109,7 +111,7 @@ async def connect(
         on_incoming=on_incoming,
         budgets=spec.budgets,
     )
-    session.lenient = lenient
+    session.lenient, session.needs_version = lenient, needs_version
     session.context = {"server": session.redact(str(spec)), **context}
     async with AsyncExitStack() as stack:
         with _told_with(session.context, session.redact):
@@ -241,7 +243,8 @@ async def _initialized(session: Session, exchange: Exchange, exactly: Dialect | 
     """Take the server's answer to initialize, and tell it so; or say why we cannot."""
     result = _result(exchange)
     version = result.get("protocolVersion")
-    if session.lenient and version not in HANDSHAKE:
+    named = isinstance(version, str) or session.needs_version
+    if not named or (session.lenient and version not in HANDSHAKE):
         session.note(f"initialize: protocol version {render(version)} is taken for {session.dialect.version}")
         version = session.dialect.version
     if exactly is not None and version != exactly.version:

@@ -68,6 +68,7 @@ class Session(Asking, Answering):
         self.redact = transcript.redact
         self.context: Json = {}  # what errors of this session say of their surroundings
         self.lenient = False  # take an opening that is not as it should be, and say more than we have to
+        self.needs_version = True  # refuse an opening that names no version
         self.reopen: Callable[[], Awaitable[None]] | None = None  # begins a new session on the same transport
         self._extensions = extensions
         self._on_incoming = on_incoming

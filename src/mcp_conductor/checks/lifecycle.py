@@ -131,6 +131,9 @@ async def unknown_versions_get_a_counter_offer(probe: Probe) -> AsyncIterator[Fi
             hint = "the server must answer with a version that it supports; the client then decides"
             yield fault(f"version {asked} is refused with an error", reply.raw, hint=hint)
         elif not isinstance(agreed, str):
+            # Where it never names a version, that is one fault, and told as such.
+            if "protocolVersion" not in probe.session.opened:
+                raise NotSeen("the server names no version in its answer to initialize")
             yield fault(f"version {asked} is answered without a version", reply.raw)
         elif agreed == asked:
             yield fault(f"version {asked}, which does not exist, is accepted", reply.raw)

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mcp_conductor.checks import NotSeen
 from mcp_conductor.checks.record import SMALL, Record, judged_part, transport_of
 from mcp_conductor.checks.sessions import Sessions, Use
 from mcp_conductor.errors import ConductorError, HttpStatusError, RequestTimeout, TransportError
@@ -122,7 +123,12 @@ class Probe:
         return reply.result if reply.kind == "result" and isinstance(reply.result, dict) else None
 
     async def served(self, method: str, params: Json | None = None) -> Json | None:
-        """The result of a request that need not be served; None where it is refused, in whatever way."""
+        """The result of a request that need not be served; None where it is refused, in whatever way.
+
+        For what is served although it is not declared. That a server declares nothing at all is another fault.
+        """
+        if not isinstance(self.session.opened.get("capabilities"), dict):
+            raise NotSeen("the opening of the server has no capabilities")
         try:
             return await self.result(method, params)
         except (RequestTimeout, HttpStatusError):

@@ -14,12 +14,19 @@ from mcp_conductor.checks.record import SMALL, Record, judged_part, transport_of
 from mcp_conductor.checks.requirements import Requirement, requirements
 from mcp_conductor.checks.sessions import Sessions, silent
 from mcp_conductor.checks.walk import walk
-from mcp_conductor.errors import ConductorError, HttpStatusError, RequestTimeout, TransportError, UsageError
+from mcp_conductor.errors import (
+    ConductorError,
+    HttpStatusError,
+    ProtocolError,
+    RequestTimeout,
+    TransportError,
+    UsageError,
+)
 from mcp_conductor.opening import connect
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import DIALECTS, TASKS_EXTENSION
 from mcp_conductor.protocol.message import is_cut_off
-from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.protocol.server_spec import ServerSpec, secrets_of_server
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report import Finding, Outcome
 from mcp_conductor.session import Session
@@ -45,6 +52,7 @@ class _Checking:
         self._version = version
         self._options = options
         self._on_outcome = on_outcome
+        self._transcript = Transcript(secrets_of_server(spec), budgets=spec.budgets)
         self._silence: str | None = None  # the first thing that a server did not answer that answers nothing any more
         self._verdicts = Verdicts(version)
 
@@ -56,6 +64,8 @@ class _Checking:
             if error.status != 401:
                 raise
             await self._outside(wanted)
+        except ProtocolError as error:
+            self._unopened(wanted, error)
         order = {name: index for index, name in enumerate(requirements())}
         self._verdicts.outcomes.sort(key=lambda outcome: order[outcome.id])
         return self._verdicts
@@ -68,6 +78,21 @@ class _Checking:
                 self._conclude(requirement, await _seen(each.probe, stranger))
             else:
                 self._conclude(requirement, Seen([], "the server wants a token: --token, or --header"))
+
+    def _unopened(self, wanted: list[tuple[Requirement, Check]], error: ConductorError) -> None:
+        """A server whose opening is so wrong that no conversation begins: only that can be judged.
+
+        Raises ERROR where nothing is wrong: a server need not speak every revision.
+        """
+        record = Record(self._transcript, DIALECTS[self._version], transport_of(self._spec), {})
+        if any(result.get("protocolVersion") in DIALECTS for _, result in record.results("initialize")):
+            raise error
+        for requirement, each in wanted:
+            heard = each.judge is not None and each.needs is None
+            seen = judged(each, record) if heard else Seen([])
+            self._conclude(requirement, seen if seen.findings else Seen([], f"no conversation began: {error.message}"))
+        if not any(outcome.status == "failed" for outcome in self._verdicts.outcomes):
+            raise error
 
     async def _inside(self, wanted: list[tuple[Requirement, Check]]) -> None:
         async with Sessions(self._spec, self._options.timeout) as sessions, self._connected(sessions) as session:
@@ -93,6 +118,8 @@ class _Checking:
         return connect(
             sessions.patient_spec,
             protocol=self._version,
+            transcript=self._transcript,
+            needs_version=False,
             answers=answers,
             timeout=self._options.timeout,
             extensions={TASKS_EXTENSION: {}},

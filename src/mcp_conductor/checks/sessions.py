@@ -140,7 +140,9 @@ class Sessions:
         async with self._starts:
             try:
                 session = await stack.enter_async_context(
-                    connect(self.patient_spec, protocol=version, answers=answers, timeout=self.timeout)
+                    connect(
+                        self.patient_spec, protocol=version, answers=answers, timeout=self.timeout, needs_version=False
+                    )
                 )
             except ConductorError as error:
                 self._refusals.append(f"another session could not be opened: {error.message}")

@@ -267,16 +267,18 @@ def array_faults(record: Record, method: str, member: str) -> Iterator[Finding]:
 async def declared_faults(probe: Probe, method: str, member: str) -> AsyncIterator[Finding]:
     """A list that is there but not declared, or declared but not there."""
     capability = method.partition("/")[0]
-    declared = probe.declares(capability)
+    if not probe.declares(capability):
+        result = await probe.served(method)
+        if result is not None and result.get(member):
+            yield fault(f"{method} is answered, but {capability} is not declared", result)
+        return
     try:
         reply = await probe.ask(method)
     except (RequestTimeout, TransportError):
-        # Nobody has to answer what was not declared; who declares and is silent, has no answer that could be judged.
+        # Who declares and is silent has no answer that could be judged.
         raise NotSeen(f"{method} is not answered") from None
-    if declared and error_code(reply) == METHOD_NOT_FOUND:
+    if error_code(reply) == METHOD_NOT_FOUND:
         yield fault(f"{capability} is declared, but {method} does not exist", reply.raw)
-    if not declared and reply.kind == "result" and isinstance(reply.result, dict) and reply.result.get(member):
-        yield fault(f"{method} is answered, but {capability} is not declared", reply.raw)
 
 
 async def served_faults(probe: Probe, method: str) -> AsyncIterator[Finding]:

@@ -25,7 +25,7 @@ from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.errors import MethodError, ProtocolError, UsageError, nearest
 from mcp_conductor.fields import Field
 from mcp_conductor.opening import connect
-from mcp_conductor.protocol.dialect import DIALECTS, PROTOCOL_CHOICES
+from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_HANDSHAKE, PROTOCOL_CHOICES
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
 from mcp_conductor.report import Finding, Outcome, Report
 from mcp_conductor.source import load
@@ -168,8 +168,13 @@ class Checking:
         if self._protocol in DIALECTS:
             return [self._protocol]
         spec = Sessions(self._spec, self._options.timeout).patient_spec
-        async with connect(spec, protocol=self._protocol, timeout=self._options.timeout) as session:
-            return [session.dialect.version]
+        try:
+            async with connect(
+                spec, protocol=self._protocol, timeout=self._options.timeout, needs_version=False
+            ) as session:
+                return [session.dialect.version]
+        except ProtocolError:
+            return [NEWEST_HANDSHAKE.version]  # whatever is wrong with its opening is reported there
 
     async def _check(self, version: str) -> Verdicts:
         return await check(self._spec, version, self._options)

@@ -48,3 +48,28 @@ async def test_what_answers_a_version_that_does_not_exist_is_not_judged_by_the_r
         outcomes = await verdicts_of(spec, "2026-07-28", only=AREA)
     assert "versioning-resulttype-present" not in failed(outcomes)
     assert "versioning-unsupported-version-error" in failed(outcomes)
+
+
+@pytest.mark.parametrize("missing", ["protocolVersion", "capabilities", "serverInfo"])
+async def test_a_server_that_leaves_something_out_of_its_opening_is_checked_all_the_same(
+    tmp_path, verdicts_of, failed, missing
+):
+    server = broken(
+        tmp_path,
+        "Plain",
+        f"""
+        def initialize(self, params):
+            return {{key: value for key, value in super().initialize(params).items() if key != "{missing}"}}
+        """,
+    )
+    outcomes = await verdicts_of(server, "2025-11-25", only=AREA)
+    assert failed(outcomes) == {"lifecycle-initialize-result-server"}
+    assert outcomes["base-response-id-echo-server"].status == "passed"
+
+
+@pytest.mark.parametrize("result", ["[]", "None", '"hello"'])
+async def test_an_opening_that_is_none_is_reported(tmp_path, verdicts_of, failed, result):
+    server = broken(tmp_path, "Plain", f"def initialize(self, params):\n    return {result}")
+    outcomes = await verdicts_of(server, "2025-11-25", only=AREA)
+    assert failed(outcomes) == {"base-result-is-object-server"}
+    assert "no conversation began" in str(outcomes["base-method-not-found-server"].reason)
