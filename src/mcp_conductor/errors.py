@@ -151,6 +151,7 @@ class HttpStatusError(TransportError):
         self.headers = headers
         self.body = body
         self.error: Any = None  # the JSON-RPC error in the body, if there is one
+        self.answers: Any = None  # the id of the request that it answers
 
 
 class ProtocolError(ConductorError):

@@ -13,7 +13,7 @@ from mcp_conductor.errors import ConductorError, HttpStatusError, RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import DIALECTS, Dialect
-from mcp_conductor.protocol.message import Message, compact
+from mcp_conductor.protocol.message import Message, build, compact
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.session import Session
@@ -47,7 +47,7 @@ class Found:
     templates: list[Json] = field(default_factory=list)
     prompts: list[Json] = field(default_factory=list)
     called: list[Json] = field(default_factory=list)  # the params of the tools that were called, and may be again
-    remarks: list[str] = field(default_factory=list)  # on lists that could not be read to their end
+    remarks: list[str] = field(default_factory=list)  # on what is odd, but breaks no requirement
     silence: str | None = None  # what the server did not answer before it answered nothing any more
 
 
@@ -114,8 +114,19 @@ class Probe:
         except RequestTimeout:
             self._late.append(method)
             raise
+        except HttpStatusError as error:
+            return self._said_with(error, raw)
         assert exchange.reply is not None
         return exchange.reply
+
+    def _said_with(self, error: HttpStatusError, raw: Json) -> Message:
+        """The reply to RAW in the body of a 404: the end of the session to clients, but an end answers no id."""
+        if error.status != 404 or not error.session or error.answers != raw["id"]:
+            raise error
+        told = "a request is answered with the status 404 in a session that goes on: clients take it for over"
+        if told not in self.found.remarks:
+            self.found.remarks.append(told)
+        return build({"jsonrpc": "2.0", "id": raw["id"], "error": error.error})
 
     async def result(self, method: str, params: Json | None = None) -> Json | None:
         """The result of a request, if it is one and an object."""

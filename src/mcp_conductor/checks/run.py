@@ -100,7 +100,6 @@ class _Checking:
             found = await walk(session, self._options.call)
             probe = Probe(session, sessions, found)
             self._verdicts.server = session.server
-            self._verdicts.remarks += found.remarks
             self._silence = found.silence
             probes = _by_act(wanted)
             for act in (act for act, pairs in probes.items() if not pairs[0][1].alone):
@@ -111,6 +110,7 @@ class _Checking:
             record = probe.record()
             frames = polite(record.frames, record.dialect)
             await self._judged(wanted, Record(Transcript.of(frames), record.dialect, record.transport, record.opened))
+            self._verdicts.remarks += found.remarks
             self._remark(session)
 
     def _connected(self, sessions: Sessions) -> AbstractAsyncContextManager[Session]:

@@ -75,7 +75,7 @@ class HttpDoor:
         refused = HttpStatusError(
             what, response.status, response.headers, self.excerpt(said.text), session=session, reason=reason, hint=hint
         )
-        refused.error = error
+        refused.error, refused.answers = error, None if error is None else said.id
         return refused
 
     def excerpt(self, said: str | bytes) -> str:

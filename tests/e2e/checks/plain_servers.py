@@ -67,6 +67,8 @@ def composed_http(directory):
 class OverHttp:
     """What makes a server of tests/servers/plain.py answer POSTs: all that it says is the body, with a status."""
 
+    headers = {}  # of each answer
+
     def answer_post(self, body):
         self.said = []
         self.hear(body)
@@ -114,6 +116,8 @@ def over_http(server):
         def reply(self, status, body):
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
+            for name, value in server.headers.items():
+                self.send_header(name, value)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

@@ -73,3 +73,15 @@ async def test_an_opening_that_is_none_is_reported(tmp_path, verdicts_of, failed
     outcomes = await verdicts_of(server, "2025-11-25", only=AREA)
     assert failed(outcomes) == {"base-result-is-object-server"}
     assert "no conversation began" in str(outcomes["base-method-not-found-server"].reason)
+
+
+async def test_an_error_in_the_body_of_a_404_is_read_also_within_a_session(verdicts_of, failed):
+    class Unusual(PlainHttp):
+        headers = {"Mcp-Session-Id": "one-and-only"}
+
+        def status(self, said):
+            return 404 if said and b"-32601" in said[0] else super().status(said)
+
+    with over_http(Unusual()) as spec:
+        usual = await verdicts_of(spec, "2025-03-26", only=("base", "errors", "completion", "lifecycle"))
+    assert failed(usual) == set()
