@@ -14,7 +14,7 @@ from mcp_conductor.checks.run import Options, Verdicts, check, score
 from mcp_conductor.checks.sessions import Sessions
 from mcp_conductor.checks.unseen import UNSEEN
 from mcp_conductor.checks.walk import ALL
-from mcp_conductor.cli.exit_codes import FAILED
+from mcp_conductor.cli.exit_codes import COULD_NOT_RUN, FAILED
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.limits import LIMIT_FLAGS
@@ -146,6 +146,7 @@ class Checking:
             self._terminal.say(f"warning: {remark}")
         told = [(each.version, outcome) for each in verdicts for outcome in self._told(each)]
         outcomes = [_in_revisions(outcome, [version]) if len(verdicts) > 1 else outcome for version, outcome in told]
+        seen = any(outcome.status != "skipped" for _, outcome in told)
         report = Report(
             kind="check",
             target=self._target,
@@ -154,11 +155,17 @@ class Checking:
             started=started,
             seconds=time.perf_counter() - began,
             outcomes=tuple(outcomes),
-            metrics={"score": score(outcomes)},
+            metrics={"score": score(outcomes)} if seen else {},
         )
         self._output.checked(report, _once_for_all(told) if len(verdicts) > 1 else outcomes)
-        badge = (self._given.need("--badge"), _badge(report.metrics["score"])) if "--badge" in self._given else None
+        wants_badge = seen and "--badge" in self._given
+        badge = (self._given.need("--badge"), _badge(report.metrics["score"])) if wants_badge else None
         tell_all(self._output.write_reports(report, badge=badge), self._terminal)
+        if not seen:
+            self._terminal.say("error: nothing was checked, so there is no score")
+            if not told:
+                self._terminal.say("  hint: what was asked for holds on another transport, or in another revision")
+            return COULD_NOT_RUN
         return FAILED if report.summary["failed"] or report.summary["errored"] else 0
 
     async def _versions(self) -> list[str]:

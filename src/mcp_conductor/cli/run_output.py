@@ -136,7 +136,8 @@ class Output:
                 self._show(self._console.outcome(outcome))
             self._show(self._console.suite_done(group, None, every[group]))
         self._show(self._console.end(report, shown))
-        self._show(f"score {report.metrics['score']} of 100 ({report.protocol_version})\n")
+        if "score" in report.metrics:
+            self._show(f"score {report.metrics['score']} of 100 ({report.protocol_version})\n")
 
     def _clean(self, report: Report) -> Report:
         """REPORT without secrets; a large one is not gone through for none."""
