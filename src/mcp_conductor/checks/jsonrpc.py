@@ -140,15 +140,20 @@ def requests_are_answered_once(record: Record) -> Iterator[Finding]:
     left = Counter(message.id for message in record.sent if message.id is not None)
     if not left:
         raise NotSeen("nothing was asked")
+    strays = []
     for message in record.heard:
         if message.kind not in ("result", "error") or message.id is None:
             continue
         if message.id not in left:
-            yield fault(f"no request has the id {message.id!r} of this response", message.raw)
+            strays.append(message)
         elif not left[message.id]:
             yield fault(f"the request {message.id!r} is answered a second time", message.raw)
         else:
             left[message.id] -= 1
+    if strays and left.total() >= len(strays):
+        raise NotSeen("answers seem to have other ids than their requests, which is another fault")
+    for message in strays:
+        yield fault(f"no request has the id {message.id!r} of this response", message.raw)
 
 
 @judged("base-response-result-xor-error-server")

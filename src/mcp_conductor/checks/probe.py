@@ -49,6 +49,7 @@ class Found:
     called: list[Json] = field(default_factory=list)  # the params of the tools that were called, and may be again
     remarks: list[str] = field(default_factory=list)  # on what is odd, but breaks no requirement
     silence: str | None = None  # what the server did not answer before it answered nothing any more
+    astray: Message | None = None  # an answer with an id that no request had, which came in place of one
 
 
 class Probe:

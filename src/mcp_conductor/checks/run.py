@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from time import perf_counter
 from typing import Any
 
-from mcp_conductor.checks import Act, Check, NotSeen
+from mcp_conductor.checks import Act, Check, NotSeen, fault
 from mcp_conductor.checks.authorization import Stranger
 from mcp_conductor.checks.judging import MOST_FINDINGS, Options, Seen, Verdicts, chosen, judged, outcome_of, polite
 from mcp_conductor.checks.probe import Probe
@@ -25,7 +25,7 @@ from mcp_conductor.errors import (
 from mcp_conductor.opening import connect
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import DIALECTS, TASKS_EXTENSION
-from mcp_conductor.protocol.message import is_cut_off
+from mcp_conductor.protocol.message import Message, is_cut_off
 from mcp_conductor.protocol.server_spec import ServerSpec, secrets_of_server
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report import Finding, Outcome
@@ -36,6 +36,8 @@ from mcp_conductor.worker import without_blocking
 AT_ONCE = 8  # probes that run at the same time: they wait more than they work
 PROTECTED = "auth-server"  # the group of requirements that can be seen without a login
 NEEDS_A_SESSION = "auths-token-every-request"
+ECHO = "base-response-id-echo-server"
+Wanted = list[tuple[Requirement, Check]]
 WEIGHTS = {"MUST": 10, "SHOULD": 3, "MAY": 1}
 
 
@@ -70,7 +72,7 @@ class _Checking:
         self._verdicts.outcomes.sort(key=lambda outcome: order[outcome.id])
         return self._verdicts
 
-    async def _outside(self, wanted: list[tuple[Requirement, Check]]) -> None:
+    async def _outside(self, wanted: Wanted) -> None:
         """A server that lets nobody in: only how it refuses can be seen."""
         stranger: Any = Stranger(self._spec, DIALECTS[self._version], self._options.timeout)
         for requirement, each in wanted:
@@ -79,7 +81,7 @@ class _Checking:
             else:
                 self._conclude(requirement, Seen([], "the server wants a token: --token, or --header"))
 
-    def _unopened(self, wanted: list[tuple[Requirement, Check]], error: ConductorError) -> None:
+    def _unopened(self, wanted: Wanted, error: ConductorError) -> None:
         """A server whose opening is so wrong that no conversation begins: only that can be judged.
 
         Raises ERROR where nothing is wrong: a server need not speak every revision.
@@ -94,13 +96,15 @@ class _Checking:
         if not any(outcome.status == "failed" for outcome in self._verdicts.outcomes):
             raise error
 
-    async def _inside(self, wanted: list[tuple[Requirement, Check]]) -> None:
+    async def _inside(self, wanted: Wanted) -> None:
         async with Sessions(self._spec, self._options.timeout) as sessions, self._connected(sessions) as session:
             sessions.started_in(session.transcript.last_at)
             found = await walk(session, self._options.call)
             probe = Probe(session, sessions, found)
             self._verdicts.server = session.server
             self._silence = found.silence
+            if found.astray is not None:
+                wanted = self._without_echo(wanted, found.astray)
             probes = _by_act(wanted)
             for act in (act for act, pairs in probes.items() if not pairs[0][1].alone):
                 self._conclude_all(probes[act], *await self._acted(act, probes[act], probe))
@@ -112,6 +116,14 @@ class _Checking:
             await self._judged(wanted, Record(Transcript.of(frames), record.dialect, record.transport, record.opened))
             self._verdicts.remarks += found.remarks
             self._remark(session)
+
+    def _without_echo(self, wanted: Wanted, astray: Message) -> Wanted:
+        """Report that answers do not have the ids of their requests: then nothing else can be asked."""
+        for requirement, _ in wanted:
+            if requirement.id == ECHO:
+                found = fault("an answer has an id that no request had, and requests have no answer", astray.raw)
+                self._conclude(requirement, Seen([found]))
+        return [(requirement, each) for requirement, each in wanted if requirement.id != ECHO]
 
     def _connected(self, sessions: Sessions) -> AbstractAsyncContextManager[Session]:
         answers = Answers(roots=[], sampling="auto", elicitation="auto")
@@ -125,12 +137,12 @@ class _Checking:
             extensions={TASKS_EXTENSION: {}},
         )
 
-    async def _alone(self, probes: dict[Act, list[tuple[Requirement, Check]]], probe: Probe) -> None:
+    async def _alone(self, probes: dict[Act, Wanted], probe: Probe) -> None:
         """Probes that do not use the session of the walk; some at a time."""
         gate = asyncio.Semaphore(AT_ONCE)
         late: list[Act] = []
 
-        async def one(act: Act, pairs: list[tuple[Requirement, Check]]) -> None:
+        async def one(act: Act, pairs: Wanted) -> None:
             async with gate:
                 own = probe.again()
                 seen, seconds = await self._acted(act, pairs, own)
@@ -147,7 +159,7 @@ class _Checking:
             if act in late:
                 self._conclude_all(pairs, *await self._acted(act, pairs, probe.again()))
 
-    async def _acted(self, act: Act, pairs: list[tuple[Requirement, Check]], probe: Probe) -> tuple[Seen, float]:
+    async def _acted(self, act: Act, pairs: Wanted, probe: Probe) -> tuple[Seen, float]:
         """Carry out one probe: what came of it, and how long it took."""
         began = perf_counter()
         reason = self._reason_not_to(pairs[0][1], probe)
@@ -156,7 +168,7 @@ class _Checking:
             self._silence = seen.silence
         return seen, perf_counter() - began
 
-    def _conclude_all(self, pairs: list[tuple[Requirement, Check]], seen: Seen, seconds: float) -> None:
+    def _conclude_all(self, pairs: Wanted, seen: Seen, seconds: float) -> None:
         for requirement, _ in pairs:
             self._conclude(requirement, seen, seconds=seconds)
 
@@ -167,7 +179,7 @@ class _Checking:
         told = any(outcome.status == "failed" for outcome in self._verdicts.outcomes)
         return f"the server does not answer any longer: {self._silence}" if self._silence and told else None
 
-    async def _judged(self, wanted: list[tuple[Requirement, Check]], record: Record) -> None:
+    async def _judged(self, wanted: Wanted, record: Record) -> None:
         pace = Pace()
         small = sum(frame.size for frame in record.frames) < SMALL
         for requirement, each in wanted:
@@ -192,9 +204,9 @@ class _Checking:
         self._on_outcome(outcome)
 
 
-def _by_act(wanted: list[tuple[Requirement, Check]]) -> dict[Act, list[tuple[Requirement, Check]]]:
+def _by_act(wanted: Wanted) -> dict[Act, Wanted]:
     """The probes, each once, with the requirements that it is for."""
-    found: dict[Act, list[tuple[Requirement, Check]]] = {}
+    found: dict[Act, Wanted] = {}
     for requirement, each in wanted:
         if each.probe is not None:
             found.setdefault(each.probe, []).append((requirement, each))

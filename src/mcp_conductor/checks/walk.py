@@ -11,6 +11,7 @@ from mcp_conductor.checks.probe import Found
 from mcp_conductor.checks.sessions import silent
 from mcp_conductor.errors import ConductorError, ProtocolError, RequestTimeout
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.schema import complaints, filled_in
 from mcp_conductor.protocol.schema_weight import is_vast
 from mcp_conductor.session import Session
@@ -78,6 +79,10 @@ class _Walker:
         try:
             return await answer
         except RequestTimeout as error:
+            self.found.astray = self._astray()
+            if self.found.astray is not None:
+                self.found.silence = "its answers have other ids than our requests"
+                raise _SilentError from error
             if await silent(self._session, BUSY * self._session.timeout):
                 self.found.silence = error.message
                 raise _SilentError from error
@@ -87,6 +92,13 @@ class _Walker:
         except ConductorError:
             pass
         return None
+
+    def _astray(self) -> Message | None:
+        """An answer to no request of ours; who sends one may well have sent all."""
+        transcript = self._session.transcript
+        asked = {message.id for message in transcript.messages("client")}
+        answers = (each for each in transcript.messages("server") if each.kind in ("result", "error"))
+        return next((each for each in answers if each.id not in asked), None)
 
 
 def may_call(tool: Json, call: Collection[str] | str) -> bool:

@@ -1,5 +1,7 @@
 """What real servers do that may look wrong, and is not, or is wrong in one way only: nothing else is reported."""
 
+import time
+
 import pytest
 from tests.e2e.checks.plain_servers import AREA, ModernHttp, PlainHttp, broken, over_http
 
@@ -85,3 +87,19 @@ async def test_an_error_in_the_body_of_a_404_is_read_also_within_a_session(verdi
     with over_http(Unusual()) as spec:
         usual = await verdicts_of(spec, "2025-03-26", only=("base", "errors", "completion", "lifecycle"))
     assert failed(usual) == set()
+
+
+async def test_a_server_whose_answers_have_other_ids_is_reported_for_that_alone_and_soon(tmp_path, verdicts_of, failed):
+    server = broken(
+        tmp_path,
+        "Plain",
+        """
+        def reply(self, request):
+            message = super().reply(request)
+            return message if request["method"] == "initialize" else {**message, "id": 9999}
+        """,
+    )
+    began = time.monotonic()
+    outcomes = await verdicts_of(server, "2025-11-25", timeout=2.0)
+    assert failed(outcomes, "failed", "warned") == {"base-response-id-echo-server"}
+    assert time.monotonic() - began < 10  # one time-out, a start and an end
