@@ -31,6 +31,7 @@ from mcp_conductor.worker import TooSlowError
 Judge = Callable[[Any], str | None]
 
 _DURATION = "duration"
+ROOTS = ("result", "error", "notifications", "session", _DURATION, "id", "jsonrpc")
 _OPERATOR = re.compile(r"(==?|!=|<=?|>=?)\s*")
 _WORD = re.compile(r"([A-Za-z]\w*)\s*:?\s*")
 _COUNTED = re.compile(r"(count|length)\s*(==?|!=|<=?|>=?)\s*([0-9]{1,15})")
@@ -45,16 +46,22 @@ class Assertion:
     path: JsonPath
     judge: Judge
     optional: bool = False  # whether there may be nothing
+    selects: bool = False  # whether an empty selection is nothing: to `exists` and `!=` it is, to `count` it is not
 
     def check(self, document: Json) -> str | None:
         """What is wrong, if anything is."""
-        found = self.path.find(document)
+        found = self.path.pick(document, empty=False) if self.selects else self._found(document)
         if found is NOTHING:
             return None if self.optional else f"is missing: {self.path.why(document)}"
         try:
             return self.judge(found)
         except TooSlowError as error:
             return f"cannot be told: {error.message}"
+
+    def _found(self, document: Json) -> Any:
+        """What is there. Where no element has what the path ends with, it is most likely misspelled."""
+        found = self.path.find(document)
+        return self.path.pick(document) if found else found
 
 
 def compile_assert(field: Field) -> Assertion:
@@ -66,6 +73,7 @@ def compile_assert(field: Field) -> Assertion:
         return Assertion(text, JsonPath("$", ()), lambda _: None)
     try:
         path, end = scan_path(text)
+        _refuse_unknown_root(path)
         return _asserted(text, path, text[end:].strip())
     except ValueError as error:
         field.refuse(f"is not an assertion: {error}", _EXAMPLE)
@@ -73,16 +81,25 @@ def compile_assert(field: Field) -> Assertion:
         field.refuse(f"{shown(text)} {error.message}", error.hint)
 
 
+def _refuse_unknown_root(path: JsonPath) -> None:
+    """A root that no document has is a mistake, and would make `not exists` true. `$.name` is for odd replies."""
+    root = path.parts[0].steps[0] if path.parts[0].steps else None
+    if isinstance(root, str) and root not in ROOTS and not path.text.startswith("$"):
+        near = nearest(root, list(ROOTS))
+        known = f"did you mean {near!r}?" if near else f"known: {', '.join(ROOTS)}"
+        raise UsageError(f"begins with {root!r}, which is nowhere", hint=known)
+
+
 def _asserted(text: str, path: JsonPath, predicate: str) -> Assertion:
     asked = re.sub(r"^not\b[\s:]*", "", predicate)
     judge = _judge(asked, path.text)
     if asked == predicate:
-        return Assertion(text, path, judge)
+        return Assertion(text, path, judge, selects=asked == "exists" or asked.startswith("!="))
 
     def opposite(value: Any) -> str | None:
         return f"is {shown(value)}, but `{asked}` must not be true of it" if judge(value) is None else None
 
-    return Assertion(text, path, opposite, optional=asked == "exists")
+    return Assertion(text, path, opposite, optional=asked == "exists", selects=asked == "exists")
 
 
 def _judge(predicate: str, path: str) -> Judge:

@@ -91,8 +91,24 @@ class JsonPath:
             depth = 0 if part.counts else depth + _arrays_made(part.steps)
         return value
 
+    def pick(self, value: Any, *, empty: bool = True) -> Any:
+        """What is there; NOTHING also when a filter selects nothing, or no element has what is looked for.
+
+        That * finds no elements in an array without any is something, if that may be EMPTY.
+        """
+        found = self.find(value)
+        depth = 0
+        for part in self.parts:
+            depth = 0 if part.counts else depth + _arrays_made(part.steps)
+        if not depth or not isinstance(found, list) or _has_any(found, depth):
+            return found
+        filtered = any(isinstance(step, Where) for part in self.parts for step in part.steps)
+        return found if empty and not found and not filtered else NOTHING
+
     def why(self, value: Any) -> str:
         """Why there is nothing."""
+        if self.find(value) is not NOTHING:
+            return "nothing there fits, or has it"
         before = value
         for part in self.parts:
             if part.pipe is not None:
@@ -107,6 +123,13 @@ class JsonPath:
                     return _why_not(_walked(before, part.steps[: count - 1]), step, spelled(part.steps[: count - 1]))
             before = _walked(before, part.steps)
         return "it is there"
+
+
+def _has_any(found: list[Any], depth: int) -> bool:
+    """Whether anything is in arrays that are nested so deep."""
+    if depth == 1:
+        return any(item is not NOTHING for item in found)
+    return any(isinstance(item, list) and _has_any(item, depth - 1) for item in found)
 
 
 def _arrays_made(steps: Sequence[Step]) -> int:

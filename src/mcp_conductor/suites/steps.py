@@ -46,7 +46,7 @@ class Capture:
 
     def value(self, document: Json) -> Any:
         """What is captured of DOCUMENT, or NOTHING; raises TooSlowError."""
-        value = self.path.find(document)
+        value = self.path.pick(document)
         if self.inner is not None and value is not NOTHING:
             try:
                 value = self.inner.find(read(value))

@@ -77,7 +77,9 @@ def test_only_leaves_out_the_tests_of_all_files_but_none_of_pythons(run, suite, 
     suite(TESTS)
     suite("- {it: alone, only: true, call: motto, expect: {ok: true}}", name="b.test.mcp.yml")
     write("test_python.py", "def test_it(): pass")
-    assert run().statuses == {"alone": "PASSED", "test_it": "PASSED"}
+    done = run("-W", "default")
+    assert done.statuses == {"alone": "PASSED", "test_it": "PASSED"}
+    assert "1 warning" in done.out
 
 
 def test_a_bad_file_is_an_error_of_collection_with_our_diagnostic(run, suite):
@@ -111,4 +113,4 @@ def test_pytest_without_test_files_imports_nothing_of_ours(run, write):
 
 def test_the_plugin_can_be_switched_off(run, suite):
     suite(TESTS)
-    assert run("--collect-only", "-p", "no:mcp_conductor").code == 5
+    assert run("--collect-only", "-p", "no:mcp_conductor", "-o", "addopts=").code == 5

@@ -156,7 +156,7 @@ class Pipe(Program):
         while b"\n" not in self._received:
             left = deadline - time.monotonic()
             if not select.select([self.process.stdout], [], [], max(left, 0))[0]:
-                raise TimeoutError(f"nothing on stdout for {seconds} s, after {self._received!r}")
+                raise TimeoutError(f"nothing on stdout for {seconds} s, after {self._received[-200:]!r}")
             chunk = self.process.stdout.read(1 << 20)
             if not chunk:
                 return b""

@@ -103,7 +103,7 @@ def test_a_true_assertion_has_no_complaint(text):
     [
         ("result.tools[*].name contains read", "has no element 'read': [\"read_file\",\"write_file\"]"),
         ("result.tools[*].name contains read_fil", "has no element 'read_fil'; it has 'read_file'"),
-        ("result.tools[*].nme contains x", "has no element 'x': [null,null]"),
+        ("result.tools[*].nme contains x", "is missing: nothing there fits, or has it"),
         ("result.tools count >= 3", "has 2 elements, not at least 3"),
         ("result.n count == 3", "is the number 5, which cannot be counted"),
         ("result.text count == 3", "is the string 'Hello, World', which cannot be counted"),
@@ -167,3 +167,49 @@ def test_a_line_that_is_no_assertion_is_refused_where_it_stands(text, message, h
 def test_an_assertion_must_be_a_text():
     with pytest.raises(UsageError):
         assertion({"result": 1})
+
+
+# What is selected by a filter or by *.
+
+
+SELECTING = {
+    "result": {"tools": [{"name": "a", "note": 1}, {"name": "b"}], "none": []},
+    "notifications": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("result.tools[name=a] exists", True),
+        ("result.tools[name=nosuch] exists", False),
+        ("result.tools[name=nosuch].note exists", False),
+        ("result.tools[*].note exists", True),
+        ("result.tools[*].nope exists", False),
+        ("result.none[*] exists", False),
+        ("notifications[method=x] exists", False),
+        ("result.tools[name=nosuch].name != x", False),
+        ("result.tools[name=a].name != x", True),
+        ("result.tools[*].nmae not contains a", False),
+        ("result.tools[*].name not contains z", True),
+        ("result.none[*].name not contains z", True),
+        ("notifications[method=x] count == 0", True),
+        ("notifications[method=x] isEmpty", True),
+        ("notifications[method=x].params.data not contains secret", True),
+    ],
+)
+def test_what_is_not_selected_does_not_exist(text, holds):
+    assert (assertion(text).check(SELECTING) is None) == holds
+    if text.endswith(" exists"):
+        opposite = text.replace(" exists", " not exists")
+        assert (assertion(opposite).check(SELECTING) is None) != holds
+
+
+@pytest.mark.parametrize("text", ["reslt.isError not exists", "tools[0].name == x", "notification[0] exists"])
+def test_a_root_that_is_nowhere_is_a_mistake(text):
+    with pytest.raises(UsageError, match="which is nowhere"):
+        assertion(text)
+
+
+def test_after_a_dollar_any_member_of_an_odd_reply_can_be_looked_at():
+    assert assertion("$.odd == 1").check({"odd": 1}) is None
