@@ -3,6 +3,7 @@
 It can be pasted into a shell. Secrets are left out of it: whoever runs it puts them in again.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from shlex import join
 
@@ -23,6 +24,7 @@ _DECISIVE = (
     "--compat",
     "--seed",
 )
+_RANDOM = re.compile(r"\{\{[^}]*\b(?:uuid|random_int|random_text)\b")
 _VALUES = ("--var", "--vars-file", "--secret")
 
 
@@ -30,14 +32,20 @@ class Again:
     """How to run each test of a run again."""
 
     def __init__(self, given: Given) -> None:
-        words = [*_flags(given), *(("--", *given.after) if given.after else ())]
-        hidden = Redactor([*(text.partition("=")[2] for text in given.all("--secret")), *secrets_of_words(words)])
-        self._rest = [one_line(hidden.redact(word)) for word in words]
+        flags, after = list(_flags(given)), ["--", *given.after] if given.after else []
+        secrets = secrets_of_words([*flags, *after])
+        hidden = Redactor([*(text.partition("=")[2] for text in given.all("--secret")), *secrets])
+        self._flags, self._after = ([one_line(hidden.redact(word)) for word in words] for words in (flags, after))
+        self._seed: list[str] | None = [] if "--seed" in given else None  # what makes random values the same again
+        self._random: set[str] = set()  # files with random values
         self._cases: dict[str, tuple[Suite, Case]] = {}
 
-    def about(self, jobs: Iterable[Job]) -> None:
-        """These are the tests that are run."""
+    def about(self, jobs: Iterable[Job], seed: int) -> None:
+        """These are the tests that are run, with random values by SEED."""
+        self._seed = ["--seed", str(seed)] if self._seed is None else self._seed
         for job in jobs:
+            if job.cases and _RANDOM.search(job.cases[0].step.given.document.text):
+                self._random.add(job.suite.file)
             for case in job.cases:
                 self._cases[f"{job.suite.file}::{case.name}{job.suffix}"] = (job.suite, case)
 
@@ -45,7 +53,8 @@ class Again:
         found = self._cases.get(outcome.id)
         file = "" if outcome.where is None else one_line(outcome.where.file)  # of a teardown, which is no test
         places = [file] if found is None else _places(*found)
-        return join(["conductor", "test", *places, *self._rest])
+        seed = (self._seed or []) if found is not None and found[0].file in self._random else []
+        return join(["conductor", "test", *places, *self._flags, *seed, *self._after])
 
 
 def _flags(given: Given) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Where the output of `conductor test` goes: text for people as it happens, reports at the end, never mixed."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 
@@ -21,6 +22,7 @@ from mcp_conductor.reporters.console import Console
 from mcp_conductor.reporters.wording import counted, warning_text
 from mcp_conductor.suites.job import Job
 from mcp_conductor.suites.run import Result
+from mcp_conductor.suites.select import SUFFIXES
 
 _DEFAULT_WIDTH = 100
 
@@ -37,6 +39,7 @@ class Output:
         )
         if sum(file is None for _, file in self._reports) > 1:
             raise UsageError("only one report can go to stdout", hint="--report KIND:FILE writes the others to files")
+        _refuse_overwriting([file for _, file in self._reports if file is not None], terminal.directory)
         self._to_stderr = any(file is None for _, file in self._reports)
         self.wants_wire = "--wire" in given or any(kind == "junit" for kind, _ in self._reports)
         self._timing = "--timing" in given
@@ -62,11 +65,11 @@ class Output:
         self.warned: list[Finding] = []  # what belongs to no single test
         self._told: dict[str, Status] = {}  # the outcomes that have been shown, or belong to a file that has
 
-    def begin(self, jobs: list[Job]) -> None:
+    def begin(self, jobs: list[Job], seed: int) -> None:
         live = [(kind, file) for kind, file in self._reports if REPORTERS.get(kind).live]
         self._logs = [EventLog(file, self._terminal) for _, file in live]
         self._one_by_one = len(jobs) == 1
-        self._again.about(jobs)
+        self._again.about(jobs, seed)
         self.warned = []
         self._told = {}
 
@@ -214,6 +217,16 @@ def _report(text: str) -> tuple[str, str | None]:
     if colon and not file:
         raise UsageError(f"--report {text} names no file", hint=f"--report {kind}:FILE, or --report {kind} for stdout")
     return kind, file if colon and file != "-" else None
+
+
+def _refuse_overwriting(files: Sequence[str], directory: str) -> None:
+    """One report must not take the place of another, or of the tests."""
+    places = Counter(os.path.realpath(os.path.join(directory, file)) for file in files)
+    for place, times in places.items():
+        if times > 1 and (os.path.isfile(place) or not os.path.exists(place)):
+            raise UsageError(f"{times} reports go to {os.path.basename(place)}: each needs a file of its own")
+        if place.endswith(SUFFIXES):
+            raise UsageError(f"a report would take the place of the test file {os.path.basename(place)}")
 
 
 def _colour(given: Given, terminal: Terminal) -> bool:

@@ -100,7 +100,7 @@ class _CommandLine:
                     self._terminal.show(f"{job.suite.file}::{case.name}{job.suffix}\n")
             return OK
         began, started = clock.perf_counter(), clock.strftime("%Y-%m-%dT%H:%M:%SZ", clock.gmtime())
-        self._output.begin(plan.jobs)
+        self._output.begin(plan.jobs, self._planning.seed)
         limit = TimeLimit(time(self._given, "--timeout"), self._terminal)
         runs: list[Run] = []
         async with limit:  # it raises nothing: a run that is stopped says itself what was not run

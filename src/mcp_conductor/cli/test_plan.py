@@ -54,7 +54,7 @@ class Planning:
         self._given = given
         self._terminal = terminal
         seed = number(given, "--seed", 0, 10**9)
-        self.seed = seed if seed is not None else random.SystemRandom().randrange(10**6) if "--shuffle" in given else 0
+        self.seed = random.SystemRandom().randrange(10**6) if seed is None else seed
         self._compat = choice(given, "--compat", ("aegis",))
         self.specs: dict[str | None, ServerSpec] = {}
         self.files: set[str] = set()  # that test files name, or that a mistake stands in
@@ -72,7 +72,7 @@ class Planning:
             secrets=given.all("--secret"),
             environ=self._terminal.environ,
             config=self._vars_of_settings(),
-            seed=self.seed or 0,
+            seed=self.seed,
         )
 
     def _vars_of_settings(self) -> dict[str, object]:

@@ -30,6 +30,8 @@ from mcp_conductor.suites.variables import Variables, from_command_line, of_sett
 from mcp_conductor.visible import visible
 
 T = TypeVar("T")
+# Random values are others in each run; but all processes of pytest-xdist must have the same.
+_SEED = os.environ.get("PYTEST_XDIST_TESTRUNUID") or os.urandom(8).hex()
 _NOT_IN_A_MARK = re.compile(r"[^\w:+.-]+")  # -m takes these, and little else
 _MARKS_OF_PYTEST = {"conductor_server", "filterwarnings", "parametrize", "skip", "skipif", "usefixtures", "xfail"}
 Variant = tuple[str | None, str | None, str]  # the name of a server, a revision, and what tells it from the others
@@ -255,9 +257,9 @@ def _name(case: Case, suffix: str) -> str:
     row = case.title.removeprefix(title).strip().removeprefix("[").removesuffix("]")
     number = str(case.number) if case.number > 1 else ""
     told = "-".join(part for part in (row, number, suffix.strip(" []").replace(", ", "-")) if part)
-    # Two colons would end the name, where somebody gives it to pytest.
+    # Two colons would end the name, where somebody gives it to pytest. Names may come from servers, by `discover`.
     name = " ".join(title.split()).replace("::", ":")
-    return f"{name}[{told}]" if told else name
+    return visible(f"{name}[{told}]" if told else name)
 
 
 def _mark(config: pytest.Config, tag: str) -> Any:
@@ -292,7 +294,7 @@ def _variables(config: pytest.Config, path: Path) -> Variables:
         secrets=config.getoption("--conductor-secret"),
         environ=os.environ,
         config={} if settings is None else of_settings(settings, os.path.relpath(settings, here), os.environ),
-        seed=0,
+        seed=_SEED,
     )
 
 

@@ -220,7 +220,8 @@ class Cases:
             if expect is not None and expect.snapshot and each.observed.reply is not None:
                 name = case.name + self._suffix + ("" if number is None else f" step {number}")
                 name += f" ({place})" if len(done) > 1 else ""
-                findings += self._snapshots.findings(name, each.observed.reply, expect.given, self.redact)
+                reply, sound = each.observed.reply, not findings
+                findings += self._snapshots.findings(name, reply, expect.given, self.redact, sound=sound)
         findings += await self._capture(step, case.title, done[0])
         lost = next((each.lost for each in done if each.lost is not None), None)
         if lost is not None:

@@ -231,8 +231,11 @@ def error_of(reply: Json) -> Json | None:
     if "result" not in reply:
         return {"message": "the reply has neither a result nor an error"}
     result = reply["result"]
-    if not isinstance(result, dict) or result.get("isError") is not True:
+    is_error = result.get("isError") if isinstance(result, dict) else None
+    if is_error is None or is_error is False:
         return None
+    if is_error is not True:
+        return {"message": f"isError is {kind_of(is_error)}, neither true nor false", "isError": is_error}
     blocks = result.get("content") if isinstance(result.get("content"), list) else []
     texts = [block["text"] for block in blocks or [] if isinstance(block, dict) and isinstance(block.get("text"), str)]
     return {"message": "\n".join(texts), "isError": True}

@@ -343,11 +343,19 @@ def _tags(given: Field) -> frozenset[str]:
     return frozenset(_texts(given) if isinstance(given.value, list) else [given.text()])
 
 
+_NO_REASONS = ("true", "false", "yes", "no", "on", "off", "y", "n")  # what people mean as true or false
+
+
 def _skip(given: Field, default: str = "skipped") -> str | None:
     """A reason; true is one without words, false is none."""
     if given.value is False:
         return None
-    return default if given.value is True else given.text()
+    if given.value is True:
+        return default
+    reason = given.text()
+    if reason.strip().lower() in _NO_REASONS:
+        given.refuse(f"must be true, false or a reason, not the text {reason!r}", "YAML 1.2 knows only true and false")
+    return reason
 
 
 def _condition(given: Field) -> Mapping[str, Any]:

@@ -100,7 +100,7 @@ def from_command_line(
     secrets: list[str],
     environ: Mapping[str, str],
     config: Mapping[str, Any],
-    seed: int,
+    seed: int | str,
     clock: Callable[[], float] = time.time,
 ) -> Variables:
     """The variables that are there before any file of tests: CONFIG's, FILES, ENVIRON, PAIRS and SECRETS."""

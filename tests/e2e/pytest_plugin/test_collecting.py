@@ -1,5 +1,7 @@
 """Test files as pytest sees them: names, marks, selection, and what is wrong in them."""
 
+import re
+
 import pytest
 
 TESTS = """
@@ -114,3 +116,10 @@ def test_pytest_without_test_files_imports_nothing_of_ours(run, write):
 def test_the_plugin_can_be_switched_off(run, suite):
     suite(TESTS)
     assert run("--collect-only", "-p", "no:mcp_conductor", "-o", "addopts=").code == 5
+
+
+def test_a_name_cannot_command_a_terminal_or_a_ci_system(run, suite):
+    suite('- {it: "a \\x1b[31mred \\x07 ##[error]boom", call: motto, expect: {ok: true}}')
+    done = run("-v")
+    assert done.code == 0
+    assert not re.search(r"\x1b|\x07|##\[", done.out)

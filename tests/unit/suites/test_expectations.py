@@ -32,6 +32,8 @@ def told(text, reply, *, verbatim=False, **observed):
         ("ok: true", RESULT, []),
         ("ok: true", FAILURE, ["the result is an error: lost"]),
         ("ok: true", ERROR, ["there is an error: no such tool"]),
+        ("ok: true", {"jsonrpc": "2.0", "id": 2, "result": {"isError": "true"}}, ["the result is an error: isError is a string, neither true nor false"]),
+        ("ok: true", {"jsonrpc": "2.0", "id": 2, "result": {"isError": 1}}, ["the result is an error: isError is a number, neither true nor false"]),
         ("ok: false", RESULT, ["it succeeded, but an error is expected"]),
         ("ok: false", FAILURE, []),
         ("ok: true", {"jsonrpc": "2.0", "id": 2}, ["the result is an error: the reply has neither a result nor an error"]),
@@ -86,7 +88,10 @@ def test_an_expectation_checks_something_or_not(text, checks):
         ({"error": "odd"}, {"message": '"odd"'}),
         (FAILURE, {"message": "lost", "isError": True}),
         ({"result": {"isError": True, "content": "odd"}}, {"message": "", "isError": True}),
-        ({"result": {"isError": "true"}}, None),
+        (
+            {"result": {"isError": "true"}},
+            {"message": "isError is a string, neither true nor false", "isError": "true"},
+        ),
         ({"result": []}, None),
     ],
 )

@@ -71,3 +71,11 @@ def test_nothing_is_written_where_snapshots_are_frozen(tmp_path):
     (finding,) = look(kept, 1)
     kept.save({"one"})
     assert (finding.warning, list(tmp_path.iterdir())) == (False, [])
+
+
+def test_a_reply_that_is_wrong_otherwise_is_compared_but_never_kept(tmp_path):
+    kept = snapshots(tmp_path)
+    reply = {"jsonrpc": "2.0", "id": 7, "result": {"text": "bad"}}
+    assert kept.findings("one", reply, WHERE, str, sound=False) == []
+    assert look(kept, {"text": "good"}) == []
+    assert len(kept.findings("one", reply, WHERE, str, sound=False)) == 1

@@ -125,3 +125,10 @@ def test_tests_of_the_same_title_have_names_of_their_own(tmp_path):
     suite = loaded(tmp_path, HEAD + "".join(f"  - {{it: {title}, call: x}}\n" for title in titles))
     names = ["same", "same (2)", "same (3)", "other", "same (4)", "same (2) (2)"]
     assert [case.name for case in suite.cases] == names
+
+
+@pytest.mark.parametrize("word", ["no", "off", "n", "'false'", "Yes", "on"])
+@pytest.mark.parametrize("key", ["skip", "xfail"])
+def test_a_word_that_means_no_elsewhere_is_not_a_reason_to_skip(tmp_path, key, word):
+    error = refused(tmp_path, f"{HEAD}  - {{it: x, {key}: {word}, call: y}}\n")
+    assert (error.where.line, error.hint) == (3, "YAML 1.2 knows only true and false")
