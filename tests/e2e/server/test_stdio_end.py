@@ -163,7 +163,7 @@ def test_line_of_sixteen_megabytes_is_answered_with_one_as_long(stdio):
     words = "é" * (8 << 20)
     writing = threading.Thread(target=server.say, args=[json.dumps(echo(1, words), ensure_ascii=False).encode()])
     writing.start()
-    assert server.hear()["result"]["content"][0]["text"] == f"Echo: {words}"
+    assert server.hear(4 * PATIENCE)["result"]["content"][0]["text"] == f"Echo: {words}"
     writing.join(PATIENCE)
 
 
