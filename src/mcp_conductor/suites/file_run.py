@@ -184,12 +184,17 @@ class FileRun:
             self._give_up(error, case)
             await self._leave()
             return self._cases.errored(case, error, cause="server")
-        if lost is not None and not self._options.restart:
+        if lost is not None and not self._goes_on:
             self._give_up(lost, case)
             outcome = replace(outcome, cause="server")
         if lost is not None or self._conversation.over:
             await self._leave()
         return outcome
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether the next test gets a server, although that of this one is gone."""
+        return self._options.restart or self.isolation == "test"
 
     def _give_up(self, error: ConductorError, case: Case) -> None:
         self._lost(error)

@@ -200,6 +200,17 @@ def test_a_server_that_died_is_started_again_if_one_wants(check):
     assert list(done.statuses.values()) == ["passed", "failed", "passed", "failed", "passed"]
 
 
+@pytest.mark.parametrize(("flags", "head"), [(("--isolation", "test"), ""), ((), "isolation: test")])
+def test_where_each_test_has_its_own_server_a_death_is_the_failure_of_one_test(check, flags, head):
+    done = check("""
+        - {it: dies, call: crash, expect: {ok: true}}
+        - {it: after, call: motto, expect: {ok: true}}
+        - {it: dies again, call: crash, expect: {ok: true}}
+    """, *flags, head=head)  # fmt: skip
+    assert done.code == 1
+    assert done.statuses == {"dies": "failed", "after": "passed", "dies again": "failed"}
+
+
 def test_files_that_share_a_server_go_on_with_a_new_one_when_it_dies(conductor, suite, book):
     suite("- {it: dies, call: crash, expect: {ok: true}}\n- {it: rest, call: motto, expect: {ok: true}}")
     suite("- {it: elsewhere, call: motto, expect: {ok: true}}", name="b.test.mcp.yml")
