@@ -178,15 +178,15 @@ class FileRun:
     async def _run_one(self, case: Case) -> Outcome:
         assert self._conversation is not None  # case is ready
         self._last = case
+        lost: ConductorError | None
         try:
             outcome, lost = await self._cases.run(case, self._conversation)
         except ConductorError as error:
-            self._give_up(error, case)
-            await self._leave()
-            return self._cases.errored(case, error, cause="server")
+            outcome, lost = self._cases.errored(case, error), error
         if lost is not None and not self._goes_on:
             self._give_up(lost, case)
-            outcome = replace(outcome, cause="server")
+            if outcome.status in BAD:  # that a server goes away may be the failure that a test expects
+                outcome = replace(outcome, cause="server")
         if lost is not None or self._conversation.over:
             await self._leave()
         return outcome

@@ -94,3 +94,22 @@ def test_a_shutdown_that_cannot_be_is_refused(check, value):
     done = check(f"- {{it: x, call: x, expect: {{shutdown: {value}}}}}", server=("/nonexistent",))
     assert done.code == 2
     assert "a.test.mcp.yml:4:" in done.err
+
+
+def test_a_death_that_is_the_expected_failure_of_a_test_is_no_error_in_any_report(check, tmp_path):
+    reports = ("--report", "tap:report.tap", "--report", "junit:report.xml")
+    done = check("- {it: dies, xfail: bug 7, call: crash, expect: {ok: true}}", *reports)
+    assert done.code == 0, done.all
+    assert done.statuses == {"dies": "skipped"}
+    assert "cause" not in done.report["outcomes"][0]
+    assert "not ok 1 - about it: dies # TODO" in (tmp_path / "report.tap").read_text()
+    assert 'failures="0" errors="0"' in (tmp_path / "report.xml").read_text()
+
+
+def test_what_could_not_be_run_after_an_expected_death_is_red(check):
+    done = check("""
+        - {it: dies, xfail: bug 7, call: crash, expect: {ok: true}}
+        - {it: after, call: motto, expect: {ok: true}}
+    """)  # fmt: skip
+    assert done.code == 3
+    assert done.statuses == {"dies": "skipped", "after": "not-run"}
