@@ -92,7 +92,7 @@ def kill_all() -> None:
     """Kill everything at once: the user is in a hurry."""
     kill_worker()
     for process in list(_running.values()):
-        process.signal(signal.SIGKILL, descendants([process.pid]))
+        process.signal(signal.SIGKILL, process.left_running())
     _send(signal.SIGKILL, _orphans())
 
 
@@ -118,6 +118,7 @@ class Process:
         self._ending = False  # stdin is to be closed as soon as all is written
         self._exited = asyncio.Event()
         self._watched: int | None = None
+        self._kin: set[Member] = set()  # what it started, as far as that was seen while it lived
 
     def listen(self) -> None:
         for file in self._files.values():
@@ -253,6 +254,8 @@ class Process:
 
     def close_stdin(self) -> None:
         """Say nothing more; what was said before still goes out if the process takes it."""
+        # When it has ended, nothing leads any more to a child that has a session of its own.
+        self._see_kin()
         self._ending = True
         if not self._unsent:
             self._close(0)
@@ -261,19 +264,22 @@ class Process:
 
     async def end(self) -> set[Member]:
         """End the process and all that it started: what is left running in spite of that."""
-        kin = descendants([self.pid])
         self.close_stdin()
         if not await self.exits():
             self._drop_stdin()
-            kin |= descendants([self.pid])
-            self.signal(signal.SIGTERM, kin)
+            self._see_kin()
+            self.signal(signal.SIGTERM, self._kin)
             if not await self.exits():
-                self.signal(signal.SIGKILL, kin | descendants([self.pid]))
+                self._see_kin()
+                self.signal(signal.SIGKILL, self._kin)
                 await self.exits()
         try:
-            return await self._sweep(kin)
+            return await self._sweep()
         finally:
             self._forget()
+
+    def _see_kin(self) -> None:
+        self._kin |= descendants([self.pid])
 
     def _forget(self) -> None:
         self._stop_watching()
@@ -292,40 +298,37 @@ class Process:
 
     def left_running(self) -> set[Member]:
         """What is still alive of all that the process started, itself included."""
-        return session_members(self.pid) | descendants([self.pid])
+        left = session_members(self.pid) | {each for each in self._kin if each.alive()}
+        if all(other.returncode is not None for other in _running.values()):
+            # No other process runs that orphans could belong to.
+            left |= _orphans()
+        return left | descendants({self.pid, *(each.pid for each in left)})
 
-    async def _sweep(self, kin: set[Member]) -> set[Member]:
+    async def _sweep(self) -> set[Member]:
         """End what the process left behind: SIGTERM, wait, SIGKILL."""
-        if not self._anything_left(kin):
+        if not self._anything_left():
             return set()
-        self.signal(signal.SIGTERM, self._left(kin))
-        if await self._gone(kin, GRACE_SECONDS):
+        self.signal(signal.SIGTERM, self.left_running())
+        if await self._gone(GRACE_SECONDS):
             return set()
-        self.signal(signal.SIGKILL, self._left(kin))
-        return set() if await self._gone(kin, _KILLED_SECONDS) else self._left(kin)
+        self.signal(signal.SIGKILL, self.left_running())
+        return set() if await self._gone(_KILLED_SECONDS) else self.left_running()
 
-    async def _gone(self, kin: set[Member], seconds: float) -> bool:
+    async def _gone(self, seconds: float) -> bool:
         # Poll: grandchildren are not ours to wait for.
         deadline = self._loop.time() + seconds
-        while self._anything_left(kin) and self._loop.time() < deadline:  # noqa: ASYNC110
+        while self._anything_left() and self._loop.time() < deadline:  # noqa: ASYNC110
             await asyncio.sleep(_POLL_SECONDS)
-        return not self._anything_left(kin)
+        return not self._anything_left()
 
-    def _anything_left(self, kin: set[Member]) -> bool:
+    def _anything_left(self) -> bool:
         if PROC:
-            return bool(self._left(kin))
+            return bool(self.left_running())
         try:
             os.killpg(self.pid, 0)
         except (ProcessLookupError, PermissionError):
             return False
         return True
-
-    def _left(self, kin: set[Member]) -> set[Member]:
-        left = session_members(self.pid) | {each for each in kin if each.alive()}
-        if all(other.returncode is not None for other in _running.values()):
-            # No other process runs that orphans could belong to.
-            left |= _orphans()
-        return left | descendants(each.pid for each in left)
 
 
 def _send(number: int, members: Iterable[Member]) -> None:

@@ -194,6 +194,25 @@ def test_when_a_server_dies_the_rest_of_its_file_is_an_error(run, suite):
     assert "___ ERROR at setup of comes after ___\nthe server was gone after 'kills it' (line 4)" in done.text
 
 
+def test_a_process_that_outlives_its_server_is_told_of_and_ended(run, suite, write):
+    write("litters.py", """
+        import json, subprocess, sys
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"], start_new_session=True)
+        for line in sys.stdin:
+            message = json.loads(line)
+            info = {"serverInfo": {"name": "x", "version": "1"}, "capabilities": {"tools": {}}}
+            version = message.get("params", {}).get("protocolVersion")
+            result = info | {"protocolVersion": version} if message["method"] == "initialize" else {"content": []}
+            if "id" in message:
+                print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+    """)  # fmt: skip
+    suite("- {it: litters, call: x, expect: {shutdown: {within: 5s}}}")
+    done = run("--conductor-command", f"{sys.executable} litters.py")  # which looks for survivors
+    assert done.statuses == {"litters": "FAILED"}
+    assert "the server left a process running: " in done.text
+    assert "time.sleep(300)" in done.text
+
+
 def test_a_server_that_cannot_be_started_is_an_error_of_every_test(run, suite):
     suite(FAILS)
     done = run("--conductor-command", "no-such-program --flag")

@@ -53,6 +53,18 @@ def test_a_server_that_leaves_processes_behind_is_told_of(check, serve):
     assert "time.sleep(300)" in done.findings("litters")
 
 
+def test_a_process_in_a_session_of_its_own_is_told_of_too(check, serve):
+    server = serve("""
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"], start_new_session=True)
+        hello(tools={})
+        serve({"tools/call": {"content": []}})
+    """)
+    done = check("- {it: litters, call: x, expect: {shutdown: {within: 5s}}}", server=server)
+    assert done.code == 1
+    assert "the server left a process running" in done.findings("litters")
+    assert "time.sleep(300)" in done.findings("litters")
+
+
 def test_what_a_server_leaves_behind_is_swept_away_even_if_nobody_asked(check, serve):
     server = serve("""
         subprocess.Popen([sys.executable, "-c", "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(300)"])
