@@ -44,6 +44,7 @@ class SuiteFile(pytest.File):
     """One test file, and the server that its tests are run on."""
 
     suite: Suite
+    _in_use = False  # whether it is set up, and not torn down yet
 
     def collect(self) -> Iterator[pytest.Item]:
         try:
@@ -69,6 +70,8 @@ class SuiteFile(pytest.File):
     # What its tests share. pytest sets a collector up before the first of them, and tears it down after the last.
 
     def setup(self) -> None:
+        if self._in_use:  # a plugin that runs a test again may set it up twice: its server goes on
+            return
         self._now: tuple[Variant, FileRun] | None = None
         self._news: list[Warned] = []  # from the thread of the servers
         self._replies: dict[tuple[Variant, str], Json] = {}
@@ -79,10 +82,14 @@ class SuiteFile(pytest.File):
                 frozen=self._options.frozen_snapshots,
                 paths=self._options.snapshot_paths,
             )
+        self._in_use = True
 
-    def ready(self, item: "SuiteItem") -> Outcome | None:
+    def ready(self, item: "SuiteItem", *, again: bool) -> Outcome | None:
         """See that there is a server for ITEM; the outcome, if there cannot be one."""
-        return self._do(self._tests_on(item.variant).ready(item.case))
+        tests = self._tests_on(item.variant)
+        if again:
+            tests.try_again()
+        return self._do(tests.ready(item.case))
 
     def run(self, item: "SuiteItem") -> Outcome:
         tests = self._tests_on(item.variant)
@@ -141,6 +148,7 @@ class SuiteFile(pytest.File):
             self._tell(self._do(self._now[1].finish()))
 
     def teardown(self) -> None:
+        self._in_use = False
         try:
             self._finish()
         finally:
@@ -170,6 +178,7 @@ class SuiteItem(pytest.Item):
         self.case = case
         self.variant = variant
         self.leaves_out = 0  # how many tests are not run because it says `only`
+        self._attempted = False
         for tag in sorted(case.tags):
             self.add_marker(_mark(self.config, tag))
         if case.skip is not None:
@@ -178,7 +187,8 @@ class SuiteItem(pytest.Item):
     def setup(self) -> None:
         if self.leaves_out:
             _warn(self, f"{self.case.where}: `only: true` leaves out {counted(self.leaves_out, 'test')}")
-        outcome = self.parent.ready(self)
+        again, self._attempted = self._attempted, True
+        outcome = self.parent.ready(self, again=again)
         if outcome is not None:
             raise self._failure(outcome)
 

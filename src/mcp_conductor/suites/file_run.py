@@ -128,6 +128,10 @@ class FileRun:
         known = self._early.pop(id(case), None) or self._cases.skipped(case)
         return known or self._cases.outcome(case, "not-run", reason=why)
 
+    def try_again(self) -> None:
+        """Start a server for the next test, although one could not be started, or was lost."""
+        self._failure, self._setup, self._told = None, (), False
+
     async def ready(self, case: Case) -> Outcome | None:
         """See that CASE has a server, and what it needs of other tests; the outcome, if that cannot be."""
         if id(case) in self._early or case.skip is not None:
