@@ -5,7 +5,7 @@ that was looked at. Exit codes, colours and formats are the business of those wh
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
@@ -145,9 +145,20 @@ class Report:
         }
 
 
+def strict_outcome(outcome: Outcome, warnings: Iterable[Finding] = ()) -> Outcome:
+    """OUTCOME with its own warnings, and the WARNINGS about its test, made failures; unless the test was not run."""
+    known_to_fail = outcome.status == "skipped" and outcome.findings
+    if outcome.status not in ("passed", "warned", "failed") and not known_to_fail:
+        return outcome
+    findings = (*outcome.findings, *warnings)
+    if outcome.status != "warned" and len(findings) == len(outcome.findings):
+        return outcome
+    return replace(outcome, status="failed", findings=tuple(replace(each, warning=False) for each in findings))
+
+
 def strict(report: Report) -> Report:
     """REPORT with every warning made a failure: those of tests, and those of files, each as an outcome of its own."""
-    outcomes = [_failed(each) if each.status == "warned" else each for each in report.outcomes]
+    outcomes = [strict_outcome(each) for each in report.outcomes]
     for number, warning in enumerate(report.warnings, 1):
         where = warning.where
         file = "the run" if where is None else where.file
@@ -162,11 +173,6 @@ def strict(report: Report) -> Report:
             )
         )
     return replace(report, outcomes=tuple(outcomes), warnings=())
-
-
-def _failed(outcome: Outcome) -> Outcome:
-    findings = tuple(replace(finding, warning=False) for finding in outcome.findings)
-    return replace(outcome, status="failed", findings=findings)
 
 
 def _place(where: Location | None) -> Json:

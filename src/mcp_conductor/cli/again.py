@@ -23,6 +23,8 @@ _DECISIVE = (
     "--step-timeout",
     "--compat",
     "--seed",
+    "--strict",
+    "--allow-only",
 )
 _RANDOM = re.compile(r"\{\{[^}]*\b(?:uuid|random_int|random_text)\b")
 _VALUES = ("--var", "--vars-file", "--secret")
@@ -47,7 +49,7 @@ class Again:
             if job.cases and _RANDOM.search(job.cases[0].step.given.document.text):
                 self._random.add(job.suite.file)
             for case in job.cases:
-                self._cases[f"{job.suite.file}::{case.name}{job.suffix}"] = (job.suite, case)
+                self._cases[job.identity(case)] = (job.suite, case)
 
     def __call__(self, outcome: Outcome) -> str:
         found = self._cases.get(outcome.id)

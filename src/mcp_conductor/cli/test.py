@@ -6,6 +6,7 @@ import time as clock
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 
 from mcp_conductor.cli.exit_codes import OK, code_of
 from mcp_conductor.cli.flags import Given, help_text, parse
@@ -19,7 +20,7 @@ from mcp_conductor.cli.terminal import Terminal, diagnostic, tell_all
 from mcp_conductor.cli.test_plan import Plan, Planning
 from mcp_conductor.cli.time_limit import TimeLimit
 from mcp_conductor.errors import UsageError
-from mcp_conductor.report import BAD, Finding, Outcome, Report, strict
+from mcp_conductor.report import BAD, Finding, Outcome, Report, strict, strict_outcome
 from mcp_conductor.reporters.wording import warning_text
 from mcp_conductor.suites import coverage
 from mcp_conductor.suites.job import Options
@@ -97,7 +98,7 @@ class _CommandLine:
         if "--collect-only" in self._given:
             for job in plan.jobs:
                 for case in job.cases:
-                    self._terminal.show(f"{job.suite.file}::{case.name}{job.suffix}\n")
+                    self._terminal.show(f"{job.identity(case)}\n")
             return OK
         began, started = clock.perf_counter(), clock.strftime("%Y-%m-%dT%H:%M:%SZ", clock.gmtime())
         self._output.begin(plan.jobs, self._planning.seed)
@@ -125,14 +126,21 @@ class _CommandLine:
     async def _round(self, plan: Plan, variables: Variables, limit: TimeLimit) -> Run:
         if self._judging is not None:
             self._judging.load()
-        run = Run(plan.jobs, self._options, variables, deselected=plan.deselected, late=lambda: limit.expired)
+        run = Run(
+            plan.jobs,
+            self._options,
+            variables,
+            deselected=plan.deselected,
+            late=lambda: limit.expired,
+            settle=partial(_strictly, plan.shared_out()[1]) if "--strict" in self._given else lambda outcome: outcome,
+        )
         async with self._output.live(), aclosing(run.events()) as events:
             async for event in events:
                 self._output.take(event)
         return run
 
     def _report(self, runs: list[Run], plan: Plan, started: str, seconds: float) -> Report:
-        last = runs[-1].results
+        last, strictly = runs[-1].results, "--strict" in self._given
         rounds = [[outcome for result in run.results for outcome in result.outcomes] for run in runs]
         metrics: dict[str, object] = {}
         whole = coverage.merged([each.touched for each in last if each.touched is not None])
@@ -157,12 +165,12 @@ class _CommandLine:
             started=started,
             seconds=seconds,
             outcomes=(*_worst(rounds), *self._shortfall(metrics)),
-            warnings=(*plan.warnings(), *self._output.warned),
+            warnings=(*(plan.shared_out()[0] if strictly else plan.warnings()), *self._output.warned),
             deselected=plan.deselected,
             stopped=runs[-1].stopped,
             metrics=metrics,
         )
-        if "--strict" in self._given:
+        if strictly:
             report = strict(report)
         # With --strict it was allowed, by a flag of its own.
         return report if plan.only is None else replace(report, warnings=(plan.only, *report.warnings))
@@ -202,6 +210,10 @@ class _CommandLine:
             cwd = getattr(spec, "cwd", None) or self._terminal.directory
             files.update(os.path.join(cwd, word) for word in getattr(spec, "command", ()))
         return {file: os.stat(file).st_mtime for file in files if os.path.isfile(file)}
+
+
+def _strictly(warnings: Mapping[str, list[Finding]], outcome: Outcome) -> Outcome:
+    return strict_outcome(outcome, warnings.get(outcome.id, ()))
 
 
 def _worst(rounds: list[list[Outcome]]) -> list[Outcome]:

@@ -40,11 +40,36 @@ class Plan:
 
     def warnings(self) -> Iterator[Finding]:
         """What is worth knowing of the files that are run, and of those of their tests that are."""
+        return (finding for finding, _ in self._warned())
+
+    def shared_out(self) -> tuple[list[Finding], dict[str, list[Finding]]]:
+        """These warnings, apart: those that are about a file, and by the ids of outcomes, those about a test."""
+        tests: dict[tuple[str, int], list[tuple[str, str]]] = {}  # the titles and ids of the tests on each line
+        for job in self.jobs if any(suite.warnings for suite in self.suites) else ():
+            for case in job.cases:
+                first, last = case.lines
+                for line in range(first, last + 1):
+                    tests.setdefault((job.suite.file, line), []).append((case.title, job.identity(case)))
+        of_files: list[Finding] = []
+        of_tests: dict[str, list[Finding]] = {}
+        for finding, wanted in self._warned():
+            where = finding.where
+            near = [] if where is None else tests.get((where.file, where.line), [])
+            about = [identity for title, identity in near if wanted in (None, title)]
+            for identity in about:
+                of_tests.setdefault(identity, []).append(finding)
+            if not about:
+                of_files.append(finding)
+        return of_files, of_tests
+
+    def _warned(self) -> Iterator[tuple[Finding, str | None]]:
+        """Each warning, and the title of the test that it names."""
         run = {(job.suite.file, case.title) for job in self.jobs for case in job.cases if case.skip is None}
         for suite in self.suites:
             for each in suite.warnings:
                 if each.case is None or (suite.file, each.case) in run:
-                    yield Finding(message=each.message, where=each.where or Location(suite.file, 1, 1), warning=True)
+                    where = each.where or Location(suite.file, 1, 1)
+                    yield Finding(message=each.message, where=where, warning=True), each.case
 
 
 class Planning:

@@ -119,10 +119,6 @@ class FileRun:
         """What the server answered, by test, to be compared with the answers of another server."""
         return self._memory.replies
 
-    def identity(self, case: Case) -> str:
-        """What selects CASE."""
-        return self._cases.identity(case)
-
     def not_run(self, case: Case, why: str) -> Outcome:
         """The outcome of a test that was to be run, and is not; unless it has been, because another one needed it."""
         known = self._early.pop(id(case), None) or self._cases.skipped(case)

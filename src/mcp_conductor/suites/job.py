@@ -44,6 +44,10 @@ class Job:
     protocol: str | None = None
     suffix: str = ""  # what tells it from other jobs of the same file
 
+    def identity(self, case: Case) -> str:
+        """What selects CASE, and its outcome."""
+        return f"{self.suite.file}::{case.name}{self.suffix}"
+
 
 def variants(suite: Suite) -> Iterator[tuple[str | None, str | None, str]]:
     """What SUITE wants to be run on: the name of a server and a revision, and what tells it from the others."""

@@ -60,8 +60,10 @@ class Run:
         *,
         deselected: int = 0,
         late: Callable[[], bool] = lambda: False,  # whether it is a limit of time that cancels us
+        settle: Callable[[Outcome], Outcome] = lambda outcome: outcome,  # what an outcome counts as
     ) -> None:
         self._late = late
+        self._settle = settle
         self._options = options
         self._variables = variables
         self._deselected = deselected
@@ -122,7 +124,7 @@ class Run:
             file = self._file_run(result)
             for case in result.left:
                 reason = f"{why} while it ran" if case is result.running else why
-                outcome = file.not_run(case, reason)
+                outcome = self._settle(file.not_run(case, reason))
                 result.outcomes.append(outcome)
                 yield CaseFinished(outcome=outcome)
             yield self._finished(result)
@@ -209,7 +211,8 @@ class Run:
                     failures = f"{self._failures} failure{'' if self._failures == 1 else 's'}"
                     outcome = file.not_run(case, f"the run was stopped after {failures}")
                 else:
-                    self._tell(CaseStarted(id=file.identity(case), title=case.title + result.job.suffix, worker=worker))
+                    identity, title = result.job.identity(case), case.title + result.job.suffix
+                    self._tell(CaseStarted(id=identity, title=title, worker=worker))
                     outcome = await file.run(case)
                     if first is not None:
                         replies = (file.replies.get(case.name), first.replies.get(case.name))
@@ -238,6 +241,7 @@ class Run:
 
     def _add(self, result: Result, outcome: Outcome | None) -> None:
         if outcome is not None:
+            outcome = self._settle(outcome)
             result.outcomes.append(outcome)
             self._failures += outcome.status in ("failed", "errored")
             self._tell(CaseFinished(outcome=outcome))

@@ -32,12 +32,20 @@ def test_the_events_of_a_run_in_their_order(check, tmp_path):
     assert events[-1]["summary"] == done.report["summary"]
 
 
-def test_what_only_the_whole_run_shows_is_told_again(check, tmp_path):
-    done = check("- {it: checks nothing, call: motto}", "--strict", "--report", "events:events.jsonl")
+def test_what_only_the_whole_run_shows_is_told_at_its_end(check, tmp_path):
+    passes = "- {it: passes, call: motto, expect: {ok: true}}"
+    done = check(passes, "--strict", "--report", "events:events.jsonl", head="ignore: [result]")
     events = events_of((tmp_path / "events.jsonl").read_text())
     assert done.code == 1
     assert [each["outcome"]["status"] for each in events if each["event"] == "case-finished"] == ["passed", "failed"]
     assert outcomes_of(events) == done.report["outcomes"]
+
+
+def test_a_warning_that_is_a_failure_of_a_test_is_told_with_it(check, tmp_path):
+    done = check("- {it: checks nothing, call: motto}", "--strict", "--report", "events:events.jsonl")
+    told = [each for each in events_of((tmp_path / "events.jsonl").read_text()) if each["event"] == "case-finished"]
+    assert [each["outcome"]["status"] for each in told] == ["failed"]
+    assert outcomes_of(told) == done.report["outcomes"]
 
 
 def test_they_are_written_while_it_happens_also_by_a_run_that_is_interrupted(suite, serve, tmp_path, surroundings):

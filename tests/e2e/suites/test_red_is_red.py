@@ -173,6 +173,42 @@ def test_a_warning_is_in_every_report(check, tmp_path):
     assert ET.parse(tmp_path / "report.xml").getroot().get("failures") == "1"
 
 
+def test_with_strict_a_warning_fails_the_test_that_it_is_about(check, conductor, book, tmp_path):
+    cases = "- {it: checks, call: motto, expect: {ok: true}}\n- {it: looks, call: motto}"
+    done = check(cases, "--strict", *EVERY_REPORT)
+    assert (done.code, done.statuses) == (1, {"checks": "passed", "looks": "failed"})
+    assert done.findings("looks") == "'looks' checks nothing: any reply passes"
+    assert done.report["warnings"] == []
+    assert "FAIL  a.test.mcp.yml:5  looks\n" in done.out
+    assert "FAIL  a.test.mcp.yml  about it  1 failed, 1 passed\n" in done.out
+    assert "again: conductor test a.test.mcp.yml:5 --strict --" in done.out
+    root = ET.parse(tmp_path / "report.xml").getroot()
+    assert (root.get("tests"), root.get("failures")) == ("2", "1")
+    assert "not ok 2 - about it: looks\n" in (tmp_path / "report.tap").read_text()
+    again = conductor("test", "--strict", "--lf", "--report", "json:report.json", "--", *book)
+    assert (again.code, again.statuses) == (1, {"looks": "failed"})
+
+
+def test_with_strict_a_warning_of_a_file_is_an_outcome_of_its_own(check):
+    cases = """
+        - {it: same, call: motto, expect: {ok: true}}
+        - {it: same, call: motto, expect: {ok: true}}
+    """
+    done = check(cases, "--strict", head="ignore: [result.content]")
+    assert done.code == 1
+    assert [(each["id"], each["status"]) for each in done.report["outcomes"]] == [
+        ("a.test.mcp.yml::same", "passed"),
+        ("a.test.mcp.yml::same (2)", "failed"),
+        ("a.test.mcp.yml::warning 1", "failed"),
+    ]
+    assert "`ignore` changes nothing" in done.findings("warning 1")
+
+
+def test_with_strict_a_test_that_was_skipped_has_no_warning(check):
+    done = check("- {it: looks, call: motto, skip_if: {capability: tools}}", "--strict")
+    assert (done.code, done.statuses) == (0, {"looks": "skipped"})
+
+
 @pytest.mark.parametrize("hook", ["setup", "before_each", "after_each", "teardown"])
 @pytest.mark.parametrize(
     ("call", "message"),
