@@ -164,11 +164,12 @@ class Output:
         problems: list[UsageError] = []
         if not self._reports and badge is None:
             return problems
-        for log in self._logs:
+        later = [(kind, file) for kind, file in self._reports if not self._logs or not REPORTERS.get(kind).live]
+        while self._logs:
+            log = self._logs.pop(0)
             log.end(report)
             problems += [log.problem] if log.problem else []
         report = self._clean(report)
-        later = [(kind, file) for kind, file in self._reports if not self._logs or not REPORTERS.get(kind).live]
         workspace = self._terminal.environ.get("GITHUB_WORKSPACE")
         rooted = from_root(report, self._terminal.directory, workspace) if workspace else report
         wanted = [(file, REPORTERS.get(kind).write(rooted if kind == "github" else report)) for kind, file in later]

@@ -19,13 +19,13 @@ from mcp_conductor.cli.target import secrets_of_flags
 from mcp_conductor.cli.terminal import Terminal, diagnostic, tell_all
 from mcp_conductor.cli.test_plan import Plan, Planning
 from mcp_conductor.cli.time_limit import TimeLimit
-from mcp_conductor.errors import UsageError
+from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.report import BAD, Finding, Outcome, Report, strict, strict_outcome
 from mcp_conductor.reporters.wording import warning_text
 from mcp_conductor.suites import coverage
 from mcp_conductor.suites.job import Options
 from mcp_conductor.suites.run import Run
-from mcp_conductor.suites.select import files_of, no_jobs, read_pattern
+from mcp_conductor.suites.select import files_of, read_pattern
 from mcp_conductor.suites.variables import Variables
 
 _USAGE = """\
@@ -40,6 +40,7 @@ Exit codes: 0 all passed, 1 some failed, 2 nothing could be run, or a report or 
 3 a server could not be started or went away, 70 a bug of ours, 124 --timeout exceeded, 130 and 143 interrupted.
 """
 _WATCH_SECONDS = 0.3
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def main(argv: list[str], terminal: Terminal) -> int:
@@ -90,9 +91,12 @@ class _CommandLine:
 
     async def once(self) -> int:
         variables = self._planning.variables()
-        plan = self._planning.plan(variables)
-        if not plan.jobs:
-            raise no_jobs(plan.suites)
+        self._terminal.learn(variables.secrets)  # a mistake is shown with its line
+        try:
+            plan = self._planning.plan(variables)
+        except UsageError:
+            self._report_refusal()
+            raise
         if plan.only is not None and (self._output.silent or "--collect-only" in self._given):
             self._terminal.say(f"warning: {warning_text(plan.only)}")
         if "--collect-only" in self._given:
@@ -100,7 +104,7 @@ class _CommandLine:
                 for case in job.cases:
                     self._terminal.show(f"{job.identity(case)}\n")
             return OK
-        began, started = clock.perf_counter(), clock.strftime("%Y-%m-%dT%H:%M:%SZ", clock.gmtime())
+        began, started = clock.perf_counter(), clock.strftime(_TIME, clock.gmtime())
         self._output.begin(plan.jobs, self._planning.seed)
         limit = TimeLimit(time(self._given, "--timeout"), self._terminal)
         runs: list[Run] = []
@@ -122,6 +126,22 @@ class _CommandLine:
         if report.stopped == "interrupted":
             raise asyncio.CancelledError  # which signal it was is known where it came
         return code_of(report)
+
+    def _report_refusal(self) -> None:
+        """Write the reports of a run that is none, because of mistakes in files: those of an earlier run are not true
+        any more. What the mistakes are, the console is told by the error itself.
+        """
+        refused = self._planning.refused
+        if not refused or "--collect-only" in self._given:
+            return
+        report = Report(
+            kind="test",
+            target=", ".join(refused),
+            started=clock.strftime(_TIME, clock.gmtime()),
+            outcomes=tuple(_refusal(file, error) for file, error in refused.items()),
+        )
+        for problem in self._output.write_reports(report):
+            self._terminal.say(diagnostic(problem))
 
     async def _round(self, plan: Plan, variables: Variables, limit: TimeLimit) -> Run:
         if self._judging is not None:
@@ -210,6 +230,15 @@ class _CommandLine:
             cwd = getattr(spec, "cwd", None) or self._terminal.directory
             files.update(os.path.join(cwd, word) for word in getattr(spec, "command", ()))
         return {file: os.stat(file).st_mtime for file in files if os.path.isfile(file)}
+
+
+def _refusal(file: str, error: UsageError) -> Outcome:
+    """That FILE cannot be run."""
+    findings = [Finding(message=each.message, hint=each.hint, where=each.where) for each in (error, *error.more)]
+    if error.left_out:
+        findings.append(Finding(message=f"there are {error.left_out} more mistakes in this file"))
+    where = error.where or Location(file, 1, 1)
+    return Outcome(id=file, title=file, group=file, status="errored", where=where, findings=tuple(findings))
 
 
 def _strictly(warnings: Mapping[str, list[Finding]], outcome: Outcome) -> Outcome:

@@ -21,7 +21,16 @@ from mcp_conductor.reading import read_bytes
 from mcp_conductor.report import BAD, Finding, Outcome
 from mcp_conductor.reporters.wording import counted
 from mcp_conductor.suites.job import Job, in_ci, variants
-from mcp_conductor.suites.select import Pattern, chosen_by, files_of, no_files, no_tests, read_pattern, shard_of
+from mcp_conductor.suites.select import (
+    Pattern,
+    chosen_by,
+    files_of,
+    no_files,
+    no_jobs,
+    no_tests,
+    read_pattern,
+    shard_of,
+)
 from mcp_conductor.suites.suite import Case, Suite, load_suite
 from mcp_conductor.suites.variables import Variables, from_command_line, of_settings
 
@@ -83,6 +92,7 @@ class Planning:
         self._compat = choice(given, "--compat", ("aegis",))
         self.specs: dict[str | None, ServerSpec] = {}
         self.files: set[str] = set()  # that test files name, or that a mistake stands in
+        self.refused: dict[str, UsageError] = {}  # why nothing is run, by the files that are to be changed
 
     @property
     def lenient(self) -> bool:
@@ -119,18 +129,18 @@ class Planning:
                 raise no_files(pattern, self._terminal.directory)
             for file in files:
                 found.setdefault(file, []).append(pattern)
-        suites, errors = [], []
+        suites = []
         with _no_collecting():
             for file, meant in found.items():
+                shown = os.path.relpath(file, self._terminal.directory)
                 try:
-                    shown = os.path.relpath(file, self._terminal.directory)
                     suites.append((load_suite(file, variables, shown=shown, lenient=self.lenient), meant))
                     self.files.update(suites[-1][0].files)
                 except UsageError as error:
-                    errors.append(error)
+                    self.refused[shown] = error
                     places = [each.where.file for each in (error, *error.more) if each.where is not None]
                     self.files.update(os.path.join(self._terminal.directory, place) for place in places)
-        tell_all(errors, self._terminal)
+        tell_all(list(self.refused.values()), self._terminal)
         for pattern in patterns:
             near = [suite for suite, meant in suites if pattern in meant]
             if not any(pattern.means(case) for suite in near for case in suite.cases) and pattern.is_one:
@@ -138,6 +148,7 @@ class Planning:
         return suites
 
     def plan(self, variables: Variables) -> Plan:
+        self.refused = {}
         suites = self._suites(variables)
         total = sum(_count(suite) for suite, _ in suites)
         if "--shard" in self._given:
@@ -149,6 +160,11 @@ class Planning:
         if failed is not None and not jobs:
             self._terminal.say("--lf: none of these tests failed in the last run, so all of them are run")
             jobs = self._jobs(suites, None, only=only)
+        if not jobs:
+            error = no_jobs([suite for suite, _ in suites])
+            if not any(suite.cases for suite, _ in suites):  # otherwise the filters leave none
+                self.refused = {suite.file: error for suite, _ in suites}
+            raise error
         deselected = total - sum(len(job.cases) for job in jobs)
         return Plan(jobs, [suite for suite, _ in suites], deselected, left_out)
 
@@ -192,11 +208,13 @@ class Planning:
         left_out = sum(len(suite.cases) for suite in suites) - len(marked)
         if (self.in_ci or "--strict" in self._given) and "--allow-only" not in self._given and left_out:
             where = "CI is set" if self.in_ci else "--strict is given"
-            raise UsageError(
+            error = UsageError(
                 f"`only: true` would leave out {counted(left_out, 'test')}, and {where}",
                 where=marked[0].where,
                 hint="take it away, or give --allow-only",
             )
+            self.refused = {suite.file: error for suite in suites if any(case is marked[0] for case in suite.cases)}
+            raise error
         message = f"`only: true` leaves out {counted(left_out, 'test')}"
         return True, Finding(message=message, where=marked[0].where, warning=True) if left_out else None
 

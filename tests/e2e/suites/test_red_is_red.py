@@ -148,9 +148,62 @@ def test_what_only_leaves_out_is_always_said(check, tmp_path, flags):
 @pytest.mark.parametrize(("flags", "extra"), [(("--strict",), {}), ((), {"CI": "true"}), ((), {"CI": "1"})])
 def test_where_others_rely_on_a_run_nothing_is_left_out_by_only(check, flags, extra):
     done = check(ONLY, *flags, **extra)
-    assert (done.code, done.report) == (2, {})
+    assert (done.code, done.report["summary"]["passed"]) == (2, 0)
     assert "`only: true` would leave out 2 tests" in done.err
     assert check(ONLY, *flags, "--allow-only", **extra).code == 0
+
+
+def outcomes_of_every_report(folder):
+    """How many bad outcomes each report has."""
+    root = ET.parse(folder / "report.xml").getroot()
+    events = [json.loads(line) for line in (folder / "report.jsonl").read_text().splitlines()]
+    return {
+        "junit": int(root.get("errors")),
+        "tap": (folder / "report.tap").read_text().count("\nnot ok "),
+        "github": (folder / "report.txt").read_text().count("::error "),
+        "markdown": int((folder / "report.md").read_text().count("| errored |")) - 1,  # one is the head of a table
+        "json": json.loads((folder / "report.json").read_text())["summary"]["errored"],
+        "events": sum(each["event"] == "case-finished" for each in events),
+    }
+
+
+def test_where_a_file_has_mistakes_every_report_says_so(suite, conductor, book, tmp_path):
+    good = suite("- {it: good, call: motto, expect: {ok: true}}")
+    reports = (*EVERY_REPORT, "--report", "json:report.json", "--report", "events:report.jsonl")
+    assert conductor("test", *reports, "--", *book).code == 0
+    suite("- {it: bad, cal: motto}\n- {it: worse, call: motto, expct: {ok: true}}", name="b.test.mcp.yml")
+    suite("- {it: bad, cal: motto}", name="c.test.mcp.yml")
+    summary = tmp_path / "summary.md"
+    done = conductor("test", *reports, "--", *book, GITHUB_STEP_SUMMARY=str(summary))
+    assert (done.code, done.out) == (2, "")
+    assert done.err.count("error: ") == 3
+    assert good not in done.report["target"]
+    assert [(each["id"], each["status"], each["line"]) for each in done.report["outcomes"]] == [
+        ("b.test.mcp.yml", "errored", 4), ("c.test.mcp.yml", "errored", 4),
+    ]  # fmt: skip
+    assert [finding["line"] for each in done.report["outcomes"] for finding in each["findings"]] == [4, 5, 4]
+    found = outcomes_of_every_report(tmp_path)
+    assert found == {"junit": 2, "tap": 2, "github": 3, "markdown": 2, "json": 2, "events": 2}
+    assert "::error file=b.test.mcp.yml,line=5," in (tmp_path / "report.txt").read_text()
+    assert summary.read_text().strip() == (tmp_path / "report.md").read_text().strip()
+
+
+def test_where_only_is_refused_or_there_is_no_test_every_report_says_so(check, conductor, write, tmp_path, book):
+    done = check(ONLY, *EVERY_REPORT, "--report", "events:report.jsonl", CI="true")
+    assert (done.code, done.out, done.statuses) == (2, "", {"a.test.mcp.yml": "errored"})
+    assert "`only: true` would leave out 2 tests" in done.findings("a.test.mcp.yml")
+    assert set(outcomes_of_every_report(tmp_path).values()) == {1}
+    write("a.test.mcp.yml", "description: none\ntests: []")
+    done = conductor("test", "--report", "json:report.json", "--", *book)
+    assert (done.code, done.findings("a.test.mcp.yml")) == (2, "there is no test in a.test.mcp.yml")
+
+
+def test_a_report_of_mistakes_that_cannot_be_written_is_told_of_too(conductor, suite):
+    suite("- {it: bad, cal: motto}")
+    done = conductor("test", "--report", "junit:/dev/full", "--", "true")
+    assert done.code == 2
+    assert "error: cannot write the report to /dev/full: " in done.err
+    assert "tests[0].cal is not a key" in done.err
 
 
 @pytest.mark.parametrize("flags", [("-k", "good"), ("--filter", "good"), ("a.test.mcp.yml::good",)])
