@@ -191,6 +191,8 @@ class Output:
 
     def _write(self, text: str, file: str | None) -> None:
         if file is None:
+            if self._terminal.stdout is None:  # from the start: not a reader that has read enough
+                raise UsageError("cannot write the report to stdout: it is closed")
             self._terminal.write_report_as_it_is(text if text.endswith("\n") else text + "\n")
         else:
             write_file(os.path.join(self._terminal.directory, file), text, shown=f"the report to {file}")

@@ -90,3 +90,19 @@ def test_a_working_directory_that_was_deleted_is_one_line(tmp_path, program, cod
     )
     assert (done.returncode, done.stdout) == (code, "")
     assert done.stderr == "error: there is no working directory: No such file or directory\n"
+
+
+@pytest.mark.parametrize("words", [("test", "--report", "junit"), ("check", "--only", "ping", "--json")])
+def test_a_report_for_a_stdout_that_is_closed_is_one_line(suite, book, tmp_path, surroundings, words):
+    suite("- {it: passes, call: motto, expect: {ok: true}}")
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *CONDUCTOR, *words, "--", *book],
+        cwd=tmp_path,
+        env=surroundings,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "error: cannot write the report to stdout: it is closed"
