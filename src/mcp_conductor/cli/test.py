@@ -97,6 +97,12 @@ class _CommandLine:
         except UsageError:
             self._report_refusal()
             raise
+        if plan.empty is not None:
+            self._terminal.say(plan.empty)
+            tell_all(
+                self._write_without_run(Report(kind="test", target="", deselected=plan.deselected)), self._terminal
+            )
+            return OK
         if plan.only is not None and (self._output.silent or "--collect-only" in self._given):
             self._terminal.say(f"warning: {warning_text(plan.only)}")
         if "--collect-only" in self._given:
@@ -132,16 +138,16 @@ class _CommandLine:
         any more. What the mistakes are, the console is told by the error itself.
         """
         refused = self._planning.refused
-        if not refused or "--collect-only" in self._given:
-            return
-        report = Report(
-            kind="test",
-            target=", ".join(refused),
-            started=clock.strftime(_TIME, clock.gmtime()),
-            outcomes=tuple(_refusal(file, error) for file, error in refused.items()),
-        )
-        for problem in self._output.write_reports(report):
-            self._terminal.say(diagnostic(problem))
+        outcomes = tuple(_refusal(file, error) for file, error in refused.items())
+        if outcomes:
+            report = Report(kind="test", target=", ".join(refused), outcomes=outcomes)
+            for problem in self._write_without_run(report):
+                self._terminal.say(diagnostic(problem))
+
+    def _write_without_run(self, report: Report) -> list[UsageError]:
+        if "--collect-only" in self._given:
+            return []
+        return self._output.write_reports(replace(report, started=clock.strftime(_TIME, clock.gmtime())))
 
     async def _round(self, plan: Plan, variables: Variables, limit: TimeLimit) -> Run:
         if self._judging is not None:

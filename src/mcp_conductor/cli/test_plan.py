@@ -46,6 +46,7 @@ class Plan:
     suites: list[Suite]
     deselected: int
     only: Finding | None = None  # that `only` leaves out tests
+    empty: str | None = None  # why nothing is run, where that is no mistake
 
     def warnings(self) -> Iterator[Finding]:
         """What is worth knowing of the files that are run, and of those of their tests that are."""
@@ -153,7 +154,10 @@ class Planning:
         total = sum(_count(suite) for suite, _ in suites)
         if "--shard" in self._given:
             part, parts = shard_of(self._given.need("--shard"))
-            suites = suites[part - 1 :: parts]
+            files, suites = len(suites), suites[part - 1 :: parts]
+            if not suites:  # there are more machines than files, which is no fault of the tests
+                there = f"there {'is' if files == 1 else 'are'} {counted(files, 'file')}"
+                return Plan([], [], total, empty=f"shard {part}/{parts} is empty: {there}")
         only, left_out = self._only([suite for suite, _ in suites])
         failed = self._last_failed() if "--lf" in self._given else None
         jobs = self._jobs(suites, failed, only=only)

@@ -184,6 +184,20 @@ def test_no_server_at_all_says_how_to_name_one(conductor, files):
     assert "-- COMMAND" in done.err
 
 
+@pytest.mark.parametrize(("names", "there"), [("a", "there is 1 file"), ("ab", "there are 2 files")])
+def test_a_shard_for_which_there_is_no_file_is_empty_and_green(conductor, suite, book, tmp_path, names, there):
+    for name in names:
+        suite("- {it: passes, call: motto, expect: {ok: true}}", name=f"{name}.test.mcp.yml")
+    reports = ("--report", "json:report.json", "--report", "junit:report.xml", "--report", "events:report.jsonl")
+    done = conductor("test", "--shard", "3/3", *reports, "--", *book)
+    assert (done.code, done.out, done.err) == (0, "", f"shard 3/3 is empty: {there}\n")
+    assert (done.report["outcomes"], done.report["summary"]["deselected"]) == ([], len(names))
+    assert '<testsuites name="conductor test" tests="0"' in (tmp_path / "report.xml").read_text()
+    assert '"run-finished"' in (tmp_path / "report.jsonl").read_text()
+    listed = conductor("test", "--shard", "3/3", "--collect-only")
+    assert (listed.code, listed.out, listed.err) == (0, "", done.err)
+
+
 def test_the_shards_together_are_everything(conductor, suite):
     for name in "abcde":
         suite(OTHER.replace("row", f"row {name}"), name=f"{name}.test.mcp.yml")
