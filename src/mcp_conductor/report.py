@@ -82,6 +82,12 @@ class Outcome:
     tags: tuple[str, ...] = ()
     flaky: bool = False  # it passed, but not at once
 
+    @property
+    def failed_as_expected(self) -> bool:
+        """Whether it was known to fail, and did: it counts as passed or skipped, and has a reason."""
+        wrong = any(not finding.warning for finding in self.findings)
+        return self.reason is not None and (self.status == "passed" or (self.status == "skipped" and wrong))
+
     def to_json(self) -> Json:
         place = _place(self.where)
         place.pop("column", None)
@@ -95,6 +101,7 @@ class Outcome:
             **place,
             "findings": [finding.to_json() for finding in self.findings],
             **({} if self.reason is None else {"reason": self.reason}),
+            **({"xfail": self.reason} if self.failed_as_expected else {}),
             **({} if self.cause is None else {"cause": self.cause}),
             **({"after": list(self.after)} if self.after else {}),
             **({"tags": list(self.tags)} if self.tags else {}),
@@ -147,8 +154,7 @@ class Report:
 
 def strict_outcome(outcome: Outcome, warnings: Iterable[Finding] = ()) -> Outcome:
     """OUTCOME with its own warnings, and the WARNINGS about its test, made failures; unless the test was not run."""
-    known_to_fail = outcome.status == "skipped" and outcome.findings
-    if outcome.status not in ("passed", "warned", "failed") and not known_to_fail:
+    if outcome.status not in ("passed", "warned", "failed") and not outcome.failed_as_expected:
         return outcome
     findings = (*outcome.findings, *warnings)
     if outcome.status != "warned" and len(findings) == len(outcome.findings):

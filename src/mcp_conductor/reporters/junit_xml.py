@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from mcp_conductor.report import Outcome, Report
 from mcp_conductor.reporters import reporter
 from mcp_conductor.reporters.diagnostic import Style, findings, one_finding
-from mcp_conductor.reporters.wording import failed_as_expected, headline, warning_text, warnings, why
+from mcp_conductor.reporters.wording import headline, warning_text, warnings, why
 from mcp_conductor.visible import harmless, printable
 
 _STYLE = Style(width=1000)
@@ -59,7 +59,7 @@ def _suite(group: str, outcomes: list[Outcome], started: str) -> list[str]:
 def _counts(outcomes: Iterable[Outcome]) -> dict[str, object]:
     counts: Counter[str] = Counter()
     for outcome in outcomes:
-        counts["skipped" if failed_as_expected(outcome) else outcome.status] += 1
+        counts["skipped" if outcome.failed_as_expected else outcome.status] += 1
     return {
         "tests": counts.total(),
         "failures": counts["failed"],
@@ -83,8 +83,9 @@ def _case(outcome: Outcome, name: str) -> list[str]:
 
 
 def _verdict(outcome: Outcome) -> list[str]:
-    if outcome.status == "skipped" or failed_as_expected(outcome):
-        return [f"      {_open('skipped', message=why(outcome))[:-1]}/>"]
+    if outcome.status == "skipped" or outcome.failed_as_expected:
+        kind = "xfail" if outcome.failed_as_expected else None
+        return [f"      {_open('skipped', type=kind, message=why(outcome))[:-1]}/>"]
     element = _ELEMENTS.get(outcome.status)
     if element is None:
         return []

@@ -5,7 +5,7 @@ from typing import Any
 from mcp_conductor.protocol.message import render
 from mcp_conductor.report import BAD, Finding, Outcome, Report
 from mcp_conductor.reporters import reporter
-from mcp_conductor.reporters.wording import failed_as_expected, headline, summary, warning_text
+from mcp_conductor.reporters.wording import headline, summary, warning_text
 from mcp_conductor.visible import one_line, visible
 
 _SEVERITIES = {"failed": "fail", "errored": "error", "not-run": "error"}  # others are warnings
@@ -24,7 +24,7 @@ def tap(report: Report) -> str:
 
 
 def _line(number: int, outcome: Outcome) -> str:
-    todo = failed_as_expected(outcome)
+    todo = outcome.failed_as_expected
     verdict = "not ok" if outcome.status in BAD or todo else "ok"
     directive = "TODO" if todo else "SKIP" if outcome.status == "skipped" else None
     described = _escaped(f"{outcome.group}: {outcome.title}")
@@ -41,7 +41,7 @@ def _escaped(text: str) -> str:
 def _block(outcome: Outcome) -> list[str]:
     members: dict[str, Any] = {
         "message": headline(outcome.findings[0]),
-        "severity": "todo" if failed_as_expected(outcome) else _SEVERITIES.get(outcome.status, "warning"),
+        "severity": "todo" if outcome.failed_as_expected else _SEVERITIES.get(outcome.status, "warning"),
         "duration_ms": round(outcome.seconds * 1000, 3),
     }
     if outcome.where is not None:

@@ -60,18 +60,12 @@ def failed(outcome: Outcome) -> bool:
     return outcome.status in ("failed", "errored")
 
 
-def failed_as_expected(outcome: Outcome) -> bool:
-    """Whether it was known to fail, and did: it counts as passed or skipped, and has a reason."""
-    wrong = any(not finding.warning for finding in outcome.findings)
-    return outcome.reason is not None and (outcome.status == "passed" or (outcome.status == "skipped" and wrong))
-
-
 def why(outcome: Outcome) -> str | None:
     """The reason of an outcome, in words that say what it is the reason for."""
     if outcome.reason is None:
         return None
     reason = one_line(outcome.reason)
-    if failed_as_expected(outcome):
+    if outcome.failed_as_expected:
         return f"fails as expected: {reason}"
     return f"expected to fail: {reason}" if failed(outcome) else reason
 
@@ -83,13 +77,15 @@ def warnings(outcome: Outcome) -> list[Finding]:
 
 
 def tally(outcomes: Iterable[Outcome]) -> str:
-    """3 failed, 41 passed (1 flaky), 2 skipped."""
+    """3 failed, 41 passed (1 flaky), 2 skipped, 1 xfailed."""
     counts: Counter[str] = Counter()
     for outcome in outcomes:
-        counts[outcome.status] += 1
+        known = outcome.status == "skipped" and outcome.failed_as_expected
+        counts["xfailed" if known else outcome.status] += 1
         counts["flaky"] += outcome.flaky
     flaky = f" ({counts['flaky']} flaky)" if counts["flaky"] else ""
     parts = [f"{counts[each]} {words(each)}{flaky if each == 'passed' else ''}" for each in _TALLY if counts[each]]
+    parts += [f"{counts['xfailed']} xfailed"] if counts["xfailed"] else []
     return ", ".join(parts) or "nothing was run"
 
 

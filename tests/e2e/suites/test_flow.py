@@ -268,6 +268,8 @@ def test_a_test_that_is_expected_to_fail_must_fail(check):
     assert done.code == 1
     assert done.statuses["passes"] == "failed"
     assert "it passed, although it was expected to fail: known bug" in done.findings("passes")
+    assert {title: each.get("xfail") for title, each in done.outcomes.items()} == {"fails": "known bug", "passes": None}
+    assert "1 failed, 1 xfailed in" in done.out
     assert done.outcomes["fails"]["reason"] == "known bug"
     assert done.statuses["fails"] == "skipped"
 

@@ -101,8 +101,7 @@ def is_teardown(outcome):
 
 
 def in_words(outcome):
-    xfailed = outcome["status"] == "skipped" and outcome["findings"]
-    return "xfailed" if xfailed else _WORDS[outcome["status"]]
+    return "xfailed" if "xfail" in outcome else _WORDS[outcome["status"]]
 
 
 def outcomes_of_pytest(told):

@@ -68,7 +68,7 @@ def test_a_failure_without_findings_is_told():
 
 def test_a_failure_that_was_expected_is_not_told():
     lines = written(outcome("skipped", reason="issue 12", findings=(Finding(message="wrong"),)))
-    assert lines == ["::notice title=conductor test::1 skipped in 0.50 s"]
+    assert lines == ["::notice title=conductor test::1 xfailed in 0.50 s"]
 
 
 def test_a_long_value_is_cut_in_the_middle():

@@ -115,7 +115,7 @@ def test_a_failure_that_was_expected_counts_as_skipped():
     for status in ("passed", "skipped"):
         suite = parsed(outcome(status, reason="issue 12", findings=(Finding(message="wrong"),)))[0]
         assert suite.attrib["skipped"] == "1"
-        assert suite[0][0].attrib == {"message": "fails as expected: issue 12"}
+        assert suite[0][0].attrib == {"type": "xfail", "message": "fails as expected: issue 12"}
 
 
 def test_a_test_that_passes_although_it_should_not_is_a_failure_with_its_reason():
