@@ -146,7 +146,7 @@ class Checking:
             self._terminal.say(f"warning: {remark}")
         told = [(each.version, outcome) for each in verdicts for outcome in self._told(each)]
         outcomes = [_in_revisions(outcome, [version]) if len(verdicts) > 1 else outcome for version, outcome in told]
-        seen = any(outcome.status != "skipped" for _, outcome in told)
+        seen = any(outcome.status != "skipped" for each in verdicts for outcome in each.outcomes)
         report = Report(
             kind="check",
             target=self._target,
