@@ -1,8 +1,7 @@
 """One test, from its conditions to its outcome: hooks, captures, retries, expected failures."""
 
 import asyncio
-import sys
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
@@ -13,6 +12,7 @@ from mcp_conductor.fields import Field
 from mcp_conductor.protocol import Json
 from mcp_conductor.redaction import Redactor
 from mcp_conductor.report import NOTHING, Finding, Outcome, Status, redacted_outcome
+from mcp_conductor.suites.conditions import holds
 from mcp_conductor.suites.conversation import Conversation, Done
 from mcp_conductor.suites.expectations import stray
 from mcp_conductor.suites.normal import comparable
@@ -48,6 +48,7 @@ class Attempt:
     refused: tuple[str, str] | None = None  # method and name, of a tool or a prompt
     again: bool = False  # whether something of it was done again, because it had failed
     since: int | None = None  # where in the transcript the step began that failed
+    hooks: tuple[Finding, ...] = ()  # those of its findings that are about what is done before and after each test
 
     @property
     def failed(self) -> bool:
@@ -92,8 +93,7 @@ class Cases:
         )
 
     def errored(self, case: Case, error: ConductorError, **members: Any) -> Outcome:
-        finding = Finding(message=error.message, hint=error.hint, where=error.where)
-        return self.outcome(case, "errored", findings=(finding,), stderr=tuple(error.stderr), **members)
+        return self.outcome(case, "errored", findings=(_found(error),), stderr=tuple(error.stderr), **members)
 
     def teardown(self, title: str, step: Step, findings: tuple[Finding, ...]) -> Outcome:
         """What went wrong after the tests: an outcome of its own, for no test is to blame."""
@@ -134,8 +134,7 @@ class Cases:
         try:
             attempt = await self._persist(case.step, conversation, partial(self._attempt, case, conversation))
         except UsageError as error:  # what a placeholder stands for is known only now
-            finding = Finding(message=error.message, hint=error.hint, where=error.where)
-            attempt = Attempt((finding,), 0.0)
+            attempt = Attempt((_found(error),), 0.0)
         seconds = attempt.seconds or perf_counter() - began
         outcome = self._judged(case, attempt, seconds)
         if outcome.findings or self._keep_wire:
@@ -152,7 +151,7 @@ class Cases:
         lacking = sorted(case.step.needs & self._memory.missing.keys())
         if lacking:
             return f"needs {lacking[0]}, which {self._memory.missing[lacking[0]]!r} did not give"
-        if case.skip_if is not None and _holds(case.skip_if, conversation, self._memory.variables.environ):
+        if case.skip_if is not None and holds(case.skip_if, conversation, self._memory.variables.environ):
             return "skip_if: " + ", ".join(f"{key} {' or '.join(values)}" for key, values in case.skip_if.items())
         return None
 
@@ -177,17 +176,26 @@ class Cases:
         variables = self._memory.variables.with_(self._memory.captured).with_(case.row)
         variables = variables.defining(case.step.vars)
         for hook in self._suite.before_each:
-            done = await self._hook(hook, conversation, variables)
+            done = await self._hook_of_each("before_each", hook, conversation, variables)
             if done.failed or done.lost is not None:
-                return replace(done, findings=tuple(_in_hook("before_each", each) for each in done.findings))
+                return done
             variables = variables.with_(self._memory.captured)
         attempt = await self._once(case, conversation, variables)
         if attempt.lost is None and not conversation.over:
             for hook in self._suite.after_each:
-                done = await self._hook(hook, conversation, variables.with_(self._memory.captured))
-                more = tuple(_in_hook("after_each", each) for each in done.findings)
-                attempt = replace(attempt, findings=attempt.findings + more, lost=done.lost)
+                known = variables.with_(self._memory.captured)
+                done = await self._hook_of_each("after_each", hook, conversation, known)
+                findings, hooks = attempt.findings + done.findings, attempt.hooks + done.hooks
+                attempt = replace(attempt, findings=findings, hooks=hooks, lost=done.lost)
         return attempt
+
+    async def _hook_of_each(self, name: str, step: Step, conversation: Conversation, variables: Variables) -> Attempt:
+        try:
+            done = await self._hook(step, conversation, variables)
+        except UsageError as error:
+            done = Attempt((_found(error),), 0.0)
+        findings = tuple(_in_hook(name, each) for each in done.findings)
+        return replace(done, findings=findings, hooks=findings)
 
     async def _once(self, case: Case, conversation: Conversation, variables: Variables) -> Attempt:
         if not case.step.steps:
@@ -288,6 +296,8 @@ class Cases:
 
     def _judged(self, case: Case, attempt: Attempt, seconds: float) -> Outcome:
         if case.xfail is not None:
+            if any(not each.warning for each in attempt.hooks):  # which is not what was expected to fail
+                return self.outcome(case, "failed", seconds=seconds, findings=attempt.hooks)
             if attempt.failed:
                 return self.outcome(case, "skipped", seconds=seconds, reason=case.xfail, findings=attempt.findings)
             message = f"it passed, although it was expected to fail: {case.xfail}"
@@ -354,33 +364,13 @@ def _in_step(number: int, step: Step, finding: Finding) -> Finding:
     return replace(finding, message=message, where=where)
 
 
+def _found(error: ConductorError) -> Finding:
+    return Finding(message=error.message, hint=error.hint, where=error.where)
+
+
 def _in_hook(name: str, finding: Finding) -> Finding:
     return replace(finding, message=f"{name}: {finding.message}")
 
 
 def _key(given: Field, key: str) -> Any:
     return given.document.locate((*given.path, key))
-
-
-def _holds(condition: Mapping[str, Any], conversation: Conversation, environ: Mapping[str, str]) -> bool:
-    """Whether every part of a condition is true here."""
-    session = conversation.session
-    facts: dict[str, Callable[[str], bool]] = {
-        "capability": lambda name: _has(session.capabilities, name),
-        "no_capability": lambda name: not _has(session.capabilities, name),
-        "platform": sys.platform.startswith,
-        "env": lambda name: bool(environ.get(name)),
-        "no_env": lambda name: not environ.get(name),
-        "protocol": lambda version: session.dialect.version == version,
-    }
-    return all(any(facts[key](value) for value in values) for key, values in condition.items())
-
-
-def _has(capabilities: Json, name: str) -> bool:
-    """Whether a capability is declared: `tools`, or `resources.subscribe`."""
-    found: Any = capabilities
-    for step in name.split("."):
-        if not isinstance(found, dict) or step not in found:
-            return False
-        found = found[step]
-    return found is not False

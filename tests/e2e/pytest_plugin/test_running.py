@@ -178,6 +178,14 @@ def test_reasons_to_skip_and_failures_that_are_expected_are_pytests(run, suite, 
     assert run("--runxfail").statuses == {"is known to fail": "FAILED", "was known to fail": "PASSED"}
 
 
+@pytest.mark.parametrize("words", [(), ("--runxfail",)])
+def test_a_hook_that_fails_is_a_failure_whatever_was_expected(run, suite, words):
+    suite(f"- {{it: passes, xfail: a bug, {MOTTO}}}", head="after_each: [{call: lose}]")
+    done = run(*words)
+    assert done.statuses == {"passes": "FAILED"}
+    assert "after_each: the tool reported an error" in done.text
+
+
 def test_a_file_of_tests_that_are_skipped_starts_no_server(run, suite, starts):
     suite(f"- {{it: is not run, skip: not today, {MOTTO}}}")
     assert (run().code, starts()) == (0, 0)

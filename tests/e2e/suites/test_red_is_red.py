@@ -287,3 +287,15 @@ def test_a_test_that_was_run_early_keeps_its_outcome_although_the_run_stops(chec
         "--shuffle", "--seed", "2", "-x",
     )  # fmt: skip
     assert list(done.statuses.items()) == [("needs", "failed"), ("gives", "passed")]
+
+
+@pytest.mark.parametrize("hook", ["before_each", "after_each"])
+@pytest.mark.parametrize("mistake", ["call: lose", "call: motto, expect: {result: 'match:regex:{{ bad }}'}"])
+def test_a_hook_that_fails_is_not_the_failure_that_a_test_expects(check, hook, mistake):
+    done = check("""
+        - {it: passes, xfail: a bug, call: motto, expect: {ok: true}}
+        - {it: fails, xfail: a bug, call: lose, expect: {ok: true}}
+    """, head=f"vars: {{bad: '('}}\n{hook}: [{{{mistake}}}]")  # fmt: skip
+    assert (done.code, done.statuses) == (1, {"passes": "failed", "fails": "failed"}), done.all
+    messages = [each["message"] for outcome in done.outcomes.values() for each in outcome["findings"]]
+    assert [each.partition(":")[0] for each in messages] == [hook, hook]
