@@ -49,6 +49,7 @@ class Finding:
     hint: str | None = None
     warning: bool = False  # worth knowing, but no failure
     whole: bool = False  # it says no more than the others, but has the two documents that they are about
+    said: tuple[int, int] | None = None  # the first line of `wire` that it may be about, and the one after the last
 
     def to_json(self) -> Json:
         return {

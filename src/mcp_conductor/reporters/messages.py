@@ -22,17 +22,22 @@ Range = tuple[int, int]
 def messages(outcome: Outcome, style: Style) -> list[str]:
     """What was said meanwhile, each message with the word for what it is."""
     count = len(outcome.wire)
-    said = [_label(line) for line in _ends(outcome.wire, count if style.whole else _MOST_MESSAGES)]
-    width = max((len(label) for label, _ in said), default=0)
+    said = [(place, *_label(outcome.wire[place])) for place in _ends(count, count if style.whole else _MOST_MESSAGES)]
+    width = max((len(label) for _, label, _ in said), default=0)
     width = max(width, len("response")) + 2
-    paths = {finding.path: None for finding in outcome.findings if finding.path and not finding.whole}
     blocks = [
-        list(_message(label, one_line(text), list(paths) if label == "response" else [], width, style))
-        for label, text in said
+        list(_message(label, one_line(text), _paths(outcome, place) if label == "response" else [], width, style))
+        for place, label, text in said
     ]
     if len(said) < count:
         blocks.insert(len(said) // 2, [f"… {counted(count - len(said), 'more message')} (-vv)"])
     return [line for block in blocks for line in block]
+
+
+def _paths(outcome: Outcome, place: int) -> list[str]:
+    """What is wrong in the response that is line PLACE of what was said."""
+    about = (each for each in outcome.findings if each.said is None or each.said[0] <= place < each.said[1])
+    return list({each.path: None for each in about if each.path and not each.whole})
 
 
 def _message(label: str, text: str, paths: Iterable[str], width: int, style: Style) -> Iterator[str]:
@@ -128,11 +133,11 @@ def _cropped(text: str, marks: list[Range]) -> tuple[str, list[Range]]:
     return before + text[start:end] + after, [each for each in moved if len(before) <= each[0] < each[1]]
 
 
-def _ends(lines: tuple[str, ...], most: int) -> list[str]:
-    """The first and the last of LINES, MOST in all."""
-    if len(lines) <= most:
-        return list(lines)
-    return [*lines[: most // 2], *lines[-(most - most // 2) :]]
+def _ends(count: int, most: int) -> list[int]:
+    """The places of the first and the last of COUNT lines, MOST in all."""
+    if count <= most:
+        return list(range(count))
+    return [*range(most // 2), *range(count - (most - most // 2), count)]
 
 
 def _label(line: str) -> tuple[str, str]:

@@ -222,7 +222,9 @@ class Cases:
     ) -> Attempt:
         """Do a test, or the step of it that has this NUMBER."""
         scripts = (self._suite.script, *(() if number is None else (case.step.script,)))
+        start = conversation.session.transcript.mark
         done = await conversation.perform(step, scripts, variables)
+        said = (start, conversation.session.transcript.mark)
         findings = await without_blocking(self.findings, step, done, variables)
         for place, (expect, each) in enumerate(zip(step.expects, done, strict=True), 1):
             if expect is not None and expect.snapshot and each.observed.reply is not None:
@@ -236,18 +238,21 @@ class Cases:
             findings.append(Finding(message=lost.message, hint=lost.hint))
         seconds = max(each.observed.seconds for each in done)
         refused = next((each.observed.refused for each in done if each.observed.refused is not None), None)
-        return Attempt(tuple(findings), seconds, lost, done[0].observed.reply, refused)
+        found = tuple(replace(each, said=said) for each in findings)
+        return Attempt(found, seconds, lost, done[0].observed.reply, refused)
 
     async def _hook(self, step: Step, conversation: Conversation, variables: Variables) -> Attempt:
         variables = variables.defining(step.vars)
+        start = conversation.session.transcript.mark
         done = await conversation.perform(step, (self._suite.script,), variables)
+        said = (start, conversation.session.transcript.mark)
         findings = await without_blocking(self.findings, step, done, variables)
         findings += _refusals(step, done)
         findings += await self._capture(step, "a hook", done[0])
         lost = next((each.lost for each in done if each.lost is not None), None)
         if lost is not None:
             findings.append(Finding(message=lost.message, hint=lost.hint))
-        return Attempt(tuple(findings), done[0].observed.seconds, lost)
+        return Attempt(tuple(replace(each, said=said) for each in findings), done[0].observed.seconds, lost)
 
     async def hooks(self, name: str, steps: tuple[Step, ...], conversation: Conversation) -> tuple[Finding, ...]:
         """Do the steps of setup or teardown: what went wrong in them."""
@@ -312,8 +317,16 @@ class Cases:
         """OUTCOME with what was said and muttered meanwhile."""
         frames = conversation.session.transcript.since(start)
         stderr = _within([frame.text for frame in reversed(frames) if frame.source == "stderr"], self.redact)
-        wire = _within(conversation.wire(since)[:_MOST_WIRE], self.redact)
-        return self.clean(replace(outcome, wire=tuple(wire), stderr=tuple(reversed(stderr))))
+        lines = conversation.wire(since)
+        wire = _within(lines[:_MOST_WIRE], self.redact)
+        marks = {mark for each in outcome.findings if each.said is not None for mark in each.said}
+        # An attempt counts frames of the transcript, of which only some are lines.
+        places = {mark: max(0, len(lines) - len(conversation.wire(mark))) for mark in marks}
+        findings = tuple(
+            each if each.said is None else replace(each, said=(places[each.said[0]], places[each.said[1]]))
+            for each in outcome.findings
+        )
+        return self.clean(replace(outcome, findings=findings, wire=tuple(wire), stderr=tuple(reversed(stderr))))
 
 
 def _within(lines: Sequence[str], redact: Callable[[str], str]) -> list[str]:

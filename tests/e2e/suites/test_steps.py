@@ -2,6 +2,9 @@
 
 import json
 import sys
+from itertools import pairwise
+
+import pytest
 
 # Counts its calls: `count` says how many there were.
 COUNTER = """
@@ -127,3 +130,37 @@ def test_the_client_of_a_test_answers_in_all_of_its_steps(check, write):
             - {call: ask, expect: {ok: true}}
     """, server=words)  # fmt: skip
     assert done.statuses == {"asks twice": "passed"}
+
+
+HOOKS = "before_each: [{call: lend}]\nafter_each: [{call: take}]"
+LENDS = """
+    hello(tools={})
+    serve({"tools/call": lambda params: {"content": [], "structuredContent": {"did": params["name"]}}})
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "marked"),
+    [
+        ("{it: x, call: read, expect: {asserts: [result.structuredContent.did == nothing]}}", ["read"]),
+        ("{it: x, steps: [{call: open}, {call: read, expect: {asserts: [result.structuredContent.did == no]}}]}", ["read"]),
+        ("{it: x, call: read, retry: 1, expect: {asserts: [result.structuredContent.did == nothing]}}", ["read"]),
+    ],
+)  # fmt: skip
+def test_only_the_reply_that_is_wrong_has_marks(check, serve, test, marked):
+    done = check(f"- {test}", head=HOOKS, server=serve(LENDS), COLUMNS="200")
+    assert done.code == 1
+    lines = done.out.splitlines()
+    shown = [line for line in lines if line.strip().startswith("response ")]
+    assert any("take" in line for line in shown), done.out
+    below = [line for line, after in pairwise(lines) if line in shown and set(after.strip()) == {"^"}]
+    assert [json.loads(line.split(maxsplit=1)[1])["result"]["structuredContent"]["did"] for line in below] == marked
+
+
+def test_where_a_hook_is_wrong_too_each_reply_has_its_own_marks(check, serve):
+    head = "after_each: [{call: take, expect: {asserts: [result.content == 1]}}]"
+    test = "- {it: x, call: read, expect: {asserts: [result.structuredContent.did == nothing]}}"
+    done = check(test, head=head, server=serve(LENDS), COLUMNS="200")
+    lines = done.out.splitlines()
+    below = [(line, after) for line, after in pairwise(lines) if line.strip().startswith("response ")]
+    assert [line[after.index("^") : after.rindex("^") + 1] for line, after in below] == ['"read"', "[]"]
