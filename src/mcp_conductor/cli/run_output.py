@@ -44,7 +44,8 @@ class Output:
         self.wants_wire = "--wire" in given or any(kind == "junit" for kind, _ in self._reports)
         self._timing = "--timing" in given
         # Where warnings are failures, they are never left out.
-        self.silent = ("--quiet" in given or "--errors-only" in given) and "--strict" not in given
+        self._failures_alone = "--quiet" in given or "--errors-only" in given
+        self.silent = self._failures_alone and "--strict" not in given
         self._durations = number(given, "--durations")
         self._again = Again(given)
         self._console = Console(
@@ -64,6 +65,7 @@ class Output:
         self._unread = False  # whether stdout was closed
         self.warned: list[Finding] = []  # what belongs to no single test
         self._told: dict[str, Status] = {}  # the outcomes that have been shown, or belong to a file that has
+        self._shown: set[tuple[str, ...]] = set()  # the ids of failures that have been shown, and what was found
 
     def begin(self, jobs: list[Job], seed: int) -> None:
         live = [(kind, file) for kind, file in self._reports if REPORTERS.get(kind).live]
@@ -72,6 +74,7 @@ class Output:
         self._again.about(jobs, seed)
         self.warned = []
         self._told = {}
+        self._shown = set()
 
     def live(self) -> AbstractAsyncContextManager[None]:
         """Show what runs now, while what follows goes on, if there is a terminal to show it on."""
@@ -90,7 +93,7 @@ class Output:
                 if self._told.get(event.outcome.id) not in BAD:  # it may be run again, and then pass
                     self._told[event.outcome.id] = event.outcome.status
                 if self._one_by_one:  # the outcomes of several files would mix
-                    self._show(self._console.outcome(event.outcome))
+                    self._show_outcome(event.outcome)
             case FileFinished():
                 self._file(event)
             case Warned():
@@ -101,8 +104,17 @@ class Output:
         if not self._one_by_one:
             self._show(self._console.suite(event.title, where))
             for each in event.outcomes:
-                self._show(self._console.outcome(each))
+                self._show_outcome(each)
         self._show(self._console.suite_done(event.title, where, event.outcomes))
+
+    def _show_outcome(self, outcome: Outcome) -> None:
+        """Show it; of a run that is repeated, where no lines tell the runs apart, the same failure only once."""
+        if self._failures_alone:
+            same = (outcome.id, outcome.status, *(finding.message for finding in outcome.findings))
+            if same in self._shown:
+                return
+            self._shown.add(same)
+        self._show(self._console.outcome(outcome))
 
     def end(self, report: Report, results: list[Result]) -> None:
         report = self._clean(report)

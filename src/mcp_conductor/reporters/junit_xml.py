@@ -1,7 +1,7 @@
 """JUnit XML by the schema of Jenkins (xunit-plugin, junit-10.xsd), and with `file` and `line`, which others read."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from mcp_conductor.report import Outcome, Report
 from mcp_conductor.reporters import reporter
@@ -30,17 +30,24 @@ def junit(report: Report) -> str:
     for group, outcomes in groups.items():
         lines += _suite(group, outcomes, report.started)
     if report.deselected:
-        member = _open("property", name="deselected", value=report.deselected)[:-1]
-        lines += _empty_suite("deselected", ["    <properties>", f"      {member}/>", "    </properties>"])
+        lines += _empty_suite("deselected", _properties({"deselected": report.deselected}))
+    if "repeat" in report.metrics:
+        told = {"repeat": report.metrics["repeat"], **report.metrics.get("flaky", {})}
+        lines += _empty_suite("repeat", _properties(told))
     if report.warnings:
-        told = _block("system-out", [f"warning: {warning_text(each)}" for each in report.warnings])
-        lines += _empty_suite("warnings", told)
+        text = [f"warning: {warning_text(each)}" for each in report.warnings]
+        lines += _empty_suite("warnings", _block("system-out", text))
     return "\n".join([*lines, "</testsuites>"]) + "\n"
 
 
 def _empty_suite(name: str, told: list[str]) -> list[str]:
     """What is TOLD of the whole run; the schema has no place for it but in a suite."""
     return [f"  {_open('testsuite', name=name, **_counts(()), time='0.000')}", *told, "  </testsuite>"]
+
+
+def _properties(members: Mapping[str, object]) -> list[str]:
+    lines = [f"      {_open('property', name=name, value=value)[:-1]}/>" for name, value in members.items()]
+    return ["    <properties>", *lines, "    </properties>"]
 
 
 def _suite(group: str, outcomes: list[Outcome], started: str) -> list[str]:

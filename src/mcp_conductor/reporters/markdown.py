@@ -46,6 +46,7 @@ def markdown(report: Report) -> str:
         *(_details(outcome) for outcome in bad[:_MOST_DETAILS]),
         f"Details of {counted(len(bad) - _MOST_DETAILS, 'more failure')} are left out." if bad[_MOST_DETAILS:] else "",
         _not_run(report),
+        _flaky(report),
         _table("Warnings", warned),
         "\n".join(f"- warning: {_plain(warning_text(each))}" for each in report.warnings),
         _slowest(report),
@@ -82,6 +83,15 @@ def _table(heading: str, outcomes: list[Outcome]) -> str:
 def _not_run(report: Report) -> str:
     rows = [[_plain(reason), str(len(them)), _plain(them[0].title)] for reason, them in not_run(report).items()]
     return f"### Not run\n\n{_rows(['why', 'tests', 'the first'], rows)}" if rows else ""
+
+
+def _flaky(report: Report) -> str:
+    """What was not always the same, of a run that was repeated."""
+    flaky = report.metrics.get("flaky") or {}
+    rows = [[_code(name), _plain(told)] for name, told in list(flaky.items())[:_MOST_ROWS]]
+    more = f"\n\n… and {len(flaky) - _MOST_ROWS} more" if len(flaky) > _MOST_ROWS else ""
+    heading = f"### Not the same in all {report.metrics.get('repeat')} runs"
+    return f"{heading}\n\n{_rows(['which', 'how often'], rows)}{more}" if rows else ""
 
 
 def _first(outcome: Outcome) -> str:

@@ -65,6 +65,13 @@ def test_repeat_says_what_is_not_always_the_same(conductor, suite, serve):
     assert "not always the same" in done.out
 
 
+@pytest.mark.parametrize("flag", ["-q", "--errors-only"])
+def test_repeat_shows_a_failure_once_where_failures_alone_are_shown(check, flag):
+    done = check("- {it: fails, call: lose, expect: {ok: true}}", "--repeat", "3", flag)
+    assert (done.code, done.out.count("FAIL  a.test.mcp.yml:4  fails")) == (1, 1)
+    assert "3 runs, all with the same outcomes" in done.out
+
+
 def test_repeat_of_what_is_always_the_same_says_so(check):
     done = check(TWO, "--repeat", "3")
     assert done.code == 0

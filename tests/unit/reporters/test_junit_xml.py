@@ -111,6 +111,14 @@ def test_a_test_that_could_not_run_is_an_error_in_one_element():
     assert case[0].text == "the server went away\nexit code 1"
 
 
+def test_what_was_not_the_same_in_all_runs_is_a_property():
+    tree = parsed(outcome("failed"), metrics={"repeat": 4, "flaky": {"a::b": "failed 2 of 4"}})
+    suite = tree.find("testsuite[@name='repeat']")
+    assert suite.attrib["tests"] == "0"
+    told = {each.attrib["name"]: each.attrib["value"] for each in suite.iter("property")}
+    assert told == {"repeat": "4", "a::b": "failed 2 of 4"}
+
+
 def test_a_failure_that_was_expected_counts_as_skipped():
     for status in ("passed", "skipped"):
         suite = parsed(outcome(status, reason="issue 12", findings=(Finding(message="wrong"),)))[0]

@@ -135,3 +135,12 @@ def test_a_thousand_failures_still_fit_into_a_comment():
     assert len(text) < 65_536
     assert "… and 950 more" in text
     assert "Details of 980 more failures are left out." in text
+
+
+def test_what_was_not_the_same_in_all_runs_is_a_table():
+    text = written(outcome(), metrics={"repeat": 4, "flaky": {"a::b": "failed 2 of 4"}})
+    assert (
+        "### Not the same in all 4 runs\n\n| which | how often |\n| --- | --- |\n| <code>a::b</code> | failed 2 of 4 |\n"
+        in text
+    )
+    assert "4 runs" not in written(outcome(), metrics={"repeat": 4, "flaky": {}})
