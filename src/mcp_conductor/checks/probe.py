@@ -135,7 +135,7 @@ class Probe:
         return reply.result if reply.kind == "result" and isinstance(reply.result, dict) else None
 
     async def served(self, method: str, params: Json | None = None) -> Json | None:
-        """The result of a request that need not be served; None where it is refused, in whatever way.
+        """The result of a request that need not be served; None where it is refused, with or without a message.
 
         For what is served although it is not declared. That a server declares nothing at all is another fault.
         """

@@ -181,7 +181,7 @@ class Checking:
             ) as session:
                 return [session.dialect.version]
         except ProtocolError:
-            return [NEWEST_HANDSHAKE.version]  # whatever is wrong with its opening is reported there
+            return [NEWEST_HANDSHAKE.version]  # what is wrong with its opening is reported there
 
     async def _check(self, version: str) -> Verdicts:
         return await check(self._spec, version, self._options)

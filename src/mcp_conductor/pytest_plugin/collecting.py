@@ -267,7 +267,7 @@ def _name(case: Case, suffix: str) -> str:
     row = case.title.removeprefix(title).strip().removeprefix("[").removesuffix("]")
     number = str(case.number) if case.number > 1 else ""
     told = "-".join(part for part in (row, number, suffix.strip(" []").replace(", ", "-")) if part)
-    # Two colons would end the name, where somebody gives it to pytest. Names may come from servers, by `discover`.
+    # Two colons would end the name on the command line of pytest. Names may come from servers, by `discover`.
     name = " ".join(title.split()).replace("::", ":")
     return visible(f"{name}[{told}]" if told else name)
 
