@@ -87,7 +87,7 @@ def _refuse_unknown_root(path: JsonPath) -> None:
     if isinstance(root, str) and root not in ROOTS and not path.text.startswith("$"):
         near = nearest(root, list(ROOTS))
         known = f"did you mean {near!r}?" if near else f"known: {', '.join(ROOTS)}"
-        raise UsageError(f"begins with {root!r}, which is nowhere", hint=known)
+        raise UsageError(f"begins with {root!r}, which is no root of a path", hint=known)
 
 
 def _asserted(text: str, path: JsonPath, predicate: str) -> Assertion:

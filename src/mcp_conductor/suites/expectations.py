@@ -367,7 +367,7 @@ _READ: dict[str, Callable[..., Json]] = {
     "stdout": _value("clean_stdout", lambda field: field.one_of(("clean", "any")) != "any"),
     "exitCode": _value("exit_code", lambda field: field.integer(-255, 255)),
     "shutdown": _value("shutdown", _read_shutdown),
-    "performance": lambda field, known: _read_performance(field),  # noqa: ARG005
+    "performance": lambda field, known: _read_performance(field),  # noqa: ARG005  # two members, no placeholders
     "snapshot": _value("snapshot", Field.boolean),
     "no_response_within": _value("silence", Field.seconds),
 }

@@ -207,7 +207,7 @@ def test_what_is_not_selected_does_not_exist(text, holds):
 
 @pytest.mark.parametrize("text", ["reslt.isError not exists", "tools[0].name == x", "notification[0] exists"])
 def test_a_root_that_is_nowhere_is_a_mistake(text):
-    with pytest.raises(UsageError, match="which is nowhere"):
+    with pytest.raises(UsageError, match="which is no root of a path"):
         assertion(text)
 
 
