@@ -9,6 +9,7 @@ what lost its parents: Linux then makes it a child of ours (`adopt_orphans`). No
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from subprocess import PIPE, Popen
@@ -16,7 +17,6 @@ from threading import Thread
 from typing import Protocol
 
 from mcp_conductor.transport.process_tree import PROC, Member, adopted, descendants, reap, session_members
-from mcp_conductor.worker import kill_worker
 
 GRACE_SECONDS = 2.0  # for each step of the end
 
@@ -90,7 +90,8 @@ def _orphans() -> set[Member]:
 
 def kill_all() -> None:
     """Kill everything at once: the user is in a hurry."""
-    kill_worker()
+    if (worker := sys.modules.get("mcp_conductor.worker")) is not None:  # most runs never load it
+        worker.kill_worker()
     for process in list(_running.values()):
         process.signal(signal.SIGKILL, process.left_running())
     _send(signal.SIGKILL, _orphans())
