@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_conductor.checks import NotSeen
 from mcp_conductor.checks.record import SMALL, Record, judged_part, transport_of
-from mcp_conductor.checks.sessions import Sessions, Use
+from mcp_conductor.checks.sessions import SLOWER, Sessions, Use
 from mcp_conductor.errors import ConductorError, HttpStatusError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers
@@ -172,8 +173,10 @@ class Probe:
 
     async def settled(self) -> None:
         """Wait until the server has said what it wants to say of its own accord, if anything."""
+        began = perf_counter()
         await self.alive()
-        await asyncio.sleep(min(GRACE_SECONDS, self.timeout))
+        # On a busy machine everything takes longer.
+        await asyncio.sleep(min(max(GRACE_SECONDS, SLOWER * (perf_counter() - began)), self.timeout))
         await self.alive()
 
     # Other sessions.

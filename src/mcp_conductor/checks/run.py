@@ -8,6 +8,7 @@ from typing import Any
 
 from mcp_conductor.checks import Act, Check, NotSeen, fault
 from mcp_conductor.checks.authorization import Stranger
+from mcp_conductor.checks.busy import BUSY_PART, pulse, slow
 from mcp_conductor.checks.judging import MOST_FINDINGS, Options, Seen, Verdicts, chosen, judged, outcome_of, polite
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import SMALL, Record, judged_part, transport_of
@@ -36,8 +37,12 @@ from mcp_conductor.worker import without_blocking
 AT_ONCE = 8  # probes that run at the same time: they wait more than they work
 PROTECTED = "auth-server"  # the group of requirements that can be seen without a login
 NEEDS_A_SESSION = "auths-token-every-request"
+INCONCLUSIVE = "inconclusive"
+SECOND_LOOKS = 30  # times the time for an answer: how long all second looks may take together
 ECHO = "base-response-id-echo-server"
+WAITED = 0.9  # of the time for an answer: timers are not exact
 Wanted = list[tuple[Requirement, Check]]
+Look = tuple[Seen, float]  # what came of a probe, and how long it took
 WEIGHTS = {"MUST": 10, "SHOULD": 3, "MAY": 1}
 
 
@@ -56,6 +61,7 @@ class _Checking:
         self._on_outcome = on_outcome
         self._transcript = Transcript(secrets_of_server(spec), budgets=spec.budgets)
         self._silence: str | None = None  # the first thing that a server did not answer that answers nothing any more
+        self._looking_again = 0.0  # seconds
         self._verdicts = Verdicts(version)
 
     async def run(self) -> Verdicts:
@@ -107,7 +113,11 @@ class _Checking:
                 wanted = self._without_echo(wanted, found.astray)
             probes = _by_act(wanted)
             for act in (act for act, pairs in probes.items() if not pairs[0][1].alone):
-                self._conclude_all(probes[act], *await self._acted(act, probes[act], probe))
+                own = probe.again()
+                look = await self._acted(act, probes[act], own)
+                if self._doubtful(own, *look):
+                    look = await self._second_look(act, probes[act], own)
+                self._conclude_all(probes[act], *look)
             await self._alone({act: pairs for act, pairs in probes.items() if pairs[0][1].alone}, probe)
             # Last: what the server said to probes is judged too.
             # But not what it said to requests that are wrong on purpose: that is for the probes that sent them.
@@ -140,26 +150,46 @@ class _Checking:
     async def _alone(self, probes: dict[Act, Wanted], probe: Probe) -> None:
         """Probes that do not use the session of the walk; some at a time."""
         gate = asyncio.Semaphore(AT_ONCE)
-        late: list[Act] = []
+        doubtful: list[Act] = []
 
         async def one(act: Act, pairs: Wanted) -> None:
             async with gate:
                 own = probe.again()
-                seen, seconds = await self._acted(act, pairs, own)
-                doubtful = own.late or seen.gone or seen.silence is not None
-                if doubtful and seen.findings and self._silence is None:
-                    late.append(act)
+                look = await self._acted(act, pairs, own)
+                if self._doubtful(own, *look):
+                    doubtful.append(act)
                 else:
-                    self._conclude_all(pairs, seen, seconds)
+                    self._conclude_all(pairs, *look)
 
         await asyncio.gather(*(one(act, pairs) for act, pairs in probes.items()))
-        # An answer that was late while others kept the machine busy gets a second chance, by itself; and so does a
-        # server that went away: by now it is known whether another process of it can be had at all.
+        # By now nothing else keeps the machine busy; and it is known whether another process can be had at all.
         for act, pairs in probes.items():
-            if act in late:
-                self._conclude_all(pairs, *await self._acted(act, pairs, probe.again()))
+            if act in doubtful:
+                self._conclude_all(pairs, *await self._second_look(act, pairs, probe))
 
-    async def _acted(self, act: Act, pairs: Wanted, probe: Probe) -> tuple[Seen, float]:
+    def _doubtful(self, probe: Probe, seen: Seen, seconds: float) -> bool:
+        """Whether what was found may come from a busy machine, and not from the server.
+
+        What took no longer than one answer may take was not waited for in vain, so it is as it is. Of a server that
+        says nothing any more, each further look would take its time.
+        """
+        waited = probe.late or seen.silence is not None or seconds > WAITED * probe.timeout
+        return bool(seen.findings) and self._silence is None and (waited or seen.gone)
+
+    async def _second_look(self, act: Act, pairs: Wanted, probe: Probe) -> Look:
+        """Look at what is in doubt once more, by itself. Late twice on a busy machine is inconclusive, never wrong."""
+        if self._looking_again > SECOND_LOOKS * probe.timeout:
+            return Seen([], f"{INCONCLUSIVE}: there was no time left for a second look"), 0.0
+        own = probe.again()
+        async with pulse() as measured:
+            seen, seconds = await self._acted(act, pairs, own)
+        self._looking_again += seconds
+        late = self._doubtful(own, seen, seconds) and not seen.gone
+        if late and (measured.worst > BUSY_PART * probe.timeout or await slow(probe)):
+            seen = Seen([], f"{INCONCLUSIVE}: late cannot be told from wrong ({seen.findings[0].message})")
+        return seen, seconds
+
+    async def _acted(self, act: Act, pairs: Wanted, probe: Probe) -> Look:
         """Carry out one probe: what came of it, and how long it took."""
         began = perf_counter()
         reason = self._reason_not_to(pairs[0][1], probe)
@@ -190,6 +220,11 @@ class _Checking:
     def _remark(self, session: Session) -> None:
         if forgotten := str(session.transcript.forgotten):
             self._verdicts.remarks.append(forgotten)
+        if unsure := sum((each.reason or "").startswith(INCONCLUSIVE) for each in self._verdicts.outcomes):
+            self._verdicts.remarks.append(
+                f"{unsure} of the checks inconclusive: the server, or this machine, was too slow; "
+                "try a longer --timeout, or a machine with less to do"
+            )
         frames = [frame for frame in session.transcript.since(0) if frame.source == "server"]
         if left_out := len(frames) - len(judged_part(frames)):
             self._verdicts.remarks.append(f"{left_out} messages of the server were not judged: it said too much")
