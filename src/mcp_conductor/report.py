@@ -107,6 +107,8 @@ class Outcome:
             **({"after": list(self.after)} if self.after else {}),
             **({"tags": list(self.tags)} if self.tags else {}),
             **({"flaky": True} if self.flaky else {}),
+            # What a test said is a report of its own; what proves that a requirement is broken belongs to the verdict.
+            **({"wire": list(self.wire), "stderr": list(self.stderr)} if self.level and self.findings else {}),
         }
 
 

@@ -201,6 +201,11 @@ class Session(Asking, Answering):
         """Whether nothing more can be said: the server is gone, or the session was closed."""
         return self._end.done()
 
+    @property
+    def how_it_ended(self) -> str | None:
+        """Why nothing more can be said: the server exited with code 1; None while it goes on."""
+        return self._end.result() if self._end.done() else None
+
     # What we hear; called by the transport.
 
     @property

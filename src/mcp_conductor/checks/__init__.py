@@ -32,6 +32,7 @@ class Check:
     probe: Act | None = None
     needs: str | None = None  # a capability that the server must declare: tools, resources.subscribe
     alone: bool = False  # in a session of its own, because it would disturb others
+    follows: str | None = None  # the requirement that is the fault, where that is broken too
 
     @property
     def doc(self) -> str:
@@ -41,23 +42,25 @@ class Check:
 CHECKS: Catalog[Check] = Catalog("check", __name__)
 
 
-def judged(*ids: str, needs: str | None = None) -> Callable[[Judge], Judge]:
+def judged(*ids: str, needs: str | None = None, follows: str | None = None) -> Callable[[Judge], Judge]:
     """Register a function that judges a conversation by the requirements IDS, all of them alike."""
 
     def register(judge: Judge) -> Judge:
         for each in ids:
-            CHECKS.add(each, Check(each, judge=judge, needs=needs))
+            CHECKS.add(each, Check(each, judge=judge, needs=needs, follows=follows))
         return judge
 
     return register
 
 
-def probed(*ids: str, needs: str | None = None, alone: bool = False) -> Callable[[Act], Act]:
+def probed(
+    *ids: str, needs: str | None = None, alone: bool = False, follows: str | None = None
+) -> Callable[[Act], Act]:
     """Register a function that says something on purpose, and looks at what comes back."""
 
     def register(act: Act) -> Act:
         for each in ids:
-            CHECKS.add(each, Check(each, probe=act, needs=needs, alone=alone))
+            CHECKS.add(each, Check(each, probe=act, needs=needs, alone=alone, follows=follows))
         return act
 
     return register

@@ -7,12 +7,13 @@ Nothing here needs a login, or a conversation: a `Stranger` can be given in plac
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 from mcp_conductor.checks import NotSeen, fault, probed
-from mcp_conductor.checks.http_wire import VERSION, Headers, Place, Seen, Visit, fresh
+from mcp_conductor.checks.evidence import Trail
+from mcp_conductor.checks.visits import VERSION, Headers, Place, Seen, Visit, fresh
 from mcp_conductor.errors import ConductorError, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import Dialect
@@ -45,6 +46,7 @@ class Stranger:
     spec: ServerSpec
     dialect: Dialect
     timeout: float
+    trail: Trail = field(default_factory=Trail)
 
 
 async def _refusal(place: Place) -> Seen:

@@ -54,7 +54,7 @@ def no_batches_are_sent(record: Record) -> Iterator[Finding]:
             yield fault(f"an array of {len(message.raw)} messages", message.raw)
 
 
-@probed("batch-rejected-server", alone=True)
+@probed("batch-rejected-server", alone=True, follows="stdio-stdout-clean-server")
 async def batches_are_refused(probe: Probe) -> AsyncIterator[Finding]:
     """Send an array of one request: it is refused with an error or a status of 400 and more, and not carried out."""
     request: Json = {"jsonrpc": "2.0", "id": _IDS[0], "method": probe.harmless}

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import asynccontextmanager
 from typing import Any
 
+from mcp_conductor.checks import NotSeen
 from mcp_conductor.checks.probe import Answered, Probe
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, META
@@ -28,7 +29,11 @@ def error_of(reply: Message | None) -> Json:
 
 
 def code_of(reply: Message | None) -> Any:
-    return error_of(reply).get("code")
+    """The code of an error; None where there is none. One that is no integer is a fault of its own."""
+    code = error_of(reply).get("code")
+    if code is not None and type(code) is not int:
+        raise NotSeen("the codes of errors are no integers: see base-error-shape-server")
+    return code
 
 
 def data_of(reply: Message | None) -> Json:

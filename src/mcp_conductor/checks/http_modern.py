@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 from mcp_conductor.checks import NotSeen, fault, judged, probed
-from mcp_conductor.checks.http_wire import EVENTS, SESSION, VERSION, Headers, Seen, Visit
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
+from mcp_conductor.checks.visits import EVENTS, SESSION, VERSION, Headers, Seen, Visit
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import (
     HEADER_MISMATCH,

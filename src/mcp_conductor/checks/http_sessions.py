@@ -8,8 +8,8 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
 from mcp_conductor.checks import NotSeen, fault, probed
-from mcp_conductor.checks.http_wire import EVENTS, SESSION, VERSION, Seen, Visit, eventually, visiting
 from mcp_conductor.checks.probe import Probe
+from mcp_conductor.checks.visits import EVENTS, SESSION, VERSION, Seen, Visit, eventually, visiting
 from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact

@@ -36,7 +36,8 @@ _UNKNOWN_CAPABILITIES = {"experimental": {"x-conductor": {"a": 1}}, "x-conductor
 def messages_are_json_rpc(record: Record) -> Iterator[Finding]:
     """Look at every message of the server: an object with jsonrpc "2.0" that is a request, response or notification."""
     for message in record.heard:
-        problem = _envelope_problem(message)
+        noise = record.transport == "stdio" and not isinstance(message.raw, (dict, list, type(None)))
+        problem = None if noise else _envelope_problem(message)
         if problem is not None:
             yield fault(problem, message.text if message.raw is None else message.raw)
 
@@ -45,8 +46,8 @@ def _envelope_problem(message: Message) -> str | None:
     """What is wrong with an envelope, except for what has a requirement of its own."""
     raw = message.raw
     if raw is None:
-        # Other lines that are no JSON are noise on stdout, which is another matter.
-        return message.problem if '"jsonrpc"' in message.text else None
+        # Other lines that are no JSON are noise on stdout, or parts of a message, which is another matter.
+        return message.problem if message.text.startswith("{") and '"jsonrpc"' in message.text else None
     if not isinstance(raw, dict):
         return message.problem
     if raw.get("jsonrpc") != "2.0":

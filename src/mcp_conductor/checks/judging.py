@@ -1,12 +1,13 @@
 """What judges make of a conversation, whoever held it, and when; and which requirements are meant at all."""
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from mcp_conductor.checks import CHECKS, Check, NotSeen
+from mcp_conductor.checks.evidence import excerpted, lines_of, proven
 from mcp_conductor.checks.record import SMALL, Record, judged_part, transport_of
-from mcp_conductor.checks.requirements import Requirement, requirements
+from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, META, Dialect
@@ -31,6 +32,7 @@ class Options:
     levels: Collection[str] = ("MUST", "SHOULD", "MAY")
     only: Collection[str] = ()  # groups or ids
     skip: Collection[str] = ()
+    keep_wire: bool = False  # all that a probe said and heard, also where nothing is wrong
 
 
 @dataclass(slots=True)
@@ -43,6 +45,20 @@ class Verdicts:
     remarks: list[str] = field(default_factory=list)  # on what was not judged
 
 
+@dataclass(frozen=True, slots=True)
+class Death:
+    """How a server went away while something was checked."""
+
+    how: str
+    stderr: tuple[str, ...] = ()  # its last lines
+
+    @property
+    def alike(self) -> tuple[str, str]:
+        """What is the same where a server goes away twice for the same reason."""
+        # The name of an exception; what it says may differ each time.
+        return self.how, self.stderr[-1].partition(":")[0] if self.stderr else ""
+
+
 @dataclass(slots=True)
 class Seen:
     """What came of one check."""
@@ -50,7 +66,16 @@ class Seen:
     findings: list[Finding]
     reason: str | None = None  # why it could not be seen, or no more of it
     silence: str | None = None  # what was not answered in time
-    gone: bool = False  # the server went away
+    gone: bool = False  # the server went away, or a status was all that it answered
+    death: Death | None = None  # how the server ended meanwhile
+    wire: list[str] = field(default_factory=list)  # what proves the findings, or all that was said
+
+    def prove(self, lines: list[str], *, alone: bool, whole: bool = False) -> None:
+        """Take from LINES what proves the findings; the WHOLE of them, if that is wanted."""
+        if whole:
+            self.findings, self.wire = proven(self.findings, lines), lines
+        elif self.findings:
+            self.findings, self.wire = excerpted(self.findings, lines, alone=alone)
 
 
 def asked_for(options: Options, subject: str) -> Iterator[Requirement]:
@@ -80,6 +105,7 @@ def judge(transcript: Transcript, options: Options | None = None) -> Verdicts:
     for requirement, each in chosen(options or Options(), dialect.version, record.transport):
         if each.judge is not None:
             verdicts.outcomes.append(outcome_of(requirement, judged(each, record)))
+    verdicts.outcomes = without_consequences(verdicts.outcomes)
     return verdicts
 
 
@@ -94,6 +120,9 @@ def judged(each: Check, record: Record) -> Seen:
             seen.findings.append(finding)  # what was found before there was nothing more to see counts
     except NotSeen as nothing:
         seen.reason = str(nothing)
+    if seen.findings:
+        del seen.findings[MOST_FINDINGS:]
+        seen.prove(lines_of(record.frames), alone=False)
     return seen
 
 
@@ -109,9 +138,40 @@ def outcome_of(requirement: Requirement, seen: Seen, seconds: float = 0.0) -> Ou
         status=status,
         level=requirement.level,
         seconds=seconds,
-        findings=tuple(seen.findings[:MOST_FINDINGS]),
+        findings=tuple(seen.findings),
         reason=seen.reason if status == "skipped" else None,
+        cause="server" if seen.findings and seen.death else None,
+        stderr=seen.death.stderr if seen.findings and seen.death else (),
+        wire=tuple(seen.wire),
     )
+
+
+def without_consequences(outcomes: list[Outcome]) -> list[Outcome]:
+    """OUTCOMES, each fault told once: under the strongest of those that look at the same, and under what it follows."""
+    bad = {each.id: each for each in outcomes if each.findings}
+    first: dict[object, str] = {}
+    for each in sorted(bad.values(), key=lambda one: LEVELS.index(one.level or "MAY")):
+        first.setdefault(_looked_at(each.id), each.id)
+    return [_told_elsewhere(each, bad, first) if each.findings else each for each in outcomes]
+
+
+def _told_elsewhere(outcome: Outcome, bad: Collection[str], first: Mapping[object, str]) -> Outcome:
+    """OUTCOME, whose findings are left out where they are those of another one, or follow from them."""
+    same = first[_looked_at(outcome.id)]
+    root = CHECKS.get(outcome.id).follows
+    if same != outcome.id:
+        reason = f"the same fault as {same}"
+    elif root in bad:
+        reason = f"it follows from {root}, which is broken"
+    else:
+        return outcome
+    return replace(outcome, status="skipped", findings=(), reason=reason, cause=None, stderr=(), wire=())
+
+
+def _looked_at(name: str) -> object:
+    """What tells whether a requirement is kept: a function that may be for several."""
+    check = CHECKS.get(name)
+    return check.judge or check.probe
 
 
 # What can be read from a recording.

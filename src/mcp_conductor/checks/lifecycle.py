@@ -295,7 +295,7 @@ async def served_undeclared(probe: Probe) -> AsyncIterator[Finding]:
             yield fault(f"{LISTS[name]} is served, but {name} is not declared", result)
 
 
-@probed("lifecycle-undeclared-feature-method-not-found")
+@probed("lifecycle-undeclared-feature-method-not-found", follows="base-method-not-found-server")
 async def undeclared_features_do_not_exist(probe: Probe) -> AsyncIterator[Finding]:
     """Call a method of each feature that is not declared: the error has the code -32601."""
     methods = [

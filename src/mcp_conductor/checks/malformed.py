@@ -14,6 +14,7 @@ from mcp_conductor.report import Finding
 
 _NO_JSON = '{"jsonrpc": "2.0", "id": 1, "method":'
 # Over HTTP a request that lacks its name lacks the header with its name, too.
+CLEAN = "stdio-stdout-clean-server"  # noise would be taken for the answer to what is no request
 _REFUSALS = (INVALID_PARAMS, INVALID_REQUEST, HEADER_MISMATCH)
 _MISFITS: dict[str, tuple[str, Json]] = {
     "tools": ("tools/call", {"arguments": {}}),
@@ -65,7 +66,7 @@ async def _said(probe: Probe, text: str) -> Reaction:
     return Reaction(message, refused)
 
 
-@probed("base-parse-error-server", alone=True)
+@probed("base-parse-error-server", alone=True, follows=CLEAN)
 async def no_json_is_a_parse_error(probe: Probe) -> AsyncIterator[Finding]:
     """Send half of a message: the error has the code -32700; over HTTP the status is 400."""
     came = await reaction(probe, _NO_JSON)
@@ -88,7 +89,7 @@ async def unreadable_ids_are_not_invented(probe: Probe) -> AsyncIterator[Finding
         yield fault("the error has the id of a request that could not be read", came.message.raw)
 
 
-@probed("base-invalid-request-server", alone=True)
+@probed("base-invalid-request-server", alone=True, follows=CLEAN)
 async def what_is_no_request_is_refused(probe: Probe) -> AsyncIterator[Finding]:
     """Send requests with jsonrpc "1.0", with the id null, and without a method: the error has the code -32600."""
     method = probe.harmless

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_conductor.checks import NotSeen
+from mcp_conductor.checks.evidence import CAME, SENT, Trail, http_request, http_response
 from mcp_conductor.checks.record import SMALL, Record, judged_part, transport_of
 from mcp_conductor.checks.sessions import SLOWER, Sessions, Use
 from mcp_conductor.errors import ConductorError, HttpStatusError, RequestTimeout, TransportError
@@ -50,6 +51,7 @@ class Found:
     called: list[Json] = field(default_factory=list)  # the params of the tools that were called, and may be again
     remarks: list[str] = field(default_factory=list)  # on what is odd, but breaks no requirement
     silence: str | None = None  # what the server did not answer before it answered nothing any more
+    lost: str | None = None  # how the server went away while it was used as any client uses it
     astray: Message | None = None  # an answer with an id that no request had, which came in place of one
 
 
@@ -59,22 +61,22 @@ class Probe:
     def __init__(self, session: Session, sessions: Sessions, found: Found, since: int = 0) -> None:
         self.session = session
         self.found = found
-        self._sessions = sessions
+        self.trail = Trail(used=[(session, session.transcript.mark)])
+        self.sessions = sessions
         self._since = since  # the frame with which the part of this probe begins
-        self._late: list[str] = []  # what was not answered in time, in any session of this probe
 
     @property
     def spec(self) -> ServerSpec:
-        return self._sessions.spec
+        return self.sessions.spec
 
     @property
     def timeout(self) -> float:
-        return self._sessions.timeout
+        return self.sessions.timeout
 
     @property
     def patience(self) -> float:
         """How long the first answer on a new connection may take: a process must start before it can speak."""
-        return self._sessions.patience
+        return self.sessions.patience
 
     @property
     def dialect(self) -> Dialect:
@@ -114,7 +116,7 @@ class Probe:
         try:
             exchange = await self.session.exchange(raw, timeout=self.timeout if seconds is None else seconds)
         except RequestTimeout:
-            self._late.append(method)
+            self.trail.late.append(method)
             raise
         except HttpStatusError as error:
             return self._said_with(error, raw)
@@ -184,53 +186,62 @@ class Probe:
     @asynccontextmanager
     async def anew(self, *, answers: Answers | None = None) -> AsyncIterator["Probe"]:
         """A session of its own, in the same revision; on stdio, a new process."""
-        async with self._sessions.anew(self.dialect.version, answers) as session:
-            yield self._in(session)
+        async with self._within(self.sessions.anew(self.dialect.version, answers)) as other:
+            yield other
 
     @asynccontextmanager
     async def beside(self, *, answers: Answers | None = None, second: bool = False) -> AsyncIterator["Probe"]:
         """A session for those who leave it as it was; on stdio others may have used it before. SECOND: one more."""
-        if self.transport != "stdio":
-            async with self.anew(answers=answers) as other:
-                yield other
-            return
         use: Use = "polite too" if second else "polite"
-        async with self._sessions.shared(use, self.dialect, answers) as session:
-            yield self._in(session, session.transcript.mark)
+        async with self._shared(use, answers) as other:
+            yield other
 
     @asynccontextmanager
     async def apart(self) -> AsyncIterator["Probe"]:
         """A session to say odd things in; on stdio, others may have done so before, and the server has lived on."""
-        if self.transport != "stdio":
-            async with self.anew() as other:
-                yield other
-            return
-        async with self._sessions.shared("odd", self.dialect) as session:
-            yield self._in(session, session.transcript.mark)
+        async with self._shared("odd") as other:
+            yield other
 
     @asynccontextmanager
     async def unopened(self, dialect: Dialect | None = None) -> AsyncIterator["Probe"]:
         """A connection on which nothing has been said yet."""
-        async with self._sessions.unopened(dialect or self.dialect) as session:
-            yield self._in(session)
+        async with self._within(self.sessions.unopened(dialect or self.dialect)) as other:
+            yield other
 
-    def _in(self, session: Session, since: int = 0) -> "Probe":
-        other = Probe(session, self._sessions, self.found, since)
-        other._late = self._late
-        return other
+    def _shared(self, use: Use, answers: Answers | None = None) -> AbstractAsyncContextManager["Probe"]:
+        if self.transport != "stdio":
+            return self._within(self.sessions.anew(self.dialect.version, answers))
+        return self._within(self.sessions.shared(use, self.dialect, answers), used_before=True)
+
+    @asynccontextmanager
+    async def _within(
+        self, opening: AbstractAsyncContextManager[Session], *, used_before: bool = False
+    ) -> AsyncIterator["Probe"]:
+        async with opening as session:
+            other = Probe(session, self.sessions, self.found, session.transcript.mark if used_before else 0)
+            other.trail = self.trail
+            self.trail.used.append((session, other._since))
+            try:
+                yield other
+            finally:
+                if session.ended:
+                    self.trail.dead.append(session)
 
     def again(self) -> "Probe":
         """The same for another probe."""
-        return Probe(self.session, self._sessions, self.found, self._since)
+        return Probe(self.session, self.sessions, self.found, self._since)
 
-    @property
-    def late(self) -> bool:
-        """Whether anything was not answered in time."""
-        return bool(self._late)
+    async def reachable(self) -> bool:
+        """Whether the server can be talked to at all, in a session of its own."""
+        try:
+            async with self.sessions.anew(self.dialect.version) as session:
+                return not session.ended
+        except NotSeen:
+            return False
 
     async def once(self, name: str, make: Callable[[], Coroutine[Any, Any, Made]]) -> Made:
         """What MAKE gives, made once for all probes that ask for it by this NAME."""
-        made: Made = await self._sessions.once(name, make)
+        made: Made = await self.sessions.once(name, make)
         return made
 
     # HTTP itself.
@@ -246,11 +257,14 @@ class Probe:
         client = client_for(self.spec)
         try:
             sent = [(name, value) for name, value in given.items() if value is not None]
+            self.trail.http.append(SENT + http_request(method, self.spec.url, sent, data))
             async with asyncio.timeout(self.timeout) as limit:
                 async with client.open(method, self.spec.url, sent, data) as response:
                     limit.reschedule(None)
                     text = await _beginning(response, self.timeout)
-                    return Answered(response.status, {name.lower(): value for name, value in response.headers}, text)
+                    heads = {name.lower(): value for name, value in response.headers}
+                    self.trail.http.append(CAME + http_response(response.status, heads, text))
+                    return Answered(response.status, heads, text)
         except TimeoutError:
             raise RequestTimeout(f"the {method}", self.timeout) from None
         finally:

@@ -2,19 +2,30 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from time import perf_counter
 from typing import Any
 
 from mcp_conductor.checks import Act, Check, NotSeen, fault
 from mcp_conductor.checks.authorization import Stranger
 from mcp_conductor.checks.busy import BUSY_PART, pulse, slow
-from mcp_conductor.checks.judging import MOST_FINDINGS, Options, Seen, Verdicts, chosen, judged, outcome_of, polite
+from mcp_conductor.checks.judging import (
+    MOST_FINDINGS,
+    Death,
+    Options,
+    Seen,
+    Verdicts,
+    chosen,
+    judged,
+    outcome_of,
+    polite,
+    without_consequences,
+)
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import SMALL, Record, judged_part, transport_of
-from mcp_conductor.checks.requirements import Requirement, requirements
+from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
 from mcp_conductor.checks.sessions import Sessions, silent
-from mcp_conductor.checks.walk import walk
+from mcp_conductor.checks.walk import BUSY, answer_to_nothing, walk
 from mcp_conductor.errors import (
     ConductorError,
     HttpStatusError,
@@ -40,6 +51,7 @@ NEEDS_A_SESSION = "auths-token-every-request"
 INCONCLUSIVE = "inconclusive"
 SECOND_LOOKS = 30  # times the time for an answer: how long all second looks may take together
 ECHO = "base-response-id-echo-server"
+ONCE = "base-response-once-server"
 WAITED = 0.9  # of the time for an answer: timers are not exact
 Wanted = list[tuple[Requirement, Check]]
 Look = tuple[Seen, float]  # what came of a probe, and how long it took
@@ -62,6 +74,7 @@ class _Checking:
         self._transcript = Transcript(secrets_of_server(spec), budgets=spec.budgets)
         self._silence: str | None = None  # the first thing that a server did not answer that answers nothing any more
         self._looking_again = 0.0  # seconds
+        self._deaths: dict[tuple[str, str], str] = {}  # how the server went away, and under which id that is told
         self._verdicts = Verdicts(version)
 
     async def run(self) -> Verdicts:
@@ -72,20 +85,26 @@ class _Checking:
             if error.status != 401:
                 raise
             await self._outside(wanted)
-        except ProtocolError as error:
+        except (ProtocolError, TransportError) as error:
             self._unopened(wanted, error)
+        self._verdicts.outcomes = without_consequences(self._verdicts.outcomes)
         order = {name: index for index, name in enumerate(requirements())}
         self._verdicts.outcomes.sort(key=lambda outcome: order[outcome.id])
         return self._verdicts
 
     async def _outside(self, wanted: Wanted) -> None:
         """A server that lets nobody in: only how it refuses can be seen."""
-        stranger: Any = Stranger(self._spec, DIALECTS[self._version], self._options.timeout)
         for requirement, each in wanted:
             if requirement.group == PROTECTED and requirement.id != NEEDS_A_SESSION and each.probe is not None:
-                self._conclude(requirement, await _seen(each.probe, stranger))
+                self._conclude(requirement, await self._seen_outside(each.probe))
             else:
                 self._conclude(requirement, Seen([], "the server wants a token: --token, or --header"))
+
+    async def _seen_outside(self, act: Act) -> Seen:
+        stranger: Any = Stranger(self._spec, DIALECTS[self._version], self._options.timeout)
+        seen = await _seen(act, stranger)
+        seen.prove(stranger.trail.lines(), alone=True, whole=self._options.keep_wire)
+        return seen
 
     def _unopened(self, wanted: Wanted, error: ConductorError) -> None:
         """A server whose opening is so wrong that no conversation begins: only that can be judged.
@@ -95,6 +114,9 @@ class _Checking:
         record = Record(self._transcript, DIALECTS[self._version], transport_of(self._spec), {})
         if any(result.get("protocolVersion") in DIALECTS for _, result in record.results("initialize")):
             raise error
+        astray = answer_to_nothing(self._transcript)
+        if astray is not None:
+            wanted = self._without_echo(wanted, astray)
         for requirement, each in wanted:
             heard = each.judge is not None and each.needs is None
             seen = judged(each, record) if heard else Seen([])
@@ -103,7 +125,8 @@ class _Checking:
             raise error
 
     async def _inside(self, wanted: Wanted) -> None:
-        async with Sessions(self._spec, self._options.timeout) as sessions, self._connected(sessions) as session:
+        async with Sessions(self._spec, self._options.timeout) as sessions, AsyncExitStack() as stack:
+            session = await stack.enter_async_context(self._connected(sessions, self._transcript))
             sessions.started_in(session.transcript.last_at)
             found = await walk(session, self._options.call)
             probe = Probe(session, sessions, found)
@@ -111,14 +134,9 @@ class _Checking:
             self._silence = found.silence
             if found.astray is not None:
                 wanted = self._without_echo(wanted, found.astray)
-            probes = _by_act(wanted)
-            for act in (act for act, pairs in probes.items() if not pairs[0][1].alone):
-                own = probe.again()
-                look = await self._acted(act, probes[act], own)
-                if self._doubtful(own, *look):
-                    look = await self._second_look(act, probes[act], own)
-                self._conclude_all(probes[act], *look)
-            await self._alone({act: pairs for act, pairs in probes.items() if pairs[0][1].alone}, probe)
+            if found.lost is not None:
+                wanted = await self._without_answers(wanted, found.lost, probe)
+            await self._probed(_by_act(wanted), probe, stack)
             # Last: what the server said to probes is judged too.
             # But not what it said to requests that are wrong on purpose: that is for the probes that sent them.
             record = probe.record()
@@ -127,20 +145,54 @@ class _Checking:
             self._verdicts.remarks += found.remarks
             self._remark(session)
 
+    async def _probed(self, probes: dict[Act, Wanted], probe: Probe, stack: AsyncExitStack) -> None:
+        """Carry out the probes: first those that use the session of the walk, or what takes its place, one by one."""
+        for act, pairs in probes.items():
+            if not pairs[0][1].alone:
+                probe = await self._living(probe, stack)
+                own = probe.again()
+                look = await self._acted(act, pairs, own)
+                if self._doubtful(own, *look):
+                    probe = await self._living(probe, stack)
+                    look = await self._second_look(act, pairs, probe)
+                self._conclude_all(pairs, *look)
+        await self._alone({act: pairs for act, pairs in probes.items() if pairs[0][1].alone}, probe)
+
+    async def _living(self, probe: Probe, stack: AsyncExitStack) -> Probe:
+        """PROBE; or one with another process, if the server of this one has ended: the others are not to blame."""
+        if not probe.session.ended or self._silence is not None:
+            return probe
+        fresh = Transcript(secrets_of_server(self._spec), budgets=self._spec.budgets)
+        try:
+            session = await stack.enter_async_context(self._connected(probe.sessions, fresh))
+        except ConductorError as error:
+            self._silence = f"{probe.session.how_it_ended}, and then: {error.message}"
+            return probe
+        return Probe(session, probe.sessions, probe.found)
+
     def _without_echo(self, wanted: Wanted, astray: Message) -> Wanted:
         """Report that answers do not have the ids of their requests: then nothing else can be asked."""
-        for requirement, _ in wanted:
-            if requirement.id == ECHO:
-                found = fault("an answer has an id that no request had, and requests have no answer", astray.raw)
-                self._conclude(requirement, Seen([found]))
-        return [(requirement, each) for requirement, each in wanted if requirement.id != ECHO]
+        found = fault("an answer has an id that no request had, and requests have no answer", astray.raw)
+        return self._told(wanted, ECHO, Seen([found]))
 
-    def _connected(self, sessions: Sessions) -> AbstractAsyncContextManager[Session]:
+    async def _without_answers(self, wanted: Wanted, lost: str, probe: Probe) -> Wanted:
+        """Report that the server went away while it was used as any client uses it."""
+        seen = Seen([fault(lost)])
+        await self._mourn(seen, probe)
+        return self._told(wanted, ONCE, seen)
+
+    def _told(self, wanted: Wanted, name: str, seen: Seen) -> Wanted:
+        """WANTED without the requirement NAME, which is concluded, if it was wanted."""
+        named = [pair for pair in wanted if pair[0].id == name]
+        self._conclude_all(named, seen, 0.0)
+        return [pair for pair in wanted if pair not in named]
+
+    def _connected(self, sessions: Sessions, transcript: Transcript) -> AbstractAsyncContextManager[Session]:
         answers = Answers(roots=[], sampling="auto", elicitation="auto")
         return connect(
             sessions.patient_spec,
             protocol=self._version,
-            transcript=self._transcript,
+            transcript=transcript,
             needs_version=False,
             answers=answers,
             timeout=self._options.timeout,
@@ -163,18 +215,18 @@ class _Checking:
 
         await asyncio.gather(*(one(act, pairs) for act, pairs in probes.items()))
         # By now nothing else keeps the machine busy; and it is known whether another process can be had at all.
-        for act, pairs in probes.items():
+        # What is told once is told under what weighs most.
+        for act, pairs in sorted(probes.items(), key=lambda each: min(LEVELS.index(one.level) for one, _ in each[1])):
             if act in doubtful:
                 self._conclude_all(pairs, *await self._second_look(act, pairs, probe))
 
     def _doubtful(self, probe: Probe, seen: Seen, seconds: float) -> bool:
         """Whether what was found may come from a busy machine, and not from the server.
 
-        What took no longer than one answer may take was not waited for in vain, so it is as it is. Of a server that
-        says nothing any more, each further look would take its time.
+        What took no longer than one answer may take was not waited for in vain, so it is as it is.
         """
-        waited = probe.late or seen.silence is not None or seconds > WAITED * probe.timeout
-        return bool(seen.findings) and self._silence is None and (waited or seen.gone)
+        waited = bool(probe.trail.late) or seen.silence is not None or seconds > WAITED * probe.timeout
+        return bool(seen.findings) and (waited or seen.gone or seen.death is not None)
 
     async def _second_look(self, act: Act, pairs: Wanted, probe: Probe) -> Look:
         """Look at what is in doubt once more, by itself. Late twice on a busy machine is inconclusive, never wrong."""
@@ -184,7 +236,7 @@ class _Checking:
         async with pulse() as measured:
             seen, seconds = await self._acted(act, pairs, own)
         self._looking_again += seconds
-        late = self._doubtful(own, seen, seconds) and not seen.gone
+        late = self._doubtful(own, seen, seconds) and not seen.gone and seen.death is None
         if late and (measured.worst > BUSY_PART * probe.timeout or await slow(probe)):
             seen = Seen([], f"{INCONCLUSIVE}: late cannot be told from wrong ({seen.findings[0].message})")
         return seen, seconds
@@ -194,13 +246,33 @@ class _Checking:
         began = perf_counter()
         reason = self._reason_not_to(pairs[0][1], probe)
         seen = Seen([], reason) if reason is not None else await _seen(act, probe)
-        if seen.silence is not None and not self._silence and await silent(probe.session, probe.timeout):
+        if seen.silence is not None and not self._silence and await silent(probe.session, BUSY * probe.timeout):
             self._silence = seen.silence
-        return seen, perf_counter() - began
+        seconds = perf_counter() - began
+        if seen.findings:
+            await self._mourn(seen, probe)
+        if seen.findings or (self._options.keep_wire and reason is None):
+            seen.prove(probe.trail.lines(), alone=True, whole=self._options.keep_wire)
+        return seen, seconds
+
+    async def _mourn(self, seen: Seen, probe: Probe) -> None:
+        """Find out whether the server went away meanwhile, and how."""
+        dead = [*probe.trail.dead, *([probe.session] if probe.session.ended else [])]
+        if dead:
+            seen.death = Death(str(dead[0].how_it_ended), dead[0].transcript.stderr_tail())
+        elif seen.gone and probe.transport != "stdio" and (self._silence or not await probe.reachable()):
+            seen.death = Death("the server cannot be reached any longer")
+            self._silence = self._silence or seen.findings[-1].message
 
     def _conclude_all(self, pairs: Wanted, seen: Seen, seconds: float) -> None:
+        """Conclude the requirements that one probe is for. That a server goes away for the same reason is told once."""
         for requirement, _ in pairs:
-            self._conclude(requirement, seen, seconds=seconds)
+            told = seen
+            if seen.findings and seen.death is not None:
+                under = self._deaths.setdefault(seen.death.alike, requirement.id)
+                if under != requirement.id:
+                    told = Seen([], f"{seen.death.how} here too: see {under}")
+            self._conclude(requirement, told, seconds=seconds)
 
     def _reason_not_to(self, each: Check, probe: Probe) -> str | None:
         if each.needs is not None and not probe.declares(each.needs):
@@ -264,6 +336,7 @@ async def _seen(act: Act, probe: Probe) -> Seen:
     except ConductorError as error:
         seen.gone = isinstance(error, TransportError)
         seen.findings.append(Finding(message=error.message, hint=error.hint))
+    del seen.findings[MOST_FINDINGS:]
     return seen
 
 

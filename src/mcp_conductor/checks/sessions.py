@@ -23,7 +23,6 @@ from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
 from mcp_conductor.session import Session
 from mcp_conductor.transport import finish
-from mcp_conductor.transport.stdio import StdioTransport
 
 STARTS_PER_ANSWER = 15  # how much longer than an answer the first start may take: packages are fetched, code compiled
 SLOWER = 8.0  # how much longer than the first a later start may take, while others start too
@@ -108,7 +107,7 @@ class Sessions:
         given = answers or Answers()
         place = self._shared.setdefault(f"{use} {compact(given.capabilities(dialect))}", _Shared())
         async with place.turn:
-            if place.open is not None and _ended(place.open.session):
+            if place.open is not None and place.open.session.ended:
                 await self._leave(place.open)
                 place.open = None
             if place.open is None:
@@ -179,10 +178,6 @@ async def silent(session: Session, seconds: float) -> bool:
         asked.append(session.exchange(raw if params is None else {**raw, "params": params}, timeout=seconds))
     answers = await asyncio.gather(*asked, return_exceptions=True)
     return all(isinstance(each, RequestTimeout) for each in answers)
-
-
-def _ended(session: Session) -> bool:
-    return isinstance(session.transport, StdioTransport) and session.transport.exit_code is not None
 
 
 def _left_something(session: Session, mark: int) -> bool:

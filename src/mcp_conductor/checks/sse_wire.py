@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from urllib.parse import urljoin, urlsplit
 
 from mcp_conductor.checks import NotSeen, fault, judged, probed
-from mcp_conductor.checks.http_wire import EVIL, Headers, Seen, Visit, eventually, fresh
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
+from mcp_conductor.checks.visits import EVIL, Headers, Seen, Visit, eventually, fresh
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, origin

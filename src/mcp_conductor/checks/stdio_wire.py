@@ -8,9 +8,9 @@ from contextlib import suppress
 from typing import Literal
 
 from mcp_conductor.checks import NotSeen, fault, judged, probed
-from mcp_conductor.checks.http_wire import eventually
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
+from mcp_conductor.checks.visits import eventually
 from mcp_conductor.errors import ConductorError, RequestTimeout
 from mcp_conductor.protocol.message import Message, compact, parse
 from mcp_conductor.report import Finding

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from mcp_conductor.checks import NotSeen, fault, probed
+from mcp_conductor.checks.by_hand import code_of
 from mcp_conductor.checks.notifications import callable_again
 from mcp_conductor.checks.probe import Probe
-from mcp_conductor.checks.utilities import code_of
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.dialect import META, METHOD_NOT_FOUND

@@ -9,10 +9,11 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from mcp_conductor.checks import NotSeen, fault, judged, probed
+from mcp_conductor.checks.by_hand import code_of
 from mcp_conductor.checks.notifications import calls, is_a
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
-from mcp_conductor.checks.utilities import code_of, is_integer
+from mcp_conductor.checks.utilities import is_integer
 from mcp_conductor.errors import RequestTimeout, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RELATED_TASK
@@ -121,10 +122,9 @@ def fault_of(task: Any, ttl: str = "ttl") -> str | None:
 def is_date(value: Any) -> bool:
     """Whether this is a date and time of ISO 8601."""
     try:
-        datetime.fromisoformat(value)
+        return bool(datetime.fromisoformat(value))
     except (ValueError, TypeError):
         return False
-    return True
 
 
 @probed("taskc-capability-server")

@@ -8,11 +8,12 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from mcp_conductor.checks import NotSeen, fault, judged, probed
+from mcp_conductor.checks.by_hand import code_of
 from mcp_conductor.checks.notifications import calls
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
 from mcp_conductor.checks.tasks import SHORTEST_ID, TERMINAL, UNKNOWN, fault_of
-from mcp_conductor.checks.utilities import code_of, is_integer
+from mcp_conductor.checks.utilities import is_integer
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import (

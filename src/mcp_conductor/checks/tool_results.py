@@ -73,7 +73,8 @@ def blocks(record: Record) -> Iterator[tuple[Json, str, Any]]:
 def content_is_an_array(record: Record) -> Iterator[Finding]:
     """Look at every result of a tool: content is an array, even if there is structuredContent or isError."""
     for name, result in results(record):
-        if not isinstance(result.get("content"), list):
+        # A question that does not say that it is one has another fault.
+        if not isinstance(result.get("content"), list) and "inputRequests" not in result:
             yield fault(f"the result of {name!r} has no array content", result)
 
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from mcp_conductor.checks import NotSeen, fault, judged, probed
+from mcp_conductor.checks.by_hand import code_of
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.questions import asked
 from mcp_conductor.checks.record import Record
@@ -26,11 +27,6 @@ _LISTS = {
     "resources/list": ("resources", "uri"),
     "resources/templates/list": ("resources", "uriTemplate"),
 }
-
-
-def code_of(reply: Message) -> Any:
-    """The code of an error, None for anything else."""
-    return reply.error.get("code") if reply.kind == "error" and isinstance(reply.error, dict) else None
 
 
 # Completion.
@@ -140,7 +136,7 @@ async def completion_takes_a_context(probe: Probe) -> AsyncIterator[Finding]:
         yield fault("a completion with a context is refused", reply.raw)
 
 
-@probed("completion-not-supported-32601")
+@probed("completion-not-supported-32601", follows="base-method-not-found-server")
 async def completion_is_refused_where_it_is_not_declared(probe: Probe) -> AsyncIterator[Finding]:
     """Send completion/complete to a server that does not declare completions: the error has the code -32601."""
     if probe.declares("completions"):
@@ -261,7 +257,7 @@ async def unknown_cursors_are_refused(probe: Probe) -> AsyncIterator[Finding]:
 # What is gone, or going.
 
 
-@probed("ping-removed")
+@probed("ping-removed", follows="versioning-removed-methods")
 async def ping_is_gone(probe: Probe) -> AsyncIterator[Finding]:
     """Send ping, which this revision does not have: the error has the code -32601."""
     reply = await probe.ask("ping")

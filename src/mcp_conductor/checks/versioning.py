@@ -57,7 +57,7 @@ async def discover_is_implemented(probe: Probe) -> AsyncIterator[Finding]:
 
 @judged("versioning-discover-shape")
 def discover_is_answered_in_full(record: Record) -> Iterator[Finding]:
-    """Look at the result of server/discover: supportedVersions, capabilities, ttlMs and cacheScope in their types."""
+    """Look at the result of server/discover: supportedVersions and capabilities in their types."""
     for _, result in record.results("server/discover"):
         for path, problem in _discover_flaws(result):
             yield fault(problem, result, path=path)
@@ -67,11 +67,6 @@ def _discover_flaws(result: Json) -> Iterator[tuple[str, str]]:
     if _versions(result.get("supportedVersions")) is None:
         yield "supportedVersions", "supportedVersions is no array of strings"
     yield from capability_flaws(result)
-    ttl = result.get("ttlMs")
-    if isinstance(ttl, bool) or not isinstance(ttl, (int, float)) or ttl < 0:
-        yield "ttlMs", "ttlMs is no number from 0 on"
-    if result.get("cacheScope") not in ("public", "private"):
-        yield "cacheScope", 'cacheScope is neither "public" nor "private"'
 
 
 def _versions(value: Any) -> list[str] | None:
@@ -186,7 +181,7 @@ async def no_handshake_is_needed(probe: Probe) -> AsyncIterator[Finding]:
         yield fault(f"{method} as the first message is refused", reply.raw)
 
 
-@probed("versioning-removed-methods")
+@probed("versioning-removed-methods", follows="base-method-not-found-server")
 async def removed_methods_do_not_exist(probe: Probe) -> AsyncIterator[Finding]:
     """Call the methods that older revisions had, such as ping: the error has the code -32601."""
     for method, params in _REMOVED.items():

@@ -9,11 +9,12 @@ from typing import Any
 
 from mcp_conductor.checks.probe import Found
 from mcp_conductor.checks.sessions import silent
-from mcp_conductor.errors import ConductorError, ProtocolError, RequestTimeout
+from mcp_conductor.errors import ConductorError, HttpStatusError, ProtocolError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.schema import complaints, filled_in
 from mcp_conductor.protocol.schema_weight import is_vast
+from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.session import Session
 from mcp_conductor.worker import without_blocking
 
@@ -31,7 +32,7 @@ async def walk(session: Session, call: Collection[str] | str) -> Found:
 
 
 class _SilentError(Exception):
-    """The server answers nothing any more: there is nowhere to go."""
+    """The server answers nothing any more, or is gone: there is nowhere to go."""
 
 
 class _Walker:
@@ -79,7 +80,7 @@ class _Walker:
         try:
             return await answer
         except RequestTimeout as error:
-            self.found.astray = self._astray()
+            self.found.astray = answer_to_nothing(self._session.transcript)
             if self.found.astray is not None:
                 self.found.silence = "its answers have other ids than our requests"
                 raise _SilentError from error
@@ -89,16 +90,21 @@ class _Walker:
         except ProtocolError as error:
             if error.heard is None:  # not one answer was at fault, but all of them together
                 self.found.remarks.append(error.message)
+        except HttpStatusError:
+            pass
+        except TransportError as error:
+            self.found.lost = error.message
+            raise _SilentError from error
         except ConductorError:
             pass
         return None
 
-    def _astray(self) -> Message | None:
-        """An answer to no request of ours; who sends one may well have sent all."""
-        transcript = self._session.transcript
-        asked = {message.id for message in transcript.messages("client")}
-        answers = (each for each in transcript.messages("server") if each.kind in ("result", "error"))
-        return next((each for each in answers if each.id not in asked), None)
+
+def answer_to_nothing(transcript: Transcript) -> Message | None:
+    """An answer to no request of ours; who sends one may well have sent all."""
+    asked = {message.id for message in transcript.messages("client")}
+    answers = (each for each in transcript.messages("server") if each.kind in ("result", "error"))
+    return next((each for each in answers if each.id not in asked), None)
 
 
 def may_call(tool: Json, call: Collection[str] | str) -> bool:

@@ -125,6 +125,7 @@ class Checking:
             levels=LEVELS[: LEVELS.index(level.upper()) + 1],
             only=frozenset(given.all("--only")),
             skip=frozenset(given.all("--skip")),
+            keep_wire=self._output.wants_wire,
         )
 
     def _aim(self) -> str:

@@ -4,7 +4,7 @@ The form is that of our errors: a headline, `--> file:line:column`, the source l
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from mcp_conductor.excerpt import Note, excerpt, wrapped
@@ -68,6 +68,8 @@ def findings(outcome: Outcome, style: Style) -> list[str]:
     alone, by_file = _by_file(shown)
     about = [each for together in by_file.values() for each in together]
     documents = _documents([*(each for each in outcome.findings if each.whole), *about])
+    if outcome.wire and outcome.level is not None:  # what came is shown below, whole, with what it answers
+        alone = [replace(each, actual=NOTHING) if each.said is not None else each for each in alone]
     lines = [line for finding in alone if not finding.warning for line in one_finding(finding, style)]
     for together in by_file.values():
         lines += _marked(together, documents, style)

@@ -16,6 +16,9 @@ _MOST_MARKED_LINES = 3  # below one value
 _MOST_SEARCHED = 200_000  # characters, of a message in which a path is looked for
 _STEP = re.compile(r"""\.?([^.\[\]"'\s]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]""")
 
+_PARTS = ("", "result.", "error.", "params.")
+_HTTP = ("HTTP ", "GET ", "POST ", "PUT ", "DELETE ", "OPTIONS ")  # how the lines begin that are no messages
+
 Range = tuple[int, int]
 
 
@@ -26,8 +29,7 @@ def messages(outcome: Outcome, style: Style) -> list[str]:
     width = max((len(label) for _, label, _ in said), default=0)
     width = max(width, len("response")) + 2
     blocks = [
-        list(_message(label, one_line(text), _paths(outcome, place) if label == "response" else [], width, style))
-        for place, label, text in said
+        list(_message(label, one_line(text), _paths(outcome, place), width, style)) for place, label, text in said
     ]
     if len(said) < count:
         blocks.insert(len(said) // 2, [f"… {counted(count - len(said), 'more message')} (-vv)"])
@@ -35,9 +37,17 @@ def messages(outcome: Outcome, style: Style) -> list[str]:
 
 
 def _paths(outcome: Outcome, place: int) -> list[str]:
-    """What is wrong in the response that is line PLACE of what was said."""
-    about = (each for each in outcome.findings if each.said is None or each.said[0] <= place < each.said[1])
-    return list({each.path: None for each in about if each.path and not each.whole})
+    """What is wrong in line PLACE of what was said, if that is for the server to say."""
+    if not outcome.wire[place].startswith("<-- ") or (outcome.level is None and not _is_answer(outcome.wire[place])):
+        return []
+    about = [each for each in outcome.findings if each.said is None or each.said[0] <= place < each.said[1]]
+    paths = list({each.path: None for each in about if each.path and not each.whole})
+    # The paths of checks begin where the value does that they are about.
+    return paths if outcome.level is None else [f"{part}{path}" for path in paths for part in _PARTS]
+
+
+def _is_answer(line: str) -> bool:
+    return parse(line[4:]).kind in ("result", "error")
 
 
 def _message(label: str, text: str, paths: Iterable[str], width: int, style: Style) -> Iterator[str]:
@@ -144,6 +154,8 @@ def _label(line: str) -> tuple[str, str]:
     arrow, text = line[:4], line[4:]
     if arrow not in ("--> ", "<-- "):
         return "", line
+    if text.startswith(_HTTP):
+        return "response" if arrow == "<-- " else "request", text
     kind = parse(text).kind
     word = "response" if kind in ("result", "error") else kind
     # What goes the usual way needs no word for its direction.

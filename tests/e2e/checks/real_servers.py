@@ -57,7 +57,7 @@ def npm(server: str, *words: str) -> tuple[str, ...]:
 # The SDKs know no batches, which only this revision has.
 NO_BATCHES = {"batch-receive-server": ("2025-03-26",)}
 NO_BATCHES_OVER_HTTP = {**NO_BATCHES, "batch-notifications-only-202": ("2025-03-26",)}
-ANY_ORIGIN = {"http-origin-validated": EVERY[1:], "http-origin-invalid-403": EVERY[3:]}
+ANY_ORIGIN = {"http-origin-validated": EVERY[1:]}
 ANY_ORIGIN_OF_SSE = {"sse-origin-validation": ("2024-11-05",)}
 EVERYTHING = {
     "tools-call-content-types": ("2024-11-05",),  # get-resource-links returns resource_link, which came with 2025-06-18

@@ -1,0 +1,139 @@
+"""What proves a finding: the request and the reply that it is about, as they crossed the wire.
+
+A probe leaves a trail of all that it said and heard. A finding names the part of it that it is about, so that a reader
+sees two messages and not two hundred; the whole trail is there for those who want it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mcp_conductor.protocol.message import read
+from mcp_conductor.protocol.transcript import Frame
+from mcp_conductor.report import NOTHING, Finding
+from mcp_conductor.session import Session
+from mcp_conductor.visible import cut
+
+SENT, CAME = "--> ", "<-- "
+MOST_LINES = 100
+_LONGEST = 20_000  # characters of a line
+_MOST_LAST_WORDS = 4
+_MOST_PARTS = 20_000  # of a message that are compared
+_TELLING = ("content-type", "www-authenticate", "location", "allow", "last-event-id", "cache-control")
+_ARROWS = {"client": SENT, "server": CAME}
+
+
+@dataclass(slots=True)
+class Trail:
+    """What a probe left behind, in all its sessions: what proves a finding, and what makes it doubtful."""
+
+    late: list[str] = field(default_factory=list)  # what was not answered in time
+    used: list[tuple[Session, int]] = field(default_factory=list)  # the sessions, with the first frame of the probe
+    dead: list[Session] = field(default_factory=list)  # those that the server has ended
+    http: list[str] = field(default_factory=list)  # requests and responses of HTTP, of those who look at HTTP itself
+
+    def lines(self) -> list[str]:
+        """All that was said and heard: the last of it, if it is very much."""
+        frames = [frame for session, since in self.used for frame in session.transcript.since(since)]
+        return [*lines_of(frames), *self.http][-MOST_LINES:]
+
+
+def lines_of(frames: Iterable[Frame]) -> list[str]:
+    return [_ARROWS[frame.source] + frame.text for frame in frames if frame.source in _ARROWS]
+
+
+def http_request(method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes | None) -> str:
+    """A request of HTTP in one line."""
+    heads = ", ".join(f"{name}: {value}" for name, value in headers)
+    return f"{method} {url} ({heads})" + (f" {body[:_LONGEST].decode(errors='replace')}" if body else "")
+
+
+def http_response(status: int, headers: Mapping[str, str], body: str) -> str:
+    """A response of HTTP in one line, with the headers that MCP cares about."""
+    heads = ", ".join(f"{name}: {value}" for name, value in headers.items() if name in _TELLING or "mcp" in name)
+    return f"HTTP {status}" + (f" ({heads})" if heads else "") + (f" {body}" if body else "")
+
+
+def proven(findings: Sequence[Finding], lines: Sequence[str]) -> list[Finding]:
+    """FINDINGS, each with the place of its proof in LINES."""
+    said = _read(lines)
+    found = []
+    for each in findings:
+        proof = _proof(each.actual, said) or _last_words(said)
+        found.append(replace(each, said=(proof[0], proof[-1] + 1) if proof else None))
+    return found
+
+
+def excerpted(findings: Sequence[Finding], lines: Sequence[str], *, alone: bool) -> tuple[list[Finding], list[str]]:
+    """FINDINGS with the place of their proofs, and only those of LINES that are proofs.
+
+    ALONE: the lines are those of one probe, so that without a better proof it is the last that was said.
+    """
+    said = _read(lines)
+    kept: list[str] = []
+    found = []
+    for each in findings:
+        proof = _proof(each.actual, said) or (_last_words(said) if alone else [])
+        found.append(replace(each, said=(len(kept), len(kept) + len(proof)) if proof else None))
+        kept += [cut(lines[place], _LONGEST) for place in proof]
+    return found, kept
+
+
+Said = tuple[str, Any, str]  # the arrow, the message, and its text
+
+
+def _proof(actual: Any, said: Sequence[Said]) -> list[int]:
+    """The places of the reply that has ACTUAL in it, and of its request."""
+    for place in range(len(said) - 1, -1, -1):
+        arrow, message, text = said[place]
+        if _holds(actual, message, text):
+            # What was sent and is the proof was not answered, or only by what comes next.
+            return [*_request_of(message, said[:place]), place] if arrow == CAME else _last_words(said[: place + 2])
+    return []
+
+
+def _last_words(said: Sequence[Said]) -> list[int]:
+    """The last that was sent, and what came after it."""
+    last = max((place for place, (arrow, _, _) in enumerate(said) if arrow == SENT), default=0)
+    return list(range(last, len(said)))[:_MOST_LAST_WORDS]
+
+
+def _holds(actual: Any, message: Any, text: str) -> bool:
+    """Whether ACTUAL is a message, or a part of it."""
+    if actual is NOTHING:
+        return False
+    if isinstance(actual, str):
+        return actual == text
+    if not isinstance(actual, (dict, list)) or not actual:
+        return False
+    left, looked = [message], 0
+    while left and looked < _MOST_PARTS:
+        part = left.pop()
+        looked += 1
+        if part == actual:
+            return True
+        if isinstance(part, (dict, list)):
+            left += part.values() if isinstance(part, dict) else part
+    return False
+
+
+def _request_of(message: Any, before: Sequence[Said]) -> list[int]:
+    """The place of the request that MESSAGE answers, if it answers one."""
+    if not isinstance(message, dict) or "method" in message or message.get("id") is None:
+        return []
+    for place in range(len(before) - 1, -1, -1):
+        arrow, request, _ = before[place]
+        if arrow == SENT and isinstance(request, dict) and request.get("id") == message["id"]:
+            return [place]
+    return []
+
+
+def _read(lines: Sequence[str]) -> list[Said]:
+    return [(line[:4], _message(line[4:]), line[4:]) for line in lines]
+
+
+def _message(text: str) -> Any:
+    try:
+        return read(text)
+    except (ValueError, RecursionError):
+        return None

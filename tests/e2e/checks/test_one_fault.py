@@ -1,0 +1,108 @@
+"""One fault is one finding: what follows from it is skipped, and names it; a server that dies is not blamed for the rest."""
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from tests.e2e.checks.plain_servers import PlainHttp, broken
+
+from mcp_conductor.checks.run import Options, check
+from mcp_conductor.protocol.server_spec import HttpSpec
+
+H, M = "2025-11-25", "2026-07-28"
+
+
+def changed(statement):
+    """A server that changes each of its messages."""
+    return f"""
+    def say(self, message):
+        if isinstance(message, dict):
+            {statement}
+        super().say(message)
+    """
+
+
+def dying(test):
+    """A server that dies of some messages."""
+    return f"""
+    def take(self, message):
+        if isinstance(message, dict) and {test}:
+            print("KeyError: 'x'", file=sys.stderr)
+            sys.exit(3)
+        super().take(message)
+    """
+
+
+PRETTY = """
+    def write(self, data):
+        super().write(json.dumps(json.loads(data), indent=1).encode() + b"\\n")
+    """
+NOISY = """
+    def write(self, data):
+        super().write(b"a line of the log\\n" + data)
+    """
+CASES = [
+    (H, "base-error-shape-server", changed("'error' in message and message['error'].update(code='-32601')")),
+    (M, "base-error-shape-server", changed("'error' in message and message['error'].update(code='-32601')")),
+    (M, "versioning-resulttype-present", changed("'result' in message and message['result'].pop('resultType', None)")),
+    (M, "caching-hints-present", changed("'result' in message and message['result'].pop('ttlMs', None)")),
+    (H, "base-response-id-echo-server", changed("'id' in message and message.update(id=str(message['id']))")),
+    (H, "stdio-newline-framing-server", PRETTY),
+    (M, "stdio-stdout-clean-server", NOISY),
+    (H, "base-response-once-server", dying("message.get('method') == 'tools/list'")),
+    (H, "base-method-not-found-server", dying("str(message.get('method')).startswith('conductor')")),
+    (M, "base-method-not-found-server", dying("str(message.get('method')).startswith('conductor')")),
+]
+
+
+@pytest.mark.parametrize(("version", "only", "body"), CASES)
+async def test_what_follows_from_a_fault_is_no_other_must(verdicts_of, failed, tmp_path, version, only, body):
+    outcomes = await verdicts_of(broken(tmp_path, "Plain" if version == H else "Modern", body), version, timeout=0.5)
+    assert failed(outcomes) == {only}
+
+
+async def test_a_server_that_dies_is_reported_with_its_exit_code_and_its_last_words(verdicts_of, tmp_path):
+    server = broken(tmp_path, "Plain", dying("str(message.get('method')).startswith('conductor')"))
+    outcomes = await verdicts_of(server, timeout=0.5)
+    told = outcomes["base-method-not-found-server"]
+    assert told.findings[0].message == "the server exited with code 3 before it answered conductor/no-such-method"
+    assert told.stderr == ("KeyError: 'x'",)
+    assert told.cause == "server"
+    assert outcomes["base-response-id-echo-server"].reason == (
+        "the server exited with code 3 here too: see base-method-not-found-server"
+    )
+    assert outcomes["tools-list-array"].status == outcomes["ping-response-server"].status == "passed"
+
+
+async def test_an_http_server_that_goes_away_is_told_once(failed):
+    plain = PlainHttp()
+
+    class Front(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if b"no-such-method" in body:
+                self.server.socket.close()  # at once: nobody gets in any more
+                threading.Thread(target=self.server.shutdown).start()
+                self.connection.close()
+                return
+            status, data = plain.answer_post(body)
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Front) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        spec = HttpSpec(url=f"http://127.0.0.1:{server.server_address[1]}/mcp")
+        options = Options(timeout=0.5, only=frozenset({"base", "tools", "ping", "pagination", "http"}))
+        verdicts = await check(spec, H, options)
+        thread.join(5)
+    outcomes = {each.id: each for each in verdicts.outcomes}
+    assert failed(outcomes) == {"base-method-not-found-server"}
+    assert "does not answer any longer" in outcomes["pagination-continues"].reason

@@ -1,0 +1,63 @@
+"""What proves a finding: its request and its reply, found among all that was said."""
+
+from mcp_conductor.checks import fault
+from mcp_conductor.checks.evidence import excerpted, http_request, http_response, proven
+
+ASKED = '--> {"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+NOTED = '<-- {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info"}}'
+ANSWERED = '<-- {"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":5}]}}'
+PINGED = '--> {"jsonrpc":"2.0","id":2,"method":"ping"}'
+PONGED = '<-- {"jsonrpc":"2.0","id":2,"result":{}}'
+LINES = [ASKED, NOTED, ANSWERED, PINGED, PONGED]
+RESULT = {"tools": [{"name": 5}]}
+
+
+def test_a_result_is_proven_by_its_request_and_its_reply():
+    (finding,), wire = excerpted([fault("wrong", RESULT)], LINES, alone=True)
+    assert wire == [ASKED, ANSWERED]
+    assert finding.said == (0, 2)
+
+
+def test_a_part_of_a_result_is_proven_by_the_whole():
+    _, wire = excerpted([fault("wrong", {"name": 5}, path="tools[0]")], LINES, alone=False)
+    assert wire == [ASKED, ANSWERED]
+
+
+def test_each_finding_has_its_own_proof():
+    (one, other), wire = excerpted([fault("wrong", RESULT), fault("odd", {"level": "info"})], LINES, alone=False)
+    assert wire == [ASKED, ANSWERED, NOTED]
+    assert (one.said, other.said) == ((0, 2), (2, 3))
+
+
+def test_what_was_not_answered_is_proven_by_what_was_asked():
+    _, wire = excerpted([fault("silent", {"jsonrpc": "2.0", "id": 2, "method": "ping"})], LINES[:4], alone=True)
+    assert wire == [PINGED]
+
+
+def test_without_a_better_proof_it_is_the_last_that_was_said():
+    _, wire = excerpted([fault("gone")], LINES, alone=True)
+    assert wire == [PINGED, PONGED]
+
+
+def test_a_judge_that_names_no_message_has_no_proof_among_those_of_others():
+    (finding,), wire = excerpted([fault("missing")], LINES, alone=False)
+    assert (wire, finding.said) == ([], None)
+
+
+def test_a_text_that_is_no_message_is_its_own_proof():
+    _, wire = excerpted([fault("noise", "hello")], [ASKED, "<-- hello", ANSWERED], alone=False)
+    assert wire == ["<-- hello"]
+
+
+def test_in_the_whole_of_what_was_said_a_finding_has_its_place():
+    (finding,) = proven([fault("wrong", RESULT)], LINES)
+    assert finding.said == (0, 3)
+
+
+def test_http_is_told_in_one_line():
+    assert http_request("POST", "http://127.0.0.1:1/mcp", [("Origin", "http://a.example")], b"{}") == (
+        "POST http://127.0.0.1:1/mcp (Origin: http://a.example) {}"
+    )
+    assert http_response(401, {"www-authenticate": "Bearer", "date": "today"}, "no") == (
+        "HTTP 401 (www-authenticate: Bearer) no"
+    )
