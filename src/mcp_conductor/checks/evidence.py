@@ -73,7 +73,7 @@ def excerpted(findings: Sequence[Finding], lines: Sequence[str], *, alone: bool)
     kept: list[str] = []
     found = []
     for each in findings:
-        proof = _proof(each.actual, said) or (_last_words(said) if alone else [])
+        proof = _proof(each.actual, said, last=alone) or (_last_words(said) if alone else [])
         found.append(replace(each, said=(len(kept), len(kept) + len(proof)) if proof else None))
         kept += [cut(lines[place], _LONGEST) for place in proof]
     return found, kept
@@ -82,9 +82,9 @@ def excerpted(findings: Sequence[Finding], lines: Sequence[str], *, alone: bool)
 Said = tuple[str, Any, str]  # the arrow, the message, and its text
 
 
-def _proof(actual: Any, said: Sequence[Said]) -> list[int]:
-    """The places of the reply that has ACTUAL in it, and of its request."""
-    for place in range(len(said) - 1, -1, -1):
+def _proof(actual: Any, said: Sequence[Said], *, last: bool = True) -> list[int]:
+    """The places of the reply that has ACTUAL in it, and of its request: the first such reply, or the LAST."""
+    for place in range(len(said) - 1, -1, -1) if last else range(len(said)):
         arrow, message, text = said[place]
         if _holds(actual, message, text):
             # What was sent and is the proof was not answered, or only by what comes next.
