@@ -268,8 +268,9 @@ async def _echo_problem(probe: Probe, method: str, identity: str | int) -> Findi
         reply = await probe.ask(method, id=identity)
     except (RequestTimeout, TransportError) as error:
         strays = unasked(probe.record())
-        seen = strays[-1].raw if strays else None
-        return fault(f"{method} with the id {identity!r} has no reply with that id", seen, hint=error.message)
+        if not strays:  # that it is not answered at all is another fault
+            return None
+        return fault(f"{method} with the id {identity!r} has no reply with that id", strays[-1].raw, hint=error.message)
     echoed = reply.raw.get("id") if isinstance(reply.raw, dict) else None
     fits = echoed == identity and not isinstance(echoed, bool)
     return None if fits else fault(f"the reply to the id {identity!r} has another id", reply.raw)

@@ -10,7 +10,7 @@ from mcp_conductor.checks.record import SMALL, Record, judged_part, transport_of
 from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import DIALECTS, META, Dialect
+from mcp_conductor.protocol.dialect import DIALECTS, META, TASKS_EXTENSION, Dialect
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
@@ -20,6 +20,8 @@ from mcp_conductor.worker import checkpoint
 
 MOST_FINDINGS = 5  # of one requirement that are shown
 _TOLD_BY_TESTS = ("stdio-stdout-clean-server",)  # noise is a finding of the test during which it came
+OURS = "conductor"  # what the names of methods begin with that exist nowhere
+_REMOVED = ("resources/subscribe", "resources/unsubscribe")  # from features that there still are
 MOST_FRAMES = 400  # that are judged after a run of tests: what a server says wrong, it says wrong soon
 
 
@@ -221,7 +223,7 @@ def remarks(session: Session, said: list[Frame], spec: ServerSpec) -> list[str]:
     frames = judged_part(said[:MOST_FRAMES])
     if sum(frame.size for frame in frames) > SMALL:
         checkpoint()
-    transcript = Transcript.of(polite(frames, session.dialect))
+    transcript = Transcript.of(polite(frames, session.dialect, session.capabilities))
     record = Record(transcript, session.dialect, transport, session.opened)
     told = []
     for requirement, each in _heard_in_tests(session.dialect.version, transport):
@@ -243,12 +245,15 @@ def _heard_in_tests(version: str, transport: str) -> list[tuple[Requirement, Che
     return [(requirement, each) for requirement, each in chosen(options, version, transport) if each.judge is not None]
 
 
-def polite(frames: list[Frame], dialect: Dialect) -> list[Frame]:
-    """FRAMES without requests that are not as they should be, and without what answers them: who tests is rude."""
+def polite(frames: list[Frame], dialect: Dialect, capabilities: Json) -> list[Frame]:
+    """FRAMES without requests that are not as they should be, and without what answers them: who tests is rude.
+
+    So are requests for what the server does not declare in its CAPABILITIES, or what no revision has.
+    """
     rude: set[object] = set()
     for frame in frames:
         for message in frame.messages() if frame.source == "client" else ():
-            if _rude(message, dialect):
+            if _rude(message, dialect) or (message.kind == "request" and _unwanted(message.method, dialect, capabilities)):
                 # What is no request may be answered without an id.
                 rude |= {message.id} if message.kind == "request" else {message.id, None}
     return [frame for frame in frames if not rude or not any(each in rude for each in _answered(frame))]
@@ -258,6 +263,18 @@ def _rude(message: Message, dialect: Dialect) -> bool:
     if message.kind != "request":
         return message.kind in ("invalid", "batch")
     return message.problem is not None or (not dialect.handshake and _version_of(message) is not dialect)
+
+
+def _unwanted(method: str, dialect: Dialect, capabilities: Json) -> bool:
+    """Whether a server need not know this method: it may say anything to that, as far as other rules go."""
+    feature = method.partition("/")[0]
+    if feature == "tasks":
+        extensions = capabilities.get("extensions")
+        return "tasks" not in capabilities and not (isinstance(extensions, dict) and TASKS_EXTENSION in extensions)
+    if feature in ("tools", "resources", "prompts"):
+        return feature not in capabilities or (not dialect.handshake and method in _REMOVED)
+    known = ("server", "subscriptions", *(("completion",) if "completions" in capabilities else ()))
+    return feature == OURS or (not dialect.handshake and feature not in known)
 
 
 def _answered(frame: Frame) -> Iterator[object]:

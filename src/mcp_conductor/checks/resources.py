@@ -312,7 +312,7 @@ async def subscriptions_are_taken(probe: Probe) -> AsyncIterator[Finding]:
             yield fault(f"resources/{word} is not answered with an empty result", each.raw)
 
 
-@probed("resources-subscribe-needs-capability")
+@probed("resources-subscribe-needs-capability", follows="base-method-not-found-server")
 async def undeclared_subscriptions_are_refused(probe: Probe) -> AsyncIterator[Finding]:
     """Subscribe, although resources.subscribe is not declared: the reply is an error."""
     if probe.declares("resources.subscribe"):

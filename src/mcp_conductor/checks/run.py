@@ -140,7 +140,7 @@ class _Checking:
             # Last: what the server said to probes is judged too.
             # But not what it said to requests that are wrong on purpose: that is for the probes that sent them.
             record = probe.record()
-            frames = polite(record.frames, record.dialect)
+            frames = polite(record.frames, record.dialect, record.capabilities)
             await self._judged(wanted, Record(Transcript.of(frames), record.dialect, record.transport, record.opened))
             self._verdicts.remarks += found.remarks
             self._remark(session)

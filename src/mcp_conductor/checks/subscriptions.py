@@ -289,7 +289,7 @@ async def cancelled_subscriptions_are_over(probe: Probe) -> AsyncIterator[Findin
             yield fault("something comes for a subscription that was cancelled", message.raw)
 
 
-@probed("subs-result-meta", alone=True)
+@probed("subs-result-meta", alone=True, follows="base-method-not-found-server")
 async def results_of_subscriptions_have_the_id(probe: Probe) -> AsyncIterator[Finding]:
     """Look at the result by which a server ends a subscription: its subscriptionId is that of the request."""
     async with probe.anew() as other, _listening(other, {}) as stream:

@@ -1,9 +1,11 @@
 """What real servers do that may look wrong, and is not, or is wrong in one way only: nothing else is reported."""
 
+import json
 import time
 
 import pytest
 from tests.e2e.checks.plain_servers import AREA, ModernHttp, PlainHttp, broken, over_http
+from tests.servers.plain import error
 
 
 async def test_a_response_to_no_request_is_reported(tmp_path, verdicts_of, failed):
@@ -17,6 +19,54 @@ async def test_a_response_to_no_request_is_reported(tmp_path, verdicts_of, faile
         """,
     )
     assert failed(await verdicts_of(server, "2025-11-25")) == {"base-response-once-server"}
+
+
+def refusing(reply):
+    """A server that answers what it does not know in its own way."""
+    return f"""
+    def reply(self, message):
+        return {reply} if message["method"] not in self.methods else super().reply(message)
+    """
+
+
+IGNORING = """
+    def take(self, message):
+        asked = isinstance(message, dict) and "id" in message and message.get("method")
+        if not asked or asked in self.methods:
+            super().take(message)
+    """
+WAYS = {
+    "-32600": refusing('error(message["id"], -32600, "no")'),
+    "-32000": refusing('error(message["id"], -32000, "no")'),
+    "a result": refusing('result(message["id"], {})'),
+    "a tool error": refusing('result(message["id"], {"content": [], "isError": True})'),
+    "silence": IGNORING,
+}
+
+
+@pytest.mark.parametrize(("base", "version"), [("Plain", "2025-11-25"), ("Modern", "2026-07-28")])
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_server_that_refuses_in_its_own_way_is_told_so_once(tmp_path, verdicts_of, failed, way, base, version):
+    outcomes = await verdicts_of(broken(tmp_path, base, WAYS[way]), version, timeout=0.5)
+    assert failed(outcomes) == {"base-method-not-found-server"}
+
+
+@pytest.mark.parametrize("body", ["", "<html>no</html>", "message"])
+@pytest.mark.parametrize("status", [400, 404, 500])
+async def test_a_refusal_by_status_is_told_once_and_a_message_in_it_is_read(verdicts_of, failed, status, body):
+    class Refuses(PlainHttp):
+        def answer_post(self, data):
+            message = json.loads(data) if data.startswith(b"{") and data.endswith(b"}") else None
+            asked = isinstance(message, dict) and "id" in message and message.get("method")
+            if not asked or asked in self.methods:
+                return super().answer_post(data)
+            return status, json.dumps(
+                error(message["id"], -32601, "no")
+            ).encode() if body == "message" else body.encode()
+
+    with over_http(Refuses()) as spec:
+        outcomes = await verdicts_of(spec, "2025-11-25", only=(*AREA, "tools", "tasks-core", "completion", "resources"))
+    assert failed(outcomes) == (set() if body == "message" else {"base-method-not-found-server"})
 
 
 @pytest.mark.parametrize("status", [400, 404, 405, 501])
@@ -103,3 +153,15 @@ async def test_a_server_whose_answers_have_other_ids_is_reported_for_that_alone_
     outcomes = await verdicts_of(server, "2025-11-25", timeout=2.0)
     assert failed(outcomes, "failed", "warned") == {"base-response-id-echo-server"}
     assert time.monotonic() - began < 10  # one time-out, a start and an end
+
+
+ROOTS = """
+    def notified(self, message):
+        if message["method"] == "notifications/roots/list_changed":
+            self.ask("roots/list", "roots")
+    """
+
+
+async def test_a_server_that_asks_for_roots_when_told_that_they_changed_is_right(tmp_path, verdicts_of, failed):
+    outcomes = await verdicts_of(broken(tmp_path, "Plain", ROOTS), "2025-11-25", timeout=0.5)
+    assert failed(outcomes) == set()
