@@ -5,14 +5,9 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 
-from mcp_conductor.checks import CHECKS
-from mcp_conductor.checks.clients import WATCHED
-from mcp_conductor.checks.clients.unseen import UNSEEN as UNSEEN_OF_CLIENTS
-from mcp_conductor.checks.examples import examples
-from mcp_conductor.checks.requirements import LEVELS, Requirement, requirement, requirements
+from mcp_conductor.checks.requirements import LEVELS, requirements
 from mcp_conductor.checks.run import Options, Verdicts, check, score
 from mcp_conductor.checks.sessions import Sessions
-from mcp_conductor.checks.unseen import UNSEEN
 from mcp_conductor.checks.walk import ALL
 from mcp_conductor.cli.exit_codes import COULD_NOT_RUN, FAILED
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
@@ -52,7 +47,12 @@ FLAGS: Groups = {
     "Client": (Flag("--client", "check this client instead; {server}, {url} or {config} in it is our server", "CMD"),),
     "Instead of checking": (
         Flag("--list", "show all requirements, and whether they are checked"),
-        Flag("--explain", "show one requirement, how it is checked, and an example that keeps it", "ID"),
+        Flag(
+            "--explain",
+            "show what a requirement says, where, how it is checked, what to change, and what keeps and breaks it",
+            "GROUP|ID",
+            many=True,
+        ),
         Flag("--help", "show this text", short="-h"),
     ),
     "Output": (*OUTPUT_FLAGS, Flag("--badge", "write the score as an SVG picture", "FILE")),
@@ -80,11 +80,15 @@ def main(argv: list[str], terminal: Terminal) -> int:
     if "--help" in given:
         terminal.show(_USAGE + help_text(FLAGS) + "\n" + _EXIT_CODES)
         return 0
-    if "--list" in given:
-        terminal.show(_listing(given))
-        return 0
-    if "--explain" in given:
-        terminal.show(_explained(requirement(given.need("--explain"))))
+    if "--list" in given or "--explain" in given:
+        from mcp_conductor.cli.explain import explained, explained_as_json, listing, named
+
+        if "--list" in given:
+            subjects = ("client",) if "--client" in given else ("server", "client")
+            terminal.show(listing(subjects, frozenset(given.all("--only"))))
+            return 0
+        them = named(given.all("--explain"))
+        terminal.show(explained_as_json(them) if "--json" in given else explained(them))
         return 0
     if "--client" in given:
         from mcp_conductor.cli.check_client import CheckingClient
@@ -241,58 +245,6 @@ def _expected_failures(given: Given, terminal: Terminal) -> set[str]:
 
 def _named(spec: ServerSpec) -> str:
     return spec.url if isinstance(spec, HttpSpec) else " ".join(spec.command)
-
-
-def _listing(given: Given) -> str:
-    """All requirements, those for servers first, by group: their level, their id, and whether they are checked."""
-    lines = []
-    only = set(given.all("--only"))
-    for subject in ("client",) if "--client" in given else ("server", "client"):
-        group = ""
-        for each in requirements().values():
-            if each.subject != subject or (only and not {each.id, each.group} & only):
-                continue
-            if each.group != group:
-                group = each.group
-                lines.append(f"{group}, for {subject}s:")
-            lines.append(f"  {each.level:<7}{each.id:<48}{_state(each)}")
-    return "\n".join(lines) + "\n"
-
-
-def _state(each: Requirement) -> str:
-    """Whether a requirement is checked, in a few words."""
-    return "checked" if each.id in (WATCHED if each.subject == "client" else CHECKS) else _why_not(each)
-
-
-def _why_not(each: Requirement) -> str:
-    """What hinders us to see whether a requirement is kept."""
-    reasons = UNSEEN_OF_CLIENTS if each.subject == "client" else UNSEEN
-    return f"not observable: {reasons[each.id]}"
-
-
-def _explained(each: Requirement) -> str:
-    if each.id in CHECKS:
-        how = CHECKS.get(each.id).doc
-    elif each.id in WATCHED:
-        how = WATCHED.get(each.id).doc
-    else:
-        how = f"{_why_not(each)}; one could: {each.test}"
-    return (
-        f"{each.id} ({each.level}, of the {each.subject})\n\n  {each.statement}\n\n"
-        f"  revisions    {', '.join(each.revisions)}\n"
-        f"  transports   {', '.join(each.transports)}\n"
-        f"  section      {each.section or 'none'}\n"
-        f"  how          {how}\n{_example(each)}"
-    )
-
-
-def _example(each: Requirement) -> str:
-    """A conversation that keeps the requirement, if we have one."""
-    if each.id not in examples():
-        return ""
-    example = examples()[each.id]
-    lines = "".join(f"    {line}\n" for line in example.lines)
-    return f"\n  for example, in {example.version}:\n\n{lines}"
 
 
 def _badge(figure: object) -> str:

@@ -1,0 +1,124 @@
+"""`conductor check --list` and `--explain`: the requirements, and all that we know about one of them."""
+
+import json
+from collections.abc import Collection, Iterable
+from textwrap import wrap
+
+from mcp_conductor.checks import CHECKS
+from mcp_conductor.checks.addresses import address_of
+from mcp_conductor.checks.clients import WATCHED
+from mcp_conductor.checks.clients.unseen import UNSEEN as UNSEEN_OF_CLIENTS
+from mcp_conductor.checks.examples import Example, counterexamples, examples
+from mcp_conductor.checks.remedies import remedies
+from mcp_conductor.checks.requirements import Requirement, requirement, requirements
+from mcp_conductor.checks.unseen import UNSEEN
+from mcp_conductor.protocol import Json
+
+_WIDTH = 100  # of texts; conversations are as wide as they are
+_COLUMN = 13  # where the texts begin
+
+
+def named(words: Iterable[str]) -> list[Requirement]:
+    """The requirements that are meant: ids, or groups of them; each once."""
+    found: dict[str, Requirement] = {}
+    for word in words:
+        group = [each for each in requirements().values() if each.group == word]
+        found |= {each.id: each for each in group or [requirement(word)]}
+    return list(found.values())
+
+
+def explained(them: Iterable[Requirement]) -> str:
+    """Requirements as a text for people."""
+    return "\n".join(_text(each) for each in them)
+
+
+def explained_as_json(them: Iterable[Requirement]) -> str:
+    """The same for programs: always an array."""
+    return json.dumps([_members(each) for each in them], ensure_ascii=False, indent=2) + "\n"
+
+
+def listing(subjects: Iterable[str], only: Collection[str]) -> str:
+    """All requirements by group, or those that ONLY names: their level, their id, and whether they are checked."""
+    lines = []
+    for subject in subjects:
+        group = ""
+        for each in requirements().values():
+            if each.subject != subject or (only and not {each.id, each.group} & set(only)):
+                continue
+            if each.group != group:
+                group = each.group
+                lines.append(f"{group}, for {subject}s:")
+            lines.append(f"  {each.level:<7}{each.id:<48}{'checked' if _way(each) else _why_not(each)}")
+    return "\n".join(lines) + "\n"
+
+
+def _way(each: Requirement) -> str | None:
+    """How a requirement is checked; None if it is not."""
+    if each.id in CHECKS:
+        return CHECKS.get(each.id).doc
+    return WATCHED.get(each.id).doc if each.id in WATCHED else None
+
+
+def _why_not(each: Requirement) -> str:
+    """What hinders us to see whether a requirement is kept."""
+    reasons = UNSEEN_OF_CLIENTS if each.subject == "client" else UNSEEN
+    return f"not observable: {reasons[each.id]}"
+
+
+def _how(each: Requirement) -> str:
+    return _way(each) or f"{_why_not(each)}; one could: {each.test}"
+
+
+def _text(each: Requirement) -> str:
+    texts = {
+        "revisions": ", ".join(each.revisions),
+        "transports": ", ".join(each.transports),
+        "address": address_of(each, each.revisions[-1]),
+        "how": _how(each),
+        "remedy": remedies()[each.id],
+    }
+    statement = "\n".join(f"  {line}" for line in wrap(each.statement, _WIDTH))
+    table = "".join(_row(name, text) for name, text in texts.items())
+    return (
+        f"{each.id} ({each.level}, of the {each.subject})\n\n{statement}\n\n{table}"
+        f"{_shown('kept', examples().get(each.id))}{_shown('broken', counterexamples().get(each.id))}"
+    )
+
+
+def _row(name: str, text: str) -> str:
+    lines = wrap(text, _WIDTH - _COLUMN, break_long_words=False, break_on_hyphens=False)
+    return f"  {name:<{_COLUMN}}" + f"\n{'':<{_COLUMN + 2}}".join(lines) + "\n"
+
+
+def _shown(how: str, example: Example | None) -> str:
+    """A conversation that keeps or breaks a requirement, if we have one."""
+    if example is None:
+        return ""
+    marks = ("!" if place in example.wrong else " " for place in range(len(example.lines)))
+    lines = "".join(f"  {mark} {line}\n" for mark, line in zip(marks, example.lines, strict=True))
+    return f"\n  {how}, for example, in {example.version}:\n\n{lines}"
+
+
+def _members(each: Requirement) -> Json:
+    return {
+        "id": each.id,
+        "group": each.group,
+        "level": each.level,
+        "subject": each.subject,
+        "statement": each.statement,
+        "revisions": each.revisions,
+        "transports": each.transports,
+        "address": address_of(each, each.revisions[-1]),
+        "checked": _way(each) is not None,
+        "how": _how(each),
+        "remedy": remedies()[each.id],
+        "kept": _as_json(examples().get(each.id)),
+        "broken": _as_json(counterexamples().get(each.id)),
+    }
+
+
+def _as_json(example: Example | None) -> Json | None:
+    """A conversation with its wrong lines, counted from 0."""
+    if example is None:
+        return None
+    return {"revision": example.version, "lines": example.lines, "wrong": example.wrong}
