@@ -49,7 +49,7 @@ FLAGS: Groups = {
         Flag("--list", "show all requirements, and whether they are checked"),
         Flag(
             "--explain",
-            "show what a requirement says, where, how it is checked, what to change, and what keeps and breaks it",
+            "show what it says, where, how it is checked, what to change, and examples (repeatable)",
             "GROUP|ID",
             many=True,
         ),

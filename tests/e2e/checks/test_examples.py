@@ -1,11 +1,14 @@
-"""Every check of servers has an example: it is JSON-RPC of its revision, and the judge finds nothing in it."""
+"""Every check of servers has an example that keeps the requirement, and one that breaks it.
+
+They are JSON-RPC of their revision. The judge finds nothing in the first and something in the second.
+"""
 
 import json
 
 import pytest
 
 from mcp_conductor.checks import CHECKS
-from mcp_conductor.checks.examples import examples
+from mcp_conductor.checks.examples import counterexamples, examples
 from mcp_conductor.checks.judging import judged
 from mcp_conductor.checks.record import Record
 from mcp_conductor.checks.requirements import requirements
@@ -24,9 +27,7 @@ EVERYTHING = {
 }
 OPENINGS = {"initialize", "server/discover"}
 # These look at servers that do not declare what they do; one that declares it keeps the rule, and is not looked at.
-# And what is on stderr is no part of the examples.
 ABSENT = {
-    "stdio-stderr-logging-server",
     "tools-listchanged-needs-capability",
     "resources-listchanged-needs-capability",
     "prompts-listchanged-needs-capability",
@@ -38,26 +39,45 @@ def messages(example, mark):
     return [parse(line[2:]) for line in example.lines if line.startswith(f"{mark} {{")]
 
 
-def conversation(name):
+def conversation(name, example):
     """The example as a record, opened by a server that declares everything, unless it has an opening of its own."""
-    example = examples()[name]
     dialect = DIALECTS[example.version]
+    transport = requirements()[name].transports[0].replace("any", "stdio")
     transcript, opened = Transcript(), {"capabilities": EVERYTHING}
     asked = {message.id: message.method for message in messages(example, ">") if message.kind == "request"}
     for message in messages(example, "<"):
         if message.kind == "result" and asked.get(message.id) in OPENINGS:
             opened = message.result
-    for line in example.lines:
-        mark, text = line.split(" ", 1)
-        if mark != "#":
-            source = {">": "client", "<": "server"}[mark] if text.startswith(("{", "[")) else "http"
-            transcript.add(0.0, source, text.replace(", ", "\n") if source == "http" else text)
-    transport = requirements()[name].transports[0]
-    return Record(transcript, dialect, "stdio" if transport == "any" else transport, opened)
+    for second, line in enumerate(example.lines):
+        source, text = frame(line, transport)
+        if source is not None:
+            transcript.add(float(second), source, text)
+    return Record(transcript, dialect, transport, opened)
 
 
-def test_every_check_of_servers_has_an_example_and_no_example_is_left_over():
+def frame(line, transport):
+    """Who says a line of an example, and what; what is no message belongs to HTTP, if that is spoken at all."""
+    mark, text = line.split(" ", 1)
+    if mark == "#":
+        stderr = "on stderr: "
+        return ("stderr", text.removeprefix(stderr)) if text.startswith(stderr) else (None, text)
+    event = "event: message, data: "
+    if text.startswith(("{", "[", event)) or transport == "stdio":
+        return {">": "client", "<": "server"}[mark], text.removeprefix(event)
+    return "http", text.replace(", ", "\n")
+
+
+def test_every_check_of_servers_has_both_examples_and_no_example_is_left_over():
     assert set(examples()) == set(SERVERS)
+    assert set(counterexamples()) == set(SERVERS)
+
+
+def test_the_line_that_breaks_a_requirement_is_marked():
+    for name, broken in counterexamples().items():
+        kept = examples()[name]
+        assert broken.wrong, name
+        assert broken.lines != kept.lines, name
+        assert all(line.startswith(("> ", "< ", "# ")) for line in (*kept.lines, *broken.lines)), name
 
 
 @pytest.mark.parametrize("name", SERVERS)
@@ -97,6 +117,11 @@ def _is_half(text):
 
 @pytest.mark.parametrize("name", JUDGED)
 def test_the_judge_finds_something_to_look_at_in_the_example_and_nothing_wrong(name):
-    seen = judged(CHECKS.get(name), conversation(name))
+    seen = judged(CHECKS.get(name), conversation(name, examples()[name]))
     assert seen.findings == []
     assert seen.reason is None or name in ABSENT
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_the_judge_finds_what_is_wrong_in_the_example_that_breaks_the_requirement(name):
+    assert judged(CHECKS.get(name), conversation(name, counterexamples()[name])).findings
