@@ -1,7 +1,7 @@
-"""Small conversations that keep or break a requirement: what it looks like on the wire, from `examples.txt`.
+"""Small conversations that keep or break a requirement, from two files: `examples.txt` and `clients/examples.txt`.
 
-In that file, an example is the ids that it is for, a line with @ and the revision, and the conversation: > is what the
-client sends, < what the server does, # a remark. What is no JSON stands for HTTP, or is sent on purpose as it is.
+In these files, an example is the ids that it is for, a line with @ and the revision, and the conversation: > is what
+the client sends, < what the server does, # a remark. What is no JSON stands for HTTP, or is sent on purpose as it is.
 
 Below it stand conversations that break these requirements, each after a line with ! and the ids that it is for; without
 ids it is for all of the example. Their line = is the line at the same place of the conversation that keeps them, and a
@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+
+_FILES = ("examples.txt", "clients/examples.txt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ def _by_id(found: Iterator[tuple[list[str], Example]]) -> dict[str, Example]:
 
 def _blocks() -> Iterator[tuple[list[str], Example, list[tuple[list[str], Example]]]]:
     """The ids of each block of the file, what keeps them, and what breaks some or all of them."""
-    for block in files(__package__).joinpath("examples.txt").read_text(encoding="utf-8").strip("\n").split("\n\n"):
+    for block in (block for file in _FILES for block in _text(file).strip("\n").split("\n\n")):
         head, version, *lines = block.split("\n")
         version = version.removeprefix("@ ")
         parts: list[tuple[list[str], list[str]]] = [(head.split(), [])]
@@ -58,6 +60,10 @@ def _blocks() -> Iterator[tuple[list[str], Example, list[tuple[list[str], Exampl
                 parts[-1][1].append(line)
         (ids, kept), *broken = parts
         yield ids, Example(version, tuple(kept)), [(some, _broken(version, those, kept)) for some, those in broken]
+
+
+def _text(file: str) -> str:
+    return files(__package__).joinpath(file).read_text(encoding="utf-8")
 
 
 def _broken(version: str, lines: list[str], kept: list[str]) -> Example:
