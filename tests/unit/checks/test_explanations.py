@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_conductor.checks.addresses import address_of
+from mcp_conductor.checks.addresses import address_of, headings
 from mcp_conductor.checks.remedies import remedies
 from mcp_conductor.checks.requirements import requirement, requirements
 
@@ -47,6 +47,10 @@ def test_a_remedy_is_short_and_does_not_repeat_the_requirement():
         assert text not in requirement(name).statement, name
 
 
+def test_headings_are_those_of_requirements_that_exist():
+    assert set(headings()) <= set(requirements())
+
+
 @pytest.mark.parametrize("version", PAGES)
 def test_the_address_of_every_requirement_is_a_page_that_its_revision_has(version):
     for each in requirements().values():
@@ -63,8 +67,9 @@ def test_the_address_of_every_requirement_is_a_page_that_its_revision_has(versio
         ("base-jsonrpc-envelope-server", "2024-11-05", "basic/messages"),
         ("base-jsonrpc-envelope-server", "2025-11-25", "basic"),
         ("base-meta-key-format-server", "2025-11-25", "basic#meta"),
-        ("progress-increases", "2025-11-25", "basic/utilities/progress"),
-        ("progress-increases", "2026-07-28", "basic/patterns/progress"),
+        ("progress-increases", "2025-11-25", "basic/utilities/progress#progress-flow"),
+        ("progress-increases", "2026-07-28", "basic/patterns/progress#progress-flow"),
+        ("tools-list-array", "2026-07-28", "server/tools#listing-tools"),
         ("stdio-stdout-clean-server", "2025-11-25", "basic/transports#stdio"),
         ("stdio-stdout-clean-server", "2026-07-28", "basic/transports/stdio"),
         ("base-method-not-found-server", "2024-11-05", "basic/messages"),
