@@ -264,13 +264,16 @@ async def ids_are_echoed(probe: Probe) -> AsyncIterator[Finding]:
 
 
 async def _echo_problem(probe: Probe, method: str, identity: str | int) -> Finding | None:
+    transcript = probe.session.transcript
+    mark = transcript.mark
     try:
         reply = await probe.ask(method, id=identity)
     except (RequestTimeout, TransportError) as error:
-        strays = unasked(probe.record())
-        if not strays:  # that it is not answered at all is another fault
+        came = [each for frame in transcript.since(mark) if frame.source == "server" for each in frame.messages()]
+        others = [each.raw for each in came if each.kind in ("result", "error")]
+        if not others:  # that it is not answered at all is another fault
             return None
-        return fault(f"{method} with the id {identity!r} has no reply with that id", strays[-1].raw, hint=error.message)
+        return fault(f"{method} with the id {identity!r} has no reply with that id", others[-1], hint=error.message)
     echoed = reply.raw.get("id") if isinstance(reply.raw, dict) else None
     fits = echoed == identity and not isinstance(echoed, bool)
     return None if fits else fault(f"the reply to the id {identity!r} has another id", reply.raw)

@@ -68,10 +68,16 @@ async def test_a_server_that_dies_is_reported_with_its_exit_code_and_its_last_wo
     assert told.findings[0].message == "the server exited with code 3 before it answered conductor/no-such-method"
     assert told.stderr == ("KeyError: 'x'",)
     assert told.cause == "server"
-    assert outcomes["base-response-id-echo-server"].reason == (
-        "the server exited with code 3 here too: see base-method-not-found-server"
-    )
     assert outcomes["tools-list-array"].status == outcomes["ping-response-server"].status == "passed"
+
+
+async def test_a_server_that_dies_of_several_things_for_the_same_reason_is_told_once(verdicts_of, tmp_path):
+    dies = dying("message.get('method') in ('notifications/cancelled', 'notifications/conductor/unknown')")
+    outcomes = await verdicts_of(broken(tmp_path, "Plain", dies), timeout=0.5, only=["cancellation", "base"])
+    deaths = [each for each in outcomes.values() if each.cause == "server"]
+    again = [each.reason for each in outcomes.values() if "here too" in (each.reason or "")]
+    assert len(deaths) == 1
+    assert set(again) == {f"the server exited with code 3 here too: see {deaths[0].id}"}
 
 
 async def test_an_http_server_that_goes_away_is_told_once(failed):
