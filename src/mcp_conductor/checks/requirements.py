@@ -5,9 +5,12 @@ from functools import cache
 from importlib.resources import files
 
 from mcp_conductor.errors import UsageError, nearest
+from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import read
 
 LEVELS = ("MUST", "SHOULD", "MAY")
+SEVERITIES = ("critical", "major", "minor")
+_USUAL_SEVERITY = {"MUST": "major", "SHOULD": "minor", "MAY": "minor"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +20,14 @@ class Requirement:
     id: str
     group: str
     level: str
+    severity: str  # critical, major or minor: what it costs to break it
     subject: str  # server or client
     revisions: tuple[str, ...]
     transports: tuple[str, ...]  # stdio, http, sse, or any
     statement: str
     test: str  # how it can be tested
     section: str | None
+    limit: str | None = None  # which SDKs cannot keep it, in which versions: "known limit of …"
 
     def holds_for(self, version: str, transport: str) -> bool:
         return version in self.revisions and ("any" in self.transports or transport in self.transports)
@@ -33,10 +38,20 @@ def requirements() -> dict[str, Requirement]:
     entries = read(files(__package__).joinpath("requirements.json").read_text(encoding="utf-8"))
     return {
         entry["id"]: Requirement(
-            **{**entry, "revisions": tuple(entry["revisions"]), "transports": tuple(entry["transports"])}
+            **{
+                "severity": _usual_severity(entry),
+                **entry,
+                "revisions": tuple(entry["revisions"]),
+                "transports": tuple(entry["transports"]),
+            }
         )
         for entry in entries
     }
+
+
+def _usual_severity(entry: Json) -> str:
+    """What it costs to break a requirement, unless the catalogue says so: only an SDK can mend its own limits."""
+    return "minor" if "limit" in entry else _USUAL_SEVERITY[entry["level"]]
 
 
 def requirement(name: str) -> Requirement:

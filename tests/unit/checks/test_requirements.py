@@ -1,0 +1,44 @@
+"""What the catalogue says of a requirement besides its sentence."""
+
+from importlib.resources import files
+
+import pytest
+
+from mcp_conductor.checks.requirements import SEVERITIES, requirement, requirements
+from mcp_conductor.protocol.message import read
+
+
+@pytest.mark.parametrize(
+    ("name", "severity"),
+    [
+        ("base-jsonrpc-envelope-server", "critical"),
+        ("http-origin-validated", "critical"),
+        ("lifecycle-initialize-first-client", "critical"),
+        ("tools-item-name", "major"),
+        ("pagination-invalid-cursor", "minor"),
+        ("stdio-stderr-logging-server", "minor"),
+    ],
+)
+def test_the_severity_follows_from_the_level_unless_the_catalogue_says_another(name, severity):
+    assert requirement(name).severity == severity
+
+
+def test_only_a_must_is_critical():
+    assert {each.level for each in requirements().values() if each.severity == "critical"} == {"MUST"}
+
+
+def test_the_catalogue_names_a_severity_only_where_it_is_not_the_usual_one():
+    entries = read(files("mcp_conductor.checks").joinpath("requirements.json").read_text(encoding="utf-8"))
+    usual = {"MUST": "major", "SHOULD": "minor", "MAY": "minor"}
+    named = [entry for entry in entries if "severity" in entry]
+    assert {entry["severity"] for entry in named} <= set(SEVERITIES)
+    assert [entry["id"] for entry in named if entry["severity"] == usual[entry["level"]]] == []
+
+
+def test_a_known_limit_names_the_packages_and_is_minor():
+    limited = [each for each in requirements().values() if each.limit is not None]
+    assert "batch-receive-server" in {each.id for each in limited}
+    assert {(each.severity, (each.limit or "")[: len("known limit of ")]) for each in limited} == {
+        ("minor", "known limit of ")
+    }
+    assert all("≤" in (each.limit or "") for each in limited)
