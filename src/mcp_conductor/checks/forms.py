@@ -216,7 +216,10 @@ def completed_pages_are_named(record: Record) -> Iterator[Finding]:
 @judged("elicit-complete-removed-server")
 def completed_pages_are_not_notified(record: Record) -> Iterator[Finding]:
     """Look for notifications that a page is done with, which this revision does not have."""
-    for message in record.notifications(COMPLETE):
+    sent = list(record.notifications(COMPLETE))
+    if not sent and not any(result.get("resultType") == "input_required" for _, result in record.results()):
+        raise NotSeen("the server asked for nothing")
+    for message in sent:
         yield fault(f"{COMPLETE} is gone", message.raw)
 
 

@@ -18,6 +18,7 @@ from mcp_conductor.checks.shapes import (
     embedded_flaw,
     error_code,
     flag,
+    having,
     is_one_of,
     link_flaw,
     listing,
@@ -54,7 +55,8 @@ async def prompts_are_declared(probe: Probe) -> AsyncIterator[Finding]:
 @judged("prompts-listchanged-flag", needs="prompts")
 def list_changed_is_a_flag(record: Record) -> Iterator[Finding]:
     """Look at the declared capability: listChanged is a boolean."""
-    yield from misfits(record.capabilities["prompts"], {"listChanged": flag}, "capabilities.prompts")
+    for path, capability in having([("capabilities.prompts", record.capabilities["prompts"])], "listChanged"):
+        yield from misfits(capability, {"listChanged": flag}, path)
 
 
 @judged("prompts-list-array", needs="prompts")
@@ -79,7 +81,7 @@ def prompts_have_names(record: Record) -> Iterator[Finding]:
 @judged("prompts-item-optional", needs="prompts")
 def optional_members_fit(record: Record) -> Iterator[Finding]:
     """Look at every listed prompt: texts are strings, and each of its arguments has a name."""
-    for path, prompt in listed_prompts(record):
+    for path, prompt in having(listed_prompts(record), "description", "title", "arguments"):
         yield from misfits(prompt, {"description": text, "title": text}, path)
         arguments = prompt.get("arguments", [])
         if not isinstance(arguments, list):

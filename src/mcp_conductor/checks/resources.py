@@ -18,6 +18,7 @@ from mcp_conductor.checks.shapes import (
     declared_faults,
     error_code,
     flag,
+    having,
     listing,
     misfits,
     objects,
@@ -61,7 +62,8 @@ async def resources_are_declared(probe: Probe) -> AsyncIterator[Finding]:
 def capability_members_are_flags(record: Record) -> Iterator[Finding]:
     """Look at the declared capability: subscribe and listChanged are booleans."""
     flags: dict[str, Fits] = {"subscribe": flag, "listChanged": flag}
-    yield from misfits(record.capabilities["resources"], flags, "capabilities.resources")
+    for path, capability in having([("capabilities.resources", record.capabilities["resources"])], *flags):
+        yield from misfits(capability, flags, path)
 
 
 @judged("resources-list-array", needs="resources")
@@ -91,7 +93,7 @@ def resources_have_uris_and_names(record: Record) -> Iterator[Finding]:
 @judged("resources-item-optional", needs="resources")
 def optional_members_fit(record: Record) -> Iterator[Finding]:
     """Look at every listed resource: title, description and mimeType are strings, size an integer, if present."""
-    for path, resource in listed_resources(record):
+    for path, resource in having(listed_resources(record), *_OPTIONAL, "size", "annotations"):
         yield from misfits(resource, {**_OPTIONAL, "size": whole}, path)
         yield from annotation_faults(resource, path)
 
@@ -151,7 +153,7 @@ def templates_have_names(record: Record) -> Iterator[Finding]:
 @judged("resources-template-optional", needs="resources")
 def optional_template_members_fit(record: Record) -> Iterator[Finding]:
     """Look at every listed template: title, description and mimeType are strings, if they are there."""
-    for path, template in listed_templates(record):
+    for path, template in having(listed_templates(record), *_OPTIONAL, "annotations"):
         yield from misfits(template, _OPTIONAL, path)
         yield from annotation_faults(template, path)
 

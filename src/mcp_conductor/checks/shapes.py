@@ -92,6 +92,17 @@ def misfits(thing: Any, members: Mapping[str, Fits], path: str) -> Iterator[Find
             yield fault(f"{name} is not {_KINDS[fits]}", thing[name], path=f"{path}.{name}")
 
 
+def having(things: Iterable[tuple[str, Any]], *members: str) -> Iterator[tuple[str, Any]]:
+    """Those of THINGS, with their paths, that have one of MEMBERS, which they need not have; NotSeen if none has."""
+    seen = False
+    for path, thing in things:
+        if isinstance(thing, dict) and not thing.keys().isdisjoint(members):
+            seen = True
+            yield path, thing
+    if not seen:
+        raise NotSeen(f"nothing has {' or '.join(members)}")
+
+
 def annotation_faults(thing: Json, path: str) -> Iterator[Finding]:
     """What is wrong with the annotations of a content block or a resource."""
     annotations = thing.get("annotations", {})
@@ -269,8 +280,9 @@ async def declared_faults(probe: Probe, method: str, member: str) -> AsyncIterat
     capability = method.partition("/")[0]
     if not probe.declares(capability):
         result = await probe.served(method)
-        if result is not None and result.get(member):
-            yield fault(f"{method} is answered, but {capability} is not declared", result)
+        if result is None or not result.get(member):
+            raise NotSeen(f"the server has no {capability}")
+        yield fault(f"{method} is answered, but {capability} is not declared", result)
         return
     try:
         reply = await probe.ask(method)
@@ -292,7 +304,10 @@ def undeclared_changes(record: Record, kind: str) -> Iterator[Finding]:
     """Notifications that a list has changed, although the server does not declare them."""
     if record.declares(f"{kind}.listChanged"):
         raise NotSeen(f"{kind}.listChanged is declared")
-    for message in record.notifications(f"notifications/{kind}/list_changed"):
+    sent = list(record.notifications(f"notifications/{kind}/list_changed"))
+    if not sent and not record.declares(kind):
+        raise NotSeen(f"the server has no {kind}")
+    for message in sent:
         yield fault(f"{kind}.listChanged is not declared", message.raw)
 
 

@@ -74,9 +74,8 @@ async def _made(probe: Probe) -> list[Life]:
     if not probe.declares(CALL):
         raise NotSeen(f"the server does not declare {CALL}")
     if probe.session not in _lives:
-        _lives[probe.session] = [
-            await _live(probe, each) for each in _tools(probe, "required", "optional")[:MOST_LIVES]
-        ]
+        tools = _tools(probe, "required", "optional")[:MOST_LIVES]
+        _lives[probe.session] = [await _live(probe, each) for each in tools]
     return _lives[probe.session]
 
 
@@ -133,8 +132,9 @@ async def what_tasks_can_do_is_declared(probe: Probe) -> AsyncIterator[Finding]:
     if probe.declares("tasks.list"):
         return
     result = await probe.served("tasks/list")
-    if result is not None and "tasks" in result:
-        yield fault("tasks/list is served, but tasks.list is not declared", result)
+    if result is None or "tasks" not in result:
+        raise NotSeen("the server has no list of tasks")
+    yield fault("tasks/list is served, but tasks.list is not declared", result)
 
 
 @probed("taskc-undeclared-ignored-server", needs="tools")

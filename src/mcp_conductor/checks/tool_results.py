@@ -19,6 +19,7 @@ from mcp_conductor.checks.shapes import (
     embedded_flaw,
     error_code,
     flag,
+    having,
     is_one_of,
     link_flaw,
     misfits,
@@ -63,10 +64,14 @@ def _calls(record: Record) -> Iterator[tuple[Json, Json]]:
 
 def blocks(record: Record) -> Iterator[tuple[Json, str, Any]]:
     """Every content block in results of tools: the params of the call, its path, and the block."""
+    seen = False
     for params, result in _calls(record):
         content = result.get("content")
         for index, block in enumerate(content if isinstance(content, list) else []):
+            seen = True
             yield params, f"result.content[{index}]", block
+    if not seen:
+        raise NotSeen("no tool returned any content")
 
 
 @judged("tools-call-content-array", needs="tools")
@@ -81,8 +86,8 @@ def content_is_an_array(record: Record) -> Iterator[Finding]:
 @judged("tools-call-iserror-flag", needs="tools")
 def is_error_is_a_flag(record: Record) -> Iterator[Finding]:
     """Look at every result of a tool: isError, if it is there, is a boolean."""
-    for _, result in results(record):
-        yield from misfits(result, {"isError": flag}, "result")
+    for path, result in having((("result", result) for _, result in results(record)), "isError"):
+        yield from misfits(result, {"isError": flag}, path)
 
 
 @judged("tools-call-content-types", "tools-call-content-types-audio", "tools-call-content-types-link", needs="tools")
@@ -140,9 +145,8 @@ def links_have_uris_and_names(record: Record) -> Iterator[Finding]:
 @judged("tools-content-annotations", needs="tools")
 def content_annotations_fit(record: Record) -> Iterator[Finding]:
     """Look at the annotations of content in results of tools: audience, priority and lastModified have their types."""
-    for _, path, block in blocks(record):
-        if isinstance(block, dict):
-            yield from annotation_faults(block, path)
+    for path, block in having(((path, block) for _, path, block in blocks(record)), "annotations"):
+        yield from annotation_faults(block, path)
 
 
 @judged("tools-embedded-resource-capability", needs="tools")

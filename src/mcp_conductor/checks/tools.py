@@ -12,6 +12,7 @@ from mcp_conductor.checks.shapes import (
     array_faults,
     declared_faults,
     flag,
+    having,
     listing,
     misfits,
     name_faults,
@@ -44,7 +45,8 @@ async def tools_are_declared(probe: Probe) -> AsyncIterator[Finding]:
 @judged("tools-listchanged-flag", needs="tools")
 def list_changed_is_a_flag(record: Record) -> Iterator[Finding]:
     """Look at the declared capability: listChanged is a boolean."""
-    yield from misfits(record.capabilities["tools"], {"listChanged": flag}, "capabilities.tools")
+    for path, capability in having([("capabilities.tools", record.capabilities["tools"])], "listChanged"):
+        yield from misfits(capability, {"listChanged": flag}, path)
 
 
 @judged("tools-list-array", needs="tools")
@@ -105,14 +107,14 @@ def titles_are_texts(record: Record) -> Iterator[Finding]:
 
 
 def _members(record: Record, members: dict[str, Any]) -> Iterator[Finding]:
-    for path, tool in listed_tools(record):
+    for path, tool in having(listed_tools(record), *members):
         yield from misfits(tool, members, path)
 
 
 @judged("tools-item-annotations", needs="tools")
 def annotations_are_hints(record: Record) -> Iterator[Finding]:
     """Look at the annotations of every listed tool: title is a string, hints are booleans that do not contradict."""
-    for path, tool in listed_tools(record):
+    for path, tool in having(listed_tools(record), "annotations"):
         yield from misfits(tool, {"annotations": structure}, path)
         annotations = tool.get("annotations")
         yield from misfits(annotations, TOOL_ANNOTATIONS, f"{path}.annotations")
@@ -126,7 +128,7 @@ def annotations_are_hints(record: Record) -> Iterator[Finding]:
 @judged("tools-item-execution", needs="tools")
 def task_support_is_one_of_three(record: Record) -> Iterator[Finding]:
     """Look at every listed tool that has execution.taskSupport: it is forbidden, optional or required."""
-    for path, tool in listed_tools(record):
+    for path, tool in having(listed_tools(record), "execution"):
         yield from misfits(tool, {"execution": structure}, path)
         execution = tool.get("execution")
         if isinstance(execution, dict) and execution.get("taskSupport", TASK_SUPPORT[0]) not in TASK_SUPPORT:

@@ -88,8 +88,9 @@ async def completion_is_declared(probe: Probe) -> AsyncIterator[Finding]:
         return
     params = next(_arguments(probe), _completion({"type": "ref/prompt", "name": "conductor-no-such-prompt"}, "x"))
     result = await probe.served("completion/complete", params)
-    if result is not None and "completion" in result:
-        yield fault("arguments are completed, but completions is not declared", result)
+    if result is None or "completion" not in result:
+        raise NotSeen("the server completes no arguments")
+    yield fault("arguments are completed, but completions is not declared", result)
 
 
 @probed("completion-values")
@@ -183,8 +184,11 @@ async def _turned(probe: Probe) -> list[tuple[str, str]]:
 @judged("pagination-nextcursor")
 def cursors_are_strings(record: Record) -> Iterator[Finding]:
     """Look at every page of every list: nextCursor, where it is given, is a string."""
-    for exchange, result in record.complete(*LIST_MEMBERS):
-        if "nextCursor" in result and not isinstance(result["nextCursor"], str):
+    pages = [(exchange, result) for exchange, result in record.complete(*LIST_MEMBERS) if "nextCursor" in result]
+    if not pages:
+        raise NotSeen("no list has more than one page")
+    for exchange, result in pages:
+        if not isinstance(result["nextCursor"], str):
             message = f"{exchange.request.method}: nextCursor is {render(result['nextCursor'])}, not a string"
             yield fault(message, exchange.reply and exchange.reply.raw)
 
