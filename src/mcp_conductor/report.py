@@ -74,6 +74,8 @@ class Outcome:
     seconds: float = 0.0
     where: Location | None = None
     level: str | None = None  # MUST, SHOULD or MAY, of a check
+    severity: str | None = None  # critical, major or minor, of a check
+    limit: str | None = None  # which SDKs cannot do better: "known limit of …"
     findings: tuple[Finding, ...] = ()
     reason: str | None = None  # why it was skipped or not run, or why it was expected to fail
     cause: Literal["server"] | None = None  # of an error that is not the test's: there was no server
@@ -98,6 +100,8 @@ class Outcome:
             "group": self.group,
             "status": self.status,
             **({} if self.level is None else {"level": self.level}),
+            **({} if self.severity is None else {"severity": self.severity}),
+            **({} if self.limit is None else {"limit": self.limit}),
             "seconds": round(self.seconds, 6),
             **place,
             "findings": [finding.to_json() for finding in self.findings],

@@ -45,6 +45,8 @@ class Verdicts:
     server: Json = field(default_factory=dict)
     outcomes: list[Outcome] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)  # on what was not judged
+    transport: str | None = None  # stdio, http or sse
+    partial: str | None = None  # why most of it could not be seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,8 @@ def judge(transcript: Transcript, options: Options | None = None) -> Verdicts:
     """Judge a recorded conversation, as far as that can be done by listening."""
     dialect, opened = _opening(transcript)
     record = Record(transcript, dialect, _transport(transcript), opened)
-    verdicts = Verdicts(dialect.version, record.server)
+    partial = "a recording shows only what was said in it"
+    verdicts = Verdicts(dialect.version, record.server, transport=record.transport, partial=partial)
     for requirement, each in chosen(options or Options(), dialect.version, record.transport):
         if each.judge is not None:
             verdicts.outcomes.append(outcome_of(requirement, judged(each, record)))
@@ -133,19 +136,29 @@ def outcome_of(requirement: Requirement, seen: Seen, seconds: float = 0.0) -> Ou
     status: Status = "skipped" if seen.reason is not None else "passed"
     if seen.findings:
         status = "failed" if requirement.level == "MUST" else "warned"
+    death = seen.death if seen.findings else None
+    limit = requirement.limit if seen.findings and death is None else None
     return Outcome(
         id=requirement.id,
         title=requirement.statement,
         group=requirement.group,
         status=status,
         level=requirement.level,
+        severity=requirement.severity if death is None else "critical",
+        limit=limit,
         seconds=seconds,
-        findings=tuple(seen.findings),
+        findings=tuple(seen.findings if limit is None else _limited(seen.findings, limit)),
         reason=seen.reason if status == "skipped" else None,
-        cause="server" if seen.findings and seen.death else None,
-        stderr=seen.death.stderr if seen.findings and seen.death else (),
+        cause=None if death is None else "server",
+        stderr=() if death is None else death.stderr,
         wire=tuple(seen.wire),
     )
+
+
+def _limited(findings: list[Finding], limit: str) -> list[Finding]:
+    """FINDINGS, of which the first says that an SDK is known not to do better."""
+    hint = limit if findings[0].hint is None else f"{findings[0].hint}; {limit}"
+    return [replace(findings[0], hint=hint), *findings[1:]]
 
 
 def without_consequences(outcomes: list[Outcome]) -> list[Outcome]:
@@ -167,7 +180,7 @@ def _told_elsewhere(outcome: Outcome, bad: Collection[str], first: Mapping[objec
         reason = f"it follows from {root}, which is broken"
     else:
         return outcome
-    return replace(outcome, status="skipped", findings=(), reason=reason, cause=None, stderr=(), wire=())
+    return replace(outcome, status="skipped", findings=(), reason=reason, limit=None, cause=None, stderr=(), wire=())
 
 
 def _looked_at(name: str) -> object:

@@ -75,7 +75,7 @@ class _Checking:
         self._silence: str | None = None  # the first thing that a server did not answer that answers nothing any more
         self._looking_again = 0.0  # seconds
         self._deaths: dict[tuple[str, str], str] = {}  # how the server went away, and under which id that is told
-        self._verdicts = Verdicts(version)
+        self._verdicts = Verdicts(version, transport=transport_of(spec))
 
     async def run(self) -> Verdicts:
         wanted = chosen(self._options, self._version, transport_of(self._spec))
@@ -94,11 +94,12 @@ class _Checking:
 
     async def _outside(self, wanted: Wanted) -> None:
         """A server that lets nobody in: only how it refuses can be seen."""
+        self._verdicts.partial = "the server wants a token: --token, or --header"
         for requirement, each in wanted:
             if requirement.group == PROTECTED and requirement.id != NEEDS_A_SESSION and each.probe is not None:
                 self._conclude(requirement, await self._seen_outside(each.probe))
             else:
-                self._conclude(requirement, Seen([], "the server wants a token: --token, or --header"))
+                self._conclude(requirement, Seen([], self._verdicts.partial))
 
     async def _seen_outside(self, act: Act) -> Seen:
         stranger: Any = Stranger(self._spec, DIALECTS[self._version], self._options.timeout)
@@ -266,6 +267,8 @@ class _Checking:
 
     def _conclude_all(self, pairs: Wanted, seen: Seen, seconds: float) -> None:
         """Conclude the requirements that one probe is for. That a server goes away for the same reason is told once."""
+        if seen.findings and seen.silence is not None and self._silence is not None and seen.death is None:
+            seen.death = Death("the server answers nothing any more")
         for requirement, _ in pairs:
             told = seen
             if seen.findings and seen.death is not None:

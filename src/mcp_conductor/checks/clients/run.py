@@ -79,7 +79,7 @@ class _Checking:
         for requirement, each in chosen:
             outcomes.append(outcome_of(requirement, self._judged(each)))
             await pace.keep()
-        return Verdicts(version, _introduction(plain), outcomes)
+        return Verdicts(version, _introduction(plain), outcomes, transport=plain.line.transport)
 
     async def _play(self, name: str, version: str | None, plain: Play | None) -> Play:
         scenario = SCENARIOS.get(name)
