@@ -1,7 +1,7 @@
 """A check of one server: a walk to judge, probes to provoke, and what came of each requirement."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from time import perf_counter
 from typing import Any
@@ -55,7 +55,6 @@ ONCE = "base-response-once-server"
 WAITED = 0.9  # of the time for an answer: timers are not exact
 Wanted = list[tuple[Requirement, Check]]
 Look = tuple[Seen, float]  # what came of a probe, and how long it took
-WEIGHTS = {"MUST": 10, "SHOULD": 3, "MAY": 1}
 
 
 async def check(
@@ -343,12 +342,4 @@ async def _seen(act: Act, probe: Probe) -> Seen:
     return seen
 
 
-def score(outcomes: Iterable[Outcome]) -> float:
-    """0 to 100: what is kept of all that could be seen, a MUST counting 10, a SHOULD 3 and a MAY 1."""
-    seen = [outcome for outcome in outcomes if outcome.status != "skipped"]
-    total = sum(WEIGHTS[outcome.level or "MAY"] for outcome in seen)
-    kept = sum(WEIGHTS[outcome.level or "MAY"] for outcome in seen if outcome.status == "passed")
-    return 100.0 if not total else round(100 * kept / total, 1)
-
-
-__all__ = ["MOST_FINDINGS", "Options", "Verdicts", "check", "chosen", "score"]
+__all__ = ["MOST_FINDINGS", "Options", "Verdicts", "check", "chosen"]

@@ -4,12 +4,16 @@ import os
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import UTC, datetime
 
+from mcp_conductor.checks.grade import grade, metrics
 from mcp_conductor.checks.requirements import LEVELS, requirements
-from mcp_conductor.checks.run import Options, Verdicts, check, score
+from mcp_conductor.checks.run import Options, Verdicts, check
 from mcp_conductor.checks.sessions import Sessions
 from mcp_conductor.checks.walk import ALL
+from mcp_conductor.cli.badge import badge
 from mcp_conductor.cli.exit_codes import COULD_NOT_RUN, FAILED
+from mcp_conductor.cli.expected_failures import read_expected, with_expected
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.limits import LIMIT_FLAGS
@@ -18,12 +22,10 @@ from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.target import TARGET_FLAGS, secrets_of_flags, target
 from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.errors import MethodError, ProtocolError, UsageError, nearest
-from mcp_conductor.fields import Field
 from mcp_conductor.opening import connect
 from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_HANDSHAKE, PROTOCOL_CHOICES
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
-from mcp_conductor.report import Finding, Outcome, Report
-from mcp_conductor.source import load
+from mcp_conductor.report import Outcome, Report
 
 _SERVER_FLAGS = tuple(flag for flag in TARGET_FLAGS if flag.name != "--protocol")
 FLAGS: Groups = {
@@ -39,7 +41,7 @@ FLAGS: Groups = {
             "NAME|all",
             many=True,
         ),
-        Flag("--expected-failures", "ids that are known to fail, in a JSON or YAML array", "FILE"),
+        Flag("--expected-failures", "what is known to fail, and why: a JSON or YAML array", "FILE"),
         Flag("--timeout", "for each answer; default 2s", "TIME"),
     ),
     "Limits": LIMIT_FLAGS,
@@ -55,7 +57,7 @@ FLAGS: Groups = {
         ),
         Flag("--help", "show this text", short="-h"),
     ),
-    "Output": (*OUTPUT_FLAGS, Flag("--badge", "write the score as an SVG picture", "FILE")),
+    "Output": (*OUTPUT_FLAGS, Flag("--badge", "write the grade as an SVG picture", "FILE")),
 }
 _USAGE = """\
 usage: conductor check COMMAND [ARGS …] [FLAGS]
@@ -72,6 +74,7 @@ Exit codes: 0 no MUST is broken, 1 some are, 2 could not run, or a report could 
 be started or went away.
 """
 _DEFAULT_SECONDS = 2.0
+_NOT_ALL = ("--only", "--skip", "--level")  # flags that leave requirements out
 
 
 def main(argv: list[str], terminal: Terminal) -> int:
@@ -114,7 +117,8 @@ class Checking:
         self._protocol = choice(given, "--protocol", ("all", *PROTOCOL_CHOICES)) or "auto"
         self._target = self._aim()
         self._output = Output(given, terminal)
-        self._expected = _expected_failures(given, terminal)
+        known = given.one("--expected-failures")
+        self._expected = [] if known is None else read_expected(os.path.join(terminal.directory, known), known)
         level = choice(given, "--level", tuple(each.lower() for each in LEVELS)) or "may"
         named = {each.group for each in requirements().values()} | set(requirements())
         for word in (*given.all("--only"), *given.all("--skip")):
@@ -122,6 +126,12 @@ class Checking:
                 near = nearest(word, sorted(named))
                 hint = f"did you mean {near!r}?" if near else "--list shows all of them"
                 raise UsageError(f"there is no group and no requirement {word!r}", hint=hint)
+        self._left_out = next((flag for flag in _NOT_ALL if flag in given), None)
+        if self._left_out is not None and "--badge" in given:
+            raise UsageError(
+                f"--badge shows the grade of a whole check, but {self._left_out} leaves something out",
+                hint="what is known to fail can be named by --expected-failures",
+            )
         calls = given.all("--call-tools")
         self._options = Options(
             timeout=time_of(given, "--timeout") or self.default_seconds,
@@ -149,9 +159,9 @@ class Checking:
             raise ProtocolError(f"the {self.subject} speaks none of the revisions that were asked for")
         for remark in dict.fromkeys(remark for each in verdicts for remark in each.remarks):
             self._terminal.say(f"warning: {remark}")
-        told = [(each.version, outcome) for each in verdicts for outcome in self._told(each)]
+        told = with_expected(verdicts, self._expected, datetime.now(UTC).date())
         outcomes = [_in_revisions(outcome, [version]) if len(verdicts) > 1 else outcome for version, outcome in told]
-        seen = any(outcome.status != "skipped" for each in verdicts for outcome in each.outcomes)
+        grades = [found for each in verdicts if (found := grade(each.outcomes, each.version)) is not None]
         report = Report(
             kind="check",
             target=self._target,
@@ -160,18 +170,30 @@ class Checking:
             started=started,
             seconds=time.perf_counter() - began,
             outcomes=tuple(outcomes),
-            metrics={"score": score(outcomes)} if seen else {},
+            metrics=metrics(grades, self._ungraded(verdicts)),
         )
         self._output.checked(report, _once_for_all(told) if len(verdicts) > 1 else outcomes)
-        wants_badge = seen and "--badge" in self._given
-        badge = (self._given.need("--badge"), _badge(report.metrics["score"])) if wants_badge else None
-        tell_all(self._output.write_reports(report, badge=badge), self._terminal)
-        if not seen:
-            self._terminal.say("error: nothing was checked, so there is no score")
-            if not told:
+        return self._ended(report)
+
+    def _ended(self, report: Report) -> int:
+        """Write what was asked for: the exit code."""
+        file, graded = self._given.one("--badge"), report.metrics.get("grade")
+        picture = None if file is None or graded is None else (file, badge(graded))
+        tell_all(self._output.write_reports(report, badge=picture), self._terminal)
+        if not report.metrics:
+            self._terminal.say("error: nothing was checked, so there is no grade")
+            if not report.outcomes:
                 self._terminal.say("  hint: what was asked for holds on another transport, or in another revision")
             return COULD_NOT_RUN
+        if file is not None and graded is None:
+            raise UsageError(f"there is no grade to write to {file}: {report.metrics['ungraded']}")
         return FAILED if report.summary["failed"] or report.summary["errored"] else 0
+
+    def _ungraded(self, checked: Iterable[Verdicts]) -> str | None:
+        """Why what was CHECKED is not the whole, if it is not."""
+        if self._left_out is not None:
+            return f"{self._left_out} leaves something out"
+        return next((each.partial for each in checked if each.partial is not None), None)
 
     async def _versions(self) -> list[str]:
         """The revisions to check: all, the one that was asked for, or what the server prefers."""
@@ -200,10 +222,6 @@ class Checking:
             self._terminal.say(f"{version}: not spoken ({error.message})")
             return None
 
-    def _told(self, verdicts: Verdicts) -> list[Outcome]:
-        """The outcomes, with what was expected to fail."""
-        return [_expected(each) if each.id in self._expected else each for each in verdicts.outcomes]
-
 
 def _in_revisions(outcome: Outcome, versions: Iterable[str]) -> Outcome:
     return replace(outcome, title=f"{outcome.title} [{', '.join(versions)}]")
@@ -219,41 +237,5 @@ def _once_for_all(told: Iterable[tuple[str, Outcome]]) -> list[Outcome]:
     return [_in_revisions(outcome, versions) for outcome, versions in alike.values()]
 
 
-def _expected(outcome: Outcome) -> Outcome:
-    """An outcome that was expected to be a failure: one that is, is known; one that is none has healed."""
-    if outcome.status in ("failed", "warned"):
-        return replace(outcome, status="skipped", reason="expected to fail")
-    if outcome.status == "passed":
-        message = "it is kept, although it is among the expected failures"
-        finding = Finding(message=message, hint="take it out of the list")
-        return replace(outcome, status="failed", findings=(finding,))
-    return outcome
-
-
-def _expected_failures(given: Given, terminal: Terminal) -> set[str]:
-    file = given.one("--expected-failures")
-    if file is None:
-        return set()
-    document = load(os.path.join(terminal.directory, file), file)
-    found = set()
-    for item in Field(document, (), document.data).items():
-        if item.text() not in requirements():
-            item.refuse("is not a requirement")
-        found.add(item.text())
-    return found
-
-
 def _named(spec: ServerSpec) -> str:
     return spec.url if isinstance(spec, HttpSpec) else " ".join(spec.command)
-
-
-def _badge(figure: object) -> str:
-    """A picture of the score."""
-    value = float(str(figure))
-    colour = "#2c974b" if value >= 95 else "#b08800" if value >= 80 else "#cf222e"
-    return (
-        '<svg xmlns="http://www.w3.org/2000/svg" width="118" height="20" role="img" aria-label="MCP: '
-        f'{value:g}"><rect width="70" height="20" fill="#444"/><rect x="70" width="48" height="20" fill="{colour}"/>'
-        '<g fill="#fff" font-family="Verdana,sans-serif" font-size="11"><text x="8" y="14">MCP check</text>'
-        f'<text x="78" y="14">{value:g}</text></g></svg>\n'
-    )

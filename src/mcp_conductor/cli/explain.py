@@ -14,7 +14,6 @@ from mcp_conductor.checks.requirements import Requirement, requirement, requirem
 from mcp_conductor.checks.unseen import UNSEEN
 from mcp_conductor.protocol import Json
 
-_USUAL_SEVERITY = {"MUST": "major", "SHOULD": "minor", "MAY": "minor"}
 _WIDTH = 100  # of texts; conversations are as wide as they are
 _COLUMN = 13  # where the texts begin
 
@@ -70,11 +69,6 @@ def _how(each: Requirement) -> str:
     return _way(each) or f"{_why_not(each)}; one could: {each.test}"
 
 
-def _severity(each: Requirement) -> str:
-    """What it costs to break it: as the catalogue says, or as usual for its level."""
-    return getattr(each, "severity", _USUAL_SEVERITY[each.level])
-
-
 def _text(each: Requirement) -> str:
     texts = {
         "revisions": ", ".join(each.revisions),
@@ -86,7 +80,7 @@ def _text(each: Requirement) -> str:
     statement = "\n".join(f"  {line}" for line in wrap(each.statement, _WIDTH))
     table = "".join(_row(name, text) for name, text in texts.items())
     return (
-        f"{each.id} ({each.level}, of the {each.subject}, severity {_severity(each)})\n\n{statement}\n\n{table}"
+        f"{each.id} ({each.level}, of the {each.subject}, severity {each.severity})\n\n{statement}\n\n{table}"
         f"{_shown('kept', examples().get(each.id))}{_shown('broken', counterexamples().get(each.id))}"
     )
 
@@ -111,7 +105,7 @@ def _members(each: Requirement) -> Json:
         "group": each.group,
         "level": each.level,
         "subject": each.subject,
-        "severity": _severity(each),
+        "severity": each.severity,
         "statement": each.statement,
         "revisions": each.revisions,
         "transports": each.transports,

@@ -2,8 +2,9 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any
 
 from mcp_conductor.cli.again import Again
 from mcp_conductor.cli.event_log import EventLog
@@ -151,8 +152,7 @@ class Output:
                 self._show(self._console.outcome(outcome))
             self._show(self._console.suite_done(group, None, every[group]))
         self._show(self._console.end(report, shown))
-        if "score" in report.metrics:
-            self._show(f"score {report.metrics['score']} of 100 ({report.protocol_version})\n")
+        self._show(_grade(report.metrics))
 
     def _clean(self, report: Report) -> Report:
         """REPORT without secrets; a large one is not gone through for none."""
@@ -208,6 +208,14 @@ class Output:
             self._terminal.write_report_as_it_is(text if text.endswith("\n") else text + "\n")
         else:
             write_file(os.path.join(self._terminal.directory, file), text, shown=f"the report to {file}")
+
+
+def _grade(metrics: Mapping[str, Any]) -> str:
+    """The grade of a check, and why; or why there is none."""
+    if "grade" in metrics:
+        found = metrics["grade"]
+        return f"grade {found['letter']} of the specification ({found['reason']}; {found['revision']})\n"
+    return f"no grade: {metrics['ungraded']}\n" if "ungraded" in metrics else ""
 
 
 def _by_group(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:

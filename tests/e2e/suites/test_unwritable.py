@@ -59,7 +59,7 @@ def test_a_full_disk_leaves_old_reports_and_snapshots_whole_and_the_run_is_shown
 
 
 @pytest.mark.parametrize(
-    "words", [("discover", "--output", "report.yml", "--force"), ("check", "--only", "ping", "--badge", "report.yml")]
+    "words", [("discover", "--output", "report.yml", "--force"), ("check", "--badge", "report.yml")]
 )
 def test_a_full_disk_is_one_line_of_discover_and_check(with_full_disk, book, tmp_path, words):
     (tmp_path / "report.yml").write_text("old")

@@ -175,17 +175,16 @@ def test_a_revision_that_the_client_does_not_speak_is_said_so(check):
     assert done.stderr.startswith("error: the client does not speak 2026-07-28\n")
 
 
-def test_expected_failures_reports_and_badges_work_as_for_servers(check, script, tmp_path):
+def test_expected_failures_and_reports_work_as_for_servers(check, script, tmp_path):
     client = script("Client.initialized = lambda self: None\nsys.exit(Client(sys.argv).main())")
     only = ("--only", "lifecycle-initialized-sent-client")
     done = check(f"{client} -- {{server}}", *only)
     assert done.returncode == 1
     assert "FAIL  lifecycle-initialized-sent-client" in done.stdout
     (tmp_path / "known.json").write_text('["lifecycle-initialized-sent-client"]')
-    flags = ("--expected-failures", "known.json", "--report", "json:report.json", "--badge", "badge.svg")
+    flags = ("--expected-failures", "known.json", "--report", "json:report.json")
     assert check(f"{client} -- {{server}}", *only, *flags).returncode == 0
     assert '"kind": "check"' in (tmp_path / "report.json").read_text()
-    assert (tmp_path / "badge.svg").read_text().startswith("<svg")
 
 
 def test_requests_of_others_are_refused_as_serve_refuses_them_and_are_no_part_of_what_the_client_did(

@@ -1,0 +1,59 @@
+"""Grades of servers that differ by one habit: the distance between them says how bad it is."""
+
+import pytest
+from tests.conftest import SERVERS
+from tests.e2e.checks.plain_servers import broken
+
+from mcp_conductor.checks.grade import LETTERS, grade
+from mcp_conductor.checks.run import Options, check
+from mcp_conductor.protocol.server_spec import StdioSpec
+
+DIES = """
+    def notified(self, message):
+        if message.get("method") == "notifications/cancelled":
+            sys.exit(3)
+        super().notified(message)
+    """
+# What is no JSON SHOULD be answered with an error.
+NO_SHOULD = """
+    def hear(self, line):
+        try:
+            json.loads(line)
+        except ValueError:
+            return
+        super().hear(line)
+    """
+
+
+@pytest.fixture
+def graded(tmp_path):
+    async def run(body="pass", timeout=1.0):
+        command = broken(tmp_path, "Plain", body)
+        spec = StdioSpec(command=command, env={"PYTHONPATH": str(SERVERS)})
+        return grade((await check(spec, "2025-11-25", Options(timeout=timeout))).outcomes, "2025-11-25")
+
+    return run
+
+
+async def test_a_server_that_dies_is_more_than_a_letter_from_one_without_a_should(graded):
+    lacking, dying = await graded(NO_SHOULD), await graded(DIES)
+    assert "base-parse-error-server" in lacking.reason
+    assert LETTERS.index(dying.letter) - LETTERS.index(lacking.letter) > 1, (lacking, dying)
+    assert "the server went away: " in dying.reason
+    assert "cancel-race-server" in dying.reason
+
+
+async def test_a_server_that_answers_nothing_after_its_opening_counts_as_one_that_died(graded):
+    silent = """
+        def take(self, message):
+            if isinstance(message, dict) and message.get("method") == "initialize":
+                super().take(message)
+        """
+    found = await graded(silent, timeout=0.4)
+    assert (found.letter >= "D", found.reason.startswith("the server went away: ")) == (True, True)
+
+
+async def test_a_server_whose_handshake_cannot_be_used_has_the_worst_grade(graded):
+    found = await graded('def initialize(self, params):\n    return "welcome"')
+    assert (found.letter, found.score) == ("F", 0.0)
+    assert "base-result-is-object-server" in found.reason
