@@ -21,7 +21,7 @@ from mcp_conductor.cli.run_flags import OUTPUT_FLAGS, choice, time as time_of
 from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.target import TARGET_FLAGS, secrets_of_flags, target
 from mcp_conductor.cli.terminal import Terminal, tell_all
-from mcp_conductor.errors import MethodError, ProtocolError, UsageError, nearest
+from mcp_conductor.errors import HttpStatusError, MethodError, ProtocolError, UsageError, nearest
 from mcp_conductor.opening import connect
 from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_HANDSHAKE, PROTOCOL_CHOICES
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
@@ -209,6 +209,10 @@ class Checking:
                 return [session.dialect.version]
         except ProtocolError:
             return [NEWEST_HANDSHAKE.version]  # what is wrong with its opening is reported there
+        except HttpStatusError as error:
+            if error.status != 401:
+                raise
+            return [NEWEST_HANDSHAKE.version]  # it is looked at from outside
 
     async def _check(self, version: str) -> Verdicts:
         return await check(self._spec, version, self._options)

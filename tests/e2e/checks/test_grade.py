@@ -1,8 +1,13 @@
 """Grades of servers that differ by one habit: the distance between them says how bad it is."""
 
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import pytest
 from tests.conftest import SERVERS
 from tests.e2e.checks.plain_servers import broken
+from tests.e2e.suites.conftest import CONDUCTOR
 
 from mcp_conductor.checks.grade import LETTERS, grade
 from mcp_conductor.checks.run import Options, check
@@ -49,7 +54,7 @@ async def test_a_server_that_answers_nothing_after_its_opening_counts_as_one_tha
             if isinstance(message, dict) and message.get("method") == "initialize":
                 super().take(message)
         """
-    found = await graded(silent, timeout=0.4)
+    found = await graded(silent, timeout=0.3)
     assert (found.letter >= "D", found.reason.startswith("the server went away: ")) == (True, True)
 
 
@@ -57,3 +62,33 @@ async def test_a_server_whose_handshake_cannot_be_used_has_the_worst_grade(grade
     found = await graded('def initialize(self, params):\n    return "welcome"')
     assert (found.letter, found.score) == ("F", 0.0)
     assert "base-result-is-object-server" in found.reason
+
+
+def test_a_server_that_lets_nobody_in_has_no_grade_and_no_badge(tmp_path):
+    class Locked(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.send_response(401)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def do_GET(self):
+            self.do_POST()
+
+        def log_message(self, *words):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Locked) as server:
+        threading.Thread(target=server.serve_forever).start()
+        url = f"http://127.0.0.1:{server.server_port}/mcp"
+        done = subprocess.run(
+            [*CONDUCTOR, "check", url, "--badge", "badge.svg", "--timeout", "1s"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        server.shutdown()
+    assert done.stdout.splitlines()[-1] == "no grade: the server wants a token: --token, or --header"
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: there is no grade to write to badge.svg: the server wants a token")
+    assert not (tmp_path / "badge.svg").exists()
