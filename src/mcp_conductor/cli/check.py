@@ -70,8 +70,8 @@ Check whether an MCP server keeps the specification: every MUST that is broken i
 
 """
 _EXIT_CODES = """\
-Exit codes: 0 no MUST is broken, 1 some are, 2 could not run, or a report could not be written, 3 the server could not
-be started or went away.
+Exit codes: 0 no MUST is broken but those that are expected, 1 some are, 2 could not run, or a report could not be
+written, 3 the server could not be started or went away.
 """
 _DEFAULT_SECONDS = 2.0
 _NOT_ALL = ("--only", "--skip", "--level")  # flags that leave requirements out
