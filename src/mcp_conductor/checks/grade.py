@@ -22,12 +22,13 @@ class Grade:
     """What is said of one revision."""
 
     letter: str
+    cap: str | None  # the best letter that is left by what is broken, if it leaves not all
     reason: str
     score: float
     revision: str
 
     def to_json(self) -> Json:
-        return {"letter": self.letter, "reason": self.reason, "score": self.score}
+        return {"letter": self.letter, "cap": self.cap, "reason": self.reason, "score": self.score}
 
 
 def grade(outcomes: Sequence[Outcome], revision: str) -> Grade | None:
@@ -38,7 +39,7 @@ def grade(outcomes: Sequence[Outcome], revision: str) -> Grade | None:
     figure = _score(seen)
     cap, reason = _cap([outcome for outcome in seen if outcome.status != "passed"])
     letter = next(letter for letter in LETTERS if figure >= LEAST[letter])
-    return Grade(max(letter, cap), reason, figure, revision)
+    return Grade(letter if cap is None else max(letter, cap), cap, reason, figure, revision)
 
 
 def metrics(grades: Sequence[Grade], ungraded: str | None = None) -> Json:
@@ -51,9 +52,9 @@ def metrics(grades: Sequence[Grade], ungraded: str | None = None) -> Json:
     worst = min(grades, key=lambda each: (-LETTERS.index(each.letter), each.score))
     if ungraded is not None:
         return {"score": worst.score, "ungraded": ungraded}
+    shown = {name: value for name, value in worst.to_json().items() if name != "score"}
     every = {each.revision: each.to_json() for each in grades}
-    shown = {"letter": worst.letter, "reason": worst.reason, "revision": worst.revision, "perRevision": every}
-    return {"score": worst.score, "grade": shown}
+    return {"score": worst.score, "grade": {**shown, "revision": worst.revision, "perRevision": every}}
 
 
 def _score(seen: Sequence[Outcome]) -> float:
@@ -66,14 +67,14 @@ def _weight(outcome: Outcome) -> int:
     return WEIGHTS[outcome.severity or "minor"]
 
 
-def _cap(broken: Sequence[Outcome]) -> tuple[str, str]:
-    """The best letter that is left by what is BROKEN, and why."""
+def _cap(broken: Sequence[Outcome]) -> tuple[str | None, str]:
+    """The best letter that is left by what is BROKEN, None if all are; and why."""
     if dead := [outcome for outcome in broken if outcome.cause == "server"]:
         return CRITICAL_CAP, f"the server went away: {_named(dead)}"
     for severity, cap, name in (("critical", CRITICAL_CAP, "critical MUST"), ("major", MUST_CAP, "MUST")):
         if found := [outcome for outcome in broken if outcome.severity == severity]:
             return cap, _told(found, name)
-    return "A", _told(broken, "minor requirement") if broken else "all that was seen is kept"
+    return None, _told(broken, "minor requirement") if broken else "all that was seen is kept"
 
 
 def _told(broken: Sequence[Outcome], name: str) -> str:

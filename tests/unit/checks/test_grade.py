@@ -102,11 +102,12 @@ def test_of_several_revisions_the_worst_is_shown_and_named():
         "score": bad.score,
         "grade": {
             "letter": "C",
+            "cap": "C",
             "reason": "a MUST is broken: a",
             "revision": "2025-11-25",
             "perRevision": {
-                "2025-06-18": {"letter": "A", "reason": "all that was seen is kept", "score": 100.0},
-                "2025-11-25": {"letter": "C", "reason": "a MUST is broken: a", "score": bad.score},
+                "2025-06-18": {"letter": "A", "cap": None, "reason": "all that was seen is kept", "score": 100.0},
+                "2025-11-25": {"letter": "C", "cap": "C", "reason": "a MUST is broken: a", "score": bad.score},
             },
         },
     }
