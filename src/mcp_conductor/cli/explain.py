@@ -76,6 +76,7 @@ def _text(each: Requirement) -> str:
         "address": address_of(each, each.revisions[-1]),
         "how": _how(each),
         "remedy": remedies()[each.id],
+        **({} if each.limit is None else {"limit": each.limit}),
     }
     statement = "\n".join(f"  {line}" for line in wrap(each.statement, _WIDTH))
     table = "".join(_row(name, text) for name, text in texts.items())
@@ -106,6 +107,7 @@ def _members(each: Requirement) -> Json:
         "level": each.level,
         "subject": each.subject,
         "severity": each.severity,
+        "limit": each.limit,
         "statement": each.statement,
         "revisions": each.revisions,
         "transports": each.transports,
