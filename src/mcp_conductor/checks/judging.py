@@ -266,15 +266,17 @@ def polite(frames: list[Frame], dialect: Dialect, capabilities: Json) -> list[Fr
     rude: set[object] = set()
     for frame in frames:
         for message in frame.messages() if frame.source == "client" else ():
-            if _rude(message, dialect) or (message.kind == "request" and _unwanted(message.method, dialect, capabilities)):
+            if _rude(message, dialect, capabilities):
                 # What is no request may be answered without an id.
                 rude |= {message.id} if message.kind == "request" else {message.id, None}
     return [frame for frame in frames if not rude or not any(each in rude for each in _answered(frame))]
 
 
-def _rude(message: Message, dialect: Dialect) -> bool:
+def _rude(message: Message, dialect: Dialect, capabilities: Json) -> bool:
     if message.kind != "request":
         return message.kind in ("invalid", "batch")
+    if _unwanted(message.method, dialect, capabilities):
+        return True
     return message.problem is not None or (not dialect.handshake and _version_of(message) is not dialect)
 
 
