@@ -32,6 +32,7 @@ class Check:
     probe: Act | None = None
     needs: str | None = None  # a capability that the server must declare: tools, resources.subscribe
     alone: bool = False  # in a session of its own, because it would disturb others
+    last: bool = False  # by itself, when all others are done, because it changes the server
     follows: str | None = None  # the requirement that is the fault, where that is broken too
 
     @property
@@ -54,13 +55,13 @@ def judged(*ids: str, needs: str | None = None, follows: str | None = None) -> C
 
 
 def probed(
-    *ids: str, needs: str | None = None, alone: bool = False, follows: str | None = None
+    *ids: str, needs: str | None = None, alone: bool = False, last: bool = False, follows: str | None = None
 ) -> Callable[[Act], Act]:
     """Register a function that says something on purpose, and looks at what comes back."""
 
     def register(act: Act) -> Act:
         for each in ids:
-            CHECKS.add(each, Check(each, probe=act, needs=needs, alone=alone, follows=follows))
+            CHECKS.add(each, Check(each, probe=act, needs=needs, alone=alone, last=last, follows=follows))
         return act
 
     return register

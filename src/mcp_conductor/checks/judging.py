@@ -25,12 +25,21 @@ _REMOVED = ("resources/subscribe", "resources/unsubscribe")  # from features tha
 MOST_FRAMES = 400  # that are judged after a run of tests: what a server says wrong, it says wrong soon
 
 
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """A tool to call because it changes something; without arguments, with some that fit its schema."""
+
+    tool: str
+    arguments: Json | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """How to check."""
 
     timeout: float = 2.0
     call: Collection[str] | str = ()
+    triggers: Collection[Trigger] = ()
     levels: Collection[str] = ("MUST", "SHOULD", "MAY")
     only: Collection[str] = ()  # groups or ids
     skip: Collection[str] = ()

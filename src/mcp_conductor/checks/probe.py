@@ -49,6 +49,7 @@ class Found:
     templates: list[Json] = field(default_factory=list)
     prompts: list[Json] = field(default_factory=list)
     called: list[Json] = field(default_factory=list)  # the params of the tools that were called, and may be again
+    triggers: list[Json] = field(default_factory=list)  # the params of the tools that were named to change something
     remarks: list[str] = field(default_factory=list)  # on what is odd, but breaks no requirement
     silence: str | None = None  # what the server did not answer before it answered nothing any more
     lost: str | None = None  # how the server went away while it was used as any client uses it

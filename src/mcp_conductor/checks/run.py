@@ -25,6 +25,7 @@ from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import SMALL, Record, judged_part, transport_of
 from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
 from mcp_conductor.checks.sessions import Sessions, silent
+from mcp_conductor.checks.triggers import calls_of
 from mcp_conductor.checks.walk import BUSY, answer_to_nothing, walk
 from mcp_conductor.errors import (
     ConductorError,
@@ -129,6 +130,8 @@ class _Checking:
             session = await stack.enter_async_context(self._connected(sessions, self._transcript))
             sessions.started_in(session.transcript.last_at)
             found = await walk(session, self._options.call)
+            if found.silence is None:
+                found.triggers = await without_blocking(calls_of, self._options.triggers, found.tools)
             probe = Probe(session, sessions, found)
             self._verdicts.server = session.server
             self._silence = found.silence
@@ -147,6 +150,7 @@ class _Checking:
 
     async def _probed(self, probes: dict[Act, Wanted], probe: Probe, stack: AsyncExitStack) -> None:
         """Carry out the probes: first those that use the session of the walk, or what takes its place, one by one."""
+        last = {act: probes.pop(act) for act in [act for act, pairs in probes.items() if pairs[0][1].last]}
         for act, pairs in probes.items():
             if not pairs[0][1].alone:
                 probe = await self._living(probe, stack)
@@ -157,6 +161,8 @@ class _Checking:
                     look = await self._second_look(act, pairs, probe)
                 self._conclude_all(pairs, *look)
         await self._alone({act: pairs for act, pairs in probes.items() if pairs[0][1].alone}, probe)
+        for act, pairs in last.items():
+            self._conclude_all(pairs, *await self._acted(act, pairs, probe.again()))  # these look twice themselves
 
     async def _living(self, probe: Probe, stack: AsyncExitStack) -> Probe:
         """PROBE; or one with another process, if the server of this one has ended: the others are not to blame."""

@@ -96,13 +96,13 @@ def _same(tag: Any, identity: Id) -> bool:
     return type(tag) is type(identity) and tag == identity
 
 
-def _allowed(acknowledged: Message) -> Json:
+def allowed(acknowledged: Message) -> Json:
     given = acknowledged.params.get("notifications")
     return {kind: value for kind, value in given.items() if value} if isinstance(given, dict) else {}
 
 
 @asynccontextmanager
-async def _listening(probe: Probe, wanted: Json, identity: Id = "conductor-1") -> AsyncIterator[_Stream]:
+async def listening(probe: Probe, wanted: Json, identity: Id = "conductor-1") -> AsyncIterator[_Stream]:
     """A subscription in the session of PROBE, acknowledged, refused, or ignored for as long as we wait."""
     context = probe.dialect.context(probe.session.client, probe.session.client_capabilities(probe.dialect))
     params = probe.dialect.stamp({"notifications": wanted}, context)
@@ -141,7 +141,7 @@ async def _call(probe: Probe, wanted: list[Json], meta: Json | None = None) -> N
 async def subscriptions_are_served(probe: Probe) -> AsyncIterator[Finding]:
     """Subscribe to what the server declares: it is not refused."""
     wanted = _offered(probe)
-    async with probe.anew() as other, _listening(other, wanted) as stream:
+    async with probe.anew() as other, listening(other, wanted) as stream:
         if stream.reply is not None and stream.reply.kind == "error":
             yield fault("subscriptions/listen is refused, though there is something to subscribe to", stream.reply.raw)
 
@@ -150,7 +150,7 @@ async def subscriptions_are_served(probe: Probe) -> AsyncIterator[Finding]:
 async def acknowledgements_come_first(probe: Probe) -> AsyncIterator[Finding]:
     """Subscribe: the first notification is the acknowledgement, with the filter that the server will keep to."""
     wanted = _offered(probe)
-    async with probe.anew() as other, _listening(other, wanted) as stream:
+    async with probe.anew() as other, listening(other, wanted) as stream:
         if stream.reply is not None and stream.reply.kind == "error":
             raise NotSeen("the subscription was refused")
         first = stream.notices[0] if stream.notices else None
@@ -166,9 +166,9 @@ async def acknowledgements_promise_no_more_than_there_is(probe: Probe) -> AsyncI
     offered = _offered(probe)
     one = dict([next(iter(offered.items()))])
     for wanted in (_everything(probe), one):
-        async with probe.anew() as other, _listening(other, wanted) as stream:
+        async with probe.anew() as other, listening(other, wanted) as stream:
             acknowledged = stream.acknowledged()
-            for kind, value in _allowed(acknowledged).items():
+            for kind, value in allowed(acknowledged).items():
                 if kind not in wanted or (isinstance(value, list) and not _within(value, wanted[kind])):
                     yield fault(f"{kind} is acknowledged, but was not asked for", acknowledged.raw)
                 elif kind not in offered:
@@ -184,7 +184,7 @@ async def notifications_have_the_id(probe: Probe) -> AsyncIterator[Finding]:
     """Subscribe with the ids "sub-1" and 0, and call tools: every notification has exactly that subscriptionId."""
     wanted = _offered(probe)
     for identity in ("sub-1", 0):
-        async with probe.anew(answers=probe.session.answers) as other, _listening(other, wanted, identity) as stream:
+        async with probe.anew(answers=probe.session.answers) as other, listening(other, wanted, identity) as stream:
             stream.acknowledged()
             with suppress(NotSeen):
                 await _call(other, callable_again(probe))
@@ -198,14 +198,14 @@ async def notifications_have_the_id(probe: Probe) -> AsyncIterator[Finding]:
 async def nothing_may_be_subscribed_to(probe: Probe) -> AsyncIterator[Finding]:
     """Subscribe to nothing, and call tools: the acknowledgement is empty, and nothing else comes."""
     _offered(probe)
-    async with probe.anew(answers=probe.session.answers) as other, _listening(other, {}) as stream:
+    async with probe.anew(answers=probe.session.answers) as other, listening(other, {}) as stream:
         if stream.reply is not None and stream.reply.kind == "error":
             if code_of(stream.reply) == METHOD_NOT_FOUND:
                 raise NotSeen("the server has no subscriptions")
             yield fault("an empty filter is refused", stream.reply.raw)
             return
         acknowledged = stream.acknowledged()
-        if _allowed(acknowledged):
+        if allowed(acknowledged):
             yield fault("nothing was asked for, but something is acknowledged", acknowledged.raw)
         with suppress(NotSeen):
             await _call(other, callable_again(probe))
@@ -222,8 +222,8 @@ async def filters_are_kept_to(probe: Probe) -> AsyncIterator[Finding]:
     for kind in offered:
         async with (
             probe.anew(answers=probe.session.answers) as other,
-            _listening(other, offered, "conductor-all") as everything,
-            _listening(other, {kind: offered[kind]}, "conductor-one") as stream,
+            listening(other, offered, "conductor-all") as everything,
+            listening(other, {kind: offered[kind]}, "conductor-one") as stream,
         ):
             await _call(other, wanted)
             changes = [message for message in everything.own if message.method in _CHANGES]
@@ -239,7 +239,7 @@ async def _meanwhile(probe: Probe) -> AsyncIterator[Message]:
     """The progress and the log messages that come on a stream while tools are called: they do not belong there."""
     meta = {f"{META}logLevel": "debug", "progressToken": "conductor-progress"}
     wanted = callable_again(probe)
-    async with probe.anew(answers=probe.session.answers) as other, _listening(other, _offered(probe)) as stream:
+    async with probe.anew(answers=probe.session.answers) as other, listening(other, _offered(probe)) as stream:
         stream.acknowledged()
         if probe.transport == "stdio":
             await _call(other, wanted, meta)
@@ -276,8 +276,8 @@ async def cancelled_subscriptions_are_over(probe: Probe) -> AsyncIterator[Findin
     offered, wanted = _offered(probe), callable_again(probe)
     async with (
         probe.anew(answers=probe.session.answers) as other,
-        _listening(other, offered, "conductor-kept") as kept,
-        _listening(other, offered, "conductor-ended") as ended,
+        listening(other, offered, "conductor-kept") as kept,
+        listening(other, offered, "conductor-ended") as ended,
     ):
         await ended.end()
         await other.alive()
@@ -292,7 +292,7 @@ async def cancelled_subscriptions_are_over(probe: Probe) -> AsyncIterator[Findin
 @probed("subs-result-meta", alone=True, follows="base-method-not-found-server")
 async def results_of_subscriptions_have_the_id(probe: Probe) -> AsyncIterator[Finding]:
     """Look at the result by which a server ends a subscription: its subscriptionId is that of the request."""
-    async with probe.anew() as other, _listening(other, {}) as stream:
+    async with probe.anew() as other, listening(other, {}) as stream:
         await asyncio.sleep(SETTLE_SECONDS)
         if stream.reply is None or stream.reply.kind != "result":
             raise NotSeen("the server ended no subscription")

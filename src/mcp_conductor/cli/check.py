@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from mcp_conductor.checks.grade import grade, metrics
+from mcp_conductor.checks.judging import Trigger
 from mcp_conductor.checks.requirements import LEVELS, requirements
 from mcp_conductor.checks.run import Options, Verdicts, check
 from mcp_conductor.checks.sessions import Sessions
@@ -17,6 +18,7 @@ from mcp_conductor.cli.expected_failures import read_expected, with_expected
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.limits import LIMIT_FLAGS
+from mcp_conductor.cli.plan import json_of
 from mcp_conductor.cli.run_flags import OUTPUT_FLAGS, choice, time as time_of
 from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.target import TARGET_FLAGS, secrets_of_flags, target
@@ -24,6 +26,7 @@ from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.errors import HttpStatusError, MethodError, ProtocolError, UsageError, nearest
 from mcp_conductor.opening import connect
 from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_HANDSHAKE, PROTOCOL_CHOICES
+from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
 from mcp_conductor.report import Outcome, Report
 
@@ -39,6 +42,12 @@ FLAGS: Groups = {
             "--call-tools",
             "call these tools too, not only those that say they read (repeatable)",
             "NAME|all",
+            many=True,
+        ),
+        Flag(
+            "--trigger",
+            "call this tool to make something change: does the server tell? (repeatable)",
+            "TOOL[=JSON]",
             many=True,
         ),
         Flag("--expected-failures", "what is known to fail, and why: a JSON or YAML array", "FILE"),
@@ -136,6 +145,7 @@ class Checking:
         self._options = Options(
             timeout=time_of(given, "--timeout") or self.default_seconds,
             call=ALL if ALL in calls else frozenset(calls),
+            triggers=tuple(_trigger(text) for text in given.all("--trigger")),
             levels=LEVELS[: LEVELS.index(level.upper()) + 1],
             only=frozenset(given.all("--only")),
             skip=frozenset(given.all("--skip")),
@@ -239,6 +249,19 @@ def _once_for_all(told: Iterable[tuple[str, Outcome]]) -> list[Outcome]:
         _, versions = alike.setdefault((outcome.id, outcome.status, outcome.reason, messages), (outcome, []))
         versions.append(version)
     return [_in_revisions(outcome, versions) for outcome, versions in alike.values()]
+
+
+def _trigger(text: str) -> Trigger:
+    """What TOOL or TOOL=JSON spells."""
+    tool, equals, written = text.partition("=")
+    if not tool:
+        raise UsageError(f"--trigger takes TOOL or TOOL=JSON, not {text!r}")
+    if not equals:
+        return Trigger(tool)
+    arguments = json_of(f"what --trigger gives to {tool!r}", written)
+    if not isinstance(arguments, dict):
+        raise UsageError(f"what --trigger gives to {tool!r} must be a JSON object, not {kind_of(arguments)}")
+    return Trigger(tool, arguments)
 
 
 def _named(spec: ServerSpec) -> str:

@@ -11,7 +11,7 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.dialect import DIALECTS, HANDSHAKE, MODERN
 
 _NOT_FOR_CLIENTS = (
-    "--config", "--server", "--transport", "--header", "--token", "--cacert", "--insecure", "--call-tools",
+    "--config", "--server", "--transport", "--header", "--token", "--cacert", "--insecure", "--call-tools", "--trigger",
 )  # fmt: skip
 _WANTED = "auto"  # the revision that the client wants
 

@@ -11,7 +11,7 @@ from mcp_conductor.reading import open_file
 
 _NOT_FOR_RECORDINGS = (
     "--client", "--config", "--server", "--transport", "--header", "--token", "--cacert", "--insecure", "--env",
-    "--cwd", "--protocol", "--call-tools", "--timeout",
+    "--cwd", "--protocol", "--call-tools", "--trigger", "--timeout",
 )  # fmt: skip
 
 
