@@ -10,6 +10,7 @@ from weakref import WeakSet
 from mcp_conductor.checks import NotSeen, fault, judged, probed
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
+from mcp_conductor.checks.shapes import acknowledges
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, LOG_LEVELS, META
@@ -115,12 +116,11 @@ async def log_messages_have_no_secrets(probe: Probe) -> AsyncIterator[Finding]:
 
 @probed("logging-setlevel-accepted", needs="logging")
 async def every_level_can_be_set(probe: Probe) -> AsyncIterator[Finding]:
-    """Set each of the eight levels: the result is empty."""
+    """Set each of the eight levels: none is refused."""
     for level in (*reversed(LOG_LEVELS), "debug"):
         reply = await probe.ask("logging/setLevel", {"level": level})
-        result = reply.result if reply.kind == "result" else None
-        if not isinstance(result, dict) or set(result) - {"_meta"}:
-            yield fault(f"logging/setLevel {level} is not answered with an empty result", reply.raw)
+        if not acknowledges(probe, "logging/setLevel", reply):
+            yield fault(f"logging/setLevel {level} is not answered with a result", reply.raw)
 
 
 @probed("logging-invalid-level", needs="logging")

@@ -38,6 +38,7 @@ from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.report import Finding
 
 _UNABLE = "without clientCapabilities"
+_NO_OBJECT = "whose _meta is a string"
 _MEMBERS = {method: name for name, method in LISTS.items()}
 
 
@@ -46,7 +47,7 @@ def _incomplete(probe: Probe) -> dict[str, Json]:
     whole = context(probe)
     params: dict[str, Json] = {
         _UNABLE: {"_meta": _without(whole, CAPABILITIES)},
-        "whose _meta is a string": {"_meta": "conductor"},
+        _NO_OBJECT: {"_meta": "conductor"},
         # Last: a server of both eras may take this for the handshake era, and stay there.
         "without a protocolVersion": {"_meta": _without(whole, VERSION)},
         "without _meta": {},
@@ -63,11 +64,14 @@ def _without(meta: Json, key: str) -> Json:
 
 @probed("meta-missing-rejected", alone=True)
 async def incomplete_meta_is_refused(probe: Probe) -> AsyncIterator[Finding]:
-    """Call server/discover without `_meta`, or without one of its two mandatory keys: the error has the code -32602."""
+    """Call server/discover without `_meta`, or without one of its two mandatory keys: the error has the code -32602.
+
+    With a `_meta` that is a string it is not served; how it is refused is left to the server.
+    """
     # Over HTTP the header says what the body does not, which is an error of its own.
     fitting = (INVALID_PARAMS, HEADER_MISMATCH) if probe.transport == "http" else (INVALID_PARAMS,)
     for what, reply in await _refusals(probe):
-        if code_of(reply) in fitting:
+        if code_of(reply) in fitting or (what == _NO_OBJECT and (reply is None or reply.kind != "result")):
             continue
         # Without a version it may be taken for a request of the handshake era, by a server that knows it.
         refused = reply is not None and reply.kind == "error"
@@ -103,7 +107,7 @@ async def incomplete_meta_has_status_400(probe: Probe) -> AsyncIterator[Finding]
     """POST server/discover without `_meta`, or without one of its mandatory keys: an error comes with status 400."""
     for what, answered in await _posted(probe):
         message = message_in(answered)
-        if message is not None and message.kind == "error" and answered.status != 400:
+        if what != _NO_OBJECT and message is not None and message.kind == "error" and answered.status != 400:
             yield fault(f"the refusal of a request {what} has status {answered.status}, not 400", message.raw)
 
 

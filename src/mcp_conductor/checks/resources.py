@@ -10,6 +10,7 @@ from mcp_conductor.checks.record import Record
 from mcp_conductor.checks.shapes import (
     SCHEME,
     Fits,
+    acknowledges,
     annotation_faults,
     array_faults,
     base64_flaw,
@@ -298,7 +299,7 @@ def _leaks(reply: Message) -> bool:
 
 @probed("resources-subscribe-accepted", needs="resources.subscribe")
 async def subscriptions_are_taken(probe: Probe) -> AsyncIterator[Finding]:
-    """Subscribe to a listed resource and end the subscription: both are answered with an empty result."""
+    """Subscribe to a listed resource and end the subscription: both are answered with a result."""
     uris = [resource["uri"] for resource in probe.found.resources if isinstance(resource.get("uri"), str)]
     if not uris:
         raise NotSeen("no resource is listed")
@@ -310,8 +311,8 @@ async def subscriptions_are_taken(probe: Probe) -> AsyncIterator[Finding]:
     if reply.kind == "result":
         replies["unsubscribe"] = await probe.ask("resources/unsubscribe", {"uri": uri})
     for word, each in replies.items():
-        if each.kind != "result" or not isinstance(each.result, dict) or set(each.result) - {"_meta"}:
-            yield fault(f"resources/{word} is not answered with an empty result", each.raw)
+        if not acknowledges(probe, f"resources/{word}", each):
+            yield fault(f"resources/{word} is not answered with a result", each.raw)
 
 
 @probed("resources-subscribe-needs-capability", follows="base-method-not-found-server")

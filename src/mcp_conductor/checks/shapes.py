@@ -325,3 +325,14 @@ def completed(reply: Message) -> Json | None:
     if not isinstance(result, dict) or "task" in result or result.get("resultType", "complete") != "complete":
         return None
     return result
+
+
+def acknowledges(probe: Probe, method: str, reply: Message) -> bool:
+    """Whether REPLY is a result where there is nothing to tell. The schema allows members nevertheless: a remark."""
+    if reply.kind != "result" or not isinstance(reply.result, dict):
+        return False
+    more = sorted(reply.result.keys() - {"_meta", "resultType"})
+    remark = f"the result of {method} has members that the specification does not know: {', '.join(more)}"
+    if more and remark not in probe.found.remarks:
+        probe.found.remarks.append(remark)
+    return True

@@ -69,7 +69,6 @@ EVERYTHING = {
 }
 LOOSE_CLAIMS = {
     "versioning-unsupported-version-error": ("2026-07-28",),  # looks at the version of the first request only
-    "meta-missing-rejected": ("2026-07-28",),  # says nothing to a _meta that is a string
 }
 SESSIONS_OF_EVERYTHING = {
     "session-unknown-404": EVERY[1:4],  # 400

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.conftest import SERVERS
-from tests.e2e.checks.real_servers import npm
+from tests.e2e.checks.real_servers import node, npm
 
 from mcp_conductor.checks.judging import Trigger
 from mcp_conductor.checks.run import Options, check
@@ -227,7 +227,10 @@ async def test_a_trigger_must_be_a_tool_of_the_server(outcomes):
         assert refused.value.hint == hint
 
 
+@pytest.mark.peers
+@pytest.mark.skipif(node() is None, reason="the npm packages are not installed")
 async def test_the_official_everything_server_tells_its_subscribers(verdicts_of):
+    server = (node(), *npm("server-everything")[1:])
     trigger = Trigger("toggle-subscriber-updates")
-    found = await verdicts_of(npm("server-everything"), NEW, only=("resources-updated-sent",), triggers=(trigger,))
+    found = await verdicts_of(server, NEW, only=("resources-updated-sent",), triggers=(trigger,), timeout=2.0)
     assert found["resources-updated-sent"].status == "passed"

@@ -4,8 +4,12 @@ import json
 import time
 
 import pytest
+from tests.conftest import SERVERS
 from tests.e2e.checks.plain_servers import AREA, ModernHttp, PlainHttp, broken, over_http
 from tests.servers.plain import error
+
+from mcp_conductor.checks.run import Options, check
+from mcp_conductor.protocol.server_spec import StdioSpec
 
 
 async def test_a_response_to_no_request_is_reported(tmp_path, verdicts_of, failed):
@@ -165,3 +169,56 @@ ROOTS = """
 async def test_a_server_that_asks_for_roots_when_told_that_they_changed_is_right(tmp_path, verdicts_of, failed):
     outcomes = await verdicts_of(broken(tmp_path, "Plain", ROOTS), "2025-11-25", timeout=0.5)
     assert failed(outcomes) == set()
+
+
+async def test_a_result_that_could_be_empty_may_have_members(tmp_path, failed):
+    change = """
+        capabilities = {"tools": {}, "logging": {}, "resources": {"subscribe": True}}
+
+        def __init__(self):
+            super().__init__()
+            self.methods["resources/list"] = lambda params: {"resources": [{"uri": "note:///one", "name": "one"}]}
+            self.methods["resources/subscribe"] = lambda params: {"subscribed": True}
+            self.methods["resources/unsubscribe"] = lambda params: {"subscribed": False}
+            self.methods["logging/setLevel"] = lambda params: {"level": params["level"]}
+            self.methods["ping"] = lambda params: {"_meta": {"example.com/load": 1}}
+        """
+    only = ("resources-subscribe-accepted", "logging-setlevel-accepted", "ping-response-server")
+    spec = StdioSpec(command=broken(tmp_path, "Plain", change), env={"PYTHONPATH": str(SERVERS)})
+    verdicts = await check(spec, "2025-11-25", Options(only=only))
+    assert failed({outcome.id: outcome for outcome in verdicts.outcomes}, "failed", "warned") == set()
+    assert sorted(verdicts.remarks) == [
+        "the result of logging/setLevel has members that the specification does not know: level",
+        "the result of resources/subscribe has members that the specification does not know: subscribed",
+        "the result of resources/unsubscribe has members that the specification does not know: subscribed",
+    ]
+
+
+@pytest.mark.parametrize("answer", ["None", "-32600", "-32603"])
+async def test_a_meta_that_is_no_object_may_be_refused_in_any_way(tmp_path, verdicts_of, failed, answer):
+    server = broken(
+        tmp_path,
+        "Modern",
+        f"""
+        def take(self, message):
+            params = message.get("params") if isinstance(message, dict) else None
+            if not isinstance(params, dict) or not isinstance(params.get("_meta"), str):
+                super().take(message)
+            elif {answer} is not None:
+                self.say(error(message["id"], {answer}, "no"))
+        """,
+    )
+    assert failed(await verdicts_of(server, "2026-07-28", only=("meta-missing-rejected",))) == set()
+
+
+async def test_a_meta_that_is_no_object_is_not_served(tmp_path, verdicts_of, failed):
+    server = broken(
+        tmp_path,
+        "Modern",
+        """
+        def meta_problem(self, meta):
+            return None if isinstance(meta, str) else super().meta_problem(meta)
+        """,
+    )
+    name = "meta-missing-rejected"
+    assert failed(await verdicts_of(server, "2026-07-28", only=(name,))) == {name}

@@ -108,7 +108,7 @@ async def test_templates_by_rfc_6570_are_fine(serve, template):
         (
             "resources-subscribe-accepted",
             NEW,
-            SUBSCRIBING + "methods['resources/subscribe'] = lambda params: {'subscribed': True}",
+            SUBSCRIBING + "methods['resources/subscribe'] = lambda params: refuse(-32603)",
         ),
         ("resources-subscribe-accepted", OLD, SUBSCRIBING + "del methods['resources/unsubscribe']"),
         ("resources-subscribe-needs-capability", NEW, SUBSCRIBING + "del capabilities['resources']['subscribe']"),

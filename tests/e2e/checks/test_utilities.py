@@ -95,7 +95,7 @@ BROKEN = [
     ("logging-message-shape", V4, LOGS + 'log = lambda **params: notify("notifications/message", level="loud", data=1)'),
     ("logging-message-shape", V4, LOGS + 'log = lambda **params: notify("notifications/message", level="error")'),
     ("logging-no-secrets", V4, LOGS + 'tool = lambda params: log(level="info", data="AKIA" + "A" * 16) or TEXT'),
-    ("logging-setlevel-accepted", V4, LOGS + 'METHODS["logging/setLevel"] = lambda params: {**set_level(params), "level": level}'),
+    ("logging-setlevel-accepted", V4, LOGS + 'METHODS["logging/setLevel"] = lambda params: refuse(-32603) if params["level"] == "notice" else set_level(params)'),
     ("logging-invalid-level", V4, LOGS + 'METHODS["logging/setLevel"] = lambda params: set_level(params) if params["level"] in LEVELS else {}'),
     ("logging-level-respected", V4, LOGS + 'log = lambda **params: notify("notifications/message", **params)'),
     ("logging-modern-opt-in", V5, MODERN_LOGS + 'tool = lambda params: notify("notifications/message", level="error", data=1) or done(**TEXT)'),
