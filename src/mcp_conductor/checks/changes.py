@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any
 
 from mcp_conductor.checks import NotSeen, fault, probed
-from mcp_conductor.checks.http_wire import eventually
+from mcp_conductor.checks.visits import eventually
 from mcp_conductor.checks.notifications import callable_again
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record

@@ -26,6 +26,7 @@ from mcp_conductor.checks.record import SMALL, Record, judged_part, transport_of
 from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
 from mcp_conductor.checks.sessions import Sessions, silent
 from mcp_conductor.checks.triggers import calls_of
+from mcp_conductor.checks.visits import eventually
 from mcp_conductor.checks.walk import BUSY, answer_to_nothing, walk
 from mcp_conductor.errors import (
     ConductorError,
@@ -43,9 +44,11 @@ from mcp_conductor.protocol.server_spec import ServerSpec, secrets_of_server
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report import Finding, Outcome
 from mcp_conductor.session import Session
+from mcp_conductor.transport.stdio import StdioTransport
 from mcp_conductor.turns import Pace
 from mcp_conductor.worker import without_blocking
 
+END_SECONDS = 1.0  # for the last words of a server
 AT_ONCE = 8  # probes that run at the same time: they wait more than they work
 PROTECTED = "auth-server"  # the group of requirements that can be seen without a login
 NEEDS_A_SESSION = "auths-token-every-request"
@@ -130,7 +133,7 @@ class _Checking:
             session = await stack.enter_async_context(self._connected(sessions, self._transcript))
             sessions.started_in(session.transcript.last_at)
             found = await walk(session, self._options.call)
-            if found.silence is None:
+            if found.silence is None and found.lost is None:
                 found.triggers = await without_blocking(calls_of, self._options.triggers, found.tools)
             probe = Probe(session, sessions, found)
             self._verdicts.server = session.server
@@ -140,7 +143,8 @@ class _Checking:
             if found.lost is not None:
                 wanted = await self._without_answers(wanted, found.lost, probe)
             await self._probed(_by_act(wanted), probe, stack)
-            # Last: what the server said to probes is judged too.
+            await _ended(session)
+            # Last: what the server said to probes, and at its end, is judged too.
             # But not what it said to requests that are wrong on purpose: that is for the probes that sent them.
             record = probe.record()
             frames = polite(record.frames, record.dialect, record.capabilities)
@@ -317,6 +321,12 @@ class _Checking:
         outcome = outcome_of(requirement, seen, seconds)
         self._verdicts.outcomes.append(outcome)
         self._on_outcome(outcome)
+
+
+async def _ended(session: Session) -> None:
+    """Close the stdin of a server, and hear what it says then."""
+    if isinstance(session.transport, StdioTransport) and await session.transport.hang_up(END_SECONDS):
+        await eventually(lambda: session.ended, END_SECONDS)
 
 
 def _by_act(wanted: Wanted) -> dict[Act, Wanted]:

@@ -4,6 +4,7 @@ Also methods of an earlier time that are gone, and features that are on their wa
 """
 
 from collections.abc import AsyncIterator, Iterator
+from time import perf_counter
 from typing import Any
 
 from mcp_conductor.checks import NotSeen, fault, judged, probed
@@ -11,6 +12,7 @@ from mcp_conductor.checks.by_hand import code_of
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.questions import asked
 from mcp_conductor.checks.record import Record
+from mcp_conductor.checks.walk import LONGEST_LIST, MOST_PAGES
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message, render
@@ -19,7 +21,6 @@ from mcp_conductor.report import Finding
 
 MOST_COMPLETIONS = 6
 MOST_VALUES = 100
-MOST_PAGES = 200  # that are walked to look for repetitions
 # What a list method belongs to, and by what its items are told apart.
 _LISTS = {
     "tools/list": ("tools", "name"),
@@ -204,7 +205,10 @@ async def lists_take_cursors(probe: Probe) -> AsyncIterator[Finding]:
 
 @probed("pagination-continues")
 async def pages_follow_each_other(probe: Probe) -> AsyncIterator[Finding]:
-    """Walk each list that has pages to its end: no cursor comes back, and no item stands on two pages."""
+    """Walk each list that has pages to its end: no cursor comes back, and no item stands on two pages.
+
+    After 200 pages, or ten seconds, a list is left: whether it has an end is not known then.
+    """
     for method, _ in await _turned(probe):
         async for message, page in _repetitions(probe, method):
             yield fault(f"{method}: {message}", page)
@@ -216,7 +220,10 @@ async def _repetitions(probe: Probe, method: str) -> AsyncIterator[tuple[str, An
     seen: set[str] = set()
     params: Json | None = None
     room = Room(probe.session.budgets)
+    began = perf_counter()
     for _ in range(MOST_PAGES):
+        if perf_counter() - began > LONGEST_LIST:
+            break
         reply = await probe.ask(method, params)
         page = reply.result if reply.kind == "result" and isinstance(reply.result, dict) else {}
         items = page.get(member)
@@ -224,6 +231,7 @@ async def _repetitions(probe: Probe, method: str) -> AsyncIterator[tuple[str, An
         names = {name for name in listed if isinstance(name, str)}
         if repeated := sorted(names & seen):
             yield f"{', '.join(repeated)} stands on two pages", page
+            return
         seen |= names
         cursor = Cursors(probe.dialect).after(page)[0]
         if cursor is None:
@@ -235,6 +243,7 @@ async def _repetitions(probe: Probe, method: str) -> AsyncIterator[tuple[str, An
             raise NotSeen(f"the pages of {method} are together {excess}")
         cursors.add(cursor)
         params = {"cursor": cursor}
+    raise NotSeen(f"the end of {method} was not reached on {len(cursors)} pages")
 
 
 @probed("pagination-stable-cursor")

@@ -5,6 +5,7 @@ It uses a server as a careful client does, so that there is a conversation to ju
 
 from collections.abc import Collection, Coroutine
 from contextlib import suppress
+from time import perf_counter
 from typing import Any
 
 from mcp_conductor.checks.probe import Found
@@ -19,6 +20,8 @@ from mcp_conductor.session import Session
 from mcp_conductor.worker import without_blocking
 
 MOST_ITEMS = 25  # of each kind that are used; all are listed
+MOST_PAGES = 200  # of one list
+LONGEST_LIST = 10.0  # seconds for all pages of one list
 BUSY = 3  # how much longer than an answer a server may be busy with the call before
 ALL = "all"
 
@@ -62,9 +65,24 @@ class _Walker:
                 await self._tried("logging/setLevel", {"level": "debug"})
 
     async def _listed(self, method: str, member: str) -> list[Json]:
-        whole = await self._answered(self._session.everything(method))
-        items = whole.get(member) if isinstance(whole, dict) else None
-        return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+        items: list[Json] = []
+        await self._answered(self._turn_the_pages(method, member, items))
+        return items
+
+    async def _turn_the_pages(self, method: str, member: str, items: list[Json]) -> None:
+        """Add all items of a list to ITEMS; of one that seems to have no end, the first pages."""
+        began, pages = perf_counter(), 0
+        async for page in self._session.pages(method):
+            listed = page.get(member) if isinstance(page, dict) else None
+            if not isinstance(listed, list):
+                self._session.note(f"{method}: the result has no array {member!r}")
+                return
+            items += [item for item in listed if isinstance(item, dict)]
+            pages, seconds = pages + 1, perf_counter() - began
+            if page.get("nextCursor") and (pages == MOST_PAGES or seconds > LONGEST_LIST):
+                figures = f"{len(items)} items on {pages} pages in {seconds:.1f} s, and a cursor for more"
+                self.found.remarks.append(f"{method} was not read to its end: {figures}")
+                return
 
     async def _called(self, tool: Json, call: Collection[str] | str) -> None:
         params = await without_blocking(tool_params, tool) if may_call(tool, call) else None

@@ -222,3 +222,47 @@ async def test_a_meta_that_is_no_object_is_not_served(tmp_path, verdicts_of, fai
     )
     name = "meta-missing-rejected"
     assert failed(await verdicts_of(server, "2026-07-28", only=(name,))) == {name}
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+async def test_what_a_server_prints_at_its_end_is_reported(tmp_path, verdicts_of, failed, version):
+    server = broken(
+        tmp_path,
+        "Plain" if version == "2025-11-25" else "Modern",
+        """
+        def run(self):
+            super().run()
+            print("goodbye")
+        """,
+    )
+    outcomes = await verdicts_of(server, version, only=("stdio", "lifecycle"))
+    assert failed(outcomes) == {"stdio-stdout-clean-server"}
+    assert outcomes["stdio-stdout-clean-server"].findings[0].actual == "goodbye"
+
+
+ENDLESS = """
+        def list_tools(self, params):
+            cursor = params.get("cursor", "0")
+            at = int(cursor) if cursor.isdigit() else 0
+            return {{**super().list_tools({{}}), "tools": [{{**self.tools[0], "name": {name}}}], "nextCursor": str(at + 1)}}
+        """
+
+
+async def test_a_list_without_an_end_is_a_warning_with_figures_and_soon(tmp_path):
+    spec = StdioSpec(
+        command=broken(tmp_path, "Plain", ENDLESS.format(name='f"look-{at}"')), env={"PYTHONPATH": str(SERVERS)}
+    )
+    began = time.monotonic()
+    verdicts = await check(spec, "2025-11-25", Options(only=("pagination",)))
+    assert time.monotonic() - began < 20  # 10,000 pages twice took twice as long on an idle machine
+    assert [outcome.id for outcome in verdicts.outcomes if outcome.status == "failed"] == []
+    remarks = [remark for remark in verdicts.remarks if remark.startswith("tools/list was not read to its end:")]
+    assert len(remarks) == 1
+    assert "200 items on 200 pages" in remarks[0]
+
+
+async def test_a_list_that_begins_again_and_again_is_one_finding(tmp_path, verdicts_of, failed):
+    server = broken(tmp_path, "Plain", ENDLESS.format(name='"look"'))
+    outcomes = await verdicts_of(server, "2025-11-25", only=("pagination",))
+    assert failed(outcomes) == {"pagination-continues"}
+    assert len(outcomes["pagination-continues"].findings) == 1
