@@ -5,15 +5,20 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 
 from mcp_conductor.checks import NotSeen, fault, judged, probed
-from mcp_conductor.checks.notifications import calls, is_number
+from mcp_conductor.checks.http_wire import eventually
+from mcp_conductor.checks.notifications import calls, is_a, is_number
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
+from mcp_conductor.errors import RequestTimeout
+from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.report import Finding
 from mcp_conductor.transport import meanwhile
 
 SLOW_SECONDS = 0.3  # a call that takes so long can be cancelled while it runs
+IN_FLIGHT_SECONDS = 0.1  # what was on its way when a request was cancelled may still arrive
 RACES = 30
+_TOKEN = "conductor-cancelled-work"
 
 
 def _called_off(record: Record) -> list[Message]:
@@ -111,3 +116,46 @@ async def cancelled_requests_are_not_answered(probe: Probe) -> AsyncIterator[Fin
         for message in other.record().heard:
             if message.kind in ("result", "error") and message.id == "conductor-cancelled":
                 yield fault("a request that was cancelled is answered nevertheless", message.raw)
+
+
+@probed("cancel-stops-work-server", alone=True)
+async def work_that_was_cancelled_ends(probe: Probe) -> AsyncIterator[Finding]:
+    """Cancel a call after its first report of progress, where more came before: no further progress is reported."""
+    if probe.transport != "stdio":
+        raise NotSeen("only on stdio it is certain that further progress would be seen")
+    if not probe.dialect.handshake:
+        raise NotSeen("stdio-cancel-silences-server looks at everything that comes then")
+    params, seconds = _reporting(probe)
+    async with probe.anew(answers=probe.session.answers) as other:
+        working = other.ask("tools/call", {**params, "_meta": {"progressToken": _TOKEN}}, seconds=probe.patience)
+        async with meanwhile(working) as running:
+            await eventually(lambda: running.done() or bool(_progress(other.record(), _TOKEN)), probe.patience)
+        if not _progress(other.record(), _TOKEN):
+            raise NotSeen("the call reported no progress the second time")
+        # It is cancelled now. Once a later request is answered, the server has read so, however busy it was.
+        try:
+            await other.ask(other.harmless)
+        except RequestTimeout:
+            raise NotSeen("the server does nothing else while the call runs") from None
+        await asyncio.sleep(IN_FLIGHT_SECONDS)
+        before = len(_progress(other.record(), _TOKEN))
+        await asyncio.sleep(seconds)
+        for message in _progress(other.record(), _TOKEN)[before:][:1]:
+            yield fault("the work on a request goes on after it was cancelled: progress is reported", message.raw)
+
+
+def _reporting(probe: Probe) -> tuple[Json, float]:
+    """A call that took long, and reported progress more than once; and how long it took."""
+    record = probe.record()
+    for params, usual in calls(probe):
+        if usual.seconds >= SLOW_SECONDS and len(_progress(record, f"walk-{params['name']}")) > 1:
+            return params, usual.seconds
+    raise NotSeen("no tool that may be called takes long, and reports its progress meanwhile")
+
+
+def _progress(record: Record, token: str) -> list[Message]:
+    return [
+        each
+        for each in record.heard
+        if is_a(each, "notifications/progress") and each.params.get("progressToken") == token
+    ]

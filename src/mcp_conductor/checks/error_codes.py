@@ -1,5 +1,6 @@
 """Which error codes are whose: those of JSON-RPC, those of MCP, and those that an application may take (2026-07-28)."""
 
+import re
 from collections.abc import AsyncIterator, Iterator
 
 from mcp_conductor.checks import NotSeen, fault, judged, probed
@@ -19,6 +20,7 @@ from mcp_conductor.protocol.dialect import (
     UNSUPPORTED_VERSION,
 )
 from mcp_conductor.protocol.ledger import Exchange
+from mcp_conductor.protocol.message import render
 from mcp_conductor.report import Finding
 
 _URL_ELICITATION_REQUIRED = -32042
@@ -27,6 +29,13 @@ _OF_JSON_RPC = (PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, 
 _OF_MCP = range(-32099, -32019)
 _LEGACY = range(-32019, -31999)
 _RESERVED = range(-32768, -32099)  # what JSON-RPC keeps for itself, below the codes of servers
+# Only what is a failure of the server beyond doubt, whatever the language.
+_FAILURE = re.compile(
+    r"^\W*(unexpected |unhandled )?internal (server )?error\b|\bunhandled exception\b"
+    r"|^Traceback \(most recent call last\)|\bNullPointerException\b|^panic: |\bpanicked at\b",
+    re.IGNORECASE,
+)
+_MOST_SEARCHED = 10_000  # characters of a message
 _NO_RESOURCE = "conductor://no/such/resource"
 
 
@@ -66,6 +75,23 @@ async def retired_codes_are_not_used(probe: Probe) -> AsyncIterator[Finding]:
     for code, _, raw in _codes(probe.record()):
         if code in _RETIRED:
             yield fault(f"{code} is a retired code", raw)
+
+
+@judged("base-internal-error-server")
+def failures_of_the_server_have_their_code(record: Record) -> Iterator[Finding]:
+    """Look at every error that calls itself an internal one, or shows an exception: its code is -32603."""
+    seen = False
+    for exchange, error in record.errors():
+        code, said = error.get("code"), str(error.get("message"))[:_MOST_SEARCHED]
+        failure = _FAILURE.search(said) is not None
+        seen = seen or failure or code == INTERNAL_ERROR
+        if failure and code != INTERNAL_ERROR:
+            what = (
+                f"the server failed at {exchange.request.method}, and the code is {render(code)}, not {INTERNAL_ERROR}"
+            )
+            yield fault(what, exchange.reply and exchange.reply.raw)
+    if not seen:
+        raise NotSeen("no request made the server fail")
 
 
 @judged("errors-legacy-range-server")

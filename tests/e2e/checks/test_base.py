@@ -59,6 +59,11 @@ HANDSHAKE = {
         def ping(self, params):
             return None
         """,
+    "base-internal-error-server": """
+        def answer(self, request):
+            called = request["method"] == "tools/call"
+            return error(request["id"], -32000, "Internal error") if called else super().answer(request)
+        """,
     "base-error-shape-server": """
         def reply(self, request):
             message = super().reply(request)

@@ -266,3 +266,27 @@ async def test_a_list_that_begins_again_and_again_is_one_finding(tmp_path, verdi
     outcomes = await verdicts_of(server, "2025-11-25", only=("pagination",))
     assert failed(outcomes) == {"pagination-continues"}
     assert len(outcomes["pagination-continues"].findings) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "reported"),
+    [
+        (-32000, "Internal error: 'no-such-tool'", {"base-internal-error-server"}),
+        (-32602, "Traceback (most recent call last):\\n  File ...", {"base-internal-error-server"}),
+        (-32603, "Internal error", set()),
+        (-32602, "Unknown tool: internal error codes", set()),
+    ],
+)
+async def test_a_failure_of_the_server_has_its_own_code(tmp_path, verdicts_of, failed, code, message, reported):
+    server = broken(
+        tmp_path,
+        "Plain",
+        f"""
+        def reply(self, request):
+            name = request.get("params", {{}}).get("name", "look")
+            return super().reply(request) if name == "look" else error(request["id"], {code}, {message!r})
+        """,
+    )
+    outcomes = await verdicts_of(server, only=("base-internal-error-server", "tools-call-unknown-tool"))
+    assert failed(outcomes, "warned") - {"tools-call-unknown-tool"} == reported
+    assert failed(outcomes) == set()

@@ -159,4 +159,5 @@ def test_every_check_of_this_area_has_a_server_that_breaks_it():
         *(row[0] for row in rows),
         *test_tasks.BY_HTTP,
         "mrtr-capability-respected",
+        "cancel-stops-work-server",  # test_cancellation.py
     }

@@ -57,7 +57,7 @@ class Questions(Script):
                 ("elicitation/create", page),
                 ("sampling/createMessage", {**SAMPLING, "tools": _TOOLS, "toolChoice": {"mode": "auto"}}),
             ]
-        return asked
+        return [*asked, ("roots/list", None)]  # once more: they may have changed
 
 
 def _answered(play: Play, method: str, *, mode: Any = ..., tools: bool = False) -> list[tuple[Message, Message]]:

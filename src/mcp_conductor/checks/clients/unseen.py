@@ -36,7 +36,6 @@ UNSEEN: dict[str, str] = {
     "ping-timeout": _ABSENT,
     "resources-not-found-client": "is seen only in what a client shows",
     "roots-consent-client": _INSIDE,
-    "roots-listchanged-sent-client": "needs somebody who changes the roots",
     "sampling-hints-order-client": _INSIDE,
     "sampling-history-not-retained-client": _INSIDE,
     "sampling-human-in-loop-client": _INSIDE,

@@ -80,6 +80,12 @@ BROKEN = {
     "ping-response-client": 'def pong(self, params): return {"result": {"pong": True}}',
     "roots-list-array-client": 'def roots(self, params): return {"result": {}}',
     "roots-item-uri-client": 'def roots(self, params): return {"result": {"roots": [{"uri": "https://example.com"}]}}',
+    "roots-listchanged-sent-client": """
+        capabilities = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}}
+        def roots(self, params):
+            self.rounds += 1
+            return {"result": {"roots": [{"uri": f"file:///home/{self.rounds}"}]}}
+    """,
     "roots-listchanged-needs-capability-client": 'def more(self): self.notify("notifications/roots/list_changed")',
     "sampling-result-fields-client": """
         def sample(self, params):

@@ -100,3 +100,17 @@ async def test_the_official_sdk_breaks_only_what_is_known(mode, place, verdicts_
     words = (sys.executable, str(HERE / "sdk_client.py"), mode, place)
     outcomes = await verdicts_of(Command(words, {}, str(tmp_path)), timeout=30.0)
     assert set(failures(outcomes)) == SDK[mode, place], failures(outcomes)
+
+
+async def test_a_client_whose_roots_change_tells(broken, verdicts_of):
+    change = """
+        capabilities = {"roots": {"listChanged": True}}
+        def roots(self, params):
+            self.rounds += 1
+            if self.rounds > 1:
+                self.notify("notifications/roots/list_changed")
+            return {"result": {"roots": [{"uri": f"file:///home/{self.rounds}"}]}}
+    """
+    outcomes = await verdicts_of(broken(change), only=("roots",))
+    assert failures(outcomes) == {}
+    assert outcomes["roots-listchanged-sent-client"].status == "passed"

@@ -1,0 +1,41 @@
+"""Work that is cancelled on its way: a server that ends it, and one that goes on."""
+
+import pytest
+from tests.e2e.checks.plain_servers import broken
+
+# The tool reports its progress from a thread, so that the server hears of a cancellation meanwhile.
+DIGS = """
+        cancelled = set()
+
+        def take(self, message):
+            if isinstance(message, dict) and message.get("method") == "tools/call":
+                import threading
+                threading.Thread(target=self.dig, args=(message,)).start()
+            elif isinstance(message, dict) and message.get("method") == "notifications/cancelled":
+                self.cancelled.add(str(message["params"].get("requestId")))
+            else:
+                super().take(message)
+
+        def dig(self, message):
+            import time
+            token = message["params"].get("_meta", {{}}).get("progressToken")
+            for progress in range(1, 9):
+                time.sleep(0.05)
+                if str(message["id"]) in self.cancelled and {ends}:
+                    return
+                params = {{"progressToken": token, "progress": progress}}
+                token is None or self.say({{"jsonrpc": "2.0", "method": "notifications/progress", "params": params}})
+            if str(message["id"]) not in self.cancelled:
+                self.say(self.reply(message))
+        """
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-11-25"])
+@pytest.mark.parametrize(("ends", "reported"), [(True, set()), (False, {"cancel-stops-work-server"})])
+async def test_work_that_goes_on_after_it_was_cancelled_is_reported(
+    tmp_path, verdicts_of, failed, version, ends, reported
+):
+    server = broken(tmp_path, "Plain", DIGS.format(ends=ends))
+    outcomes = await verdicts_of(server, version, only=("cancellation", "progress"))
+    assert failed(outcomes, "failed", "warned") == reported
+    assert outcomes["cancel-stops-work-server"].status == ("warned" if reported else "passed")
