@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mcp_conductor.checks.probe import Probe
 
 BUSY_PART = 0.25  # of the time for an answer: who needs so much of it for nothing may need all of it for something
+INCONCLUSIVE = "inconclusive"  # how the reason begins why something is left open
 _BEAT_SECONDS = 0.02
 _TRIES = 3
 

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 
 from mcp_conductor.checks import NotSeen, fault, judged, probed
-from mcp_conductor.checks.http_wire import eventually
 from mcp_conductor.checks.notifications import calls, is_a, is_number
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
+from mcp_conductor.checks.visits import eventually
 from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Message, compact

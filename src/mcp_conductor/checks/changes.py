@@ -6,7 +6,7 @@ another session: what changes by itself, or is told late, is no finding.
 
 import asyncio
 from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -14,19 +14,23 @@ from time import perf_counter
 from typing import Any
 
 from mcp_conductor.checks import NotSeen, fault, probed
-from mcp_conductor.checks.visits import eventually
+from mcp_conductor.checks.busy import BUSY_PART, INCONCLUSIVE, pulse, slow
 from mcp_conductor.checks.notifications import callable_again
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
 from mcp_conductor.checks.subscriptions import allowed, listening
+from mcp_conductor.checks.visits import eventually
 from mcp_conductor.checks.walk import MOST_ITEMS
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.report import Finding
+from mcp_conductor.visible import cut
 
 LISTS = {"tools/list": "name", "resources/list": "uri", "prompts/list": "name"}  # and what tells their items apart
 UPDATED = "notifications/resources/updated"
+MOST_SHOWN = 200  # characters of how it was before
 LONGEST_CONTROL = 5.0  # seconds; what changes by itself, but less often, is told by the second look
 _NAME_A_TOOL = "--trigger TOOL=JSON names a tool that changes something"
 
@@ -60,8 +64,13 @@ class Changes:
 
     def findings(self, things: Collection[str], notification: str) -> list[Finding]:
         """What is wrong with these THINGS. Raises NotSeen where none of them changed."""
+        called = _words(self.called)
         found = [
-            fault(f"{thing} changed when {_words(self.called)} was called, and {notification} did not come", evidence)
+            fault(
+                f"{thing} changed when {called} was called, and {notification} did not come",
+                evidence,
+                hint=f"before: {cut(render(evidence['before']), MOST_SHOWN)}",
+            )
             for thing, evidence in self.untold.items()
             if thing in things
         ]
@@ -111,7 +120,7 @@ async def _found_out(probe: Probe) -> Changes:
     first = await _looked(probe, calls)
     for tool, said in first.failed.items() if probe.found.triggers else ():
         probe.found.remarks.append(f"--trigger: the tool {tool!r} failed: {said}")
-    second = await _looked(probe, calls) if first.untold else _Look()
+    second = await _looked_again(probe, calls) if first.untold else _Look()
     return Changes(
         untold={thing: second.changed[thing] for thing in sorted(first.untold & second.untold)},
         told=first.told | second.told,
@@ -136,6 +145,14 @@ async def _looked(probe: Probe, calls: list[Json]) -> _Look:
             return await _look(other, uris, calls)
     except ConductorError as error:
         raise NotSeen(f"what changes could not be seen: {error.message}") from error
+
+
+async def _looked_again(probe: Probe, calls: list[Json]) -> _Look:
+    async with pulse() as measured:
+        look = await _looked(probe, calls)
+    if look.untold and (measured.worst > BUSY_PART * probe.timeout or await slow(probe)):
+        raise NotSeen(f"{INCONCLUSIVE}: whether a change is told late or not at all cannot be said now")
+    return look
 
 
 async def _look(probe: Probe, uris: list[str], calls: list[Json]) -> _Look:
@@ -164,8 +181,19 @@ async def _look(probe: Probe, uris: list[str], calls: list[Json]) -> _Look:
         later = await _state(probe, [uri for uri in uris if uri in look.untold])
         look.restless = {thing for thing in look.untold if thing in later and later[thing] != after[thing]}
         all_told()
+        if look.untold and not _could_hear(probe):
+            raise NotSeen("the server has opened no stream on which it could tell what changes")
     look.waited = perf_counter() - waiting
     return look
+
+
+def _could_hear(probe: Probe) -> bool:
+    """Whether what the server says unasked reaches us: over HTTP it has answered the GET for that, in any way."""
+    if probe.transport != "http" or not probe.dialect.handshake:
+        return True
+    heads = [frame.text for frame in probe.session.transcript.since(0) if frame.source == "http"]
+    answered = sum(text.startswith("HTTP ") for text in heads)
+    return probe.dialect.http_session and answered == len(heads) - answered
 
 
 async def _refused(probe: Probe, params: Json) -> str | None:
@@ -189,7 +217,8 @@ async def lists_of_the_walk(probe: Probe) -> dict[str, tuple[set[str], set[str]]
 async def _listed_again(probe: Probe) -> dict[str, tuple[set[str], set[str]]]:
     found = {}
     for method in _watched_lists(probe):
-        await probe.ask(method)
+        with suppress(ConductorError):  # a server that is silent or gone is a matter of other checks
+            await probe.ask(method)
         pages = pairwise(_first_pages(probe.record(), method))
         if (changed := next(((before, after) for before, after in pages if before != after), None)) is not None:
             found[method] = changed

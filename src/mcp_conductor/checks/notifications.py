@@ -54,7 +54,7 @@ def callable_again(probe: Probe) -> list[Json]:
     """The params of calls that the walk was allowed to make."""
     found = [params for params, _ in calls(probe)][:MOST_CALLS]
     if not found:
-        raise NotSeen("no tool may be called (--call names those that do more than read)")
+        raise NotSeen("no tool may be called (--call-tools names those that do more than read)")
     return found
 
 

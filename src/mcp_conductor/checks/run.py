@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_conductor.checks import Act, Check, NotSeen, fault
 from mcp_conductor.checks.authorization import Stranger
-from mcp_conductor.checks.busy import BUSY_PART, pulse, slow
+from mcp_conductor.checks.busy import BUSY_PART, INCONCLUSIVE, pulse, slow
 from mcp_conductor.checks.judging import (
     MOST_FINDINGS,
     Death,
@@ -52,7 +52,6 @@ END_SECONDS = 1.0  # for the last words of a server
 AT_ONCE = 8  # probes that run at the same time: they wait more than they work
 PROTECTED = "auth-server"  # the group of requirements that can be seen without a login
 NEEDS_A_SESSION = "auths-token-every-request"
-INCONCLUSIVE = "inconclusive"
 SECOND_LOOKS = 30  # times the time for an answer: how long all second looks may take together
 ECHO = "base-response-id-echo-server"
 ONCE = "base-response-once-server"

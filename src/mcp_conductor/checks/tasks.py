@@ -151,7 +151,7 @@ async def tasks_that_are_not_offered_are_ignored(probe: Probe) -> AsyncIterator[
             if reply.kind != "result" or not isinstance(reply.result, dict) or "task" in reply.result:
                 yield fault(f"the tool {params['name']} does not ignore that a task was asked for", reply.raw)
             return
-    raise NotSeen("no tool may be called (--call names those that do more than read)")
+    raise NotSeen("no tool may be called (--call-tools names those that do more than read)")
 
 
 @probed("taskc-create-result")

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.conftest import SERVERS
+from tests.e2e.checks.plain_servers import PlainHttp, over_http
 from tests.e2e.checks.real_servers import node, npm
 
 from mcp_conductor.checks.judging import Trigger
@@ -120,7 +121,7 @@ while True:
 def outcomes(serve):
     """What is found out about the server with a CHANGE in it."""
 
-    async def run(change, *triggers, version=NEW, only=GROUPS, timeout=0.4, call=()):
+    async def run(change, *triggers, version=NEW, only=GROUPS, timeout=0.6, call=()):
         spec = StdioSpec(command=serve(SERVER % change), env={"PYTHONPATH": str(SERVERS)})
         options = Options(only=frozenset(only), timeout=timeout, triggers=triggers, call=call)
         verdicts = await check(spec, version, options)
@@ -155,7 +156,7 @@ async def test_a_server_that_tells_what_changes_keeps_every_requirement(outcomes
     ],
 )  # fmt: skip
 async def test_a_change_that_is_not_told_is_reported_and_nothing_else(outcomes, name, version, change, trigger):
-    only = (name, "resources-updated-only-subscribed") if "two" in change else GROUPS
+    only = GROUPS if name.startswith("resources-updated") and "two" not in change else (*CHANGES, *MODERN_CHANGES)
     found, _ = await outcomes(change, trigger, version=version, only=only)
     assert reported(found) == {name}
     assert "did not come" in found[name].findings[0].message
@@ -227,6 +228,7 @@ async def test_a_trigger_must_be_a_tool_of_the_server(outcomes):
         assert refused.value.hint == hint
 
 
+@pytest.mark.slow
 @pytest.mark.peers
 @pytest.mark.skipif(node() is None, reason="the npm packages are not installed")
 async def test_the_official_everything_server_tells_its_subscribers(verdicts_of):
@@ -234,3 +236,29 @@ async def test_the_official_everything_server_tells_its_subscribers(verdicts_of)
     trigger = Trigger("toggle-subscriber-updates")
     found = await verdicts_of(server, NEW, only=("resources-updated-sent",), triggers=(trigger,), timeout=2.0)
     assert found["resources-updated-sent"].status == "passed"
+
+
+async def test_over_http_a_change_without_a_word_is_reported_where_there_is_a_stream_for_it(verdicts_of):
+    class Quiet(PlainHttp):
+        capabilities = {"tools": {}, "resources": {"subscribe": True}}
+        written = 0
+
+        def __init__(self):
+            super().__init__()
+            item = {"uri": "note:///one", "name": "one"}
+            self.methods["resources/list"] = lambda params: {"resources": [item]}
+            self.methods["resources/read"] = lambda params: {
+                "contents": [{"uri": "note:///one", "text": str(self.written)}]
+            }
+            self.methods["resources/subscribe"] = lambda params: {}
+
+        def call_tool(self, params):
+            self.written += 1
+            return super().call_tool(params)
+
+    name = "resources-updated-sent"
+    with over_http(Quiet()) as spec:
+        found = await verdicts_of(spec, NEW, only=(name,), triggers=(Trigger("look"),))
+        assert found[name].status == "failed"
+        found = await verdicts_of(spec, OLD, only=(name,), triggers=(Trigger("look"),))
+        assert "no stream on which it could tell" in found[name].reason
