@@ -6,7 +6,7 @@ from functools import cache
 
 from mcp_conductor.checks import CHECKS, Check, NotSeen
 from mcp_conductor.checks.evidence import excerpted, lines_of, proven
-from mcp_conductor.checks.record import SMALL, Record, judged_part, transport_of
+from mcp_conductor.checks.record import SMALL, Record, Traits, judged_part, transport_of
 from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
@@ -18,7 +18,7 @@ from mcp_conductor.report import Finding, Outcome, Status
 from mcp_conductor.session import Session
 from mcp_conductor.worker import checkpoint
 
-MOST_FINDINGS = 5  # of one requirement that are shown
+MOST_FINDINGS = 100  # of one requirement that are reported; those that are alike are shown as one
 _TOLD_BY_TESTS = ("stdio-stdout-clean-server",)  # noise is a finding of the test during which it came
 OURS = "conductor"  # what the names of methods begin with that exist nowhere
 _REMOVED = ("resources/subscribe", "resources/unsubscribe")  # from features that there still are
@@ -56,6 +56,7 @@ class Verdicts:
     remarks: list[str] = field(default_factory=list)  # on what was not judged
     transport: str | None = None  # stdio, http or sse
     partial: str | None = None  # why most of it could not be seen
+    traits: Traits | None = None  # of a server to which a conversation was opened
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """A conversation, as judges see it: who said what, in order, and what answered what."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -44,6 +45,19 @@ def judged_part(frames: list[Frame]) -> list[Frame]:
     return kept
 
 
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What a server declares, and was seen to use."""
+
+    transport: str  # stdio, http or sse
+    capabilities: Json
+    asked: tuple[str, ...] = ()  # the methods of its own requests
+    session: bool = False  # over HTTP: whether it gave a session id
+
+    def declares(self, capability: str) -> bool:
+        return _declared(self.capabilities, capability)
+
+
 class Record:
     """What was recorded of one conversation."""
 
@@ -73,6 +87,15 @@ class Record:
             if isinstance(capabilities, dict):
                 return capabilities
         return {}
+
+    @property
+    def traits(self) -> Traits:
+        asked = dict.fromkeys(question.method for question in self.questions() if question.method is not None)
+        return Traits(self.transport, self.capabilities, tuple(asked), self._gives_sessions())
+
+    def _gives_sessions(self) -> bool:
+        replies = (frame.text.lower() for frame in self.frames if frame.source == "http")
+        return any(text.startswith("http ") and "\nmcp-session-id: " in text for text in replies)
 
     @property
     def frames(self) -> list[Frame]:

@@ -36,13 +36,14 @@ from mcp_conductor.errors import (
     TransportError,
     UsageError,
 )
+from mcp_conductor.events import CaseFinished, CaseStarted, Event, RunStarted
 from mcp_conductor.opening import connect
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import DIALECTS, TASKS_EXTENSION
 from mcp_conductor.protocol.message import Message, is_cut_off
 from mcp_conductor.protocol.server_spec import ServerSpec, secrets_of_server
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.report import Finding, Outcome
+from mcp_conductor.report import Finding
 from mcp_conductor.session import Session
 from mcp_conductor.transport.stdio import StdioTransport
 from mcp_conductor.turns import Pace
@@ -61,18 +62,21 @@ Look = tuple[Seen, float]  # what came of a probe, and how long it took
 
 
 async def check(
-    spec: ServerSpec, version: str, options: Options, on_outcome: Callable[[Outcome], None] = lambda _: None
+    spec: ServerSpec, version: str, options: Options, on_event: Callable[[Event], None] = lambda _: None
 ) -> Verdicts:
-    """Check the server of SPEC in the revision VERSION. Raises when no conversation can be opened at all."""
-    return await _Checking(spec, version, options, on_outcome).run()
+    """Check the server of SPEC in the revision VERSION. Raises when no conversation can be opened at all.
+
+    ON_EVENT is told how many requirements there are, which probe begins, and what came of each.
+    """
+    return await _Checking(spec, version, options, on_event).run()
 
 
 class _Checking:
-    def __init__(self, spec: ServerSpec, version: str, options: Options, on_outcome: Callable[[Outcome], None]) -> None:
+    def __init__(self, spec: ServerSpec, version: str, options: Options, on_event: Callable[[Event], None]) -> None:
         self._spec = spec
         self._version = version
         self._options = options
-        self._on_outcome = on_outcome
+        self._on_event = on_event
         self._transcript = Transcript(secrets_of_server(spec), budgets=spec.budgets)
         self._silence: str | None = None  # the first thing that a server did not answer that answers nothing any more
         self._looking_again = 0.0  # seconds
@@ -81,6 +85,7 @@ class _Checking:
 
     async def run(self) -> Verdicts:
         wanted = chosen(self._options, self._version, transport_of(self._spec))
+        self._on_event(RunStarted("check", len(wanted), 0))
         try:
             await self._inside(wanted)
         except HttpStatusError as error:
@@ -146,6 +151,7 @@ class _Checking:
             # Last: what the server said to probes, and at its end, is judged too.
             # But not what it said to requests that are wrong on purpose: that is for the probes that sent them.
             record = probe.record()
+            self._verdicts.traits = record.traits
             frames = polite(record.frames, record.dialect, record.capabilities)
             await self._judged(wanted, Record(Transcript.of(frames), record.dialect, record.transport, record.opened))
             self._verdicts.remarks += found.remarks
@@ -253,6 +259,8 @@ class _Checking:
     async def _acted(self, act: Act, pairs: Wanted, probe: Probe) -> Look:
         """Carry out one probe: what came of it, and how long it took."""
         began = perf_counter()
+        first = pairs[0][0]
+        self._on_event(CaseStarted(first.id, first.statement, 0))
         reason = self._reason_not_to(pairs[0][1], probe)
         seen = Seen([], reason) if reason is not None else await _seen(act, probe)
         if seen.silence is not None and not self._silence and await silent(probe.session, BUSY * probe.timeout):
@@ -319,7 +327,7 @@ class _Checking:
     def _conclude(self, requirement: Requirement, seen: Seen, *, seconds: float = 0.0) -> None:
         outcome = outcome_of(requirement, seen, seconds)
         self._verdicts.outcomes.append(outcome)
-        self._on_outcome(outcome)
+        self._on_event(CaseFinished(outcome))
 
 
 async def _ended(session: Session) -> None:

@@ -6,6 +6,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from tests.conftest import SERVERS
 from tests.e2e.checks.plain_servers import PlainHttp, broken
 
 from mcp_conductor.checks import CHECKS
@@ -13,9 +14,10 @@ from mcp_conductor.checks.record import Record
 from mcp_conductor.checks.requirements import requirements
 from mcp_conductor.checks.run import Options, check
 from mcp_conductor.checks.unseen import UNSEEN
-from mcp_conductor.protocol.dialect import NEWEST_MODERN
-from mcp_conductor.protocol.server_spec import HttpSpec
-from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.events import CaseFinished, CaseStarted, RunStarted
+from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, NEWEST_MODERN
+from mcp_conductor.protocol.server_spec import HttpSpec, StdioSpec
+from mcp_conductor.protocol.transcript import Frame, Transcript
 
 
 def test_every_requirement_on_servers_has_a_check_or_a_reason():
@@ -183,3 +185,35 @@ def test_capabilities_are_found_by_names_with_dots_in_them():
     assert not record.declares("extensions.com.example/one")
     assert not record.declares("extensions.com.example/off")
     assert not record.declares("extensions.com.example/one.two.b")
+
+
+async def test_every_requirement_is_told_of_while_it_is_checked(tmp_path):
+    events = []
+    spec = StdioSpec(command=tuple(broken(tmp_path, "Plain", "pass")), env={"PYTHONPATH": str(SERVERS)})
+    verdicts = await check(spec, "2025-11-25", Options(only={"ping", "pagination"}), events.append)
+    started, *others = events
+    assert started == RunStarted("check", len(verdicts.outcomes), 0)
+    finished = [each.outcome.id for each in others if isinstance(each, CaseFinished)]
+    assert sorted(finished) == sorted(outcome.id for outcome in verdicts.outcomes)
+    probed = [each.id for each in others if isinstance(each, CaseStarted)]
+    assert "pagination-invalid-cursor" in probed
+    assert set(probed) <= set(finished)
+
+
+async def test_what_a_server_declares_and_uses_is_kept_for_the_view_of_a_newer_revision(tmp_path):
+    spec = StdioSpec(command=tuple(broken(tmp_path, "Plain", "pass")), env={"PYTHONPATH": str(SERVERS)})
+    traits = (await check(spec, "2025-11-25", Options(only={"ping"}))).traits
+    assert traits is not None
+    assert traits.transport == "stdio"
+    assert traits.declares("tools")
+    assert not traits.session
+
+
+def test_questions_and_session_ids_are_seen_in_what_was_said():
+    said = [
+        Frame(0.0, "http", "HTTP 200 OK\nMcp-Session-Id: 1\nContent-Type: application/json"),
+        Frame(0.1, "server", '{"jsonrpc":"2.0","id":1,"method":"roots/list"}'),
+        Frame(0.2, "server", '{"jsonrpc":"2.0","id":2,"method":"roots/list"}'),
+    ]
+    traits = Record(Transcript.of(said), NEWEST_HANDSHAKE, "http", {"capabilities": {"tools": {}}}).traits
+    assert (traits.asked, traits.session, traits.capabilities) == (("roots/list",), True, {"tools": {}})
