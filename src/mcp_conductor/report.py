@@ -76,6 +76,7 @@ class Outcome:
     level: str | None = None  # MUST, SHOULD or MAY, of a check
     severity: str | None = None  # critical, major or minor, of a check
     limit: str | None = None  # which SDKs cannot do better: "known limit of …"
+    version: str | None = None  # of a check in several revisions: the one that it is about
     findings: tuple[Finding, ...] = ()
     reason: str | None = None  # why it was skipped or not run, or why it was expected to fail
     cause: Literal["server"] | None = None  # of an error that is not the test's: there was no server
@@ -102,6 +103,7 @@ class Outcome:
             **({} if self.level is None else {"level": self.level}),
             **({} if self.severity is None else {"severity": self.severity}),
             **({} if self.limit is None else {"limit": self.limit}),
+            **({} if self.version is None else {"protocolVersion": self.version}),
             "seconds": round(self.seconds, 6),
             **place,
             "findings": [finding.to_json() for finding in self.findings],
@@ -114,6 +116,16 @@ class Outcome:
             # What a test said is a report of its own; what proves that a requirement is broken belongs to the verdict.
             **({"wire": list(self.wire), "stderr": list(self.stderr)} if self.level and self.findings else {}),
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What an outcome is measured by, in the words of its catalogue."""
+
+    id: str
+    statement: str
+    help: str = ""  # how it is checked, what to do
+    address: str | None = None  # where the rule stands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +143,8 @@ class Report:
     deselected: int = 0  # tests that were left out because others were chosen
     stopped: Stop | None = None  # why it ended early
     metrics: Mapping[str, Any] = field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()  # of a check: those that its outcomes are about; not part of the JSON
+    source: str | None = None  # the file that outcomes belong to that have no place of their own
 
     @property
     def summary(self) -> dict[Status, int]:

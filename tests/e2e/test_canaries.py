@@ -24,7 +24,7 @@ from tests.servers.oauth_server import oauth_server
 from mcp_conductor.checks.clients import visitor
 
 CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")
-KINDS = ("json", "junit", "tap", "github", "markdown", "events")
+KINDS = ("json", "junit", "tap", "github", "markdown", "sarif", "events")
 # Every secret begins with it; so it is enough to look for that.
 BEGINNING = "c4naryOf"
 WORDS = {

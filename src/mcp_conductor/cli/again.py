@@ -9,9 +9,11 @@ from shlex import join
 
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.limits import TEST_LIMIT_FLAGS
+from mcp_conductor.cli.run_flags import OUTPUT_FLAGS
 from mcp_conductor.cli.target import TARGET_FLAGS
 from mcp_conductor.redaction import REDACTED, Redactor, secrets_of_environment, secrets_of_words
-from mcp_conductor.report import Outcome
+from mcp_conductor.report import BAD, Outcome
+from mcp_conductor.reporters.folding import InRevisions
 from mcp_conductor.suites.job import Job
 from mcp_conductor.suites.suite import Case, Suite
 from mcp_conductor.visible import one_line
@@ -28,16 +30,18 @@ _DECISIVE = (
 )
 _RANDOM = re.compile(r"\{\{[^}]*\b(?:uuid|random_int|random_text)\b")
 _VALUES = ("--var", "--vars-file", "--secret")
+# Flags of a check that say nothing of its server or client.
+_OF_THE_CHECK = {flag.name for flag in OUTPUT_FLAGS} | {
+    "--only", "--skip", "--level", "--protocol", "--expected-failures", "--badge",
+}  # fmt: skip
 
 
 class Again:
     """How to run each test of a run again."""
 
     def __init__(self, given: Given) -> None:
-        flags, after = list(_flags(given)), ["--", *given.after] if given.after else []
-        secrets = secrets_of_words([*flags, *after])
-        hidden = Redactor([*(text.partition("=")[2] for text in given.all("--secret")), *secrets])
-        self._flags, self._after = ([one_line(hidden.redact(word)) for word in words] for words in (flags, after))
+        flags, after = list(_flags(given, (*_DECISIVE, *_VALUES))), ["--", *given.after] if given.after else []
+        self._flags, self._after = _without_secrets(given, flags, after)
         self._seed: list[str] | None = [] if "--seed" in given else None  # what makes random values the same again
         self._random: set[str] = set()  # files with random values
         self._cases: dict[str, tuple[Suite, Case]] = {}
@@ -59,8 +63,32 @@ class Again:
         return join(["conductor", "test", *places, *self._flags, *seed, *self._after])
 
 
-def _flags(given: Given) -> Iterator[str]:
-    for name in (*_DECISIVE, *_VALUES):
+def next_lines(given: Given, shown: Iterable[InRevisions]) -> str:
+    """The command lines that tell more of the first failure of a check, or of the first warning if nothing failed."""
+    for statuses in (BAD, ("warned",)):
+        for each in shown:
+            if each.outcome.status in statuses:
+                name, version = each.outcome.id, each.versions[-1] if "--protocol" in given else None
+                return f"next:\n  conductor check --explain {name}\n  {_check_again(given, name, version)}\n"
+    return ""
+
+
+def _check_again(given: Given, name: str, version: str | None) -> str:
+    """The command line that checks the requirement NAME alone, in the revision VERSION if that must be said."""
+    flags = list(_flags(given, [flag for flag in given.values if flag not in _OF_THE_CHECK]))
+    flags, words = _without_secrets(given, flags, ["--", *given.words] if given.words else [])
+    protocol = [] if version is None else ["--protocol", version]
+    return join(["conductor", "check", *flags, *protocol, "--only", name, "-vv", *words])
+
+
+def _without_secrets(given: Given, *parts: list[str]) -> list[list[str]]:
+    secrets = secrets_of_words([word for words in parts for word in words])
+    hidden = Redactor([*(text.partition("=")[2] for text in given.all("--secret")), *secrets])
+    return [[one_line(hidden.redact(word)) for word in words] for words in parts]
+
+
+def _flags(given: Given, names: Iterable[str]) -> Iterator[str]:
+    for name in names:
         if name in given and not given.all(name):
             yield name
         for text in given.all(name):

@@ -8,27 +8,32 @@ from datetime import UTC, datetime
 
 from mcp_conductor.checks.grade import grade, metrics
 from mcp_conductor.checks.judging import Trigger
+from mcp_conductor.checks.migration import migration
 from mcp_conductor.checks.requirements import LEVELS, requirements
 from mcp_conductor.checks.run import Options, Verdicts, check
 from mcp_conductor.checks.sessions import Sessions
 from mcp_conductor.checks.walk import ALL
+from mcp_conductor.cli.again import next_lines
 from mcp_conductor.cli.badge import badge
 from mcp_conductor.cli.exit_codes import COULD_NOT_RUN, FAILED
-from mcp_conductor.cli.expected_failures import read_expected, with_expected
+from mcp_conductor.cli.expected_failures import Told, read_expected, so_far, with_expected
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.limits import LIMIT_FLAGS
+from mcp_conductor.cli.live import CheckInProgress
 from mcp_conductor.cli.plan import json_of
 from mcp_conductor.cli.run_flags import OUTPUT_FLAGS, choice, time as time_of
 from mcp_conductor.cli.run_output import Output
-from mcp_conductor.cli.target import TARGET_FLAGS, secrets_of_flags, target
+from mcp_conductor.cli.target import TARGET_FLAGS, secrets_of_flags, source_file, target
 from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.errors import HttpStatusError, MethodError, ProtocolError, UsageError, nearest
 from mcp_conductor.opening import connect
+from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_HANDSHAKE, PROTOCOL_CHOICES
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
 from mcp_conductor.report import Outcome, Report
+from mcp_conductor.reporters.folding import once_for_all
 
 _SERVER_FLAGS = tuple(flag for flag in TARGET_FLAGS if flag.name != "--protocol")
 FLAGS: Groups = {
@@ -126,6 +131,7 @@ class Checking:
         self._protocol = choice(given, "--protocol", ("all", *PROTOCOL_CHOICES)) or "auto"
         self._target = self._aim()
         self._output = Output(given, terminal)
+        self._progress = CheckInProgress()
         known = given.one("--expected-failures")
         self._expected = [] if known is None else read_expected(os.path.join(terminal.directory, known), known)
         level = choice(given, "--level", tuple(each.lower() for each in LEVELS)) or "may"
@@ -159,19 +165,19 @@ class Checking:
         return _named(self._spec)
 
     async def run(self) -> int:
+        from mcp_conductor.cli.explain import rules
+
         began, started = time.perf_counter(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        verdicts = []
-        for version in await self._versions():
-            verdict = await self._verdicts(version)
-            if verdict is not None:
-                verdicts.append(verdict)
+        async with self._output.live_check(self._progress):
+            verdicts = await self._all_verdicts()
         if not verdicts:
             raise ProtocolError(f"the {self.subject} speaks none of the revisions that were asked for")
         for remark in dict.fromkeys(remark for each in verdicts for remark in each.remarks):
-            self._terminal.say(f"warning: {remark}")
+            self._output.note(f"warning: {remark}")
         told = with_expected(verdicts, self._expected, datetime.now(UTC).date())
-        outcomes = [_in_revisions(outcome, [version]) if len(verdicts) > 1 else outcome for version, outcome in told]
+        outcomes = [replace(outcome, version=version) if len(verdicts) > 1 else outcome for version, outcome in told]
         grades = [found for each in verdicts if (found := grade(each.outcomes, each.version)) is not None]
+        concluded = metrics(grades, self._ungraded(verdicts))
         report = Report(
             kind="check",
             target=self._target,
@@ -180,10 +186,39 @@ class Checking:
             started=started,
             seconds=time.perf_counter() - began,
             outcomes=tuple(outcomes),
-            metrics=metrics(grades, self._ungraded(verdicts)),
+            rules=rules(dict.fromkeys(outcome.id for outcome in outcomes)),
+            source=source_file(self._given, self._terminal.directory),
+            metrics=concluded and {**concluded, **self._migration(verdicts, told)},
         )
-        self._output.checked(report, _once_for_all(told) if len(verdicts) > 1 else outcomes)
+        order = {name: index for index, name in enumerate(requirements())}
+        shown = once_for_all(sorted(told, key=lambda each: order[each[1].id]))
+        self._output.checked(report, shown, next_lines(self._given, shown))
         return self._ended(report)
+
+    async def _all_verdicts(self) -> list[Verdicts]:
+        """What came of each revision that is to be checked, and spoken."""
+        versions, verdicts = await self._versions(), []
+        for version in versions:
+            began = time.perf_counter()
+            self._progress.begin(version, versions)
+            verdict = await self._verdicts(version)
+            if verdict is not None:
+                verdicts.append(verdict)
+                if len(versions) > 1:
+                    outcomes = so_far(verdict, self._expected, datetime.now(UTC).date())
+                    self._output.checked_revision(version, outcomes, time.perf_counter() - began)
+        return verdicts
+
+    def _migration(self, verdicts: Iterable[Verdicts], told: Iterable[Told]) -> Json:
+        """What the server lacks for the newest era, where all revisions were asked for."""
+        if self._protocol != "all" or self.subject != "server":
+            return {}
+        outcomes: dict[str, list[Outcome]] = {}
+        for version, outcome in told:
+            outcomes.setdefault(version, []).append(outcome)
+        traits = {each.version: each.traits for each in verdicts if each.traits is not None}
+        found = migration(outcomes, traits, self._options)
+        return {} if found is None else {"migration": found}
 
     def _ended(self, report: Report) -> int:
         """Write what was asked for: the exit code."""
@@ -225,7 +260,7 @@ class Checking:
             return [NEWEST_HANDSHAKE.version]  # it is looked at from outside
 
     async def _check(self, version: str) -> Verdicts:
-        return await check(self._spec, version, self._options)
+        return await check(self._spec, version, self._options, self._progress.take)
 
     async def _verdicts(self, version: str) -> Verdicts | None:
         try:
@@ -233,22 +268,8 @@ class Checking:
         except (ProtocolError, MethodError) as error:
             if self._protocol != "all":
                 raise
-            self._terminal.say(f"{version}: not spoken ({error.message})")
+            self._output.note(f"{version}: not spoken ({error.message})")
             return None
-
-
-def _in_revisions(outcome: Outcome, versions: Iterable[str]) -> Outcome:
-    return replace(outcome, title=f"{outcome.title} [{', '.join(versions)}]")
-
-
-def _once_for_all(told: Iterable[tuple[str, Outcome]]) -> list[Outcome]:
-    """What came out alike in several revisions as one outcome, with the evidence of the first."""
-    alike: dict[tuple[object, ...], tuple[Outcome, list[str]]] = {}
-    for version, outcome in told:
-        messages = tuple(finding.message for finding in outcome.findings)
-        _, versions = alike.setdefault((outcome.id, outcome.status, outcome.reason, messages), (outcome, []))
-        versions.append(version)
-    return [_in_revisions(outcome, versions) for outcome, versions in alike.values()]
 
 
 def _trigger(text: str) -> Trigger:

@@ -102,6 +102,13 @@ def with_expected(checked: Sequence[Verdicts], expected: Sequence[Expected], tod
     ]
 
 
+def so_far(verdicts: Verdicts, expected: Sequence[Expected], today: date) -> list[Outcome]:
+    """The outcomes of one revision, before others tell whether what is kept in it has healed."""
+    broken = [outcome for outcome in verdicts.outcomes if outcome.status in _BROKEN]
+    known = [entry for entry in expected if any(entry.holds_for(outcome, verdicts) for outcome in broken)]
+    return [outcome for _, outcome in with_expected([verdicts], known, today)]
+
+
 def _marked(outcome: Outcome, entries: Sequence[Expected], healed: Sequence[Expected], today: date) -> Outcome:
     if outcome.status in _BROKEN and entries:
         for entry in entries:

@@ -13,6 +13,7 @@ from mcp_conductor.checks.remedies import remedies
 from mcp_conductor.checks.requirements import Requirement, requirement, requirements
 from mcp_conductor.checks.unseen import UNSEEN
 from mcp_conductor.protocol import Json
+from mcp_conductor.report import Rule
 
 _WIDTH = 100  # of texts; conversations are as wide as they are
 _COLUMN = 13  # where the texts begin
@@ -35,6 +36,20 @@ def explained(them: Iterable[Requirement]) -> str:
 def explained_as_json(them: Iterable[Requirement]) -> str:
     """The same for programs: always an array."""
     return json.dumps([_members(each) for each in them], ensure_ascii=False, indent=2) + "\n"
+
+
+def rules(names: Iterable[str]) -> tuple[Rule, ...]:
+    """Requirements for reports that have rules."""
+    found = (requirement(name) for name in names)
+    return tuple(
+        Rule(
+            id=each.id,
+            statement=each.statement,
+            help=f"{each.level}. {remedies()[each.id]} How it is checked: {_how(each)}",
+            address=address_of(each, each.revisions[-1]),
+        )
+        for each in found
+    )
 
 
 def listing(subjects: Iterable[str], only: Collection[str]) -> str:

@@ -32,7 +32,10 @@ def from_root(report: Report, directory: str, workspace: str) -> Report:
     outcomes = tuple(
         replace(each, where=moved(each.where), findings=all_moved(each.findings)) for each in report.outcomes
     )
-    return replace(report, outcomes=outcomes, warnings=all_moved(report.warnings))
+    source = moved(None if report.source is None else Location(report.source, 1, 1))
+    return replace(
+        report, outcomes=outcomes, warnings=all_moved(report.warnings), source=None if source is None else source.file
+    )
 
 
 def append_summary(path: str, text: str) -> None:

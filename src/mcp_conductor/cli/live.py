@@ -4,7 +4,7 @@ Plain escape codes, because a library for this costs more than the whole start o
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from time import monotonic
 
@@ -16,9 +16,11 @@ from mcp_conductor.visible import cut_to_columns, one_line
 
 _FIRST_SECONDS = 0.3  # what takes no longer than this is not worth a line
 _SECONDS = 0.1
+_SILENT_SECONDS = 15.0  # that a check may take without a word in a log
 _MOST_WORKERS = 8
 _NARROWEST = 20
 _TOLD: tuple[Status, ...] = ("failed", "errored", "not-run", "passed")
+_TOLD_OF_CHECKS: tuple[Status, ...] = ("failed", "warned", "passed", "skipped")
 
 
 class Live:
@@ -72,6 +74,24 @@ async def telling(terminal: Terminal) -> AsyncIterator[Callable[[str], None]]:
         yield now.take
 
 
+@asynccontextmanager
+async def now_and_then(tell: Callable[[], None], *, seconds: float = _SILENT_SECONDS) -> AsyncIterator[None]:
+    """Where no terminal shows what runs now: TELL of it every so many SECONDS, while what follows goes on."""
+
+    async def telling_on() -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            tell()
+
+    task = asyncio.create_task(telling_on())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
 class WorkInProgress:
     """One thing after the other."""
 
@@ -120,3 +140,45 @@ class RunInProgress:
         told = [f"{self._counts[each]} {words(each)}" for each in _TOLD if self._counts[each]]
         done = sum(self._counts.values())
         return [*lines, "  ".join([f"{done} of {self._total}", *told, f"{now - self._began:.0f} s"])]
+
+
+class CheckInProgress:
+    """Which revision is checked, what is looked at in it, and how far it is."""
+
+    def __init__(self) -> None:
+        self._began = monotonic()
+        self._of: tuple[str, ...] = ()
+        self._version = ""
+        self._total = 0
+        self._counts: dict[Status, int] = {}
+        self._running: dict[str, None] = {}  # the ids of what has begun, the first of them first
+
+    def begin(self, version: str, of: Sequence[str]) -> None:
+        """VERSION is checked from now on, one OF these."""
+        self._version, self._of = version, tuple(of)
+        self._total, self._counts, self._running = 0, dict.fromkeys(_TOLD_OF_CHECKS, 0), {}
+
+    def take(self, event: Event) -> None:
+        match event:
+            case RunStarted():
+                self._total = event.tests
+            case CaseStarted():
+                self._running[event.id] = None
+            case CaseFinished():
+                self._running.pop(event.outcome.id, None)
+                status = event.outcome.status
+                self._counts[status] = self._counts.get(status, 0) + 1
+
+    def line(self) -> str:
+        which = self._version if len(self._of) < 2 else f"{self._version} ({self._place()} of {len(self._of)})"
+        told = [f"{self._counts[each]} {words(each)}" for each in _TOLD_OF_CHECKS if self._counts.get(each)]
+        done = [f"{sum(self._counts.values())} of {self._total}"] if self._total else []
+        return "  ".join([part for part in (which, *done, *told) if part] + [f"{monotonic() - self._began:.0f} s"])
+
+    def lines(self) -> list[str]:
+        first, *others = self._running or ("",)
+        now = f"  {first}" + (f"  and {len(others)} more" if others else "")
+        return [now, self.line()] if first else [self.line()]
+
+    def _place(self) -> int:
+        return self._of.index(self._version) + 1

@@ -18,7 +18,7 @@ _SHOWN = (
 _REPORTED = (
     Flag(
         "--report",
-        "json, junit, tap, github or markdown, to a file or to stdout (repeatable)",
+        "json, junit, tap, github, markdown or sarif, to a file or to stdout (repeatable)",
         "KIND[:FILE]",
         many=True,
     ),

@@ -2,15 +2,16 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from mcp_conductor.cli.again import Again
 from mcp_conductor.cli.event_log import EventLog
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.github_actions import append_summary, from_root
-from mcp_conductor.cli.live import Live, RunInProgress
+from mcp_conductor.cli.live import CheckInProgress, Live, RunInProgress, now_and_then
 from mcp_conductor.cli.run_flags import choice, number
 from mcp_conductor.cli.server_coverage import told
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
@@ -19,7 +20,9 @@ from mcp_conductor.events import CaseFinished, Event, FileFinished, FileStarted,
 from mcp_conductor.files import write_file
 from mcp_conductor.report import BAD, Finding, Outcome, Report, Status, redacted, redacted_outcome
 from mcp_conductor.reporters import REPORTERS
+from mcp_conductor.reporters.check_console import CheckConsole
 from mcp_conductor.reporters.console import Console
+from mcp_conductor.reporters.folding import InRevisions
 from mcp_conductor.reporters.wording import counted, warning_text
 from mcp_conductor.suites.job import Job
 from mcp_conductor.suites.run import Result
@@ -49,14 +52,22 @@ class Output:
         self.silent = self._failures_alone and "--strict" not in given
         self._durations = number(given, "--durations")
         self._again = Again(given)
+        verbosity = 2 if "--wire" in given else 1 if "--verbose" in given else -1 if "--quiet" in given else 0
+        width, max_errors = _width(terminal), number(given, "--max-errors")
         self._console = Console(
             colour=self._colour,
-            verbosity=2 if "--wire" in given else 1 if "--verbose" in given else -1 if "--quiet" in given else 0,
-            width=_width(terminal),
-            max_errors=number(given, "--max-errors"),
+            verbosity=verbosity,
+            width=width,
+            max_errors=max_errors,
             errors_only="--errors-only" in given,
             timing=self._timing,
             again=self._again,
+        )
+        self._of_checks = CheckConsole(
+            colour=self._colour,
+            verbosity=-1 if self._failures_alone else verbosity,
+            width=width,
+            max_errors=max_errors,
         )
         self._logs: list[EventLog] = []  # reports that are written as it happens
         self._progress = RunInProgress()
@@ -80,6 +91,21 @@ class Output:
     def live(self) -> AbstractAsyncContextManager[None]:
         """Show what runs now, while what follows goes on, if there is a terminal to show it on."""
         return nullcontext() if self._live is None else self._live.shown()
+
+    def live_check(self, progress: CheckInProgress) -> AbstractAsyncContextManager[None]:
+        """Show what is checked now, while what follows goes on; where there is no terminal, a line at times."""
+        if self._failures_alone:
+            return nullcontext()
+        if not self._terminal.is_live(on_stderr=self._to_stderr):
+            return now_and_then(lambda: self._terminal.say(f"checking {progress.line()}"))
+        self._live = Live(self._terminal, progress.lines, on_stderr=self._to_stderr)
+        return self._live.shown()
+
+    def note(self, text: str) -> None:
+        """Say on stderr what must be known beside the results."""
+        if self._live is not None:
+            self._live.erase()
+        self._terminal.say(text)
 
     def take(self, event: Event) -> None:
         """Show what happens, as far as people want to see it."""
@@ -138,21 +164,26 @@ class Output:
             self._show(f"shuffled with --seed {report.metrics['seed']}\n")
         self._show(self._console.end(report))
 
-    def checked(self, report: Report, shown: Sequence[Outcome]) -> None:
-        """Show the report of a check, which has no files and no lines: group by group.
+    def checked_revision(self, version: str, outcomes: Sequence[Outcome], seconds: float) -> None:
+        """Show what came of one of several revisions, when it is done."""
+        self._show(self._of_checks.revision(version, outcomes, seconds))
 
-        SHOWN are its outcomes for people, who need not be told the same of each revision.
+    def checked(self, report: Report, shown: Sequence[InRevisions], again: str) -> None:
+        """Show the report of a check. SHOWN are its outcomes, those that are alike in several revisions as one.
+
+        AGAIN are the lines that say what to run next.
         """
         report = self._clean(report)
-        shown = [redacted_outcome(outcome, self._redact) for outcome in shown]
-        every = _by_group(report.outcomes)
-        for group, outcomes in _by_group(shown).items():
-            self._show(self._console.suite(group))
-            for outcome in outcomes:
-                self._show(self._console.outcome(outcome))
-            self._show(self._console.suite_done(group, None, every[group]))
-        self._show(self._console.end(report, shown))
+        shown = [replace(each, outcome=redacted_outcome(each.outcome, self._redact)) for each in shown]
+        results = self._of_checks.results(report, shown)
+        # Lines of revisions may stand above.
+        above = "\n" if results and ", " in (report.protocol_version or "") else ""
+        self._show(results and f"{above}{results}\n")
+        migration = self._of_checks.migration(report)
+        self._show(migration and f"{migration}\n")
+        self._show(self._of_checks.summary(report, shown))
         self._show(_grade(report.metrics))
+        self._show(again)
 
     def _clean(self, report: Report) -> Report:
         """REPORT without secrets; a large one is not gone through for none."""
@@ -162,6 +193,8 @@ class Output:
         if not text:
             return
         if self._to_stderr:
+            if self._live is not None:
+                self._live.erase()
             self._terminal.say(text.rstrip("\n"), colour=self._colour)
         elif not self._unread:
             try:
@@ -183,8 +216,11 @@ class Output:
             problems += [log.problem] if log.problem else []
         report = self._clean(report)
         workspace = self._terminal.environ.get("GITHUB_WORKSPACE")
-        rooted = from_root(report, self._terminal.directory, workspace) if workspace else report
-        wanted = [(file, REPORTERS.get(kind).write(rooted if kind == "github" else report)) for kind, file in later]
+        rooted = from_root(report, self._terminal.directory, workspace or self._terminal.directory)
+        wanted = [
+            (file, REPORTERS.get(kind).write(rooted if kind == "sarif" or (workspace and kind == "github") else report))
+            for kind, file in later
+        ]
         for file, text in wanted if badge is None else [*wanted, badge]:
             try:
                 self._write(text, file)
@@ -196,7 +232,7 @@ class Output:
         # Markdown that was asked for by name stands there already.
         if summary and any(kind == "github" for kind, _ in later) and ("markdown", summary) not in self._reports:
             try:
-                append_summary(summary, REPORTERS.get("markdown").write(rooted))
+                append_summary(summary, REPORTERS.get("markdown").write(rooted if workspace else report))
             except UsageError as error:
                 problems.append(error)
         return problems
@@ -216,13 +252,6 @@ def _grade(metrics: Mapping[str, Any]) -> str:
         found = metrics["grade"]
         return f"grade {found['letter']} of the specification ({found['reason']}; {found['revision']})\n"
     return f"no grade: {metrics['ungraded']}\n" if "ungraded" in metrics else ""
-
-
-def _by_group(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
-    groups: dict[str, list[Outcome]] = {}
-    for outcome in outcomes:
-        groups.setdefault(outcome.group, []).append(outcome)
-    return groups
 
 
 def _flakes(report: Report) -> str:

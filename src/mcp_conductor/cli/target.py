@@ -1,6 +1,7 @@
 """Which server the command line means: words or a URL, or an entry of a settings file; flags override the file."""
 
 import os
+import shlex
 from dataclasses import replace
 
 from mcp_conductor.cli.flags import Flag, Given
@@ -43,6 +44,20 @@ def target(given: Given, terminal: Terminal, *, program: str = "mcp-cli") -> Ser
     protocol = _choice(given, "--protocol", PROTOCOL_CHOICES)
     spec = _named(given, terminal, transport, program)
     return _with_flags(spec, given, terminal, protocol)
+
+
+def source_file(given: Given, directory: str) -> str | None:
+    """The file that findings about a server or client belong to: its settings, or what is started; as in DIRECTORY."""
+    named = [*given.all("--config"), *given.all("--transcript"), *given.words]
+    if "--client" in given:
+        named = shlex.split(given.need("--client"))
+    elif not named:
+        found = nearest_settings(directory)
+        named = [os.path.relpath(found, directory)] if found else []
+    for word in named:
+        if not os.path.isabs(word) and os.path.isfile(os.path.join(directory, word)):
+            return word
+    return None
 
 
 def secrets_of_flags(given: Given) -> list[str]:

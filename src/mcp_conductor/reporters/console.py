@@ -3,7 +3,7 @@
 Each method returns whole lines, or nothing at all; who calls them decides where they go.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from shlex import quote
 from typing import Any
@@ -12,6 +12,7 @@ from mcp_conductor.errors import Location
 from mcp_conductor.report import Outcome, Report
 from mcp_conductor.reporters import wording
 from mcp_conductor.reporters.diagnostic import Ink, Style, findings, one_finding, stderr
+from mcp_conductor.reporters.folding import worst_status
 from mcp_conductor.reporters.messages import messages
 from mcp_conductor.reporters.wording import counted, failed, not_run, place, span, tally, why
 from mcp_conductor.visible import one_line
@@ -28,7 +29,6 @@ _MARKS: dict[str, tuple[str, Ink]] = {
     "errored": ("ERROR", "red"),
     "not-run": ("not run", "red"),
 }
-_WORST_FIRST = ("errored", "failed", "not-run", "warned", "passed", "skipped")
 
 
 class Console:
@@ -76,16 +76,15 @@ class Console:
         if self._quiet or self._verbosity > 0:
             return ""
         outcomes = list(outcomes)
-        mark = self._mark(min((each.status for each in outcomes), key=_WORST_FIRST.index, default="passed"), 5)
+        mark = self._mark(worst_status(outcomes), 5)
         time = f"  ({span(sum(outcome.seconds for outcome in outcomes))})" if self._timing else ""
         self._apart = False
         return _text([f"{mark} {_suite_name(group, where)}  {tally(outcomes)}{time}"])
 
-    def end(self, report: Report, shown: Sequence[Outcome] | None = None) -> str:
-        """What was not said before: warnings and reasons, of those that are SHOWN; and how many of each there were."""
+    def end(self, report: Report) -> str:
+        """What was not said before: warnings and reasons; and how many of each there were."""
         last = wording.summary(report)
-        shown = report.outcomes if shown is None else shown
-        lines = [] if self._quiet else [*self._warnings(shown), *self._notes(shown)]
+        lines = [] if self._quiet else [*self._warnings(report.outcomes), *self._notes(report.outcomes)]
         if self._quiet:  # nothing else tells of these
             lines += [
                 f"{self._mark('not-run')}  {_which(them)}  ({reason})" for reason, them in not_run(report).items()
@@ -175,8 +174,13 @@ class Console:
         return [*lines[:_MOST_NOTES], f"… and {counted(more, 'more reason')} (-v)"] if more > 0 else lines
 
     def _mark(self, status: str, width: int = 0) -> str:
-        word, ink = _MARKS[status]
-        return self._style.paint(word, ink) + " " * (width - len(word))
+        return mark(status, self._style, width)
+
+
+def mark(status: str, style: Style, width: int = 0) -> str:
+    """The word for STATUS that a line begins with."""
+    word, ink = _MARKS[status]
+    return style.paint(word, ink) + " " * (width - len(word))
 
 
 def _which(outcomes: list[Outcome]) -> str:

@@ -68,8 +68,7 @@ def findings(outcome: Outcome, style: Style) -> list[str]:
     alone, by_file = _by_file(shown)
     about = [each for together in by_file.values() for each in together]
     documents = _documents([*(each for each in outcome.findings if each.whole), *about])
-    if outcome.wire and outcome.level is not None:  # what came is shown below, whole, with what it answers
-        alone = [replace(each, actual=NOTHING) if each.said is not None else each for each in alone]
+    alone = beside_the_wire(alone, outcome)
     lines = [line for finding in alone if not finding.warning for line in one_finding(finding, style)]
     for together in by_file.values():
         lines += _marked(together, documents, style)
@@ -80,6 +79,13 @@ def findings(outcome: Outcome, style: Style) -> list[str]:
     hints = dict.fromkeys(finding.hint for finding in about if finding.hint)
     lines += [f"  {line}" for hint in hints for line in _hint(hint, style)]
     return lines + [line for finding in alone if finding.warning for line in one_finding(finding, style)]
+
+
+def beside_the_wire(found: Sequence[Finding], outcome: Outcome) -> list[Finding]:
+    """FOUND, those of a check without what came: that is shown below, whole, with what it answers."""
+    if not outcome.wire or outcome.level is None:
+        return list(found)
+    return [each if each.said is None else replace(each, actual=NOTHING) for each in found]
 
 
 def _hint(hint: str, style: Style) -> list[str]:

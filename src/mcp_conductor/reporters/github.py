@@ -7,7 +7,9 @@ from mcp_conductor.errors import Location
 from mcp_conductor.report import NOTHING, Finding, Outcome, Report
 from mcp_conductor.reporters import reporter
 from mcp_conductor.reporters.diagnostic import cut
+from mcp_conductor.reporters.folding import told_once
 from mcp_conductor.reporters.wording import (
+    called,
     counted,
     failed,
     headline,
@@ -30,10 +32,11 @@ _PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ","
 @reporter("github", suffix=".txt", escapes=True)
 def github(report: Report) -> str:
     """Annotations for GitHub Actions: errors and warnings at the lines of the test files; and a summary."""
-    errors = list(_by_turns([list(_errors(outcome)) for outcome in report.outcomes if failed(outcome)]))
+    outcomes = told_once(report.outcomes)
+    errors = list(_by_turns([list(_errors(outcome)) for outcome in outcomes if failed(outcome)]))
     for reason, them in not_run(report).items():
         errors.append(_command("error", them[0].where, "not run", f"{counted(len(them), 'test')} not run: {reason}"))
-    told = list(_by_turns([list(_warnings(outcome)) for outcome in report.outcomes]))
+    told = list(_by_turns([list(_warnings(outcome)) for outcome in outcomes]))
     told += [_command("warning", each.where, "warning", warning_text(each)) for each in report.warnings]
     left = [(len(errors) - _MOST, "error"), (len(told) - _MOST, "warning")]
     more = "".join(f"; {counted(number, word)} more not shown here" for number, word in left if number > 0)
@@ -52,7 +55,7 @@ def _errors(outcome: Outcome) -> Iterator[str]:
     for finding in [each for each in wrong if not each.whole] or wrong:
         yield _remark("error", outcome, finding)
     if not wrong:
-        yield _command("error", outcome.where, outcome.title, why(outcome) or outcome.status)
+        yield _command("error", outcome.where, _title(outcome), why(outcome) or outcome.status)
 
 
 def _warnings(outcome: Outcome) -> Iterator[str]:
@@ -61,13 +64,17 @@ def _warnings(outcome: Outcome) -> Iterator[str]:
 
 
 def _remark(command: str, outcome: Outcome, finding: Finding) -> str:
-    lines = [headline(finding)]
+    lines = [headline(finding), *([] if outcome.level is None else [outcome.title])]
     for name, value in (("expected", finding.expected), ("actual", finding.actual)):
         if value is not NOTHING:
             lines.append(f"{name}: {cut(value_text(value), _LONGEST_VALUE)}")
     if finding.hint:
         lines.append(f"hint: {finding.hint}")
-    return _command(command, finding.where or outcome.where, outcome.title, "\n".join(lines))
+    return _command(command, finding.where or outcome.where, _title(outcome), "\n".join(lines))
+
+
+def _title(outcome: Outcome) -> str:
+    return outcome.title if outcome.level is None else f"{called(outcome)} ({outcome.level})"
 
 
 def _command(command: str, where: Location | None, title: str, message: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from mcp_conductor.report import Outcome, Report
 from mcp_conductor.reporters import reporter
 from mcp_conductor.reporters.diagnostic import Style, findings, one_finding
-from mcp_conductor.reporters.wording import headline, warning_text, warnings, why
+from mcp_conductor.reporters.wording import called, headline, stated, warning_text, warnings, why
 from mcp_conductor.visible import harmless, printable
 
 _STYLE = Style(width=1000)
@@ -56,10 +56,11 @@ def _suite(group: str, outcomes: list[Outcome], started: str) -> list[str]:
     lines = [f"  {head}"]
     seen: Counter[str] = Counter()
     for outcome in outcomes:
-        seen[outcome.title] += 1
-        number = seen[outcome.title]
+        name = called(outcome)
+        seen[name] += 1
+        number = seen[name]
         # Jenkins, GitLab and others take cases of the same name for one.
-        lines += _case(outcome, outcome.title if number == 1 else f"{outcome.title} ({number})")
+        lines += _case(outcome, name if number == 1 else f"{name} ({number})")
     return [*lines, "  </testsuite>"]
 
 
@@ -99,13 +100,16 @@ def _verdict(outcome: Outcome) -> list[str]:
     # One element for all findings: Jenkins keeps only one of several.
     first = next((headline(finding) for finding in outcome.findings if not finding.warning), outcome.reason or element)
     reason = why(outcome)
-    text = [*([] if reason is None else [reason]), *findings(outcome, _STYLE)]
+    rule = [] if outcome.level is None else [stated(outcome)]
+    text = [*rule, *([] if reason is None else [reason]), *findings(outcome, _STYLE)]
     return _block(element, text, message=first, type=outcome.status)
 
 
 def _said(outcome: Outcome) -> list[str]:
     """The streams; a warning has no element of its own, so that of a test that did not fail is told first."""
     told = [] if outcome.status in _ELEMENTS else [one_finding(each, _STYLE) for each in warnings(outcome)]
+    if told and outcome.level is not None:
+        told.insert(0, [stated(outcome)])
     out = [*(line for lines in told for line in lines), *outcome.wire]
     return [
         *(_block("system-out", out) if out else []),

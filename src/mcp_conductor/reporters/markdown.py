@@ -6,16 +6,20 @@ from collections.abc import Iterable
 from mcp_conductor.report import Outcome, Report
 from mcp_conductor.reporters import reporter
 from mcp_conductor.reporters.diagnostic import Style, findings, stderr
+from mcp_conductor.reporters.folding import told_once
 from mcp_conductor.reporters.messages import messages
 from mcp_conductor.reporters.wording import (
+    called,
     counted,
     coverage,
     failed,
     headline,
+    migration_heading,
     not_run,
     place,
     slowest,
     span,
+    stated,
     summary,
     warning_text,
     warnings,
@@ -36,11 +40,13 @@ _SPECIAL = re.compile(r"[\\`*_~{}\[\]<>|&#$!]")
 @reporter("markdown", suffix=".md")
 def markdown(report: Report) -> str:
     """A summary in Markdown, for pull requests and $GITHUB_STEP_SUMMARY: failures, the slowest, coverage."""
-    bad = [outcome for outcome in report.outcomes if failed(outcome)]
-    warned = [outcome for outcome in report.outcomes if not failed(outcome) and warnings(outcome)]
+    outcomes = told_once(report.outcomes)
+    bad = [outcome for outcome in outcomes if failed(outcome)]
+    warned = [outcome for outcome in outcomes if not failed(outcome) and warnings(outcome)]
     parts = [
         f"## conductor {_plain(report.kind)}: {summary(report)}",
         _about(report),
+        _grade(report),
         _counts(report),
         _table("Failures", bad),
         *(_details(outcome) for outcome in bad[:_MOST_DETAILS]),
@@ -49,6 +55,7 @@ def markdown(report: Report) -> str:
         _flaky(report),
         _table("Warnings", warned),
         "\n".join(f"- warning: {_plain(warning_text(each))}" for each in report.warnings),
+        _migration(report),
         _slowest(report),
         _coverage(report),
     ]
@@ -67,6 +74,15 @@ def _about(report: Report) -> str:
     )
 
 
+def _grade(report: Report) -> str:
+    """What a check makes of the whole: the grade, or else the score."""
+    grade = report.metrics.get("grade")
+    if isinstance(grade, dict) and "letter" in grade:
+        reason = f": {_plain(str(grade['reason']))}" if grade.get("reason") else ""
+        return f"**Grade {_plain(str(grade['letter']))}**{reason}"
+    return f"Score {report.metrics['score']} of 100" if "score" in report.metrics else ""
+
+
 def _counts(report: Report) -> str:
     counts = report.summary
     return _rows([words(status) for status in counts], [[str(count) for count in counts.values()]])
@@ -75,8 +91,12 @@ def _counts(report: Report) -> str:
 def _table(heading: str, outcomes: list[Outcome]) -> str:
     if not outcomes:
         return ""
-    rows = [[_code(place(each)), _plain(each.title), each.status, _first(each)] for each in outcomes[:_MOST_ROWS]]
     more = f"\n\n… and {len(outcomes) - _MOST_ROWS} more" if outcomes[_MOST_ROWS:] else ""
+    if outcomes[0].level is not None:
+        told = outcomes[:_MOST_ROWS]
+        rows = [[_code(called(each)), each.level or "", _first(each), _plain(each.title)] for each in told]
+        return f"### {heading}\n\n{_rows(['id', 'level', 'what is wrong', 'what should be'], rows)}{more}"
+    rows = [[_code(place(each)), _plain(each.title), each.status, _first(each)] for each in outcomes[:_MOST_ROWS]]
     return f"### {heading}\n\n{_rows(['where', 'what', 'status', 'why'], rows)}{more}"
 
 
@@ -107,11 +127,25 @@ def _details(outcome: Outcome) -> str:
         text = text[:_LONGEST_DETAIL] + "\n…"
     # A fence must be longer than any in the text.
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
-    title = _plain(f"{place(outcome)}  {outcome.title}")
+    title = _plain(f"{place(outcome)}  {outcome.title}" if outcome.level is None else stated(outcome))
     return f"<details><summary>{title}</summary>\n\n{fence}text\n{text}\n{fence}\n\n</details>"
 
 
+def _migration(report: Report) -> str:
+    found = report.metrics.get("migration")
+    if not isinstance(found, dict) or not found.get("steps"):
+        return ""
+    heading = migration_heading(found).capitalize()
+    rows = [
+        [*(_plain(each.get(member, "")) for member in ("name", "what", "because")), ", ".join(map(_code, each["ids"]))]
+        for each in found["steps"]
+    ]
+    return f"### {_plain(heading)}\n\n{_rows(['what', 'how', 'because', 'requirements'], rows)}"
+
+
 def _slowest(report: Report) -> str:
+    if report.kind == "check":
+        return ""  # it says more of us than of the server
     rows = [[span(each.seconds), _code(place(each)), _plain(each.title)] for each in slowest(report, _SLOWEST)]
     return f"### Slowest\n\n{_rows(['time', 'where', 'what'], rows)}" if len(rows) > 1 else ""
 

@@ -5,7 +5,7 @@ from typing import Any
 from mcp_conductor.protocol.message import render
 from mcp_conductor.report import BAD, Finding, Outcome, Report
 from mcp_conductor.reporters import reporter
-from mcp_conductor.reporters.wording import headline, summary, warning_text
+from mcp_conductor.reporters.wording import headline, stated, summary, warning_text
 from mcp_conductor.visible import one_line, visible
 
 _SEVERITIES = {"failed": "fail", "errored": "error", "not-run": "error"}  # others are warnings
@@ -27,7 +27,7 @@ def _line(number: int, outcome: Outcome) -> str:
     todo = outcome.failed_as_expected
     verdict = "not ok" if outcome.status in BAD or todo else "ok"
     directive = "TODO" if todo else "SKIP" if outcome.status == "skipped" else None
-    described = _escaped(f"{outcome.group}: {outcome.title}")
+    described = _escaped(f"{outcome.group}: {stated(outcome)}")
     if outcome.status == "not-run":
         described += f" (not run: {_escaped(outcome.reason or '')})"
     reason = f" # {directive} {_escaped(outcome.reason or '')}".rstrip() if directive else ""
@@ -40,6 +40,7 @@ def _escaped(text: str) -> str:
 
 def _block(outcome: Outcome) -> list[str]:
     members: dict[str, Any] = {
+        **({} if outcome.level is None else {"id": outcome.id, "level": outcome.level}),
         "message": headline(outcome.findings[0]),
         "severity": "todo" if outcome.failed_as_expected else _SEVERITIES.get(outcome.status, "warning"),
         "duration_ms": round(outcome.seconds * 1000, 3),

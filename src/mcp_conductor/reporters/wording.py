@@ -36,6 +36,23 @@ def place(outcome: Outcome) -> str:
     return one_line(outcome.group if outcome.level is None else outcome.id)
 
 
+def called(outcome: Outcome) -> str:
+    """The name of a test or check in a report; that of a check is stable, for those who compare reports."""
+    if outcome.level is None:
+        return outcome.title
+    return outcome.id if outcome.version is None else f"{outcome.id} [{outcome.version}]"
+
+
+def stated(outcome: Outcome) -> str:
+    """What a report says of a test or check in a line: its title, of a check after its id and level."""
+    return outcome.title if outcome.level is None else f"{called(outcome)} ({outcome.level}): {outcome.title}"
+
+
+def migration_heading(found: Mapping[str, Any]) -> str:
+    """What the steps of a migration are."""
+    return f"broken in {found['to']}, but not in {found['from']}" if found["spoken"] else f"to speak {found['to']}"
+
+
 def words(status: Status) -> str:
     """STATUS as a person writes it."""
     return status.replace("-", " ")

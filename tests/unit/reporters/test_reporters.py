@@ -9,7 +9,7 @@ from mcp_conductor.report import STATUSES, Finding, Outcome, Report
 from mcp_conductor.reporters import REPORTERS
 from mcp_conductor.reporters.console import Console
 
-NAMES = ["events", "github", "json", "junit", "markdown", "tap"]
+NAMES = ["events", "github", "json", "junit", "markdown", "sarif", "tap"]
 NASTY = "\x00\x1b]0;x\x07 ]]> <b> \"' | `~ @all 100% :: , # \\ \r\n \u2028\u202e\ud800\udcff\ufffe é 😀 %0A"
 
 

@@ -1,0 +1,21 @@
+"""Six tools without a schema, one name twice, cursors that are ignored, and nothing else."""
+
+import json
+import sys
+
+TOOLS = [{"name": name} for name in ("look", "find", "open", "close", "read", "write")]
+TOOLS.append({"name": "look", "inputSchema": {"type": "object"}})
+OPENED = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "loose", "version": "1"},
+}
+RESULTS = {"initialize": OPENED, "tools/list": {"tools": TOOLS}, "ping": {}}
+
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        result = RESULTS.get(message["method"])
+        error = {"code": -32601, "message": "Method not found"}
+        reply = {"error": error} if result is None else {"result": result}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **reply}), flush=True)

@@ -1,0 +1,98 @@
+"""Every report of a check names requirements by their ids, which stay the same when the wording of a statement changes."""
+
+import json
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from mcp_conductor.report import Finding, Outcome, Report
+from mcp_conductor.reporters import REPORTERS
+
+NAME = "tools-item-name"
+MIGRATION = {
+    "from": "2025-11-25",
+    "to": "2026-07-28",
+    "spoken": False,
+    "steps": [
+        {"name": "logging", "what": "send less", "because": "it declares logging", "ids": ["logging-modern-opt-in"]}
+    ],
+}
+
+
+def check(status="failed", version=None, level="MUST") -> Outcome:
+    findings = () if status == "passed" else (Finding(message="the tool 'a' has no name", path="tools[0]"),)
+    return Outcome(
+        id=NAME, title="Each tool has a name.", group="tools", status=status, level=level, findings=findings,
+        version=version,
+    )  # fmt: skip
+
+
+def written(kind: str, *outcomes: Outcome, **metrics) -> str:
+    report = Report(kind="check", target="x", outcomes=outcomes, metrics=metrics)
+    return REPORTERS.get(kind).write(report)
+
+
+BOTH = (check(version="2025-06-18"), check(version="2025-11-25"))
+
+
+@pytest.mark.parametrize("kind", [name for name, _ in REPORTERS.items()])
+@pytest.mark.parametrize("status", ["failed", "warned"])
+def test_the_id_stands_in_every_report(kind, status):
+    assert NAME in written(kind, check(status))
+
+
+def test_junit_names_a_case_by_id_and_revision_and_states_the_requirement():
+    cases = ET.fromstring(written("junit", *BOTH)).findall(".//testcase")
+    assert [case.get("name") for case in cases] == [f"{NAME} [2025-06-18]", f"{NAME} [2025-11-25]"]
+    assert [case.get("classname") for case in cases] == ["tools", "tools"]
+    assert cases[0].find("failure").text.startswith(f"{NAME} [2025-06-18] (MUST): Each tool has a name.\n")
+
+
+def test_junit_states_the_requirement_of_a_warning():
+    (out,) = ET.fromstring(written("junit", check("warned", level="SHOULD"))).findall(".//system-out")
+    assert out.text.startswith(f"{NAME} (SHOULD): Each tool has a name.\n")
+
+
+def test_tap_has_id_and_level_in_the_line_and_in_the_block():
+    text = written("tap", check())
+    assert f"not ok 1 - tools: {NAME} (MUST): Each tool has a name.\n" in text
+    assert f'  id: "{NAME}"\n  level: "MUST"\n' in text
+
+
+def test_annotations_are_called_by_id_and_told_once_for_all_revisions():
+    lines = written("github", *BOTH).splitlines()
+    assert len(lines) == 2
+    assert lines[0] == (
+        f"::error title={NAME} [all 2 revisions] (MUST)::the tool 'a' has no name at tools[0]%0AEach tool has a name."
+    )
+
+
+def test_markdown_has_a_table_of_ids_levels_and_messages_once_for_all_revisions():
+    text = written("markdown", *BOTH)
+    assert "| id | level | what is wrong | what should be |\n" in text
+    row = f"| <code>{NAME} &#91;all 2 revisions&#93;</code> | MUST | the tool 'a' has no name at tools&#91;0&#93; | Each tool has a name. |"
+    assert text.count(row) == 1
+
+
+@pytest.mark.parametrize(
+    ("metrics", "line"),
+    [
+        ({"score": 81.5}, "Score 81.5 of 100"),
+        ({"score": 81.5, "grade": {"letter": "C", "reason": "1 MUST is broken"}}, "**Grade C**: 1 MUST is broken"),
+        ({"grade": {"letter": "A"}}, "**Grade A**"),
+    ],
+)
+def test_markdown_shows_the_grade_or_else_the_score(metrics, line):
+    assert f"\n\n{line}\n\n" in written("markdown", check(), **metrics)
+
+
+def test_markdown_shows_what_is_missing_for_the_newest_revision():
+    text = written("markdown", check(), migration=MIGRATION)
+    assert "### To speak 2026-07-28\n" in text
+    assert "| logging | send less | it declares logging | <code>logging-modern-opt-in</code> |" in text
+
+
+def test_json_says_which_revision_an_outcome_is_about():
+    outcomes = json.loads(written("json", *BOTH))["outcomes"]
+    assert [(each["id"], each["protocolVersion"]) for each in outcomes] == [(NAME, "2025-06-18"), (NAME, "2025-11-25")]
+    assert "protocolVersion" not in json.loads(written("json", check()))["outcomes"][0]
