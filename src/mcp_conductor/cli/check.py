@@ -60,9 +60,13 @@ FLAGS: Groups = {
     ),
     "Limits": LIMIT_FLAGS,
     "Recording": (Flag("--transcript", "judge what was said in this recording, and start nothing", "FILE"),),
-    "Client": (Flag("--client", "check this client instead; {server}, {url} or {config} in it is our server", "CMD"),),
+    "Client": (
+        Flag("--client", "check this client instead; {server}, {url} or {config} in it is our server", "CMD"),
+        Flag("--scenario", "play only this scenario, after the polite one (repeatable)", "NAME", many=True),
+    ),
     "Instead of checking": (
         Flag("--list", "show all requirements, and whether they are checked"),
+        Flag("--list-scenarios", "show all scenarios that clients meet, and what happens in each"),
         Flag(
             "--explain",
             "show what it says, where, how it is checked, what to change, and examples (repeatable)",
@@ -97,6 +101,11 @@ def main(argv: list[str], terminal: Terminal) -> int:
     if "--help" in given:
         terminal.show(_USAGE + help_text(FLAGS) + "\n" + _EXIT_CODES)
         return 0
+    if "--list-scenarios" in given:
+        from mcp_conductor.cli.check_client import scenario_listing
+
+        terminal.show(scenario_listing())
+        return 0
     if "--list" in given or "--explain" in given:
         from mcp_conductor.cli.explain import explained, explained_as_json, listing, named
 
@@ -115,6 +124,8 @@ def main(argv: list[str], terminal: Terminal) -> int:
         from mcp_conductor.cli.check_recording import CheckingRecording
 
         return run_interruptibly(CheckingRecording(given, terminal).run())
+    if "--scenario" in given:
+        raise UsageError("--scenario is for --client CMD")
     return run_interruptibly(Checking(given, terminal).run())
 
 

@@ -2,11 +2,16 @@
 
 import os
 import shlex
+from collections.abc import Callable
 
+from mcp_conductor.checks.clients import ALL, EVERYWHERE, SCENARIOS, Scenario
+from mcp_conductor.checks.clients.play import Play
 from mcp_conductor.checks.clients.run import check_client
 from mcp_conductor.checks.clients.stage import Command
+from mcp_conductor.checks.clients.tour import Progress
 from mcp_conductor.checks.run import Verdicts
 from mcp_conductor.cli.check import Checking
+from mcp_conductor.cli.live import telling
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.dialect import DIALECTS, HANDSHAKE, MODERN
 
@@ -32,6 +37,7 @@ class CheckingClient(Checking):
         for flag in _NOT_FOR_CLIENTS:
             if flag in given:
                 raise UsageError(f"{flag} says something about a server, but a client is to be checked")
+        self._scenarios = tuple(SCENARIOS.get(name).name for name in given.all("--scenario"))
         text = given.need("--client")
         try:
             words = shlex.split(text)
@@ -50,4 +56,55 @@ class CheckingClient(Checking):
         return [newest.get(self._protocol, self._protocol)]
 
     async def _check(self, version: str) -> Verdicts:
-        return await check_client(self._command, None if version == _WANTED else version, self._options)
+        wanted = None if version == _WANTED else version
+        verbose = "--verbose" in self._given or "--wire" in self._given
+        async with telling(self._terminal) as tell:
+            # On a terminal one line is drawn again and again, which other lines would break.
+            progress = _Lines(self._terminal.say) if verbose else _Now(tell, wanted)
+            return await check_client(self._command, wanted, self._options, self._scenarios, progress)
+
+
+class _Now(Progress):
+    """What is played, for a person who looks at it."""
+
+    def __init__(self, tell: Callable[[str], None], version: str | None) -> None:
+        self._tell = tell
+        self._version = version
+
+    def playing(self, names: list[str], done: int, total: int) -> None:
+        where = f"{self._version}: " if self._version else ""
+        self._tell(f"{where}scenario {done + 1} of {total}  {', '.join(names)}")
+
+
+class _Lines(Progress):
+    """A line for each scenario that was played."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+
+    def played(self, play: Play) -> None:
+        ends = {
+            "ended": f"ended with exit code {play.exit_code}",
+            "quiet": "said nothing more, and was ended",
+            "late": "was still busy at the time limit, and was ended",
+            "flooded": "said too much, and was ended",
+        }
+        self._say(f"scenario {play.name}: the client {ends[play.outcome]}, after {play.seconds:.1f} s")
+
+
+def scenario_listing() -> str:
+    """All scenarios: what happens in each, and where that is played."""
+    lines = []
+    for name, each in SCENARIOS.items():
+        lines.append(f"{name:<22}{each.doc}")
+        if where := _limits(each):
+            lines.append(f"{'':<22}  {where}")
+    return "\n".join(lines) + "\n"
+
+
+def _limits(each: Scenario) -> str:
+    """Where a scenario is played, if it is not played everywhere."""
+    first, last = each.revisions[0], each.revisions[-1]
+    told = [] if each.revisions == ALL else [first if first == last else f"{first} to {last}"]
+    told += [] if each.transports == EVERYWHERE else [" and ".join(each.transports)]
+    return ", ".join([*told, *([f"for clients that send {each.needs}"] if each.needs else [])])

@@ -25,6 +25,16 @@ EVERYWHERE = ("stdio", "http", "sse")
 ALL = tuple(DIALECTS)
 HANDSHAKES = tuple(version for version, dialect in DIALECTS.items() if dialect.handshake)
 MODERNS = tuple(version for version, dialect in DIALECTS.items() if not dialect.handshake)
+NEVER = "the client never"  # begins every reason that a client can mend by doing more
+ANYTHING = ""  # a scenario needs any request after the opening
+_DOINGS = {
+    ANYTHING: "made a request after it was connected",
+    "tools/list": "listed tools",
+    "tools/call": "called a tool",
+    "resources/read": "read a resource",
+    "prompts/get": "got a prompt",
+    "completion/complete": "asked for a completion",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +46,11 @@ class Scenario:
     revisions: tuple[str, ...]
     transports: tuple[str, ...]
     seconds: float | None  # for how long the client may be silent here; None: as everywhere
+    needs: str | None  # the method of the client that gives occasion for it; None: to connect is enough
+
+    @property
+    def doc(self) -> str:
+        return " ".join((self.script.__doc__ or "").split())
 
     def fits(self, version: str, transport: str) -> bool:
         return version in self.revisions and transport in self.transports
@@ -64,14 +79,20 @@ def scenario(
     revisions: tuple[str, ...] = ALL,
     transports: tuple[str, ...] = EVERYWHERE,
     seconds: float | None = None,
+    needs: str | None = None,
 ) -> Callable[[S], S]:
     """Register a script as the server of a scenario."""
 
     def register(script: S) -> S:
-        SCENARIOS.add(name, Scenario(name, script, revisions, transports, seconds))
+        SCENARIOS.add(name, Scenario(name, script, revisions, transports, seconds, needs))
         return script
 
     return register
+
+
+def never(method: str) -> str:
+    """What a client has not done that never sent METHOD: the reason why much cannot be seen of it."""
+    return f"{NEVER} {_DOINGS.get(method) or f'sent {method}'}"
 
 
 def watched(*ids: str, scenario: str | tuple[str, ...] = ()) -> Callable[[Judge], Judge]:
@@ -86,4 +107,7 @@ def watched(*ids: str, scenario: str | tuple[str, ...] = ()) -> Callable[[Judge]
     return register
 
 
-__all__ = ["ALL", "HANDSHAKES", "MODERNS", "PLAIN", "SCENARIOS", "WATCHED", "NotSeen", "fault", "scenario", "watched"]
+__all__ = [
+    "ALL", "ANYTHING", "EVERYWHERE", "HANDSHAKES", "MODERNS", "NEVER", "PLAIN", "SCENARIOS", "WATCHED",
+    "NotSeen", "Scenario", "fault", "never", "scenario", "watched",
+]  # fmt: skip

@@ -1,6 +1,5 @@
 """Messages of a client: JSON-RPC, ids, `_meta`, and one at a time."""
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -66,12 +65,9 @@ def ids_are_strings_or_integers(play: Play) -> Iterator[Finding]:
 def ids_are_never_used_again(play: Play) -> Iterator[Finding]:
     """Look at all requests of a session: no id stands on two of them."""
     for line in play.lines:
-        # The same number as text is another id, and to Python 1 is true.
-        counted = Counter((type(each.id).__name__, each.id) for each in line.requests())
-        for (_, identity), times in counted.items():
-            if times > 1:
-                again = [each.raw for each in line.requests() if each.id == identity]
-                yield fault(f"{times} requests of one session have the id {compact(identity)}", again[-1], path="id")
+        # Without a count: the same mistake in another scenario is no other finding.
+        for message in line.reused_ids:
+            yield fault(f"several requests of one session have the id {compact(message.id)}", message.raw, path="id")
     seen(play.requests(), "the client sent no request")
 
 

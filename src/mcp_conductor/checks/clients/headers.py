@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_conductor.checks.clients import NotSeen, fault, scenario, watched
+from mcp_conductor.checks.clients import ANYTHING, NotSeen, fault, scenario, watched
 from mcp_conductor.checks.clients.play import HttpRequest, Play, excerpt, seen
 from mcp_conductor.checks.clients.scripted import Call, Script
 from mcp_conductor.checks.clients.web import PATH, WebHost
@@ -30,7 +30,7 @@ class Events(Script):
         return f": still here\r\n\r\nevent: message\r\n{data}\r\n".encode()
 
 
-@scenario("lost-session", revisions=SESSIONS, transports=HTTP)
+@scenario("lost-session", revisions=SESSIONS, transports=HTTP, needs=ANYTHING)
 class LostSession(Script):
     """The server forgets the session, and answers the next request with 404."""
 
@@ -43,7 +43,7 @@ class LostSession(Script):
         return True
 
 
-@scenario("primed", revisions=("2025-11-25",), transports=HTTP)
+@scenario("primed", revisions=("2025-11-25",), transports=HTTP, needs=ANYTHING)
 class Primed(Script):
     """Every stream opens with an event that has an id and no data."""
 
@@ -55,7 +55,7 @@ class Primed(Script):
         return self.opening + super().event(text)
 
 
-@scenario("broken-stream", revisions=SESSIONS, transports=HTTP, seconds=6.0)
+@scenario("broken-stream", revisions=SESSIONS, transports=HTTP, seconds=6.0, needs=ANYTHING)
 class BrokenStream(Script):
     """The first stream ends after one event; whoever comes back by GET hears the rest."""
 
@@ -71,7 +71,7 @@ class BrokenStream(Script):
         if request.method == "GET" and request.header("last-event-id") and self.kept is not None:
             self.did("resumed")
             line = host.line_of(request, self.kept)
-            answer = await self.reply(Call(self.kept, line, _Deaf()))
+            answer = await self.reply(Call(self.play, self.kept, line, _Deaf()))
             text = compact(answer)
             host.opened.note(line, "server", text)
             request.status = 200

@@ -27,7 +27,7 @@ class _Offering(Script):
         return [*super().tools(), {"name": "odd", "description": "Has an odd schema.", "inputSchema": self.schema()}]
 
 
-@scenario("newer-schema", revisions=_NEWER)
+@scenario("newer-schema", revisions=_NEWER, needs="tools/list")
 class NewerSchema(_Offering):
     """A tool has a schema with the words of JSON Schema 2020-12, and does not name that."""
 
@@ -41,7 +41,7 @@ class NewerSchema(_Offering):
         }
 
 
-@scenario("unknown-dialect", revisions=_NEWER)
+@scenario("unknown-dialect", revisions=_NEWER, needs="tools/list")
 class UnknownDialect(_Offering):
     """A tool has a schema in a dialect that nobody knows."""
 
@@ -49,7 +49,7 @@ class UnknownDialect(_Offering):
         return {"$schema": "https://example.com/no-such-dialect", "type": "object", "properties": {}}
 
 
-@scenario("remote-schema", revisions=MODERNS)
+@scenario("remote-schema", revisions=MODERNS, needs="tools/list")
 class RemoteSchema(_Offering):
     """A tool has a schema that refers to an address on our server."""
 
@@ -58,7 +58,7 @@ class RemoteSchema(_Offering):
         return {"type": "object", "properties": {"value": remote}}
 
 
-@scenario("deep-schema", revisions=MODERNS)
+@scenario("deep-schema", revisions=MODERNS, needs="tools/list")
 class DeepSchema(_Offering):
     """A tool has a schema that is nested deeply."""
 
@@ -69,7 +69,7 @@ class DeepSchema(_Offering):
         return {"type": "object", "properties": {"deep": inner}}
 
 
-@scenario("icons", revisions=_NEWER)
+@scenario("icons", revisions=_NEWER, needs="tools/list")
 class Icons(Script):
     """Tools have icons at addresses with unsafe schemes, and on our server."""
 
@@ -79,7 +79,7 @@ class Icons(Script):
         return [{**each, "icons": [{"src": source}]} for each, source in zip(super().tools(), sources, strict=True)]
 
 
-@scenario("task-tools", revisions=_LATEST)
+@scenario("task-tools", revisions=_LATEST, needs="tools/call")
 class TaskTools(Script):
     """One tool must be called as a task, one must not, and the server declares tasks."""
 
@@ -141,7 +141,13 @@ def icons_are_fetched_without_credentials(play: Play) -> Iterator[Finding]:
 @watched("taskc-client-tool-gating", scenario="task-tools")
 def tasks_are_used_where_they_are_meant(play: Play) -> Iterator[Finding]:
     """Offer tools that must, must not and may be called as tasks: the client calls each as it is meant."""
-    for request in seen(play.requests("tools/call"), "the client calls no tools"):
+    calls = seen(play.requests("tools/call"), "the client calls no tools")
+    # Tasks are an option, and nothing that a client declares says whether it sends any.
+    declares = any("tasks" in line.capabilities for line in play.lines)
+    uses = any("task" in each.params or each.method.startswith("tasks/") for each in play.requests())
+    if not declares and not uses:
+        raise NotSeen("the client shows no sign of knowing tasks")
+    for request in calls:
         name, task = request.params.get("name"), "task" in request.params
         if name == "required" and not task:
             yield fault("a tool that must be called as a task was called without", request.raw)
@@ -196,7 +202,7 @@ class _Tasks(Script):
         return {**self.task(call, "completed"), "taskId": call.params.get("taskId"), "result": done}
 
 
-@scenario("tasks", revisions=MODERNS)
+@scenario("tasks", revisions=MODERNS, needs="tools/call")
 class TasksOfTools(_Tasks):
     """Tools are answered with a task, if the client declares the extension."""
 
@@ -234,7 +240,7 @@ def tasks_are_asked_for_in_time(play: Play) -> Iterator[Finding]:
         raise NotSeen("the client asked for no task")
 
 
-@scenario("task-of-prompt", revisions=MODERNS)
+@scenario("task-of-prompt", revisions=MODERNS, needs="prompts/get")
 class TaskOfPrompt(_Tasks):
     """A prompt is answered with a task, which only tools may be."""
 

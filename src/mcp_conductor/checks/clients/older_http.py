@@ -29,7 +29,7 @@ class OldTransport(Script):
         return False
 
 
-@scenario("cut-stream", revisions=MODERNS, transports=HTTP)
+@scenario("cut-stream", revisions=MODERNS, transports=HTTP, needs="tools/call")
 class CutStream(Script):
     """The stream of the first call breaks before its answer."""
 

@@ -61,7 +61,7 @@ def _given(play: Play) -> dict[str, list[tuple[Any, Json]]]:
                 asked = exchange.request.params.get("cursor")
                 found.setdefault(exchange.request.method, []).append((asked, reply.result))
     if not found:
-        raise NotSeen("the client lists nothing")
+        raise NotSeen("the client never listed anything")
     return found
 
 

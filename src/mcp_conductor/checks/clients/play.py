@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Optional
 
-from mcp_conductor.checks import NotSeen, fault
+from mcp_conductor.checks.clients import ANYTHING, SCENARIOS, NotSeen, fault, never
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META, Dialect
 from mcp_conductor.protocol.ledger import Exchange
@@ -15,6 +15,10 @@ from mcp_conductor.visible import cut
 
 # The connection was closed by the client, by its signal, without a word, or by us.
 Ending = Literal["eof", "sigterm", "cut", "ours"]
+# The client ended by itself, had nothing more to say, was still busy at the time limit, or said too much.
+Outcome = Literal["ended", "quiet", "late", "flooded"]
+ASKED_IDLE = "asked while the client waited for nothing"
+UNANSWERED = "no answer to"  # and the id of our question
 OPENINGS = ("initialize", "server/discover")
 # What a client may do as often as it likes, or not at all: that it is missing says nothing about another scenario.
 _IDLE_TALK = frozenset({"ping", "notifications/cancelled", "notifications/progress", "subscriptions/listen"})
@@ -67,11 +71,16 @@ class Line:
     session: str | None = None
     rest: bytes = b""  # what stood after the last newline
     endings: list[tuple[float, Ending]] = field(default_factory=list)
+    _read: int = 0  # frames that are in _said
+    _said: list[Message] = field(default_factory=list)
 
     @property
     def said(self) -> list[Message]:
         """What the client said, usable or not."""
-        return list(self.transcript.messages("client"))
+        # All judges ask for it, and to read it each time would take minutes for a client that says much.
+        if self._read != self.transcript.mark:
+            self._read, self._said = self.transcript.mark, list(self.transcript.messages("client"))
+        return self._said
 
     @property
     def exchanges(self) -> list[Exchange]:
@@ -101,6 +110,18 @@ class Line:
         return found if isinstance(found, dict) else {}
 
     @property
+    def reused_ids(self) -> list[Message]:
+        """The first request of each id that an earlier one had."""
+        used: set[object] = set()
+        again: dict[object, Message] = {}
+        for message in self.requests():
+            key = (type(message.id).__name__, message.id)  # 1 as text is another id, and to Python 1 is true
+            if key in used:
+                again.setdefault(key, message)
+            used.add(key)
+        return list(again.values())
+
+    @property
     def went_on(self) -> bool:
         """Whether the client said anything after the connection was opened."""
         opened = False
@@ -125,7 +146,9 @@ class Play:
     out: list[str] = field(default_factory=list)  # what the client printed; the last lines of it
     err: list[str] = field(default_factory=list)
     exit_code: int | None = None  # None: it did not end by itself, and was ended
+    outcome: Outcome = "ended"
     seconds: float = 0.0
+    patience: float = 4.0  # how long the client may take to answer us
     origin: str = ""  # where our HTTP server is
     plain: Optional["Play"] = None  # the same client with a polite server
     others: dict[str, "Play"] = field(default_factory=dict)  # all starts of the same client, by scenario
@@ -158,10 +181,35 @@ class Play:
 
     def asked(self, *methods: str) -> list[Asked]:
         """Our requests in this scenario; there is nothing to see if there were none, or the client had gone."""
-        found = [pair for line in self.lines for pair in line.asked(*methods)]
-        if not found:
+        if not any(line.asked(*methods) for line in self.lines):
             raise NotSeen("the client made no request during which it could have been asked")
-        return found
+        found = [pair for line in self.lines for pair in self.asked_on(line, *methods)]
+        return seen(found, "the client went away before it could answer")
+
+    def asked_on(self, line: Line, *methods: str) -> list[Asked]:
+        """Our requests on one connection, but for those that a client need not answer before it goes."""
+        found = line.asked(*methods)
+        if ASKED_IDLE not in self.moments:
+            return found
+        return [each for each in found if each.reply is not None or self.waited_for(each.question)]
+
+    def waited_for(self, question: Message) -> bool:
+        """Whether the client was there for as long as it had for an answer, and gave none."""
+        return f"{UNANSWERED} {question.id}" in self.moments
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the client connected, and asked for nothing."""
+        return all(each.method in OPENINGS for each in self.requests())
+
+    def lacking(self) -> str | None:
+        """What the client never does, here and with a polite server, although this scenario needs it."""
+        needed = SCENARIOS.get(self.name).needs
+        if needed is None:
+            return None
+        both = (self, self.plain or self)
+        lacks = [each.is_idle if needed == ANYTHING else not each.requests(needed) for each in both]
+        return never(needed) if all(lacks) else None
 
     def stopped_short(self) -> str | None:
         """How the client gave up here although it did not with a polite server; None if it did not give up."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from mcp_conductor.checks.clients import NotSeen, fault, scenario, watched
+from mcp_conductor.checks.clients import ANYTHING, NotSeen, fault, scenario, watched
 from mcp_conductor.checks.clients.play import Line, Play, excerpt, seen
 from mcp_conductor.checks.clients.scripted import Call, Departure, Script
 from mcp_conductor.protocol.message import parse
@@ -13,7 +13,7 @@ _MUCH = "nothing happened, and this line says so at some length\n" * 20_000  # a
 _STUBBORN_SECONDS = 8.0
 
 
-@scenario("mutterings", transports=_STDIO)
+@scenario("mutterings", transports=_STDIO, needs=ANYTHING)
 class Mutterings(Script):
     """The server writes a line to stderr before each answer."""
 
@@ -22,7 +22,7 @@ class Mutterings(Script):
         await call.mutter(f"info: answering {call.method}")
 
 
-@scenario("noise", transports=_STDIO)
+@scenario("noise", transports=_STDIO, needs=ANYTHING)
 class Noise(Script):
     """The server writes a MiB to stderr before its first answer."""
 
@@ -32,7 +32,7 @@ class Noise(Script):
             await call.mutter(_MUCH)
 
 
-@scenario("gone", transports=_STDIO)
+@scenario("gone", transports=_STDIO, needs=ANYTHING)
 class Gone(Script):
     """The server dies when it should answer its first request."""
 

@@ -1,48 +1,54 @@
-"""What a client answers when the server asks: pings, roots, sampling, elicitation, and what nobody knows."""
+"""What a client answers when the server asks for roots, sampling and elicitation."""
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 from mcp_conductor.checks.clients import HANDSHAKES, NotSeen, fault, scenario, watched
-from mcp_conductor.checks.clients.answers import FORM, SAMPLING, content_problems, root_problems, sampling_problems
+from mcp_conductor.checks.clients.answers import (
+    FORM,
+    SAMPLING,
+    code_of,
+    content_problems,
+    root_problems,
+    sampling_problems,
+)
 from mcp_conductor.checks.clients.play import Asked, Play, seen
 from mcp_conductor.checks.clients.rounds import modern_action, modern_content, modern_roots, modern_sampling
 from mcp_conductor.checks.clients.scripted import Call, Script
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND
-from mcp_conductor.protocol.message import Message, compact
+from mcp_conductor.protocol.message import Message
 from mcp_conductor.report import Finding
 
-_UNKNOWN = "conductor/unknown"
 _PAGE = "/elicited"  # what a client that is asked to open a page must not fetch by itself
 _CAPABILITIES = {"roots/list": "roots", "sampling/createMessage": "sampling", "elicitation/create": "elicitation"}
 _TOOLS = [{"name": "look", "description": "Looks.", "inputSchema": {"type": "object"}}]
-
-
-@scenario("pings", revisions=HANDSHAKES)
-class Pings(Script):
-    """Before its first answer the server pings twice, and asks for something that no client knows."""
-
-    async def before(self, call: Call) -> None:
-        if self.count == 1:
-            for method, identity in (("ping", 1001), ("ping", "ping-1"), (_UNKNOWN, "unknown-1")):
-                if await call.ask(method, identity=identity) is None:
-                    return
 
 
 @scenario("questions", revisions=HANDSHAKES)
 class Questions(Script):
     """While a tool is called the server asks for roots, for sampling and for elicitation, declared or not."""
 
+    asks = True
+
     async def before(self, call: Call) -> None:
         if "asked" in self.play.moments or (self.client_calls_tools and call.method != "tools/call"):
             return
         self.did("asked")
         dialect = call.line.dialect
-        for number, (method, params) in enumerate(self._asked(call)):
-            unknown = dialect is None or method not in dialect.asks
-            if not unknown and await call.ask(method, params, identity=f"question-{number}") is None:
-                return
+        known = () if dialect is None else dialect.asks
+        questions = [
+            (method, params, f"question-{number}")
+            for number, (method, params) in enumerate(self._asked(call))
+            if method in known
+        ]
+        while questions:
+            method, params, identity = questions.pop(0)
+            if await call.ask(method, params, identity=identity) is None:
+                break
+        # Who leaves one question without an answer may answer others; it need not be waited for each time.
+        await asyncio.gather(*(call.ask(method, params, identity=identity) for method, params, identity in questions))
 
     def _asked(self, call: Call) -> list[tuple[str, Json | None]]:
         asked: list[tuple[str, Json | None]] = [
@@ -70,47 +76,19 @@ def _answered(play: Play, method: str, *, mode: Any = ..., tools: bool = False) 
     return seen(found, f"{method} was not answered")
 
 
-def _strange(play: Play) -> list[Message]:
-    """Answers to nothing that we asked."""
-    known = [(type(each.question.id), each.question.id) for line in play.lines for each in line.asked()]
-    return [each for each in play.said if each.kind in ("result", "error") and (type(each.id), each.id) not in known]
-
-
-@watched("ping-response-client", scenario="pings")
-def pings_are_answered(play: Play) -> Iterator[Finding]:
-    """Ping while a request is open: each ping is answered, with an empty result."""
-    if _strange(play):
-        raise NotSeen("the answer has another id")
-    for question, reply in play.asked("ping"):
-        if reply is None:
-            yield fault("a ping was not answered", question.raw)
-        elif reply.kind == "error":
-            yield fault("a ping was answered with an error", reply.raw)
-        elif not isinstance(reply.result, dict) or set(reply.result) - {"_meta"}:
-            yield fault("the answer to a ping is not an empty result", reply.raw, path="result")
-
-
-@watched("base-response-id-echo-client", scenario=("pings", "questions"))
-def answers_repeat_the_id(play: Play) -> Iterator[Finding]:
-    """Ask with integers and with strings as ids: each answer has the id of its question, of the same type."""
-    play.asked()
-    for reply in _strange(play):
-        yield fault(f"an answer has the id {compact(reply.raw.get('id'))}, which no question has", reply.raw, path="id")
-    seen([each for each in play.said if each.kind in ("result", "error")], "the client answered nothing")
-
-
-@watched("base-method-not-found-client", scenario="pings")
-def unknown_methods_are_refused(play: Play) -> Iterator[Finding]:
-    """Ask for something that no client knows: the answer is the error -32601."""
-    for question, reply in play.asked(_UNKNOWN):
-        if reply is None:
-            yield fault(f"{question.method} was not answered", question.raw)
-        elif reply.kind != "error" or _code(reply) != METHOD_NOT_FOUND:
-            yield fault(f"{question.method} was not answered with {METHOD_NOT_FOUND}", reply.raw)
-
-
-def _code(reply: Message) -> Any:
-    return reply.error.get("code") if reply.kind == "error" and isinstance(reply.error, dict) else None
+def _left_open(play: Play, method: str) -> Iterator[Finding]:
+    """Findings about questions that were never answered, although the client declares that it knows them."""
+    declared = _CAPABILITIES[method]
+    for question, reply in play.asked(method):
+        if reply is not None or not any(declared in line.capabilities for line in play.lines):
+            continue
+        if play.waited_for(question):
+            yield fault(
+                f"{method} was not answered within {play.patience:g} s, but {declared} is declared", question.raw
+            )
+        elif play.exit_code not in (None, 0):
+            problem = f"the client ended with exit code {play.exit_code}, and did not answer {method}"
+            yield fault(problem, play.last_words() or question.raw)
 
 
 def _undeclared(play: Play, *methods: str) -> list[Asked]:
@@ -118,7 +96,7 @@ def _undeclared(play: Play, *methods: str) -> list[Asked]:
     found = [
         Asked(question, reply)
         for line in play.lines
-        for question, reply in line.asked(*methods)
+        for question, reply in play.asked_on(line, *methods)
         if _CAPABILITIES.get(question.method, "") not in line.capabilities and question.method in _CAPABILITIES
     ]
     return seen(found, f"the client declares {' and '.join(_CAPABILITIES[each] for each in methods) or 'everything'}")
@@ -167,7 +145,7 @@ def elicitation_is_declared(play: Play) -> Iterator[Finding]:
 def roots_are_refused(play: Play) -> Iterator[Finding]:
     """Ask a client for roots that did not declare them: the error is -32601."""
     for _, reply in _undeclared(play, "roots/list"):
-        if reply is None or (reply.kind == "error" and _code(reply) != METHOD_NOT_FOUND):
+        if reply is None or (reply.kind == "error" and code_of(reply) != METHOD_NOT_FOUND):
             yield fault(f"roots/list was not answered with {METHOD_NOT_FOUND}", None if reply is None else reply.raw)
 
 
@@ -181,10 +159,11 @@ def sampling_is_refused(play: Play) -> Iterator[Finding]:
 
 @watched("roots-list-array-client", scenario=("questions", "input-rounds"))
 def roots_are_a_list(play: Play) -> Iterator[Finding]:
-    """Ask for roots: the result has an array of them."""
+    """Ask a client for roots that declares them: there is an answer, and its result has an array of them."""
     if play.name == "input-rounds":
         yield from modern_roots(play, "roots")
         return
+    yield from _left_open(play, "roots/list")
     for _, reply in _results(play, "roots/list"):
         if not isinstance(reply.result, dict) or not isinstance(reply.result.get("roots"), list):
             yield fault("the result of roots/list has no roots", reply.raw, path="result.roots")
@@ -278,10 +257,7 @@ def stop_reasons_are_strings(play: Play) -> Iterator[Finding]:
 @watched("sampling-rejected-error-client", scenario="questions")
 def refused_sampling_is_an_error(play: Play) -> Iterator[Finding]:
     """Ask for sampling: a client that declares it and does not want to answers with an error, and not with silence."""
-    for line in play.lines:
-        for question, reply in line.asked("sampling/createMessage"):
-            if "sampling" in line.capabilities and reply is None:
-                yield fault("sampling/createMessage was not answered", question.raw)
+    yield from _left_open(play, "sampling/createMessage")
     _answered(play, "sampling/createMessage")
 
 
@@ -351,7 +327,7 @@ def other_modes_are_refused(play: Play) -> Iterator[Finding]:
     if "url" in _modes(play):
         raise NotSeen("the client declares both modes")
     for _, reply in _answered(play, "elicitation/create", mode="url"):
-        if _code(reply) != INVALID_PARAMS:
+        if code_of(reply) != INVALID_PARAMS:
             yield fault(f"the mode url, which is not declared, was not refused with {INVALID_PARAMS}", reply.raw)
 
 

@@ -6,14 +6,15 @@ from contextlib import suppress
 from typing import Any
 
 from mcp_conductor.checks.clients.play import Ending, Line, Play
-from mcp_conductor.checks.clients.scripted import Call, Departure, Script
+from mcp_conductor.checks.clients.scripted import Call, Departure, Script, Voice
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.message import Message, build, compact, decode, members
 from mcp_conductor.transport.stdio import Lines
 
 _LONGEST_LINE = 16 << 20
-_MOST_FRAMES = 20_000
+_MOST_FRAMES = 5_000
 _MOST_BYTES = 32 << 20  # of memory for them
+_MOST_CONNECTIONS = 100
 _DIED = 3  # the exit code of a server that goes away
 
 
@@ -26,6 +27,9 @@ class Open:
         self.over = False  # whatever the client does from now on, we made it do
         self.stirred = 0.0  # when something was last said, by either side
         self.enough = asyncio.Event()  # the client says more than anybody can want to hear
+        self._frames = 0
+        self._bytes = 0
+        self._connections = 0
         self._began = asyncio.get_running_loop().time()
         self._waiting: dict[Id, asyncio.Future[Message]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -38,14 +42,28 @@ class Open:
         if self.over:
             return
         line.transcript.add(self.now(), source, text)
-        if line.transcript.mark > _MOST_FRAMES or line.transcript.size > _MOST_BYTES:
-            self.over = True
-            self.enough.set()
+        self.count(text.__sizeof__())
 
-    def take(self, line: Line, message: Message) -> None:
-        """Take a notification, or an answer to a question of ours."""
+    def count(self, size: int, *, connections: int = 0) -> None:
+        """Count what the client says, on all its connections together: it may be too much."""
+        self._frames += 1
+        self._bytes += size
+        self._connections += connections
+        if self._frames > _MOST_FRAMES or self._bytes > _MOST_BYTES or self._connections > _MOST_CONNECTIONS:
+            self.too_much()
+
+    def too_much(self) -> None:
+        """Hear no more of this client."""
+        self.over = True
+        self.enough.set()
+
+    def take(self, line: Line, message: Message, voice: Voice | None = None) -> None:
+        """Take a notification, or an answer to a question of ours; VOICE is how we can say something at once."""
         if message.kind == "notification":
             self.script.heard(line, message)
+            ready = message.method == "notifications/initialized"
+            if ready and voice is not None and self.script.finds_client_idle:
+                self.begin(self.script.ask_idle(Call(self.play, message, line, voice)))
         elif message.kind != "request" and message.id in self._waiting:
             future = self._waiting.pop(message.id)
             if not future.done():
@@ -93,6 +111,7 @@ class RelayHost:
             if kind != b"h" or data.decode(errors="replace") != self._token or self._open.over:
                 return
             self._open.play.lines.append(process.line)
+            self._open.count(0, connections=1)
             self._processes.append(process)
             self.all_ended.clear()
             await process.listen(reader)
@@ -129,7 +148,9 @@ class _Process:
             kind, data = await _frame(reader)
             if kind == b"d":
                 self._hear(data)
-                if self._lines.waiting() > _LONGEST_LINE or self._open.enough.is_set():
+                if self._lines.waiting() > _LONGEST_LINE:
+                    self._open.too_much()
+                if self._open.enough.is_set():
                     return
                 continue
             if kind == b"e" and (rest := self._lines.rest()).strip():
@@ -150,11 +171,11 @@ class _Process:
                 if each.kind == "request":
                     self._open.begin(self._answer(each))
                 else:
-                    self._open.take(self.line, each)
+                    self._open.take(self.line, each, self)
 
     async def _answer(self, request: Message) -> None:
         try:
-            reply = await self._open.script.reply(Call(request, self.line, self))
+            reply = await self._open.script.reply(Call(self._open.play, request, self.line, self))
         except Departure:
             self._write(b"q", bytes([_DIED]))
             self.ended("ours")

@@ -21,7 +21,7 @@ _MOST_ROUNDS = 30
 _CALLS = ("tools/call", "prompts/get", "resources/read")
 
 
-@scenario("input-rounds", revisions=MODERNS)
+@scenario("input-rounds", revisions=MODERNS, needs="tools/call")
 class InputRounds(Script):
     """Each tool is answered with questions of all kinds that the client declares, and with a state to be sent back."""
 
@@ -34,7 +34,7 @@ class InputRounds(Script):
         return {"resultType": "input_required", "inputRequests": wanted, "requestState": state}
 
 
-@scenario("stateless-round", revisions=MODERNS)
+@scenario("stateless-round", revisions=MODERNS, needs="tools/call")
 class StatelessRound(Script):
     """Each tool is answered with a question, and with no state."""
 
@@ -46,7 +46,7 @@ class StatelessRound(Script):
         return {"resultType": "input_required", "inputRequests": {"form": _ASKED["elicitation"]}}
 
 
-@scenario("state-only", revisions=MODERNS)
+@scenario("state-only", revisions=MODERNS, needs="tools/call")
 class StateOnly(Script):
     """Each tool is answered twice with nothing but a state."""
 
@@ -58,7 +58,7 @@ class StateOnly(Script):
         return {"resultType": "input_required", "requestState": "2" if state == "1" else "1"}
 
 
-@scenario("endless-rounds", revisions=MODERNS)
+@scenario("endless-rounds", revisions=MODERNS, needs="tools/call")
 class EndlessRounds(Script):
     """Each tool asks again and again."""
 

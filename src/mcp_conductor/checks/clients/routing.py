@@ -38,7 +38,7 @@ _WRONG = (
 )
 
 
-@scenario("mirrored-arguments", revisions=MODERNS)
+@scenario("mirrored-arguments", revisions=MODERNS, needs="tools/call")
 class MirroredArguments(Script):
     """One tool wants its arguments in headers too; others want that in ways that are not allowed."""
 

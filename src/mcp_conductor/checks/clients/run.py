@@ -1,35 +1,41 @@
 """A check of one client: a polite scenario to find out what it does, then all others, and what came of it."""
 
-import asyncio
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
 from mcp_conductor.checks import NotSeen
-from mcp_conductor.checks.clients import PLAIN, SCENARIOS, WATCHED, Watched
+from mcp_conductor.checks.clients import NEVER, PLAIN, SCENARIOS, WATCHED, Watched
 from mcp_conductor.checks.clients.play import Play, meta_of
-from mcp_conductor.checks.clients.stage import Command, play
+from mcp_conductor.checks.clients.stage import Command
+from mcp_conductor.checks.clients.tour import Progress, Tour
 from mcp_conductor.checks.judging import Options, Seen, Verdicts, asked_for, outcome_of
 from mcp_conductor.checks.requirements import Requirement
 from mcp_conductor.errors import ProtocolError, TransportError, UsageError
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE
-from mcp_conductor.report import Finding
+from mcp_conductor.report import Finding, Outcome
 from mcp_conductor.turns import Pace
 from mcp_conductor.visible import cut
 
-AT_ONCE = 3  # clients that run at the same time
-_SECOND_CHANCES = 3
 _EXPECTED = (
     "CMD names the server by {server}, {url} or {config}, or the client reads CONDUCTOR_SERVER_COMMAND, CONDUCTOR_URL "
     "or CONDUCTOR_CONFIG"
 )
 
 
-async def check_client(command: Command, version: str | None, options: Options) -> Verdicts:
+async def check_client(
+    command: Command,
+    version: str | None,
+    options: Options,
+    scenarios: Collection[str] = (),
+    progress: Progress | None = None,
+) -> Verdicts:
     """Check the client that COMMAND starts, in VERSION or in the revision that it wants itself.
 
+    With SCENARIOS, only what they show is judged; the polite one is played before them in any case.
     Raises when it cannot be started, never connects, or does not speak VERSION.
     """
     try:
@@ -38,7 +44,8 @@ async def check_client(command: Command, version: str | None, options: Options) 
         hint = "TMPDIR names another place for them"
         raise UsageError(f"cannot write temporary files: {error.strerror}", hint=hint) from error
     try:
-        return await _Checking(command, version, options, directory).run()
+        tour = Tour(command, directory, options.timeout, progress or Progress())
+        return await _Checking(command, version, options, scenarios, tour).run()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
@@ -55,15 +62,17 @@ def wanted(options: Options, version: str, transport: str) -> list[tuple[Require
 
 
 class _Checking:
-    def __init__(self, command: Command, version: str | None, options: Options, directory: str) -> None:
+    def __init__(
+        self, command: Command, version: str | None, options: Options, scenarios: Collection[str], tour: Tour
+    ) -> None:
         self._command = command
         self._version = version
         self._options = options
-        self._directory = directory
-        self._plays: dict[str, Play] = {}
+        self._scenarios = scenarios
+        self._tour = tour
 
     async def run(self) -> Verdicts:
-        plain = await self._play(PLAIN, self._version, None)
+        plain = await self._tour.begin(self._version)
         try:
             version = self._spoken(plain)
         except ProtocolError:
@@ -71,44 +80,27 @@ class _Checking:
             if not any(message.kind == "invalid" for message in plain.said):
                 raise
             version = self._version or NEWEST_HANDSHAKE.version
-            chosen = wanted(self._options, version, plain.line.transport)
+            chosen = self._chosen(version, plain)
         else:
-            chosen = wanted(self._options, version, plain.line.transport)
-            await self._play_all(version, plain.line.transport, chosen, plain)
+            chosen = self._chosen(version, plain)
+            names = {name for _, each in chosen for name in self._names(each)} - {PLAIN}
+            fitting = {name for name in names if SCENARIOS.get(name).fits(version, plain.line.transport)}
+            await self._tour.go_on(version, fitting, plain)
         outcomes, pace = [], Pace()
         for requirement, each in chosen:
             outcomes.append(outcome_of(requirement, self._judged(each)))
             await pace.keep()
-        return Verdicts(version, _introduction(plain), outcomes, transport=plain.line.transport)
+        remarks = _remarks(self._tour, outcomes)
+        return Verdicts(version, _introduction(plain), outcomes, remarks, transport=plain.line.transport)
 
-    async def _play(self, name: str, version: str | None, plain: Play | None) -> Play:
-        scenario = SCENARIOS.get(name)
-        played = await play(scenario, version, self._command, self._directory, self._options.timeout, plain)
-        played.others = self._plays
-        self._plays[name] = played
-        return played
+    def _chosen(self, version: str, plain: Play) -> list[tuple[Requirement, Watched]]:
+        found = wanted(self._options, version, plain.line.transport)
+        return [(requirement, each) for requirement, each in found if not each.scenarios or self._names(each)]
 
-    async def _play_all(
-        self, version: str, transport: str, chosen: list[tuple[Requirement, Watched]], plain: Play
-    ) -> None:
-        names = {name for _, each in chosen for name in each.scenarios} - {PLAIN}
-        gate = asyncio.Semaphore(AT_ONCE)
-
-        async def one(name: str) -> None:
-            async with gate:
-                await self._play(name, version, plain)
-
-        fitting = [name for name in sorted(names) if SCENARIOS.get(name).fits(version, transport)]
-        # Those that take longest first.
-        fitting.sort(key=lambda name: -(SCENARIOS.get(name).seconds or 0))
-        async with asyncio.TaskGroup() as group:
-            for name in fitting:
-                group.create_task(one(name))
-        # Who hung may only have been slow, while others ran: it gets a second chance, alone.
-        hung = [name for name in fitting if self._plays[name].exit_code is None and SCENARIOS.get(name).seconds is None]
-        if plain.exit_code is not None:
-            for name in hung[:_SECOND_CHANCES]:
-                await self._play(name, version, plain)
+    def _names(self, each: Watched) -> tuple[str, ...]:
+        """The scenarios in which a requirement is judged, of those that are asked for."""
+        names = each.scenarios or (tuple(self._scenarios) or tuple(self._tour.plays))
+        return tuple(name for name in names if not self._scenarios or name in self._scenarios)
 
     def _spoken(self, plain: Play) -> str:
         """The revision of the polite scenario."""
@@ -125,8 +117,7 @@ class _Checking:
 
     def _judged(self, each: Watched) -> Seen:
         """What is found in the scenarios of a requirement, or the reason why there was nothing to see."""
-        names = each.scenarios or tuple(self._plays)
-        plays = [self._plays[name] for name in names if name in self._plays]
+        plays = [self._tour.plays[name] for name in self._names(each) if name in self._tour.plays]
         found: dict[str, Finding] = {}
         reasons: list[str] = []
         for record in plays:
@@ -134,10 +125,26 @@ class _Checking:
                 for finding in each.judge(record):
                     found.setdefault(finding.message, _placed(finding, record))
             except NotSeen as nothing:
-                reasons.append(str(nothing))
+                reasons.append((record.lacking() if each.scenarios else None) or str(nothing))
         if not plays:
-            reasons.append("its scenario is not for this transport and revision")
+            left_out = set(self._names(each)) & set(self._tour.left_out)
+            unplayed = self._tour.given_up if left_out else None
+            reasons.append(unplayed or "its scenario is not for this transport and revision")
         return Seen(list(found.values()), reasons[0] if not found and len(reasons) >= max(1, len(plays)) else None)
+
+
+def _remarks(tour: Tour, outcomes: list[Outcome]) -> list[str]:
+    """What many checks lacked, a line for each reason."""
+    told = []
+    if tour.given_up is not None:
+        told.append(f"{tour.given_up}: {_counted(len(tour.left_out), 'scenario')} could not be played")
+    reasons = Counter(each.reason for each in outcomes if each.status == "skipped" and each.reason is not None)
+    lacks = [(reason, times) for reason, times in reasons.most_common() if reason.startswith(NEVER)]
+    return told + [f"{reason}: {_counted(times, 'check')} could not run" for reason, times in lacks]
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _placed(finding: Finding, record: Play) -> Finding:
@@ -169,4 +176,4 @@ def _introduction(plain: Play) -> dict[str, object]:
     return {}
 
 
-__all__ = ["AT_ONCE", "Command", "check_client", "wanted"]
+__all__ = ["Command", "check_client", "wanted"]

@@ -5,7 +5,7 @@ from collections.abc import Awaitable
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
-from mcp_conductor.checks.clients.play import HttpRequest, Line, Play, meta_of
+from mcp_conductor.checks.clients.play import ASKED_IDLE, UNANSWERED, HttpRequest, Line, Play, meta_of
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.dialect import (
     DIALECTS,
@@ -20,7 +20,7 @@ from mcp_conductor.protocol.dialect import (
 )
 from mcp_conductor.protocol.message import Message, compact
 
-ANSWER_SECONDS = 4.0  # how long a client may take to answer us; less than the quiet after which it is ended
+_SETTLED_SECONDS = 0.5  # who is still there after this has not only come to connect
 SERVER = {"name": "conductor", "version": "1"}
 CAPABILITIES: Json = {
     "completions": {},
@@ -61,7 +61,8 @@ class Voice(Protocol):
 class Call:
     """One request of the client, and the means to say something before its answer."""
 
-    def __init__(self, request: Message, line: Line, voice: Voice, http: HttpRequest | None = None) -> None:
+    def __init__(self, play: Play, request: Message, line: Line, voice: Voice, http: HttpRequest | None = None) -> None:
+        self._play = play
         self.request = request
         self.line = line
         self.http = http
@@ -85,12 +86,14 @@ class Call:
     async def mutter(self, text: str) -> None:
         await self._voice.mutter(text)
 
-    async def ask(
-        self, method: str, params: Json | None = None, *, identity: Id, seconds: float = ANSWER_SECONDS
-    ) -> Message | None:
+    async def ask(self, method: str, params: Json | None = None, *, identity: Id) -> Message | None:
         """What the client answers; None when it does not in time."""
         raw: Json = {"jsonrpc": "2.0", "id": identity, "method": method}
-        return await self._voice.ask(raw if params is None else {**raw, "params": params}, seconds)
+        asked = raw if params is None else {**raw, "params": params}
+        reply = await self._voice.ask(asked, self._play.patience)
+        if reply is None and not self.line.endings:
+            self._play.moments[f"{UNANSWERED} {identity}"] = asyncio.get_running_loop().time()
+        return reply
 
 
 class Script:
@@ -114,6 +117,7 @@ class Script:
         "logging/setLevel": "acknowledge",
         "subscriptions/listen": "listen",
     }
+    asks = False  # whether the server asks the client something, which it can do also while that waits for nothing
     events = False  # over HTTP: whether every answer is an event stream
     old_only = False  # over HTTP: whether only HTTP+SSE is spoken
     sessions = True  # over HTTP: whether initialize is answered with a session id
@@ -130,6 +134,19 @@ class Script:
         """Whether the client calls tools when the server is polite."""
         plain = self.play.plain
         return plain is not None and bool(plain.requests("tools/call"))
+
+    @cached_property
+    def finds_client_idle(self) -> bool:
+        """Whether we have something to ask, and a client that asks for nothing itself gives no occasion for it."""
+        return self.asks and self.play.plain is not None and self.play.plain.is_idle
+
+    async def ask_idle(self, call: Call) -> None:
+        """Ask while the client waits for nothing; CALL is how it said that it is ready."""
+        await asyncio.sleep(_SETTLED_SECONDS)
+        if self.play.is_idle and ASKED_IDLE not in self.play.moments:
+            self.did(ASKED_IDLE)
+            self.count += 1
+            await self.before(call)
 
     def did(self, what: str) -> None:
         """Remember what was done to the client, and when."""

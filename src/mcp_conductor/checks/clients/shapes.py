@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_conductor.checks.clients import NotSeen, fault, watched
+from mcp_conductor.checks.clients import NotSeen, fault, never, watched
 from mcp_conductor.checks.clients.play import Play, meta_of, seen
 from mcp_conductor.protocol.dialect import LOG_LEVELS
 from mcp_conductor.protocol.message import Message, compact
@@ -14,7 +14,7 @@ _CROSSING_SECONDS = 0.5  # an answer and a cancellation may pass each other on t
 
 
 def _requests(play: Play, method: str) -> list[Message]:
-    return seen(play.requests(method), f"the client sent no {method}")
+    return seen(play.requests(method), never(method))
 
 
 @watched("tools-client-call-shape")

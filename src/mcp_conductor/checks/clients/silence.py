@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from mcp_conductor.checks.clients import HANDSHAKES, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.clients import ANYTHING, HANDSHAKES, NotSeen, fault, scenario, watched
 from mcp_conductor.checks.clients.play import Play
 from mcp_conductor.checks.clients.scripted import Call, Script, Silence
 from mcp_conductor.protocol.message import Message
@@ -20,7 +20,7 @@ class SilentStart(Script):
             raise Silence
 
 
-@scenario("silence", seconds=_SECONDS)
+@scenario("silence", seconds=_SECONDS, needs=ANYTHING)
 class Silent(Script):
     """The first request, or the first call of a tool if the client makes one, is never answered."""
 
@@ -36,7 +36,9 @@ def _unanswered(play: Play) -> Message:
     if "unanswered" not in play.moments:
         raise NotSeen("the client asked for nothing")
     line = play.line
-    request = next(each.request for each in line.exchanges if each.reply is None)
+    request = next((each.request for each in line.exchanges if each.reply is None), None)
+    if request is None:
+        raise NotSeen("the client used the id of the request once more")
     later = line.requests()[line.requests().index(request) + 1 :]
     if play.exit_code is None and not later and not play.notifications("notifications/cancelled"):
         raise NotSeen(f"the client did not give up within {play.seconds:.0f} s")

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from mcp_conductor.checks.clients import Scenario, relay, visitor
-from mcp_conductor.checks.clients.play import Play
+from mcp_conductor.checks.clients.play import Outcome, Play
 from mcp_conductor.checks.clients.relayed import Open, RelayHost
 from mcp_conductor.checks.clients.visitor import page_in
 from mcp_conductor.errors import ConductorError
@@ -27,6 +27,7 @@ from mcp_conductor.visible import cut
 
 PLACEHOLDERS = ("{server}", "{url}", "{config}")
 QUIET_SECONDS = 5.0  # a client that says nothing for so long, and is not asked anything, has nothing more to say
+_ANSWER_SECONDS = 4.0  # how long a client may take to answer us; less than the quiet after which it is ended
 _LAST_WORDS_SECONDS = 1.0  # for what the client wrote before it ended to arrive
 _MOST_LINES = 200  # of the client's output that are kept
 
@@ -107,7 +108,7 @@ async def play(
     scenario: Scenario, version: str | None, command: Command, directory: str, timeout: float, plain: Play | None = None
 ) -> Play:
     """Start the client once, in SCENARIO and VERSION; files for it go into DIRECTORY. Raises if it cannot start."""
-    record = Play(scenario.name, plain=plain)
+    record = Play(scenario.name, plain=plain, patience=min(_ANSWER_SECONDS, timeout / 5))
     opened = Open(record, scenario.script(record, version))
     async with _relays(opened) as relays, _http(opened) as url:
         server = [sys.executable, relay.__file__, str(relays.port), relays.token]
@@ -123,7 +124,7 @@ async def play(
         spec = StdioSpec(command=command.filled(server, url, config), env={**command.env, **words}, cwd=command.cwd)
         began = asyncio.get_running_loop().time()
         async with open_stdio(spec, _Ears(opened)) as client:
-            await _watch(client, opened, timeout, min(timeout, scenario.seconds or QUIET_SECONDS))
+            record.outcome = await _watch(client, opened, timeout, min(timeout, scenario.seconds or QUIET_SECONDS))
             record.exit_code = client.exit_code
             record.seconds = asyncio.get_running_loop().time() - began
             if record.exit_code is not None:
@@ -136,7 +137,7 @@ async def play(
     return record
 
 
-async def _watch(client: StdioTransport, opened: Open, limit: float, quiet: float) -> None:
+async def _watch(client: StdioTransport, opened: Open, limit: float, quiet: float) -> Outcome:
     """Wait until the client ends, or has nothing more to say, or takes too long."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + limit
@@ -146,9 +147,10 @@ async def _watch(client: StdioTransport, opened: Open, limit: float, quiet: floa
         while not leaving.done() and not flooding.done() and loop.time() < deadline:
             idle = loop.time() - opened.stirred if opened.stirred else 0.0
             if idle >= quiet:
-                return
+                return "quiet"
             most = min(deadline - loop.time(), quiet - idle)
             await asyncio.wait([leaving, flooding], timeout=most, return_when=asyncio.FIRST_COMPLETED)
+        return "flooded" if flooding.done() else "ended" if client.exit_code is not None else "late"
     finally:
         leaving.cancel()
         flooding.cancel()

@@ -6,7 +6,7 @@ Each is done to it in a start of its own. It has lived with it if it then does a
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_conductor.checks.clients import HANDSHAKES, MODERNS, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.clients import ANYTHING, HANDSHAKES, MODERNS, NotSeen, fault, scenario, watched
 from mcp_conductor.checks.clients.play import Play, meta_of, seen
 from mcp_conductor.checks.clients.scripted import Call, Script, notice
 from mcp_conductor.protocol import Json
@@ -20,7 +20,7 @@ _DATA: tuple[Any, ...] = ("text", {"error": "none"}, None, 4)
 _LOUD = "this text is only here to be shown"
 
 
-@scenario("unknown-notification")
+@scenario("unknown-notification", needs=ANYTHING)
 class UnknownNotification(Script):
     """Before each answer comes a notification that nobody knows."""
 
@@ -48,7 +48,7 @@ class Logs(Script):
             await call.say(notice("notifications/message", **params, **({"logger": "l"} if number % 2 else {})))
 
 
-@scenario("progress")
+@scenario("progress", needs=ANYTHING)
 class Progress(Script):
     """Before each answer comes progress with fractions and no total: of nobody, and of the request if it wants that."""
 
@@ -73,7 +73,7 @@ class UnknownMembers(Script):
         return {**await super()._result(call), "conductor": {"unknown": [1, 2]}}
 
 
-@scenario("stray-cancellation", revisions=HANDSHAKES)
+@scenario("stray-cancellation", revisions=HANDSHAKES, needs=ANYTHING)
 class StrayCancellation(Script):
     """Before each answer comes a cancellation of a request that was never made."""
 
@@ -82,7 +82,7 @@ class StrayCancellation(Script):
         await call.say(notice("notifications/cancelled", requestId="never-made", reason="no reason"))
 
 
-@scenario("stray-completion", revisions=_LATEST)
+@scenario("stray-completion", revisions=_LATEST, needs=ANYTHING)
 class StrayCompletion(Script):
     """Before each answer an elicitation is said to be complete that was never begun."""
 
@@ -91,7 +91,7 @@ class StrayCompletion(Script):
         await call.say(notice("notifications/elicitation/complete", elicitationId="never-begun"))
 
 
-@scenario("garbage")
+@scenario("garbage", needs=ANYTHING)
 class Garbage(Script):
     """Before each answer comes a line that is no message."""
 
@@ -100,7 +100,7 @@ class Garbage(Script):
         await call.say("this is no JSON at all")
 
 
-@scenario("batch", revisions=("2025-03-26",))
+@scenario("batch", revisions=("2025-03-26",), needs=ANYTHING)
 class Batch(Script):
     """Before the first answer come a notification and a ping, in one array."""
 
@@ -112,7 +112,7 @@ class Batch(Script):
             await call.ask("ping", identity="alone-1")
 
 
-@scenario("odd-content")
+@scenario("odd-content", needs="tools/call")
 class OddContent(Script):
     """Tools answer with content of an unknown type beside text."""
 
@@ -122,7 +122,7 @@ class OddContent(Script):
         return {"content": [*result["content"], {"type": "conductor/unknown", "value": 1}]}
 
 
-@scenario("failing-tools", revisions=_NEWER)
+@scenario("failing-tools", revisions=_NEWER, needs="tools/call")
 class FailingTools(Script):
     """Tools fail, and say why."""
 
@@ -132,7 +132,7 @@ class FailingTools(Script):
         return {"content": [{"type": "text", "text": _LOUD}], "isError": True}
 
 
-@scenario("no-result-type", revisions=MODERNS)
+@scenario("no-result-type", revisions=MODERNS, needs=ANYTHING)
 class NoResultType(Script):
     """Results have no resultType."""
 
@@ -144,7 +144,7 @@ class NoResultType(Script):
         return result
 
 
-@scenario("odd-result-type", revisions=MODERNS)
+@scenario("odd-result-type", revisions=MODERNS, needs="tools/call")
 class OddResultType(Script):
     """The results of tools have a resultType that nobody knows."""
 
@@ -154,7 +154,7 @@ class OddResultType(Script):
         return {"resultType": "conductor/unknown", "content": [{"type": "text", "text": _LOUD}]}
 
 
-@scenario("any-structure", revisions=MODERNS)
+@scenario("any-structure", revisions=MODERNS, needs="tools/call")
 class AnyStructure(Script):
     """Tools return arrays, numbers and null as structured content."""
 

@@ -67,6 +67,7 @@ class WebHost:
             exchange.cut()
             return
         self.play.http.append(request)
+        self.opened.count(len(body))
         if await self.script.web(self, exchange, request):
             return
         if exchange.path == MESSAGES and exchange.method == "POST" and self._old is not None:
@@ -82,6 +83,8 @@ class WebHost:
             await self.reply(exchange, request, 405, headers=[("Allow", "GET")])
         elif exchange.method == "POST":
             await self.post(exchange, request)
+        elif exchange.method == "GET" and self.script.finds_client_idle:
+            await self._ask_on_stream(exchange, request)
         elif exchange.method == "DELETE" and request.header("mcp-session-id") in self._lines:
             await self.reply(exchange, request, 200)
         else:
@@ -92,6 +95,15 @@ class WebHost:
     ) -> None:
         request.status = status
         await exchange.reply(status, body.encode(), headers)
+
+    async def _ask_on_stream(self, exchange: Exchange, request: HttpRequest) -> None:
+        """Use the stream that a client opens to hear what we have to say."""
+        line = request.line = self._lines.get(request.header("mcp-session-id") or "", self.play.lines[-1])
+        voice = _Voice(self.opened, line, exchange, request)
+        voice.keep()
+        ready = build({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        self.opened.begin(self.script.ask_idle(Call(self.play, ready, line, voice, request)))
+        await exchange.gone
 
     def line_of(self, request: HttpRequest, message: Message) -> Line:
         """The session that a request belongs to; initialize begins one."""
@@ -104,6 +116,7 @@ class WebHost:
             return lines[-1]
         line = Line("http")
         self.play.lines.append(line)
+        self.opened.count(0, connections=1)
         return line
 
     async def post(self, exchange: Exchange, request: HttpRequest) -> None:
@@ -131,7 +144,8 @@ class WebHost:
 
     async def _answer(self, call: Message, line: Line, voice: "_Voice", request: HttpRequest) -> bool:
         """Answer one request, if the server does that at all."""
-        working: asyncio.Future[Any] = asyncio.ensure_future(self.script.reply(Call(call, line, voice, request)))
+        asked = Call(self.play, call, line, voice, request)
+        working: asyncio.Future[Any] = asyncio.ensure_future(self.script.reply(asked))
         gone: asyncio.Future[Any] = voice.exchange.gone
         try:
             await asyncio.wait([working, gone], return_when=asyncio.FIRST_COMPLETED)
@@ -229,6 +243,7 @@ class _OldStream:
 
     async def open(self) -> None:
         self._opened.play.lines.append(self._line)
+        self._opened.count(0, connections=1)
         self._exchange.begin()
         await self._exchange.write(f"event: endpoint\ndata: {MESSAGES[1:]}?{QUERY}\n\n".encode(), more=True)
         await self._exchange.gone
@@ -242,11 +257,11 @@ class _OldStream:
             if each.kind == "request":
                 self._opened.begin(self._answer(each, request))
             else:
-                self._opened.take(self._line, each)
+                self._opened.take(self._line, each, self)
 
     async def _answer(self, message: Message, request: HttpRequest) -> None:
         try:
-            answer = await self._opened.script.reply(Call(message, self._line, self, request))
+            answer = await self._opened.script.reply(Call(self._opened.play, message, self._line, self, request))
         except Departure:
             self._exchange.cut()
             return

@@ -146,7 +146,11 @@ BROKEN = {
                     Http(self, icon["src"]).ask("GET", {"Authorization": "Bearer secret"}).read()
             super().call(tool)
     """,
-    "taskc-client-tool-gating": "def usable(self, tool): return tool['name'] != 'required' or self.link.exchange(self.request_of('tools/call', {'name': 'required', 'arguments': {}})) is None",
+    "taskc-client-tool-gating": """
+        capabilities = {**Client.capabilities, "tasks": {"requests": {"sampling": {"createMessage": {}}}}}
+        def usable(self, tool):
+            return tool["name"] != "required" or self.link.exchange(self.request_of("tools/call", {"name": "required", "arguments": {}})) is None
+    """,
     "elicit-url-no-prefetch-client": """
         capabilities = {"elicitation": {"form": {}, "url": {}}}
         def elicit(self, params):
@@ -242,7 +246,7 @@ async def test_a_client_that_does_not_answer_undeclared_sampling_is_reported(bro
         def answers(self, message, request):
             return False if message.get("method") == "sampling/createMessage" else super().answers(message, request)
     """
-    await reported(broken(change), "sampling-unsupported-client")
+    await reported(broken(change), "sampling-unsupported-client", timeout=5.0)
 
 
 # What should be so: warnings.

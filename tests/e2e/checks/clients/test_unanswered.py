@@ -1,0 +1,95 @@
+"""Clients that do not answer, or know nothing of what they are asked: what is reported, and what is not."""
+
+import pytest
+
+from mcp_conductor.checks.clients.run import check_client
+from mcp_conductor.checks.run import Options
+
+IGNORES = """
+    ignored = {}
+    def answers(self, message, request):
+        return False if message.get("method") in self.ignored else super().answers(message, request)
+"""
+# A client that only connects, and then hears what is said to it.
+STAYS = """
+    def work(self):
+        for line in self.link.process.stdout:
+            self.answers(json.loads(line), {"id": "none"})
+"""
+SOON = 5.0  # as the time limit: then we wait for an answer for a second
+
+
+async def test_a_client_that_declares_roots_and_does_not_list_them_is_reported(broken, verdicts_of):
+    client = broken(IGNORES.format(["roots/list", "elicitation/create"]))
+    outcomes = await verdicts_of(client, only=("roots", "sampling", "elicitation"), timeout=SOON)
+    failed = {name: each.findings[0].message for name, each in outcomes.items() if each.status == "failed"}
+    assert failed == {"roots-list-array-client": "roots/list was not answered within 1 s, but roots is declared"}
+    assert outcomes["sampling-result-fields-client"].status == "passed", "it was asked nevertheless"
+    # A person may have to decide that.
+    assert outcomes["elicit-result-action-client"].reason == "elicitation/create was not answered"
+
+
+async def test_a_client_that_dies_when_it_is_asked_for_roots_is_reported(broken, verdicts_of):
+    name = "roots-list-array-client"
+    outcomes = await verdicts_of(broken('def roots(self, params): raise Refused("no roots today")'), only=(name,))
+    assert outcomes[name].findings[0].message == "the client ended with exit code 1, and did not answer roots/list"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ignored", ["", "roots/list"])
+async def test_a_client_that_asks_for_nothing_is_asked_as_well(ignored, broken, verdicts_of):
+    name = "roots-list-array-client"
+    outcomes = await verdicts_of(broken(STAYS + IGNORES.format([ignored])), only=(name,), timeout=SOON)
+    assert outcomes[name].status == ("failed" if ignored else "passed"), outcomes[name]
+
+
+@pytest.mark.slow
+async def test_a_client_that_asks_for_nothing_and_listens_on_a_stream_is_asked_there(broken, verdicts_of):
+    change = """
+        def work(self):
+            reply = self.link.ask("GET", {**self.link.headers(None), "Accept": "text/event-stream"})
+            for line in reply:
+                if line.startswith(b"data:"):
+                    self.answers(json.loads(line[5:]), {"id": "none"})
+    """
+    outcomes = await verdicts_of(
+        broken(change, "http", before="Http.listen = lambda self: None"),
+        only=("roots-list-array-client", "ping"),
+        timeout=SOON,
+    )
+    assert {each.status for each in outcomes.values()} == {"passed"}, outcomes
+
+
+async def test_a_client_that_only_connects_and_goes_is_not_blamed(broken, verdicts_of):
+    change = "def work(self): time.sleep(0.7)"
+    outcomes = await verdicts_of(broken(change), only=("roots", "sampling", "ping"), timeout=SOON)
+    assert "failed" not in {each.status for each in outcomes.values()}
+
+
+async def test_a_client_that_knows_no_tasks_may_call_every_tool(broken, verdicts_of):
+    name = "taskc-client-tool-gating"
+    outcomes = await verdicts_of(broken("def usable(self, tool): return True"), only=(name,))
+    assert (outcomes[name].status, outcomes[name].reason) == ("skipped", "the client shows no sign of knowing tasks")
+
+
+async def test_one_id_for_every_request_is_one_finding_and_the_rest_is_checked(broken, verdicts_of):
+    outcomes = await verdicts_of(broken("def next_id(self): return 7"), only=("base", "pagination"))
+    assert [each.message for each in outcomes["base-request-id-unique-session-client"].findings] == [
+        "several requests of one session have the id 7"
+    ]
+    assert outcomes["pagination-client-opaque"].status == "passed"
+
+
+async def test_a_client_that_hangs_over_its_own_ids_is_reported_soon(broken):
+    change = """
+        def work(self):
+            self.next_id = lambda: 1
+            both = [self.request_of(method, {}) for method in ("tools/list", "prompts/list")]
+            self.link.write("\\n".join(json.dumps(each) for each in both))
+            for _ in range(3):
+                self.link.process.stdout.readline()
+    """
+    verdicts = await check_client(broken(change), None, Options(timeout=2.0))
+    failed = [each.id for each in verdicts.outcomes if each.status == "failed"]
+    assert failed == ["base-request-id-unique-session-client"]
+    assert verdicts.remarks[0].startswith("the client hung with the polite server, after it had used an id for two")
