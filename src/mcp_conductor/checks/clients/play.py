@@ -147,6 +147,7 @@ class Play:
     err: list[str] = field(default_factory=list)
     exit_code: int | None = None  # None: it did not end by itself, and was ended
     outcome: Outcome = "ended"
+    confirmed: bool = False  # whether what looks slow here was seen once more, while no other client ran
     seconds: float = 0.0
     patience: float = 4.0  # how long the client may take to answer us
     origin: str = ""  # where our HTTP server is
@@ -211,6 +212,16 @@ class Play:
         lacks = [each.is_idle if needed == ANYTHING else not each.requests(needed) for each in both]
         return never(needed) if all(lacks) else None
 
+    @property
+    def hangs(self) -> bool:
+        """Whether the client hangs here, although it ends with a polite server."""
+        return self.exit_code is None and self.plain is not None and self.plain.exit_code is not None
+
+    def be_sure(self) -> None:
+        """See nothing in a client that hangs as long as it may only be slow, because the machine is busy."""
+        if self.hangs and not self.confirmed and SCENARIOS.get(self.name).seconds is None:
+            raise NotSeen("the client did not end in time, and could not be tried again while no other ran")
+
     def stopped_short(self) -> str | None:
         """How the client gave up here although it did not with a polite server; None if it did not give up."""
         assert self.plain is not None
@@ -228,6 +239,7 @@ class Play:
         if done not in self.moments:
             raise NotSeen("the client gave no occasion for it")
         if problem := self.stopped_short():
+            self.be_sure()
             yield fault(f"after {what} {problem}", self.last_words() or NOTHING)
 
     def last_words(self) -> str:

@@ -114,8 +114,8 @@ def a_dead_server_is_noticed(play: Play) -> Iterator[Finding]:
     """Die instead of answering: the client does not wait for ever."""
     if "died" not in play.moments:
         raise NotSeen("the client asked for nothing")
-    assert play.plain is not None
-    if play.exit_code is None and play.plain.exit_code is not None and len(_processes(play)) == 1:
+    play.be_sure()
+    if play.hangs and len(_processes(play)) == 1:
         yield fault("the client still waits for the answer of a server that has died", play.last_words())
 
 

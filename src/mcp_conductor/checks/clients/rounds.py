@@ -227,7 +227,8 @@ def modern_content(play: Play, *, defaults: bool = False) -> Iterator[Finding]:
 def refusals_do_not_hang(play: Play) -> Iterator[Finding]:
     """Ask: whatever the client answers, or if it answers nothing, it does not hang."""
     _rounds(play)
-    if play.plain is not None and play.plain.exit_code is not None and play.exit_code is None:
+    play.be_sure()
+    if play.hangs:
         yield fault("the client hangs after it was asked", play.last_words())
     if play.exit_code is None:
         raise NotSeen("the client does not end by itself")

@@ -136,7 +136,7 @@ class _Checking:
 def _remarks(tour: Tour, outcomes: list[Outcome]) -> list[str]:
     """What many checks lacked, a line for each reason."""
     told = []
-    if tour.given_up is not None:
+    if tour.left_out:
         told.append(f"{tour.given_up}: {_counted(len(tour.left_out), 'scenario')} could not be played")
     reasons = Counter(each.reason for each in outcomes if each.status == "skipped" and each.reason is not None)
     lacks = [(reason, times) for reason, times in reasons.most_common() if reason.startswith(NEVER)]

@@ -124,7 +124,10 @@ async def play(
         spec = StdioSpec(command=command.filled(server, url, config), env={**command.env, **words}, cwd=command.cwd)
         began = asyncio.get_running_loop().time()
         async with open_stdio(spec, _Ears(opened)) as client:
-            record.outcome = await _watch(client, opened, timeout, min(timeout, scenario.seconds or QUIET_SECONDS))
+            # Who is slow with the polite server is given as much time to end.
+            usual = plain.seconds if plain is not None and plain.exit_code is not None else 0.0
+            quiet = min(timeout, scenario.seconds or max(QUIET_SECONDS, usual))
+            record.outcome = await _watch(client, opened, timeout, quiet)
             record.exit_code = client.exit_code
             record.seconds = asyncio.get_running_loop().time() - began
             if record.exit_code is not None:

@@ -12,7 +12,7 @@ _AT_ONCE_WAITING = 6  # the same for clients that do not end by themselves: they
 _MOST_LIMITS = 12  # the whole takes no longer than so many times the limit of one start
 _HOPELESS = 3  # the polite server's start, and two others, had to be broken off: the rest would be no better
 _BROKEN_OFF = ("late", "flooded")
-_SECOND_CHANCES = 3
+_CONVINCED = 3  # second chances that changed nothing: it is not the machine that is slow
 
 
 class Progress:
@@ -65,9 +65,20 @@ class Tour:
         async with asyncio.TaskGroup() as group:
             for name in ordered:
                 group.create_task(one(name))
-        for name in self._doubtful(ordered, plain)[:_SECOND_CHANCES]:
-            if self._goes_on():
-                await self._play(name, version, plain)
+        await self._try_again(version, ordered, plain)
+
+    async def _try_again(self, version: str, names: list[str], plain: Play) -> None:
+        """Where the client may only have been slow, because others ran, give it a second chance, alone."""
+        confirmed = 0
+        for name in names:
+            if name not in self.plays or not self._is_doubtful(self.plays[name], plain):
+                continue
+            if confirmed < _CONVINCED and self._goes_on():
+                record = await self._play(name, version, plain)
+                record.confirmed = True
+                confirmed += self._is_doubtful(record, plain)
+            else:
+                self.plays[name].confirmed = confirmed >= _CONVINCED
 
     async def _play(self, name: str, version: str | None, plain: Play | None) -> Play:
         self._running.append(name)
@@ -93,14 +104,8 @@ class Tour:
             self.given_up = f"the check had taken almost {self._timeout * _MOST_LIMITS:g} s"
         return self.given_up is None
 
-    def _doubtful(self, names: list[str], plain: Play) -> list[str]:
-        """Where the client may only have been slow, while others ran: it gets a second chance there, alone."""
-        found = []
-        for name in names:
-            record = self.plays.get(name)
-            if record is None or SCENARIOS.get(name).seconds is not None:
-                continue
-            hung = record.outcome != "ended" and plain.outcome == "ended"
-            if hung or any(moment.startswith(UNANSWERED) for moment in record.moments):
-                found.append(name)
-        return found
+    def _is_doubtful(self, record: Play, plain: Play) -> bool:
+        """Whether it may be the machine that made the client slow here."""
+        hung = record.outcome != "ended" and plain.outcome == "ended"
+        silent = any(moment.startswith(UNANSWERED) for moment in record.moments)
+        return (hung or silent) and SCENARIOS.get(record.name).seconds is None

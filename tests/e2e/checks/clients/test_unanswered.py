@@ -93,3 +93,19 @@ async def test_a_client_that_hangs_over_its_own_ids_is_reported_soon(broken):
     failed = [each.id for each in verdicts.outcomes if each.status == "failed"]
     assert failed == ["base-request-id-unique-session-client"]
     assert verdicts.remarks[0].startswith("the client hung with the polite server, after it had used an id for two")
+
+
+async def test_a_client_that_is_slow_to_end_only_while_others_run_is_not_blamed(broken, verdicts_of, tmp_path):
+    # It hangs at its end the first time that it meets each scenario, but not with the polite server.
+    change = f"""
+        def work(self):
+            super().work()
+            import os
+            mark = {str(tmp_path)!r} + "/" + os.environ["CONDUCTOR_SCENARIO"]
+            if not mark.endswith("/plain") and not os.path.exists(mark):
+                open(mark, "w").close()
+                time.sleep(60)
+    """
+    outcomes = await verdicts_of(broken(change), only=("logging", "progress", "icons"), timeout=2.0)
+    assert "failed" not in {each.status for each in outcomes.values()}, outcomes
+    assert outcomes["icons-unsafe-rejected-client"].status == "passed"
