@@ -142,7 +142,10 @@ def bodies_are_json(play: Play) -> Iterator[Finding]:
 
 
 def _gets(play: Play) -> list[HttpRequest]:
-    found = [each for each in play.http if each.method == "GET" and each.path == PATH]
+    # Before its first POST a client may look what is there, and want no stream.
+    began = next((each.at for each in play.http if each.method == "POST"), 0.0)
+    gets = [each for each in play.http if each.method == "GET" and each.path == PATH]
+    found = [each for each in gets if each.at > began or each.takes_events]
     return seen(found, "the client sent no GET")
 
 

@@ -24,7 +24,7 @@ class OldTransport(Script):
 
     async def web(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> bool:
         del host, exchange
-        if request.path == PATH:
+        if request.path == PATH and (request.method != "GET" or request.takes_events):
             self.did("opened" if request.method == "GET" else "refused")
         return False
 
@@ -57,7 +57,8 @@ def messages_go_to_the_endpoint(play: Play) -> Iterator[Finding]:
     """Announce a relative endpoint with a query: every message is POSTed there."""
     if "opened" not in play.moments:
         raise NotSeen("the client does not speak HTTP+SSE")
-    opened = next(each.at for each in play.http if each.method == "GET")
+    streams = (each for each in play.http if each.method == "GET" and each.path == PATH and each.takes_events)
+    opened = next(streams).at
     posted = [each for each in play.http if each.method == "POST" and each.at > opened]
     for request in seen(posted, "the client sent nothing"):
         if request.path != MESSAGES or request.query != QUERY:

@@ -43,6 +43,12 @@ class HttpRequest:
         values = self.headers.get(name)
         return values[0] if values else None
 
+    @property
+    def takes_events(self) -> bool:
+        """Whether a GET may want a stream; some clients only look what is there, and take JSON alone."""
+        taken = self.header("accept") or "*/*"
+        return "text/event-stream" in taken or "*/*" in taken
+
     def __str__(self) -> str:
         said = f" ({self.message.raw['method']})" if self.message and _is_call(self.message) else ""
         return f"{self.method} {self.path}{said}"

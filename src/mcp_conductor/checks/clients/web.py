@@ -74,8 +74,7 @@ class WebHost:
             await self._old.take(exchange, request, self)
         elif exchange.path != PATH:
             await self.reply(exchange, request, 404)
-        elif exchange.method == "GET" and (self.script.old_only or not any(True for _ in self.play.posts())):
-            # Whoever begins with GET speaks HTTP+SSE.
+        elif exchange.method == "GET" and self._opens_old_stream(request):
             self._old = _OldStream(self.opened, exchange)
             request.status = 200
             await self._old.open()
@@ -95,6 +94,10 @@ class WebHost:
     ) -> None:
         request.status = status
         await exchange.reply(status, body.encode(), headers)
+
+    def _opens_old_stream(self, request: HttpRequest) -> bool:
+        """Whether a GET is that of HTTP+SSE: it comes before any POST."""
+        return request.takes_events and (self.script.old_only or not any(True for _ in self.play.posts()))
 
     async def _ask_on_stream(self, exchange: Exchange, request: HttpRequest) -> None:
         """Use the stream that a client opens to hear what we have to say."""

@@ -209,3 +209,16 @@ os.execv(sys.executable, [sys.executable, {str(HERE / "polite_client.py")!r}, "-
     done = check(f"{client} {{url}}", "--only", "ping")
     assert (done.returncode, done.stderr) == (0, "")
     assert set((tmp_path / "statuses").read_text().split("\n")[:3]) == {"421", "403"}
+
+
+def test_a_client_that_first_looks_who_is_there_is_not_taken_for_one_of_the_old_transport(check, script):
+    client = script("""
+class Curious(Client):
+    def open(self):
+        self.link.ask("GET", {"Accept": "application/json"}).read()
+        Http(self, self.link.url.replace("/mcp", "/.well-known/oauth-protected-resource")).ask("GET", {}).read()
+        super().open()
+sys.exit(Curious(sys.argv).main())
+""")
+    done = check(f"{client} --url {{url}}", "--only", "ping", "--only", "http-get-accept-client", "--only", "sse")
+    assert (done.returncode, done.stderr) == (0, "")
