@@ -90,8 +90,15 @@ class _Checking:
         for requirement, each in chosen:
             outcomes.append(outcome_of(requirement, self._judged(each)))
             await pace.keep()
-        remarks = _remarks(self._tour, outcomes)
-        return Verdicts(version, _introduction(plain), outcomes, remarks, transport=plain.line.transport)
+        chosen_alone = "--scenario leaves something out" if self._scenarios else None
+        return Verdicts(
+            version,
+            _introduction(plain),
+            outcomes,
+            _remarks(self._tour, outcomes),
+            transport=plain.line.transport,
+            partial=self._tour.given_up if self._tour.left_out else chosen_alone,
+        )
 
     def _chosen(self, version: str, plain: Play) -> list[tuple[Requirement, Watched]]:
         found = wanted(self._options, version, plain.line.transport)

@@ -22,6 +22,7 @@ def test_a_scenario_is_played_alone_and_only_what_it_shows_is_judged(check, tmp_
     played = re.findall(r"^scenario (\S+): the client ended with exit code 0, after", done.stderr, re.MULTILINE)
     assert (played[0], sorted(played[1:])) == ("plain", ["odd-content", "pings"])
     assert re.search("^ping$", done.stdout, re.MULTILINE)
+    assert "no grade: --scenario leaves something out" in done.stdout
     assert not re.search("^elicitation$", done.stdout, re.MULTILINE)
 
 
