@@ -247,6 +247,7 @@ class _Checking:
         """Look at what is in doubt once more, by itself. Late twice on a busy machine is inconclusive, never wrong."""
         if self._looking_again > SECOND_LOOKS * probe.timeout:
             return Seen([], f"{INCONCLUSIVE}: there was no time left for a second look"), 0.0
+        probe.sessions.forget_what_was_made()
         own = probe.again()
         async with pulse() as measured:
             seen, seconds = await self._acted(act, pairs, own)

@@ -63,6 +63,7 @@ class Sessions:
         self._closing: set[asyncio.Task[None]] = set()
         self._refusals: list[str] = []
         self._once: dict[str, asyncio.Future[Any]] = {}
+        self._made_before: list[asyncio.Future[Any]] = []
 
     async def __aenter__(self) -> Self:
         return self
@@ -132,6 +133,11 @@ class Sessions:
             self._once[name] = asyncio.ensure_future(make())
         return await asyncio.shield(self._once[name])
 
+    def forget_what_was_made(self) -> None:
+        """Make it again for the next who asks for it: it may have come out so because the machine was busy."""
+        self._made_before += self._once.values()
+        self._once = {}
+
     async def _open(self, version: str, answers: Answers | None) -> _Open:
         if len(self._refusals) >= MOST_REFUSALS:
             raise NotSeen(self._refusals[-1])
@@ -157,9 +163,10 @@ class Sessions:
         task.add_done_callback(self._closing.discard)
 
     async def _close_all(self) -> None:
-        for task in self._once.values():
+        made = [*self._made_before, *self._once.values()]
+        for task in made:
             task.cancel()
-        await asyncio.gather(*self._once.values(), return_exceptions=True)
+        await asyncio.gather(*made, return_exceptions=True)
         left: list[Awaitable[None]] = [_closed(place.open) for place in self._shared.values() if place.open]
         await asyncio.gather(*left, *self._closing)
 
