@@ -8,15 +8,13 @@ SAYS = "initialize was answered with status 401 Unauthorized: invalid_token"
 RPC_ERROR = json.dumps({"jsonrpc": "2.0", "id": 1, "error": {"code": -32001, "message": "no"}})
 
 
-@pytest.mark.parametrize("command", ["test", "check", "discover", "bridge"])
+def locked(call):
+    call.reply(401, RPC_ERROR, "application/json", www_authenticate='Bearer error="invalid_token"')
+
+
+@pytest.mark.parametrize("command", ["test", "discover", "bridge"])
 def test_a_401_is_told_as_one_with_what_to_do(conductor, http, suite, write, command):
-    server = http(
-        {
-            "POST": lambda call: call.reply(
-                401, RPC_ERROR, "application/json", www_authenticate='Bearer error="invalid_token"'
-            )
-        }
-    )
+    server = http({"POST": locked})
     file = suite("- {it: echoes, call: {tool: echo}, expect: {ok: true}}")
     write("mcp.json", json.dumps({"mcpServers": {"locked": {"url": server.url}}}))
     words = {"test": [file, "--", server.url], "bridge": ["mcp.json"]}.get(command, ["--", server.url])
@@ -24,3 +22,10 @@ def test_a_401_is_told_as_one_with_what_to_do(conductor, http, suite, write, com
     assert SAYS in run.all, run.all
     assert "--token" in run.all
     assert run.code == (0 if command == "bridge" else 3)
+
+
+def test_a_check_looks_from_outside_and_says_what_lets_it_in(conductor, http):
+    run = conductor("check", "--", http({"POST": locked}).url)
+    assert "no grade: the server wants a token: --token, or --header" in run.all
+    assert "auth-server" in run.all
+    assert run.code == 1  # there is no metadata by which a client could get a token
