@@ -76,6 +76,9 @@ def excerpted(findings: Sequence[Finding], lines: Sequence[str], *, alone: bool)
         proof = _proof(each.actual, said, last=alone) or (_last_words(said) if alone else [])
         found.append(replace(each, said=(len(kept), len(kept) + len(proof)) if proof else None))
         kept += [cut(lines[place], _LONGEST) for place in proof]
+        if not proof and isinstance(each.actual, str):  # lines that belong together
+            found[-1] = replace(each, said=(len(kept), len(kept) + 1))
+            kept.append(cut(CAME + each.actual, _LONGEST))
     return found, kept
 
 

@@ -43,6 +43,7 @@ class Options:
     levels: Collection[str] = ("MUST", "SHOULD", "MAY")
     only: Collection[str] = ()  # groups or ids
     skip: Collection[str] = ()
+    started_in: float | None = None  # seconds that the server needed to start before, if it did
     keep_wire: bool = False  # all that a probe said and heard, also where nothing is wrong
 
 
@@ -57,6 +58,7 @@ class Verdicts:
     transport: str | None = None  # stdio, http or sse
     partial: str | None = None  # why most of it could not be seen
     traits: Traits | None = None  # of a server to which a conversation was opened
+    started_in: float | None = None  # seconds until the server had answered its opening
 
 
 @dataclass(frozen=True, slots=True)

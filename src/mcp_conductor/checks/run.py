@@ -119,10 +119,14 @@ class _Checking:
 
         Raises ERROR where nothing is wrong: a server need not speak every revision.
         """
-        record = Record(self._transcript, DIALECTS[self._version], transport_of(self._spec), {})
-        if any(result.get("protocolVersion") in DIALECTS for _, result in record.results("initialize")):
-            raise error
+        dialect = DIALECTS[self._version]
+        record = Record(self._transcript, dialect, transport_of(self._spec), {})
         astray = answer_to_nothing(self._transcript)
+        agreed = any(result.get("protocolVersion") in DIALECTS for _, result in record.results("initialize"))
+        # What does not answer server/discover with a result does not speak the modern era, and need not.
+        foreign = not dialect.handshake and astray is None and not any(record.results("server/discover"))
+        if agreed or foreign or self._verdicts.outcomes:
+            raise error
         if astray is not None:
             wanted = self._without_echo(wanted, astray)
         for requirement, each in wanted:
@@ -134,7 +138,10 @@ class _Checking:
 
     async def _inside(self, wanted: Wanted) -> None:
         async with Sessions(self._spec, self._options.timeout) as sessions, AsyncExitStack() as stack:
+            if self._options.started_in is not None:
+                sessions.started_in(self._options.started_in)
             session = await stack.enter_async_context(self._connected(sessions, self._transcript))
+            self._verdicts.started_in = session.transcript.last_at
             sessions.started_in(session.transcript.last_at)
             found = await walk(session, self._options.call)
             if found.silence is None and found.lost is None:
@@ -264,13 +271,13 @@ class _Checking:
         self._on_event(CaseStarted(first.id, first.statement, 0))
         reason = self._reason_not_to(pairs[0][1], probe)
         seen = Seen([], reason) if reason is not None else await _seen(act, probe)
+        if seen.findings or (self._options.keep_wire and reason is None):
+            seen.prove(probe.trail.lines(), alone=True, whole=self._options.keep_wire)
         if seen.silence is not None and not self._silence and await silent(probe.session, BUSY * probe.timeout):
             self._silence = seen.silence
         seconds = perf_counter() - began
         if seen.findings:
             await self._mourn(seen, probe)
-        if seen.findings or (self._options.keep_wire and reason is None):
-            seen.prove(probe.trail.lines(), alone=True, whole=self._options.keep_wire)
         return seen, seconds
 
     async def _mourn(self, seen: Seen, probe: Probe) -> None:

@@ -26,12 +26,13 @@ from mcp_conductor.cli.run_flags import OUTPUT_FLAGS, choice, time as time_of
 from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.target import TARGET_FLAGS, secrets_of_flags, source_file, target
 from mcp_conductor.cli.terminal import Terminal, tell_all
-from mcp_conductor.errors import HttpStatusError, MethodError, ProtocolError, UsageError, nearest
+from mcp_conductor.errors import HttpStatusError, MethodError, ProtocolError, TransportError, UsageError, nearest
 from mcp_conductor.opening import connect
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_HANDSHAKE, PROTOCOL_CHOICES
 from mcp_conductor.protocol.message import kind_of
-from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
+from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, secrets_of_server
+from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report import Outcome, Report
 from mcp_conductor.reporters.folding import once_for_all
 
@@ -258,9 +259,14 @@ class Checking:
         if self._protocol in DIALECTS:
             return [self._protocol]
         spec = Sessions(self._spec, self._options.timeout).patient_spec
+        heard = Transcript(secrets_of_server(spec), budgets=spec.budgets)
         try:
             async with connect(
-                spec, protocol=self._protocol, timeout=self._options.timeout, needs_version=False
+                spec,
+                protocol=self._protocol,
+                timeout=self._options.timeout,
+                needs_version=False,
+                transcript=heard,
             ) as session:
                 return [session.dialect.version]
         except ProtocolError:
@@ -269,18 +275,26 @@ class Checking:
             if error.status != 401:
                 raise
             return [NEWEST_HANDSHAKE.version]  # it is looked at from outside
+        except TransportError:
+            if not any(heard.messages("server")):
+                raise
+            return [NEWEST_HANDSHAKE.version]  # it speaks, but so that nothing can be made of it
 
     async def _check(self, version: str) -> Verdicts:
         return await check(self._spec, version, self._options, self._progress.take)
 
     async def _verdicts(self, version: str) -> Verdicts | None:
         try:
-            return await self._check(version)
-        except (ProtocolError, MethodError) as error:
-            if self._protocol != "all":
+            verdicts = await self._check(version)
+        except (ProtocolError, MethodError, TransportError) as error:
+            # What a server of one revision does with another is its own affair, if only it can be reached.
+            unreached = isinstance(error, TransportError) and self._options.started_in is None
+            if self._protocol != "all" or unreached:
                 raise
             self._output.note(f"{version}: not spoken ({error.message})")
             return None
+        self._options = replace(self._options, started_in=verdicts.started_in)
+        return verdicts
 
 
 def _trigger(text: str) -> Trigger:

@@ -1,0 +1,27 @@
+"""`conductor check` of servers with which no conversation begins, in one revision or in any."""
+
+from tests.conftest import SERVERS
+from tests.e2e.checks.plain_servers import broken
+from tests.e2e.checks.test_habits import IGNORING
+
+
+def test_a_server_that_ignores_what_it_does_not_know_is_checked_in_the_revisions_that_it_speaks(tmp_path, conductor):
+    server = broken(tmp_path, "Plain", IGNORING)
+    run = conductor(
+        "check", "--protocol", "all", "--timeout", "0.5s", "--only", "ping", "--", *server, PYTHONPATH=str(SERVERS)
+    )
+    assert "2026-07-28: not spoken (no answer to server/discover" in run.all
+    assert "1 passed in 4 revisions" in run.all
+    assert run.code == 0
+
+
+def test_a_server_that_cannot_be_understood_is_reported_by_default_too(tmp_path, conductor):
+    pretty = """
+        def write(self, data):
+            super().write(json.dumps(json.loads(data), indent=1).encode() + b"\\n")
+        """
+    server = broken(tmp_path, "Plain", pretty)
+    run = conductor("check", "--timeout", "0.1s", "--", *server, PYTHONPATH=str(SERVERS))
+    assert "FAIL  stdio-newline-framing-server (MUST)" in run.all
+    assert "grade F" in run.all
+    assert run.code == 1
