@@ -96,9 +96,16 @@ def _proof(actual: Any, said: Sequence[Said], *, last: bool = True) -> list[int]
 
 
 def _last_words(said: Sequence[Said]) -> list[int]:
-    """The last that was sent, and what came after it."""
-    last = max((place for place, (arrow, _, _) in enumerate(said) if arrow == SENT), default=0)
-    return list(range(last, len(said)))[:_MOST_LAST_WORDS]
+    """The last request that was sent, or else the last of anything, and what came after it."""
+    sent = [place for place, (arrow, _, _) in enumerate(said) if arrow == SENT]
+    asked = [place for place in sent if not _is_notice(said[place][1])]
+    last = max(asked or sent, default=0)
+    return [place for place in range(last, len(said)) if place == last or said[place][0] == CAME][:_MOST_LAST_WORDS]
+
+
+def _is_notice(message: Any) -> bool:
+    """Such as that we wait no longer for an answer."""
+    return isinstance(message, dict) and "method" in message and "id" not in message
 
 
 def _holds(actual: Any, message: Any, text: str) -> bool:

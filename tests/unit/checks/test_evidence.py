@@ -39,6 +39,12 @@ def test_without_a_better_proof_it_is_the_last_that_was_said():
     assert wire == [PINGED, PONGED]
 
 
+def test_that_we_wait_no_longer_is_no_proof_of_anything():
+    gave_up = '--> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}'
+    _, wire = excerpted([fault("silent")], [*LINES[:4], gave_up], alone=True)
+    assert wire == [PINGED]
+
+
 def test_a_judge_that_names_no_message_has_no_proof_among_those_of_others():
     (finding,), wire = excerpted([fault("missing")], LINES, alone=False)
     assert (wire, finding.said) == ([], None)
