@@ -57,9 +57,7 @@ def declared_lists(probe: Probe) -> list[str]:
 async def first(fresh: Probe, method: str, params: Json | None, seconds: float) -> Message:
     """The reply to a first message. Silence is RequestTimeout."""
     raw: Json = {"jsonrpc": "2.0", "id": fresh.session.next_id(), "method": method}
-    exchange = await fresh.session.exchange(raw if params is None else {**raw, "params": params}, timeout=seconds)
-    assert exchange.reply is not None
-    return exchange.reply
+    return await fresh.reply_to(raw if params is None else {**raw, "params": params}, seconds)
 
 
 async def initialize(
@@ -93,9 +91,7 @@ async def with_meta(probe: Probe, method: str, meta: Json, params: Json | None =
         "method": method,
         "params": {**(params or {}), "_meta": meta},
     }
-    exchange = await probe.session.exchange(raw, timeout=probe.timeout)
-    assert exchange.reply is not None
-    return exchange.reply
+    return await probe.reply_to(raw, probe.timeout)
 
 
 # Bare POSTs.

@@ -129,7 +129,9 @@ async def work_that_was_cancelled_ends(probe: Probe) -> AsyncIterator[Finding]:
     async with probe.anew(answers=probe.session.answers) as other:
         working = other.ask("tools/call", {**params, "_meta": {"progressToken": _TOKEN}}, seconds=probe.patience)
         async with meanwhile(working) as running:
-            await eventually(lambda: running.done() or bool(_progress(other.record(), _TOKEN)), probe.patience)
+            await eventually(
+                lambda: running.done() or bool(_progress(other.record(), _TOKEN)), probe.patience, probe.trail
+            )
         if not _progress(other.record(), _TOKEN):
             raise NotSeen("the call reported no progress the second time")
         # It is cancelled now. Once a later request is answered, the server has read so, however busy it was.

@@ -175,7 +175,7 @@ async def _look(probe: Probe, uris: list[str], calls: list[Json]) -> _Look:
         return look.changed.keys() <= look.told
 
     waiting = perf_counter()
-    if not await eventually(all_told, probe.timeout):
+    if not await eventually(all_told, probe.timeout, probe.trail):
         # Nothing was called meanwhile: what is another now has not changed because of the calls.
         await asyncio.sleep(min(LONGEST_CONTROL, took) - (perf_counter() - waiting))
         later = await _state(probe, [uri for uri in uris if uri in look.untold])

@@ -319,7 +319,7 @@ async def a_lost_connection_cancels_nothing(probe: Probe) -> AsyncIterator[Findi
         async with visit.listening({"Last-Event-ID": ids[-1]}) as resumed:
             if resumed.refused:
                 raise NotSeen(f"the server does not resume streams: HTTP {resumed.status}")
-            await eventually(lambda: resumed.ended or resumed.reply(raw["id"]) is not None, probe.timeout)
+            await eventually(lambda: resumed.ended or resumed.reply(raw["id"]) is not None, probe.timeout, probe.trail)
         answer = resumed.reply(raw["id"])
         if answer is None:
             yield fault("the answer to a request whose connection was lost never comes", resumed.shown())

@@ -115,12 +115,17 @@ class Probe:
         if params is not None:
             raw["params"] = params
         try:
-            exchange = await self.session.exchange(raw, timeout=self.timeout if seconds is None else seconds)
-        except RequestTimeout:
-            self.trail.late.append(method)
-            raise
+            return await self.reply_to(raw, self.timeout if seconds is None else seconds)
         except HttpStatusError as error:
             return self._said_with(error, raw)
+
+    async def reply_to(self, raw: Json, seconds: float) -> Message:
+        """The reply to exactly this request. Silence is RequestTimeout."""
+        try:
+            exchange = await self.session.exchange(raw, timeout=seconds)
+        except RequestTimeout as error:
+            self.trail.late.append(error.message)
+            raise
         assert exchange.reply is not None
         return exchange.reply
 
@@ -155,6 +160,7 @@ class Probe:
         try:
             return await self.session.say(text, timeout=self.timeout)
         except RequestTimeout:
+            self.trail.late.append("what is no request")
             return None
 
     async def alive(self) -> bool:
@@ -267,6 +273,7 @@ class Probe:
                     self.trail.http.append(CAME + http_response(response.status, heads, text))
                     return Answered(response.status, heads, text)
         except TimeoutError:
+            self.trail.late.append(method)
             raise RequestTimeout(f"the {method}", self.timeout) from None
         finally:
             await client.aclose()

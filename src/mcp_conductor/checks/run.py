@@ -9,6 +9,7 @@ from typing import Any
 from mcp_conductor.checks import Act, Check, NotSeen, fault
 from mcp_conductor.checks.authorization import Stranger
 from mcp_conductor.checks.busy import BUSY_PART, INCONCLUSIVE, pulse, slow
+from mcp_conductor.checks.evidence import Trail
 from mcp_conductor.checks.judging import (
     MOST_FINDINGS,
     Death,
@@ -247,7 +248,7 @@ class _Checking:
 
         What took no longer than one answer may take was not waited for in vain, so it is as it is.
         """
-        waited = bool(probe.trail.late) or seen.silence is not None or seconds > WAITED * probe.timeout
+        waited = _late(probe, seen) or seconds > WAITED * probe.timeout
         return bool(seen.findings) and (waited or seen.gone or seen.death is not None)
 
     async def _second_look(self, act: Act, pairs: Wanted, probe: Probe) -> Look:
@@ -259,8 +260,8 @@ class _Checking:
         async with pulse() as measured:
             seen, seconds = await self._acted(act, pairs, own)
         self._looking_again += seconds
-        late = self._doubtful(own, seen, seconds) and not seen.gone and seen.death is None
-        if late and (measured.worst > BUSY_PART * probe.timeout or await slow(probe)):
+        late = _late(own, seen) and not seen.gone and seen.death is None
+        if seen.findings and late and (measured.worst > BUSY_PART * probe.timeout or await slow(probe)):
             seen = Seen([], f"{INCONCLUSIVE}: late cannot be told from wrong ({seen.findings[0].message})")
         return seen, seconds
 
@@ -341,7 +342,7 @@ class _Checking:
 async def _ended(session: Session) -> None:
     """Close the stdin of a server, and hear what it says then."""
     if isinstance(session.transport, StdioTransport) and await session.transport.hang_up(END_SECONDS):
-        await eventually(lambda: session.ended, END_SECONDS)
+        await eventually(lambda: session.ended, END_SECONDS, Trail())
 
 
 def _by_act(wanted: Wanted) -> dict[Act, Wanted]:
@@ -351,6 +352,11 @@ def _by_act(wanted: Wanted) -> dict[Act, Wanted]:
         if each.probe is not None:
             found.setdefault(each.probe, []).append((requirement, each))
     return found
+
+
+def _late(probe: Probe, seen: Seen) -> bool:
+    """Whether something was waited for in vain."""
+    return bool(probe.trail.late) or seen.silence is not None
 
 
 async def _seen(act: Act, probe: Probe) -> Seen:

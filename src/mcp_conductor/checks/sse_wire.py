@@ -39,7 +39,7 @@ async def the_stream_says_where_to_post(probe: Probe) -> AsyncIterator[Finding]:
     """GET the URL: the first event is an endpoint, and its data a URI."""
     visit = Visit(probe)
     async with _stream(visit) as stream:
-        await eventually(lambda: bool(stream.events), visit.timeout)
+        await eventually(lambda: bool(stream.events), visit.timeout, visit.trail)
         if not stream.events:
             yield fault(f"no endpoint event comes within {visit.timeout:g} s")
             return
@@ -66,7 +66,7 @@ async def messages_are_message_events(probe: Probe) -> AsyncIterator[Finding]:
         posted = await _post(visit, endpoint, raw)
         if posted.refused:
             raise NotSeen(f"initialize was refused: HTTP {posted.status}")
-        if not await eventually(lambda: stream.reply(raw["id"]) is not None, visit.timeout):
+        if not await eventually(lambda: stream.reply(raw["id"]) is not None, visit.timeout, visit.trail):
             yield fault("the answer to initialize does not come on the stream", posted.shown())
         for event in stream.events:
             if event.kind not in ("endpoint", "message") and event.data.startswith("{") and "jsonrpc" in event.data:
@@ -117,7 +117,7 @@ async def _endpoint(visit: Visit, stream: Seen) -> str | None:
     def told() -> list[str]:
         return [event.data for event in stream.events if event.kind == "endpoint"]
 
-    if not await eventually(lambda: bool(told()), visit.timeout):
+    if not await eventually(lambda: bool(told()), visit.timeout, visit.trail):
         return None
     url = urljoin(visit.spec.url, told()[0].strip())
     # Our credentials go with the POST: nowhere else than where the user sent them.

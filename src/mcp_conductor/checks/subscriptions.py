@@ -122,11 +122,13 @@ async def _until(probe: Probe, ended: "asyncio.Future[Any]", condition: Callable
     heard = asyncio.Event()
     probe.session.transcript.listener = lambda _: heard.set()
     ended.add_done_callback(lambda _: heard.set())
-    with suppress(TimeoutError):
+    try:
         async with asyncio.timeout(probe.timeout):
             while not condition() and not ended.done():
                 await heard.wait()
                 heard.clear()
+    except TimeoutError:
+        probe.trail.late.append("what was waited for")
     probe.session.transcript.listener = None
 
 

@@ -161,26 +161,27 @@ class Visit:
         identity = raw.get("id") if isinstance(raw, dict) else None
         given: Headers = {**self.headers(raw), "Content-Type": "application/json", **(headers or {})}
         async with self.opened("POST", given, compact(raw).encode()) as (seen, chunks):
-            await _read(seen, chunks, self.timeout, until or (lambda seen: seen.reply(identity) is not None))
+            enough: Enough = until or (lambda seen: seen.reply(identity) is not None)
+            await _read(seen, chunks, self.timeout, enough, self.trail)
             return seen
 
     async def fetch(self, url: str, headers: Headers, admits: Admits | None = None) -> Seen:
         """GET something else than the server's own URL, if ADMITS raises nothing for any address of its host."""
         async with self.opened("GET", headers, url=url, admits=admits) as (seen, chunks):
-            await _read(seen, chunks, self.timeout, its_end)
+            await _read(seen, chunks, self.timeout, its_end, self.trail)
             return seen
 
     async def verb(self, method: str, headers: Headers | None = None) -> Seen:
         """GET or DELETE; of a stream, what comes in time."""
         async with self.opened(method, {**self.headers(), **(headers or {})}) as (seen, chunks):
-            await _read(seen, chunks, min(self.timeout, GLANCE_SECONDS), its_end)
+            await _read(seen, chunks, min(self.timeout, GLANCE_SECONDS), its_end, self.trail)
             return seen
 
     @asynccontextmanager
     async def listening(self, headers: Headers | None = None) -> AsyncIterator[Seen]:
         """A GET stream that is read while other things happen; `events` grows."""
         async with self.opened("GET", {**self.headers(), "Accept": EVENTS, **(headers or {})}) as (seen, chunks):
-            reading = asyncio.ensure_future(_read(seen, chunks, LONG_SECONDS, its_end))
+            reading = asyncio.ensure_future(_read(seen, chunks, LONG_SECONDS, its_end, self.trail))
             try:
                 yield seen
             finally:
@@ -212,6 +213,7 @@ class Visit:
                     finally:
                         self.trail.http.append(CAME + http_response(seen.status, heads, seen.text))
         except TimeoutError:
+            self.trail.late.append(method)
             raise RequestTimeout(f"the {method}", self.timeout) from None
         finally:
             await client.aclose()
@@ -222,7 +224,7 @@ def its_end(_: Seen) -> bool:
     return False
 
 
-async def _read(seen: Seen, chunks: AsyncIterator[bytes], seconds: float, enough: Enough) -> None:
+async def _read(seen: Seen, chunks: AsyncIterator[bytes], seconds: float, enough: Enough, trail: Trail) -> None:
     """Read into SEEN until the end, for SECONDS, or until it is ENOUGH."""
     decoder = EventStream()
     parts: list[bytes] = []
@@ -237,7 +239,7 @@ async def _read(seen: Seen, chunks: AsyncIterator[bytes], seconds: float, enough
                     return
             seen.ended = True
     except TimeoutError:
-        pass
+        trail.late.append("the rest of a response")
     except TransportError:
         seen.ended = True
     finally:
@@ -258,13 +260,16 @@ async def visiting(place: Place) -> AsyncIterator[Visit]:
                 await visit.verb("DELETE")
 
 
-async def eventually(true: Callable[[], bool], seconds: float) -> bool:
+async def eventually(true: Callable[[], bool], seconds: float, trail: Trail) -> bool:
     """Whether something becomes TRUE within SECONDS."""
     for _ in range(_LOOKS):
         if true():
             return True
         await asyncio.sleep(seconds / _LOOKS)
-    return true()
+    if true():
+        return True
+    trail.late.append("what was waited for")
+    return False
 
 
 def fresh(visit: Visit) -> Json:

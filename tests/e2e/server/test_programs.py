@@ -278,7 +278,8 @@ def test_second_signal_ends_the_server_at_once(start, file):
     server = start(Pipe, file())
     assert server.ask(ping(1)) == result(1, {})
     server.process.send_signal(signal.SIGTERM)
-    assert server.signal(signal.SIGTERM) in (0, 130)
+    # The second may come when the first has been dealt with, and the interpreter is on its way out.
+    assert server.signal(signal.SIGTERM) in (0, 130, -signal.SIGTERM)
 
 
 # Who can reach it.
