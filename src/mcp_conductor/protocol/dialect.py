@@ -61,7 +61,7 @@ class Dialect:
     batches: bool = False  # JSON-RPC batches must be understood
     elicitation: Json | None = None  # the capability that says "we can answer every mode"
     empty_cursor: bool = False  # "" is a cursor like any other, not the end of the list
-    http_session: bool = False  # over HTTP: a session id, a GET stream, resumption, DELETE
+    http_session: bool = False  # has Streamable HTTP; servers may agree on a revision without it there too
     version_header: bool = False  # over HTTP: MCP-Protocol-Version on all requests after initialize
     input_rounds: frozenset[str] = frozenset()  # methods whose result may be input_required
     tasks: str | None = None  # "core": asked for by params.task; "extension": the server decides

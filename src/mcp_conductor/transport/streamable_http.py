@@ -131,7 +131,7 @@ class StreamableHttp:
             async with self._door.open("POST", self._door.url, headers, body) as response:
                 if await self._door.opened_by(response):
                     continue
-                if self._dialect.http_session and message.kind == "request" and message.method == "initialize":
+                if self._dialect.handshake and message.kind == "request" and message.method == "initialize":
                     self._session = response.header("mcp-session-id")
                 await self._take(message, response)
                 return
@@ -190,7 +190,7 @@ class StreamableHttp:
     def _said(self, message: Message) -> None:
         """The server has taken a message that has no answer."""
         opens = message.kind == "notification" and message.method == "notifications/initialized"
-        if opens and self._dialect.http_session:
+        if opens and self._dialect.handshake:
             task = asyncio.create_task(self._listen(), name="GET")
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -231,7 +231,7 @@ class StreamableHttp:
         except TransportError as error:
             failure = error
         while request_id is not None:
-            if stream.last_id is None or not self._dialect.http_session or stream.fruitless >= MOST_RESUMPTIONS:
+            if stream.last_id is None or not self._dialect.handshake or stream.fruitless >= MOST_RESUMPTIONS:
                 raise failure or TransportError(f"the stream ended before {message.method} was answered")
             failure = None
             await asyncio.sleep(stream.retry)

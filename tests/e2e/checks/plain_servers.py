@@ -74,6 +74,9 @@ class OverHttp:
         self.hear(body)
         return self.status(self.said), self.said[0] if self.said else b""
 
+    def answer_get(self):
+        return 405, b""
+
     def write(self, data):
         self.said.append(data)
 
@@ -108,7 +111,7 @@ def over_http(server):
                 self.reply(*server.answer_post(body))
 
         def do_GET(self):
-            self.reply(405, b"")
+            self.reply(*server.answer_get())
 
         def do_DELETE(self):
             self.reply(200, b"")

@@ -1,6 +1,7 @@
 """What real servers do that may look wrong, and is not, or is wrong in one way only: nothing else is reported."""
 
 import json
+import threading
 import time
 
 import pytest
@@ -289,4 +290,23 @@ async def test_a_failure_of_the_server_has_its_own_code(tmp_path, verdicts_of, f
     )
     outcomes = await verdicts_of(server, only=("base-internal-error-server", "tools-call-unknown-tool"))
     assert failed(outcomes, "warned") - {"tools-call-unknown-tool"} == reported
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-11-25"])
+async def test_a_server_may_wait_for_its_stream_before_it_serves_tools(verdicts_of, failed, version):
+    class Waits(PlainHttp):
+        """What it asks before it shows its tools goes out on the stream of a GET, in every revision that it agrees on."""
+
+        listened = threading.Event()
+
+        def answer_get(self):
+            self.listened.set()
+            return super().answer_get()
+
+        def answer_post(self, body):
+            answerable = b'"tools/' not in body or self.listened.wait(1)
+            return super().answer_post(body) if answerable else (202, b"")
+
+    with over_http(Waits()) as spec:
+        outcomes = await verdicts_of(spec, version, only=("tools", "pagination"))
     assert failed(outcomes) == set()
