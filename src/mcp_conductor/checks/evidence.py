@@ -4,6 +4,7 @@ A probe leaves a trail of all that it said and heard. A finding names the part o
 sees two messages and not two hundred; the whole trail is there for those who want it.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,6 +21,8 @@ _LONGEST = 20_000  # characters of a line
 _MOST_LAST_WORDS = 4
 _MOST_PARTS = 20_000  # of a message that are compared
 _TELLING = ("content-type", "www-authenticate", "location", "allow", "last-event-id", "cache-control")
+_START = 100  # characters by which the body of a response is known again
+_HTTP = re.compile(r"^(?:HTTP \d{3}|[A-Z]+ https?://\S+)(?: \(.*?\)(?= |$))? ?")  # what stands before a body
 _ARROWS = {"client": SENT, "server": CAME}
 
 
@@ -90,8 +93,10 @@ def _proof(actual: Any, said: Sequence[Said], *, last: bool = True) -> list[int]
     for place in range(len(said) - 1, -1, -1) if last else range(len(said)):
         arrow, message, text = said[place]
         if _holds(actual, message, text):
+            if arrow == CAME:
+                return [*_request_of(message, said[:place]), place]
             # What was sent and is the proof was not answered, or only by what comes next.
-            return [*_request_of(message, said[:place]), place] if arrow == CAME else _last_words(said[: place + 2])
+            return [place, *(place + 1 for came, _, _ in said[place + 1 : place + 2] if came == CAME)]
     return []
 
 
@@ -116,6 +121,8 @@ def _holds(actual: Any, message: Any, text: str) -> bool:
         return actual == text
     if not isinstance(actual, (dict, list)) or not actual:
         return False
+    if isinstance(actual, dict) and actual.keys() >= {"status", "body"} and text.startswith(f"HTTP {actual['status']}"):
+        return _start_of(actual["body"]) in text
     left, looked = [message], 0
     while left and looked < _MOST_PARTS:
         part = left.pop()
@@ -127,13 +134,20 @@ def _holds(actual: Any, message: Any, text: str) -> bool:
     return False
 
 
+def _start_of(body: Any) -> str:
+    """The first words of what a check shows of a response: it may have been cut."""
+    return str(body[0] if isinstance(body, list) and body else body or "")[:_START]
+
+
 def _request_of(message: Any, before: Sequence[Said]) -> list[int]:
     """The place of the request that MESSAGE answers, if it answers one."""
-    if not isinstance(message, dict) or "method" in message or message.get("id") is None:
-        return []
-    for place in range(len(before) - 1, -1, -1):
+    # A response of HTTP belongs to the request of HTTP before it, whatever it says.
+    if before and before[-1][0] == SENT and _HTTP.match(before[-1][2]):
+        return [len(before) - 1]
+    identity = message.get("id") if isinstance(message, dict) and "method" not in message else None
+    for place in range(len(before) - 1, -1, -1) if identity is not None else ():
         arrow, request, _ = before[place]
-        if arrow == SENT and isinstance(request, dict) and request.get("id") == message["id"]:
+        if arrow == SENT and isinstance(request, dict) and request.get("id") == identity:
             return [place]
     return []
 
@@ -144,6 +158,6 @@ def _read(lines: Sequence[str]) -> list[Said]:
 
 def _message(text: str) -> Any:
     try:
-        return read(text)
+        return read(_HTTP.sub("", text, count=1))
     except (ValueError, RecursionError):
         return None

@@ -256,8 +256,10 @@ async def visiting(place: Place) -> AsyncIterator[Visit]:
         yield visit
     finally:
         if visit.session is not None:
+            said = len(visit.trail.http)
             with suppress(ConductorError):
                 await visit.verb("DELETE")
+            del visit.trail.http[said:]  # that we left proves nothing
 
 
 async def eventually(true: Callable[[], bool], seconds: float, trail: Trail) -> bool:

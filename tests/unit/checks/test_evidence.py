@@ -2,6 +2,7 @@
 
 from mcp_conductor.checks import fault
 from mcp_conductor.checks.evidence import excerpted, http_request, http_response, proven
+from mcp_conductor.checks.visits import Seen
 
 ASKED = '--> {"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 NOTED = '<-- {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info"}}'
@@ -31,6 +32,12 @@ def test_each_finding_has_its_own_proof():
 
 def test_what_was_not_answered_is_proven_by_what_was_asked():
     _, wire = excerpted([fault("silent", {"jsonrpc": "2.0", "id": 2, "method": "ping"})], LINES[:4], alone=True)
+    assert wire == [PINGED]
+
+
+def test_what_was_not_answered_is_not_mistaken_for_what_was_asked_next():
+    later = '--> {"jsonrpc":"2.0","id":3,"method":"ping"}'
+    _, wire = excerpted([fault("silent", {"jsonrpc": "2.0", "id": 2, "method": "ping"})], [PINGED, later], alone=True)
     assert wire == [PINGED]
 
 
@@ -67,3 +74,21 @@ def test_http_is_told_in_one_line():
     assert http_response(401, {"www-authenticate": "Bearer", "date": "today"}, "no") == (
         "HTTP 401 (www-authenticate: Bearer) no"
     )
+
+
+POSTED = '--> POST http://127.0.0.1:1/mcp (Accept: application/json) {"jsonrpc":"2.0","id":"a","method":"ping"}'
+REFUSED = '<-- HTTP 200 (content-type: application/json) {"jsonrpc":"2.0","id":null,"error":{"code":-32700}}'
+AGAIN = '--> POST http://127.0.0.1:1/mcp (Accept: application/json) {"jsonrpc":"2.0","id":"b","method":"ping"}'
+SERVED = '<-- HTTP 200 (content-type: application/json) {"jsonrpc":"2.0","id":"b","result":{}}'
+POSTS = [POSTED, REFUSED, AGAIN, SERVED]
+
+
+def test_a_message_in_the_body_of_a_response_is_proven_by_that_response_and_its_request():
+    _, wire = excerpted([fault("odd", {"jsonrpc": "2.0", "id": None, "error": {"code": -32700}})], POSTS, alone=True)
+    assert wire == [POSTED, REFUSED]
+
+
+def test_a_response_of_http_is_proven_by_itself_and_its_request():
+    seen = Seen(200, {"content-type": "application/json"}, REFUSED.partition(") ")[2])
+    _, wire = excerpted([fault("odd", seen.shown())], POSTS, alone=True)
+    assert wire == [POSTED, REFUSED]
