@@ -1,6 +1,7 @@
 """HTTP+SSE, the transport of 2024-11-05: one GET stream brings all messages, and first of all where to POST ours."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import urljoin
@@ -13,10 +14,12 @@ from mcp_conductor.protocol.message import Message, decode
 from mcp_conductor.protocol.server_spec import HttpSpec, origin
 from mcp_conductor.transport import Authorize, Listener, finish
 from mcp_conductor.transport.http_client import Response
-from mcp_conductor.transport.http_door import HttpDoor
+from mcp_conductor.transport.http_door import HttpDoor, is_rpc_error
 from mcp_conductor.turns import Pace
 
 GOODBYE_SECONDS = 2.0
+ANSWER_SECONDS = 1.0  # for an answer on the stream, where the POST has brought one already
+_MOST_DOUBTS = 1_000
 _MOST_READ = 10_000  # of a body that is shown
 
 
@@ -46,6 +49,7 @@ class HttpSse:
         self._stream: asyncio.Task[None] | None = None
         self._last: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._doubts: deque[asyncio.TimerHandle] = deque(maxlen=_MOST_DOUBTS)  # requests refused with an answer
 
     def speak(self, dialect: Dialect) -> None:
         self._door.speak(dialect)
@@ -78,6 +82,8 @@ class HttpSse:
         open_tasks = [*self._tasks, *([self._stream] if self._stream else [])]
         for task in open_tasks:
             task.cancel()
+        for doubt in self._doubts:
+            doubt.cancel()
         await asyncio.gather(*open_tasks, return_exceptions=True)
         if self._endpoint.done() and not self._endpoint.cancelled():
             self._endpoint.exception()
@@ -103,9 +109,18 @@ class HttpSse:
                 if await self._door.opened_by(response):
                     continue
                 if not 200 <= response.status < 300:
-                    what = message.method if message.kind in ("request", "notification") else "our answer"
-                    raise await self._refusal(what, response)
+                    await self._refused(message, response)
                 return
+
+    async def _refused(self, message: Message, response: Response) -> None:
+        said = decode(await response.read())
+        what = message.method if message.kind in ("request", "notification") else "our answer"
+        refusal = self._door.refusal(what, response, said)
+        if message.kind != "request" or message.id is None or not is_rpc_error(said):
+            raise refusal
+        # Some servers answer with a status what they answer on the stream as well, where all answers belong.
+        wait = asyncio.get_running_loop().call_later
+        self._doubts.append(wait(ANSWER_SECONDS, self._listener.failed, message.id, refusal))
 
     async def _refusal(self, what: str, response: Response) -> HttpStatusError:
         return self._door.refusal(what, response, decode(await response.read()))

@@ -119,7 +119,9 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("way", "ids"), [(Old, set()), (OneClientAtATime, set()), *BROKEN], ids=lambda each: getattr(each, "__name__", ""))
+@pytest.mark.parametrize(
+    ("way", "ids"), [(Old, set()), (OneClientAtATime, set()), *BROKEN], ids=lambda each: getattr(each, "__name__", "")
+)
 async def test_a_server_of_the_old_transport_is_reported_for_what_it_breaks_alone(http, way, ids):
     server = http(manners(way()))
     assert await broken(HttpSpec(url=server.url, sse=True), OLD) == ids
@@ -135,3 +137,25 @@ async def test_an_old_server_that_can_be_reached_from_outside_is_reported(tmp_pa
     with composed(tmp_path, type="sse", host="0.0.0.0") as port:
         assert "sse-bind-localhost" in await broken(HttpSpec(url=f"http://127.0.0.1:{port}/sse", sse=True), OLD)
         assert "sse-authentication" in await broken(HttpSpec(url=f"http://{outside}:{port}/sse", sse=True), OLD)
+
+
+class ErrorsInThePostToo(Old):
+    """Errors have a status and a body of their own; the answer stands on the stream all the same, a moment later."""
+
+    def post(self, call):
+        if call.id is None or call.method in ("initialize", "ping"):
+            super().post(call)
+            return
+        refusal = call.text(error={"code": -32601, "message": "Method not found"})
+        call.reply(404, refusal, "application/json")
+        stream = self.open[int(call.path.rpartition("=")[2])]
+        stream.send(f"event: message\ndata: {refusal}\n\n".encode())
+
+
+async def test_an_answer_on_the_stream_counts_though_its_request_got_a_bad_status(http, verdicts_of, failed):
+    spec = HttpSpec(url=http(manners(ErrorsInThePostToo())).url, sse=True)
+    outcomes = await verdicts_of(
+        spec, OLD, only=("base-response-id-echo-server", "base-method-not-found-server", "completion")
+    )
+    assert failed(outcomes) == set()
+    assert outcomes["base-response-id-echo-server"].status == "passed"
