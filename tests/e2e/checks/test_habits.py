@@ -310,3 +310,16 @@ async def test_a_server_may_wait_for_its_stream_before_it_serves_tools(verdicts_
     with over_http(Waits()) as spec:
         outcomes = await verdicts_of(spec, version, only=("tools", "pagination"))
     assert failed(outcomes) == set()
+
+
+async def test_a_list_that_always_fails_is_told_once_and_does_not_depend_on_the_connection(verdicts_of, failed):
+    class Fails(ModernHttp):
+        def answer(self, request):
+            lists = request["method"] == "tools/list"
+            return error(request["id"], -32603, "fetch failed") if lists else super().answer(request)
+
+    with over_http(Fails()) as spec:
+        outcomes = await verdicts_of(
+            spec, "2026-07-28", only=("stateless-lists-connection-independent", "tools-list-served")
+        )
+    assert failed(outcomes) == {"tools-list-served"}
