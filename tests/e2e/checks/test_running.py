@@ -95,16 +95,11 @@ async def test_a_question_that_we_cannot_answer_is_no_finding(verdicts_of, tmp_p
             {**Plain.tools[0], "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}}}},
         ]
 
-        def reply(self, message):
-            self.asked = message["id"]
-            return super().reply(message)
-
         def call_tool(self, params):
             schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(?!)$"}}, "required": ["a"]}
             self.ask("elicitation/create", "q", params={"message": "?", "requestedSchema": schema})
-            given_up = {"requestId": None}
-            while given_up.get("requestId") != self.asked:
-                given_up = json.loads(sys.stdin.buffer.readline()).get("params") or {}
+            while b'"q"' not in (line := sys.stdin.buffer.readline()):
+                self.hear(line)  # a ping may come before the answer
             return super().call_tool(params)
         """
     outcomes = await verdicts_of(broken(tmp_path, "Plain", unanswerable), only=("tools", "elicitation"))
