@@ -52,6 +52,7 @@ class Found:
     triggers: list[Json] = field(default_factory=list)  # the params of the tools that were named to change something
     remarks: list[str] = field(default_factory=list)  # on what is odd, but breaks no requirement
     silence: str | None = None  # what the server did not answer before it answered nothing any more
+    unlisted: str | None = None  # which list of what is declared could not be had
     lost: str | None = None  # how the server went away while it was used as any client uses it
     astray: Message | None = None  # an answer with an id that no request had, which came in place of one
 

@@ -149,6 +149,8 @@ class _Checking:
                 found.triggers = await without_blocking(calls_of, self._options.triggers, found.tools)
             probe = Probe(session, sessions, found)
             self._verdicts.server = session.server
+            if session.dialect.handshake:  # later revisions have a requirement for it
+                self._verdicts.partial = found.unlisted
             self._silence = found.silence
             if found.astray is not None:
                 wanted = self._without_echo(wanted, found.astray)

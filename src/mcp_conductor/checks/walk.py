@@ -67,6 +67,11 @@ class _Walker:
     async def _listed(self, method: str, member: str) -> list[Json]:
         items: list[Json] = []
         await self._answered(self._turn_the_pages(method, member, items))
+        transcript = self._session.transcript
+        last = next((each for each in reversed(transcript.exchanges()) if each.request.method == method), None)
+        refused = last is not None and last.reply is not None and last.reply.kind == "error"
+        if refused and not items and member != "resourceTemplates":
+            self.found.unlisted = f"{method} failed, so that nothing of the {member} was seen"
         return items
 
     async def _turn_the_pages(self, method: str, member: str, items: list[Json]) -> None:

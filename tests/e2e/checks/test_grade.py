@@ -1,5 +1,6 @@
 """Grades of servers that differ by one habit: the distance between them says how bad it is."""
 
+import os
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -92,3 +93,20 @@ def test_a_server_that_lets_nobody_in_has_no_grade_and_no_badge(tmp_path):
     assert done.returncode == 2
     assert done.stderr.startswith("error: there is no grade to write to badge.svg: the server wants a token")
     assert not (tmp_path / "badge.svg").exists()
+
+
+def test_a_server_whose_tools_could_not_be_seen_has_no_grade(tmp_path):
+    fails = """
+        def reply(self, message):
+            listed = message["method"] == "tools/list"
+            return error(message["id"], -32603, "fetch failed") if listed else super().reply(message)
+        """
+    done = subprocess.run(
+        [*CONDUCTOR, "check", "--timeout", "1s", "--", *broken(tmp_path, "Plain", fails)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(SERVERS)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "no grade: tools/list failed, so that nothing of the tools was seen" in done.stdout.splitlines()
