@@ -61,8 +61,9 @@ async def versions_in_header_and_body_are_compared(probe: Probe) -> AsyncIterato
     seen = await visit.post(visit.anything(), {VERSION: NEWEST_HANDSHAKE.version})
     what = f"a body of {probe.dialect.version} under a header of {NEWEST_HANDSHAKE.version}"
     for finding in _rejected(seen, what, codes):
-        # By its header it is a request of the handshake era, which a server of both may refuse as such.
-        if seen.status != 400 or not await _serves_handshakes(visit):
+        # By its header it is a request of the handshake era, which a server of both may refuse in the way of that era.
+        refused = seen.refused or seen.code is not None
+        if not refused or not await _serves_handshakes(visit):
             yield finding
 
 

@@ -164,10 +164,10 @@ class Probe:
             self.trail.late.append("what is no request")
             return None
 
-    async def alive(self) -> bool:
-        """Whether the server still answers. It may be busy with what it was asked before."""
+    async def alive(self, busy: float = 0.0) -> bool:
+        """Whether the server still answers. It may be BUSY for some seconds with what it was asked before."""
         try:
-            await self.ask(self.harmless, seconds=self.patience)
+            await self.ask(self.harmless, seconds=self.patience + busy)
         except ConductorError:
             return False
         return True

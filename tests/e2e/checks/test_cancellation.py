@@ -36,3 +36,14 @@ async def test_work_that_goes_on_after_it_was_cancelled_is_reported(tmp_path, ve
     outcomes = await verdicts_of(server, only=("cancellation",))
     assert failed(outcomes, "failed", "warned") == reported
     assert outcomes["cancel-stops-work-server"].status == ("warned" if reported else "passed")
+
+
+async def test_a_server_that_does_all_that_was_cancelled_first_is_busy_not_broken(tmp_path, verdicts_of):
+    slow = """
+        def list_tools(self, params):
+            __import__("time").sleep(0.05)
+            return super().list_tools(params)
+        """
+    only = "cancel-race-server"
+    outcomes = await verdicts_of(broken(tmp_path, "Plain", slow), only=[only], timeout=0.4)
+    assert outcomes[only].status == "passed"

@@ -247,3 +247,17 @@ class ByHeader(BothEras):
 
 async def test_a_server_of_both_eras_may_take_a_request_under_an_old_header_for_an_old_one(http):
     assert await broken(spec_of(http(manners(ByHeader()))), MODERN) == set()
+
+
+@pytest.mark.parametrize("status", [200, 404])
+async def test_a_server_of_both_eras_may_refuse_by_the_header_in_the_way_of_the_older_one(http, status):
+    class BothEras(GoodModern):
+        def post(self, call):
+            if call.method == "initialize":
+                Good.post(self, call)
+            elif call.headers.get("mcp-protocol-version", MODERN) != MODERN:
+                call.error(-32601, "no such method in that revision", status)
+            else:
+                super().post(call)
+
+    assert "httpm-version-header-mismatch" not in await broken(spec_of(http(manners(BothEras()))), MODERN)
