@@ -127,8 +127,11 @@ def _holds(actual: Any, message: Any, text: str) -> bool:
     while left and looked < _MOST_PARTS:
         part = left.pop()
         looked += 1
-        if part == actual:
-            return True
+        try:
+            if part == actual:
+                return True
+        except RecursionError:  # a part that is nested very deeply is compared in its own parts
+            pass
         if isinstance(part, (dict, list)):
             left += part.values() if isinstance(part, dict) else part
     return False
