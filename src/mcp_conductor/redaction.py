@@ -120,9 +120,16 @@ def secrets_of_url(url: str) -> list[str]:
 
 
 def secrets_of_words(words: Iterable[str]) -> list[str]:
-    """The user and password of every URL in WORDS, of whatever scheme."""
+    """The user and password of every URL in WORDS, of whatever scheme; and what is given to flags like --api-key."""
     found = []
+    before = ""
     for word in words:
+        name, equals, value = word.partition("=")
+        if name.startswith("-") and equals and re.search(_SOUNDS_SECRET, name):
+            found.append(value)
+        elif before.startswith("-") and "=" not in before and re.search(_SOUNDS_SECRET, before) and word[:1] != "-":
+            found.append(word)
+        before = word
         for userinfo in re.findall(_USERINFO, word) if "@" in word else ():
             user, _, password = userinfo.partition(":")
             # A name alone is a token; one with a password is a secret only if it is long.

@@ -33,7 +33,11 @@ class Check:
     needs: str | None = None  # a capability that the server must declare: tools, resources.subscribe
     alone: bool = False  # in a session of its own, because it would disturb others
     last: bool = False  # by itself, when all others are done, because it changes the server
-    follows: str | None = None  # the requirement that is the fault, where that is broken too
+    follows: str | tuple[str, ...] = ()  # what is the fault, where one of these requirements is broken too
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        return (self.follows,) if isinstance(self.follows, str) else self.follows
 
     @property
     def doc(self) -> str:
@@ -43,7 +47,7 @@ class Check:
 CHECKS: Catalog[Check] = Catalog("check", __name__)
 
 
-def judged(*ids: str, needs: str | None = None, follows: str | None = None) -> Callable[[Judge], Judge]:
+def judged(*ids: str, needs: str | None = None, follows: str | tuple[str, ...] = ()) -> Callable[[Judge], Judge]:
     """Register a function that judges a conversation by the requirements IDS, all of them alike."""
 
     def register(judge: Judge) -> Judge:
@@ -55,13 +59,23 @@ def judged(*ids: str, needs: str | None = None, follows: str | None = None) -> C
 
 
 def probed(
-    *ids: str, needs: str | None = None, alone: bool = False, last: bool = False, follows: str | None = None
+    *ids: str, needs: str | None = None, alone: bool = False, last: bool = False, follows: str | tuple[str, ...] = ()
 ) -> Callable[[Act], Act]:
     """Register a function that says something on purpose, and looks at what comes back."""
 
     def register(act: Act) -> Act:
         for each in ids:
-            CHECKS.add(each, Check(each, probe=act, needs=needs, alone=alone, last=last, follows=follows))
+            CHECKS.add(
+                each,
+                Check(
+                    each,
+                    probe=act,
+                    needs=needs,
+                    alone=alone,
+                    last=last,
+                    follows=(follows,) if isinstance(follows, str) else follows,
+                ),
+            )
         return act
 
     return register

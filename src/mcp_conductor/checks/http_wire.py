@@ -43,6 +43,8 @@ async def our_own_origin_is_served(probe: Probe) -> AsyncIterator[Finding]:
     scheme, _, rest = visit.spec.url.partition("://")
     own = f"{scheme}://{rest.partition('/')[0].rpartition('@')[2]}"
     seen = await visit.post(fresh(visit), {"Origin": own})
+    if seen.status == 429 or seen.status >= 500:
+        raise NotSeen(f"the server is in trouble: HTTP {seen.status}")
     if seen.refused:
         yield fault(f"a POST with the server's own origin, {own}, is answered with {seen.status}", seen.shown())
 

@@ -138,6 +138,8 @@ def _some(found: list[Json], otherwise: str) -> list[Json]:
 @judged("base-response-once-server")
 def requests_are_answered_once(record: Record) -> Iterator[Finding]:
     """Look at every response: its id is that of something we sent, and no response before had it."""
+    if not record.whole:
+        raise NotSeen("part of the conversation was forgotten: --max-transcript-size keeps more")
     left = Counter(message.id for message in record.sent if message.id is not None)
     if not left:
         raise NotSeen("nothing was asked")

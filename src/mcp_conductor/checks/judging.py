@@ -86,6 +86,11 @@ class Seen:
     death: Death | None = None  # how the server ended meanwhile
     wire: list[str] = field(default_factory=list)  # what proves the findings, or all that was said
 
+    @property
+    def unanswered_method(self) -> str:
+        """The method that was asked in vain, if one was."""
+        return (self.silence or "").removeprefix("no answer to ").partition(" ")[0]
+
     def prove(self, lines: list[str], *, alone: bool, whole: bool = False) -> None:
         """Take from LINES what proves the findings; the WHOLE of them, if that is wanted."""
         if whole:
@@ -147,7 +152,8 @@ def outcome_of(requirement: Requirement, seen: Seen, seconds: float = 0.0) -> Ou
     """What is concluded about a requirement."""
     status: Status = "skipped" if seen.reason is not None else "passed"
     if seen.findings:
-        status = "failed" if requirement.level == "MUST" else "warned"
+        # That a server goes away is a failure, however it was provoked.
+        status = "failed" if requirement.level == "MUST" or seen.death is not None else "warned"
     death = seen.death if seen.findings else None
     limit = requirement.limit if seen.findings and death is None else None
     return Outcome(
@@ -185,10 +191,10 @@ def without_consequences(outcomes: list[Outcome]) -> list[Outcome]:
 def _told_elsewhere(outcome: Outcome, bad: Collection[str], first: Mapping[object, str]) -> Outcome:
     """OUTCOME, whose findings are left out where they are those of another one, or follow from them."""
     same = first[_looked_at(outcome.id)]
-    root = CHECKS.get(outcome.id).follows
+    root = next((each for each in CHECKS.get(outcome.id).roots if each in bad), None)
     if same != outcome.id:
         reason = f"the same fault as {same}"
-    elif root in bad:
+    elif root is not None:
         reason = f"it follows from {root}, which is broken"
     else:
         return outcome

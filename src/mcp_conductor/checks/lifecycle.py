@@ -313,7 +313,12 @@ async def undeclared_features_do_not_exist(probe: Probe) -> AsyncIterator[Findin
             yield fault(f"{method} is not answered with {METHOD_NOT_FOUND}", reply.raw)
 
 
-@probed("lifecycle-respect-negotiated-server", "lifecycle-respect-negotiated-server-strict", alone=True)
+@probed(
+    "lifecycle-respect-negotiated-server",
+    "lifecycle-respect-negotiated-server-strict",
+    alone=True,
+    follows=("roots-request-server", "sampling-request-server", "elicit-gated-server"),
+)
 async def only_what_the_client_can_do_is_asked(probe: Probe) -> AsyncIterator[Finding]:
     """Declare no capabilities, and call the tools that may be called: the server asks for none of them."""
     calls = [params for params, _ in walked_calls(probe)]

@@ -52,9 +52,20 @@ class Found:
     triggers: list[Json] = field(default_factory=list)  # the params of the tools that were named to change something
     remarks: list[str] = field(default_factory=list)  # on what is odd, but breaks no requirement
     silence: str | None = None  # what the server did not answer before it answered nothing any more
+    unanswered: list[str] = field(default_factory=list)  # tools that were called, and did not answer in time
     unlisted: str | None = None  # which list of what is declared could not be had
+    mute: set[str] = field(
+        default_factory=set
+    )  # methods that are known not to be answered: nobody waits for them again
     lost: str | None = None  # how the server went away while it was used as any client uses it
     astray: Message | None = None  # an answer with an id that no request had, which came in place of one
+
+    @property
+    def uncalled(self) -> str | None:
+        """Why nothing of what tools do was seen, although some were called."""
+        if self.called and len(self.unanswered) == len(self.called):
+            return "no tool that was called answered in time: --timeout"
+        return None
 
 
 class Probe:
@@ -122,6 +133,8 @@ class Probe:
 
     async def reply_to(self, raw: Json, seconds: float) -> Message:
         """The reply to exactly this request. Silence is RequestTimeout."""
+        if raw.get("method") in self.found.mute:
+            raise RequestTimeout(str(raw["method"]), self.timeout)
         try:
             exchange = await self.session.exchange(raw, timeout=seconds)
         except RequestTimeout as error:

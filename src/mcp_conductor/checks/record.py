@@ -61,10 +61,13 @@ class Traits:
 class Record:
     """What was recorded of one conversation."""
 
-    def __init__(self, transcript: Transcript, dialect: Dialect, transport: str, opened: Json) -> None:
+    def __init__(
+        self, transcript: Transcript, dialect: Dialect, transport: str, opened: Json, *, whole: bool = True
+    ) -> None:
         self.transcript = transcript
         self.dialect = dialect
         self.transport = transport  # stdio, http or sse
+        self.whole = whole  # whether nothing of it was forgotten
         self.opened = opened  # the result of initialize or server/discover
         capabilities = opened.get("capabilities")
         self.capabilities: Json = capabilities if isinstance(capabilities, dict) else {}

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -23,7 +24,8 @@ from mcp_conductor.checks.judging import (
     without_consequences,
 )
 from mcp_conductor.checks.probe import Probe
-from mcp_conductor.checks.record import SMALL, Record, judged_part, transport_of
+from mcp_conductor.checks.record import SMALL, Record, transport_of
+from mcp_conductor.checks.remarks import on_calls, on_the_rest, refuse_unknown_tools
 from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
 from mcp_conductor.checks.sessions import Sessions, silent
 from mcp_conductor.checks.triggers import calls_of
@@ -41,7 +43,7 @@ from mcp_conductor.events import CaseFinished, CaseStarted, Event, RunStarted
 from mcp_conductor.opening import connect
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import DIALECTS, TASKS_EXTENSION
-from mcp_conductor.protocol.message import Message, is_cut_off
+from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec, secrets_of_server
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report import Finding
@@ -54,6 +56,7 @@ END_SECONDS = 1.0  # for the last words of a server
 AT_ONCE = 8  # probes that run at the same time: they wait more than they work
 PROTECTED = "auth-server"  # the group of requirements that can be seen without a login
 NEEDS_A_SESSION = "auths-token-every-request"
+MOST_TOO_SLOW = 2  # checks that are inconclusive, before the rest is too
 SECOND_LOOKS = 30  # times the time for an answer: how long all second looks may take together
 ECHO = "base-response-id-echo-server"
 ONCE = "base-response-once-server"
@@ -80,12 +83,17 @@ class _Checking:
         self._on_event = on_event
         self._transcript = Transcript(secrets_of_server(spec), budgets=spec.budgets)
         self._silence: str | None = None  # the first thing that a server did not answer that answers nothing any more
+        self._unanswered: Seen | None = None  # what any client asks, and the server did not answer
+        self._judges_once = False
+        self._mute: set[str] = set()  # methods that are known not to be answered
         self._looking_again = 0.0  # seconds
+        self._too_slow = 0  # how often late could not be told from wrong
         self._deaths: dict[tuple[str, str], str] = {}  # how the server went away, and under which id that is told
         self._verdicts = Verdicts(version, transport=transport_of(spec))
 
     async def run(self) -> Verdicts:
         wanted = chosen(self._options, self._version, transport_of(self._spec))
+        self._judges_once = any(requirement.id == ONCE for requirement, _ in wanted)
         self._on_event(RunStarted("check", len(wanted), 0))
         try:
             await self._inside(wanted)
@@ -149,9 +157,12 @@ class _Checking:
                 found.triggers = await without_blocking(calls_of, self._options.triggers, found.tools)
             probe = Probe(session, sessions, found)
             self._verdicts.server = session.server
-            if session.dialect.handshake:  # later revisions have a requirement for it
-                self._verdicts.partial = found.unlisted
+            # Later revisions have a requirement for lists.
+            self._verdicts.partial = (found.unlisted if session.dialect.handshake else None) or found.uncalled
             self._silence = found.silence
+            found.mute = self._mute
+            refuse_unknown_tools(self._options.call, found)
+            self._verdicts.remarks += on_calls(found, self._options.timeout)
             if found.astray is not None:
                 wanted = self._without_echo(wanted, found.astray)
             if found.lost is not None:
@@ -163,9 +174,11 @@ class _Checking:
             record = probe.record()
             self._verdicts.traits = record.traits
             frames = polite(record.frames, record.dialect, record.capabilities)
-            await self._judged(wanted, Record(Transcript.of(frames), record.dialect, record.transport, record.opened))
+            whole = not session.transcript.forgotten.frames
+            heard = Record(Transcript.of(frames), record.dialect, record.transport, record.opened, whole=whole)
+            await self._judged(wanted, heard)
             self._verdicts.remarks += found.remarks
-            self._remark(session)
+            self._verdicts.remarks += on_the_rest(session, self._verdicts.outcomes)
 
     async def _probed(self, probes: dict[Act, Wanted], probe: Probe, stack: AsyncExitStack) -> None:
         """Carry out the probes: first those that use the session of the walk, or what takes its place, one by one."""
@@ -264,6 +277,7 @@ class _Checking:
         self._looking_again += seconds
         late = _late(own, seen) and not seen.gone and seen.death is None
         if seen.findings and late and (measured.worst > BUSY_PART * probe.timeout or await slow(probe)):
+            self._too_slow += 1
             seen = Seen([], f"{INCONCLUSIVE}: late cannot be told from wrong ({seen.findings[0].message})")
         return seen, seconds
 
@@ -288,6 +302,9 @@ class _Checking:
         dead = [*probe.trail.dead, *([probe.session] if probe.session.ended else [])]
         if dead:
             seen.death = Death(str(dead[0].how_it_ended), dead[0].transcript.stderr_tail())
+            if seen.death.how not in seen.findings[0].message:
+                told = f"{seen.findings[0].message}: {seen.death.how}"
+                seen.findings[0] = replace(seen.findings[0], message=told)
         elif seen.gone and probe.transport != "stdio" and (self._silence or not await probe.reachable()):
             seen.death = Death("the server cannot be reached any longer")
             self._silence = self._silence or seen.findings[-1].message
@@ -298,42 +315,40 @@ class _Checking:
             seen.death = Death("the server answers nothing any more")
         for requirement, _ in pairs:
             told = seen
-            if seen.findings and seen.death is not None:
+            if self._is_plain_silence(seen):
+                self._unanswered = self._unanswered or seen
+                self._mute.add(seen.unanswered_method)
+                told = Seen([], f"{seen.silence}: see {ONCE}")
+            elif seen.findings and seen.death is not None:
                 under = self._deaths.setdefault(seen.death.alike, requirement.id)
                 if under != requirement.id:
                     told = Seen([], f"{seen.death.how} here too: see {under}")
             self._conclude(requirement, told, seconds=seconds)
 
+    def _is_plain_silence(self, seen: Seen) -> bool:
+        """Whether a server did not answer what any client asks: that is one fault, whatever it was asked for."""
+        plain = seen.unanswered_method.endswith("/list") or self._silence is not None
+        return bool(seen.findings) and seen.silence is not None and plain and self._judges_once
+
     def _reason_not_to(self, each: Check, probe: Probe) -> str | None:
         if each.needs is not None and not probe.declares(each.needs):
             return f"the server does not declare {each.needs}"
         # One finding tells enough of a server that says nothing any more; each further one would take its time.
-        told = any(outcome.status == "failed" for outcome in self._verdicts.outcomes)
-        return f"the server does not answer any longer: {self._silence}" if self._silence and told else None
+        told = self._unanswered or any(outcome.status == "failed" for outcome in self._verdicts.outcomes)
+        if self._silence and told:
+            return f"the server does not answer any longer: {self._silence}"
+        return f"{INCONCLUSIVE}: it is too slow" if self._too_slow >= MOST_TOO_SLOW else None
 
     async def _judged(self, wanted: Wanted, record: Record) -> None:
         pace = Pace()
         small = sum(frame.size for frame in record.frames) < SMALL
         for requirement, each in wanted:
             if each.judge is not None:
-                self._conclude(requirement, await without_blocking(judged, each, record, now=small))
+                seen = await without_blocking(judged, each, record, now=small)
+                if requirement.id == ONCE and self._unanswered is not None:
+                    seen = self._unanswered
+                self._conclude(requirement, seen)
                 await pace.keep()
-
-    def _remark(self, session: Session) -> None:
-        if forgotten := str(session.transcript.forgotten):
-            self._verdicts.remarks.append(forgotten)
-        if unsure := sum((each.reason or "").startswith(INCONCLUSIVE) for each in self._verdicts.outcomes):
-            self._verdicts.remarks.append(
-                f"{unsure} of the checks inconclusive: the server, or this machine, was too slow; "
-                "try a longer --timeout, or a machine with less to do"
-            )
-        frames = [frame for frame in session.transcript.since(0) if frame.source == "server"]
-        if left_out := len(frames) - len(judged_part(frames)):
-            self._verdicts.remarks.append(f"{left_out} messages of the server were not judged: it said too much")
-        if cut := sum(is_cut_off(frame.text) for frame in frames):
-            self._verdicts.remarks.append(
-                f"{cut} messages of the server were not judged: they were too large to be read"
-            )
 
     def _conclude(self, requirement: Requirement, seen: Seen, *, seconds: float = 0.0) -> None:
         outcome = outcome_of(requirement, seen, seconds)

@@ -30,6 +30,8 @@ STARTS_AT_ONCE = 4
 MOST_CLOSING = 12  # sessions that are being closed, before the next one has to wait
 MOST_REFUSALS = 2  # sessions that cannot be opened, before we stop trying
 
+NO_OTHER = "another session could not be opened"
+
 # "polite too" is for those who hold a polite one already.
 Use = Literal["polite", "polite too", "odd"]
 
@@ -150,7 +152,7 @@ class Sessions:
                     )
                 )
             except ConductorError as error:
-                self._refusals.append(f"another session could not be opened: {error.message}")
+                self._refusals.append(f"{NO_OTHER}: {error.message}")
                 raise NotSeen(self._refusals[-1]) from error
         self._refusals.clear()
         return _Open(session, stack)
@@ -178,13 +180,20 @@ async def _closed(opened: _Open) -> None:
 
 async def silent(session: Session, seconds: float) -> bool:
     """Whether the server answers nothing at all; what it does not know, it may answer with an error."""
-    asked = []
+    asked, mark = [], session.transcript.mark
     for method in ("ping" if session.dialect.handshake else "server/discover", "tools/list"):
         params = session.dialect.stamp(None, session.dialect.context(session.client, {}))
         raw: Json = {"jsonrpc": "2.0", "id": session.next_id(), "method": method}
         asked.append(session.exchange(raw if params is None else {**raw, "params": params}, timeout=seconds))
     answers = await asyncio.gather(*asked, return_exceptions=True)
-    return all(isinstance(each, RequestTimeout) for each in answers)
+    # Late answers to what was asked before are no silence.
+    return all(isinstance(each, RequestTimeout) for each in answers) and not answered_since(session, mark)
+
+
+def answered_since(session: Session, mark: int) -> bool:
+    """Whether any answer has come since frame number MARK."""
+    frames = (frame for frame in session.transcript.since(mark) if frame.source == "server")
+    return any(message.kind in ("result", "error") for frame in frames for message in frame.messages())
 
 
 def _left_something(session: Session, mark: int) -> bool:

@@ -24,6 +24,8 @@ MOST_PAGES = 200  # of one list
 LONGEST_LIST = 10.0  # seconds for all pages of one list
 BUSY = 3  # how much longer than an answer a server may be busy with the call before
 ALL = "all"
+_LATE = "was not answered in time"
+_FAILED = "failed"
 
 
 async def walk(session: Session, call: Collection[str] | str) -> Found:
@@ -42,6 +44,7 @@ class _Walker:
     def __init__(self, session: Session) -> None:
         self.found = Found()
         self._session = session
+        self._problem: str | None = None  # what came of the last request, if it was no result
 
     async def everywhere(self, call: Collection[str] | str) -> None:
         session, found = self._session, self.found
@@ -67,11 +70,8 @@ class _Walker:
     async def _listed(self, method: str, member: str) -> list[Json]:
         items: list[Json] = []
         await self._answered(self._turn_the_pages(method, member, items))
-        transcript = self._session.transcript
-        last = next((each for each in reversed(transcript.exchanges()) if each.request.method == method), None)
-        refused = last is not None and last.reply is not None and last.reply.kind == "error"
-        if refused and not items and member != "resourceTemplates":
-            self.found.unlisted = f"{method} failed, so that nothing of the {member} was seen"
+        if self._problem is not None and not items and member != "resourceTemplates":
+            self.found.unlisted = f"{method} {self._problem}, so that nothing of the {member} was seen"
         return items
 
     async def _turn_the_pages(self, method: str, member: str, items: list[Json]) -> None:
@@ -94,15 +94,19 @@ class _Walker:
         if params is not None:
             self.found.called.append(params)
             await self._tried("tools/call", {**params, "_meta": {"progressToken": f"walk-{tool['name']}"}})
+            if self._problem == _LATE:
+                self.found.unanswered.append(str(tool["name"]))
 
     async def _tried(self, method: str, params: Json | None) -> None:
         await self._answered(self._session.request(method, params))
 
     async def _answered(self, answer: Coroutine[Any, Any, Any]) -> Any:
         """The result to come; None if there is none. Whatever came instead is in the transcript."""
+        self._problem = None
         try:
             return await answer
         except RequestTimeout as error:
+            self._problem = _LATE
             self.found.astray = answer_to_nothing(self._session.transcript)
             if self.found.astray is not None:
                 self.found.silence = "its answers have other ids than our requests"
@@ -111,20 +115,23 @@ class _Walker:
                 self.found.silence = error.message
                 raise _SilentError from error
         except ProtocolError as error:
+            self._problem = _FAILED
             if error.heard is None:  # not one answer was at fault, but all of them together
                 self.found.remarks.append(error.message)
         except HttpStatusError:
-            pass
+            self._problem = _FAILED
         except TransportError as error:
             self.found.lost = error.message
             raise _SilentError from error
         except ConductorError:
-            pass
+            self._problem = _FAILED
         return None
 
 
 def answer_to_nothing(transcript: Transcript) -> Message | None:
     """An answer to no request of ours; who sends one may well have sent all."""
+    if transcript.forgotten.frames:
+        return None
     asked = {message.id for message in transcript.messages("client")}
     answers = (each for each in transcript.messages("server") if each.kind in ("result", "error"))
     return next((each for each in answers if each.id not in asked), None)

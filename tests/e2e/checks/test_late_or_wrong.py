@@ -51,3 +51,15 @@ async def test_late_twice_is_inconclusive_where_everything_is_slow(verdicts_of, 
     assert outcome.status == "skipped"
     assert outcome.reason.startswith("inconclusive: late cannot be told from wrong (")
     assert "conductor/no-such-method" in outcome.reason
+
+
+async def test_a_server_that_answers_everything_late_is_slow_not_silent(verdicts_of, failed, tmp_path):
+    slow = """
+    def take(self, message):
+        if isinstance(message, dict) and message.get("method") not in ("initialize", "notifications/initialized"):
+            __import__("time").sleep(0.6)
+        super().take(message)
+    """
+    outcomes = await verdicts_of(broken(tmp_path, "Plain", slow), only=["base", "ping"], timeout=0.4)
+    assert failed(outcomes) == set()
+    assert any((each.reason or "").startswith("inconclusive") for each in outcomes.values())

@@ -4,10 +4,12 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from tests.conftest import SERVERS
 from tests.e2e.checks.plain_servers import PlainHttp, broken
 
 from mcp_conductor.checks.run import Options, check
-from mcp_conductor.protocol.server_spec import HttpSpec
+from mcp_conductor.protocol.budgets import Budgets
+from mcp_conductor.protocol.server_spec import HttpSpec, StdioSpec
 
 H, M = "2025-11-25", "2026-07-28"
 
@@ -112,3 +114,33 @@ async def test_an_http_server_that_goes_away_is_told_once(failed):
     outcomes = {each.id: each for each in verdicts.outcomes}
     assert failed(outcomes) == {"base-method-not-found-server"}
     assert "does not answer any longer" in outcomes["pagination-continues"].reason
+
+
+async def test_a_list_that_is_never_answered_is_one_fault_whoever_asks_for_it(verdicts_of, failed, tmp_path):
+    mute = """
+    def take(self, message):
+        if not isinstance(message, dict) or message.get("method") != "tools/list":
+            super().take(message)
+    """
+    outcomes = await verdicts_of(broken(tmp_path, "Plain", mute), timeout=0.3)
+    assert failed(outcomes) == {"base-response-once-server"}
+    assert outcomes["base-response-once-server"].findings[0].message.startswith("no answer to tools/list within 0.3 s")
+
+
+async def test_a_server_that_dies_fails_whatever_the_level_of_what_it_died_of(verdicts_of, failed, tmp_path):
+    dies = """
+    def hear(self, line):
+        json.loads(line)
+        super().hear(line)
+    """
+    outcomes = await verdicts_of(broken(tmp_path, "Plain", dies), timeout=0.5, only=["base"])
+    assert failed(outcomes) == {"base-parse-error-server"}
+
+
+async def test_an_answer_to_what_we_forgot_is_not_held_against_the_server(tmp_path, failed):
+    spec = StdioSpec(
+        command=broken(tmp_path, "Plain"), env={"PYTHONPATH": str(SERVERS)}, budgets=Budgets(transcript_bytes=5_000)
+    )
+    verdicts = await check(spec, H, Options(timeout=1.0, only=frozenset({"base", "tools"})))
+    assert failed({each.id: each for each in verdicts.outcomes}) == set()
+    assert any("was forgotten" in remark for remark in verdicts.remarks)

@@ -25,3 +25,22 @@ def test_a_server_that_cannot_be_understood_is_reported_by_default_too(tmp_path,
     assert "FAIL  stdio-newline-framing-server (MUST)" in run.all
     assert "grade F" in run.all
     assert run.code == 1
+
+
+def test_a_tool_that_is_called_and_does_not_answer_is_told_and_leaves_no_grade(tmp_path, conductor):
+    mute = """
+        def take(self, message):
+            if not isinstance(message, dict) or message.get("params", {}).get("name") != "look":
+                super().take(message)
+        """
+    server = broken(tmp_path, "Plain", mute)
+    run = conductor("check", "--timeout", "0.5s", "--", *server, PYTHONPATH=str(SERVERS))
+    assert "no grade: no tool that was called answered in time: --timeout" in run.all
+    assert "1 of 1 tools that were called did not answer within 0.5 s" in run.all
+
+
+def test_a_tool_to_call_that_the_server_does_not_have_is_named(tmp_path, conductor):
+    run = conductor("check", "--call-tools", "loook", "--", *broken(tmp_path, "Plain"), PYTHONPATH=str(SERVERS))
+    assert "--call-tools: the server has no tool 'loook'" in run.all
+    assert "did you mean 'look'?" in run.all
+    assert run.code == 2
