@@ -28,8 +28,12 @@ def other_questions_are_asked(play: Play) -> Iterator[Finding]:
     assert play.plain is not None
     if "kept" not in play.moments:
         raise NotSeen("the client asked for nothing that can be kept")
+    several = False
     for method, member in {**dict.fromkeys(LISTS, "cursor"), "resources/read": "uri"}.items():
         usual = {str(each.params.get(member)) for each in play.plain.requests(method)}
         asked = {str(each.params.get(member)) for each in play.requests(method)}
+        several = several or len(usual) > 1
         if asked and usual - asked:
             yield fault(f"{method} was not sent for {', '.join(sorted(usual - asked))}: another result was used")
+    if not several:
+        raise NotSeen("the client asked for one page of each list, and for one resource, at most")

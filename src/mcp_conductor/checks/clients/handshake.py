@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_conductor.checks.clients import HANDSHAKES, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.clients import ANYTHING, HANDSHAKES, NotSeen, fault, never, scenario, watched
 from mcp_conductor.checks.clients.play import OPENINGS, Line, Play, meta_of, seen
 from mcp_conductor.checks.clients.scripted import Call, Script
 from mcp_conductor.protocol import Json
@@ -176,7 +176,8 @@ def only_what_is_declared_is_used(play: Play) -> Iterator[Finding]:
     line = play.line
     if line.dialect is None:
         raise NotSeen("no revision was agreed")
-    for request in seen(line.requests(), "the client sent no request"):
+    used = [each for each in line.requests() if each.method not in OPENINGS]
+    for request in seen(used, never(ANYTHING)):
         need = _NEEDS.get(request.method)
         if need == "completions" and not line.dialect.completions:
             continue
@@ -188,10 +189,11 @@ def only_what_is_declared_is_used(play: Play) -> Iterator[Finding]:
 
 @watched("resources-subscribe-gated-client", scenario="sparse")
 def subscriptions_are_declared(play: Play) -> Iterator[Finding]:
-    """Declare resources without subscribe: the client sends no resources/subscribe."""
-    for request in seen(play.requests(), "the client sent no request"):
-        if request.method == "resources/subscribe":
-            yield fault("the client subscribes, but the server does not declare resources.subscribe", request.raw)
+    """Declare resources without subscribe: a client that subscribes elsewhere sends no resources/subscribe."""
+    for request in play.requests("resources/subscribe"):
+        yield fault("the client subscribes, but the server does not declare resources.subscribe", request.raw)
+    both = (play, play.plain or play)
+    seen([each for start in both for each in start.requests("resources/subscribe")], never("resources/subscribe"))
 
 
 @watched("lifecycle-no-shutdown-message-client")
@@ -200,3 +202,5 @@ def there_is_no_shutdown_message(play: Play) -> Iterator[Finding]:
     for message in seen(play.said, "the client said nothing"):
         if message.kind in ("request", "notification") and message.method in ("shutdown", "exit", "terminate"):
             yield fault(f"{message.method} was sent, but MCP has no such message", message.raw)
+    if play.exit_code is None:
+        raise NotSeen("the client does not end by itself")

@@ -161,7 +161,11 @@ def streams_are_accepted(play: Play) -> Iterator[Finding]:
 def there_need_be_no_stream(play: Play) -> Iterator[Finding]:
     """Answer GET with 405: the client goes on by POST."""
     at = _gets(play)[0].at
-    if play.exit_code not in (0, None) and not any(each.at > at for each, _ in _posts(play)):
+    if any(each.at > at for each, _ in _posts(play)):
+        return
+    if play.exit_code is None:
+        raise NotSeen("the client sent nothing after its GET, and does not end by itself")
+    if play.exit_code != 0:
         yield fault("the client gave up after 405 for its GET", play.last_words())
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_conductor.checks.clients import MODERNS, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.clients import MODERNS, NotSeen, fault, never, scenario, watched
 from mcp_conductor.checks.clients.play import HttpRequest, Play, capabilities_in, meta_of, seen
 from mcp_conductor.checks.clients.scripted import Call, Refusal, Script, Silence
 from mcp_conductor.checks.clients.web import WebHost
@@ -200,22 +200,25 @@ def servers_are_asked_first(play: Play) -> Iterator[Finding]:
 
 @watched("versioning-discover-optional-client", scenario="plain")
 def discovery_is_optional(play: Play) -> Iterator[Finding]:
-    """Look whether the client calls server/discover: it may, and need not."""
-    _requests(play)
+    """Look whether the client calls a method before server/discover, or without it: it may, and is answered."""
+    if _requests(play)[0].method == "server/discover":
+        raise NotSeen("the client begins with server/discover")
     yield from ()
 
 
 @watched("versioning-client-caches-era", scenario="plain")
 def the_era_is_asked_for_once(play: Play) -> Iterator[Finding]:
     """Look at all requests of a connection: server/discover is not sent before each of them."""
+    seen(play.requests("server/discover"), never("server/discover"))
+    repeated = False
     for line in play.lines:
-        probes, others = (
-            len(line.requests("server/discover")),
-            len(line.requests()) - len(line.requests("server/discover")),
-        )
+        probes = len(line.requests("server/discover"))
+        others = len(line.requests()) - probes
+        repeated = repeated or others > 1
         if probes > 1 and probes >= others > 1:
             yield fault(f"server/discover was sent {probes} times for {others} requests")
-    _requests(play)
+    if not repeated:
+        raise NotSeen("the client made a single request after server/discover")
 
 
 _FALLBACKS = ("legacy-32601", "legacy-32602", "legacy-0")

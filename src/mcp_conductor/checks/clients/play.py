@@ -228,11 +228,15 @@ class Play:
         if self.hangs and not self.confirmed and SCENARIOS.get(self.name).seconds is None:
             raise NotSeen("the client did not end in time, and could not be tried again while no other ran")
 
+    def doings(self) -> set[str]:
+        """The methods that the client uses after the opening; of its notifications, the one that ends a handshake."""
+        asked = {each.method for each in self.requests()} - _IDLE_TALK - set(OPENINGS)
+        return asked | {each.method for each in self.notifications("notifications/initialized")}
+
     def stopped_short(self) -> str | None:
         """How the client gave up here although it did not with a polite server; None if it did not give up."""
         assert self.plain is not None
-        methods = {each.method for each in self.requests()}
-        missing = {each.method for each in self.plain.requests()} - methods - _IDLE_TALK - set(OPENINGS)
+        missing = self.plain.doings() - self.doings()
         if missing:
             return f"the client did not go on to {', '.join(sorted(missing))}"
         if self.plain.exit_code == 0 and self.exit_code != 0:
@@ -244,6 +248,8 @@ class Play:
         """Findings if the client gave up here, where the script has DONE something to it: WHAT, in words."""
         if done not in self.moments:
             raise NotSeen("the client gave no occasion for it")
+        if self.plain is not None and not self.plain.doings():
+            raise NotSeen(never(ANYTHING))
         if problem := self.stopped_short():
             self.be_sure()
             yield fault(f"after {what} {problem}", self.last_words() or NOTHING)

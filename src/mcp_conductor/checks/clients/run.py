@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_conductor.checks import NotSeen
-from mcp_conductor.checks.clients import NEVER, PLAIN, SCENARIOS, WATCHED, Watched
+from mcp_conductor.checks.clients import ANYTHING, NEVER, PLAIN, SCENARIOS, WATCHED, Watched, never
 from mcp_conductor.checks.clients.play import Play, meta_of
 from mcp_conductor.checks.clients.stage import Command
 from mcp_conductor.checks.clients.tour import Progress, Tour
@@ -90,14 +90,16 @@ class _Checking:
         for requirement, each in chosen:
             outcomes.append(outcome_of(requirement, self._judged(each)))
             await pace.keep()
-        chosen_alone = "--scenario leaves something out" if self._scenarios else None
+        partial = "--scenario leaves something out" if self._scenarios else None
+        if plain.is_idle and plain.requests():  # who sends no request at all is judged by what it sends instead
+            partial = never(ANYTHING)
         return Verdicts(
             version,
             _introduction(plain),
             outcomes,
             _remarks(self._tour, outcomes),
             transport=plain.line.transport,
-            partial=self._tour.given_up if self._tour.left_out else chosen_alone,
+            partial=self._tour.given_up if self._tour.left_out else partial,
         )
 
     def _chosen(self, version: str, plain: Play) -> list[tuple[Requirement, Watched]]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_conductor.checks.clients import NotSeen, fault, never, watched
+from mcp_conductor.checks.clients import ANYTHING, NotSeen, fault, never, watched
 from mcp_conductor.checks.clients.play import Play, meta_of, seen
 from mcp_conductor.protocol.dialect import LOG_LEVELS
 from mcp_conductor.protocol.message import Message, compact
@@ -105,7 +105,9 @@ def progress_tokens_are_unique(play: Play) -> Iterator[Finding]:
 @watched("progress-client-sends-none-modern", "roots-modern-no-listchanged-client")
 def some_notifications_are_gone(play: Play) -> Iterator[Finding]:
     """Look at all notifications: there is no progress of a client, and no list of roots that changes, any more."""
-    for message in seen(play.said, "the client said nothing"):
+    if play.is_idle and not play.notifications():
+        raise NotSeen(never(ANYTHING))
+    for message in play.said:
         if message.kind == "notification" and message.method in (
             "notifications/progress",
             "notifications/roots/list_changed",
@@ -176,5 +178,9 @@ def initialize_is_not_cancelled(play: Play) -> Iterator[Finding]:
     for message in play.notifications("notifications/cancelled"):
         if message.params.get("requestId") in ids:
             yield fault("initialize was cancelled", message.raw)
-    if play.name == "silent-start" and play.exit_code is None and not play.notifications("notifications/cancelled"):
+    if play.notifications("notifications/cancelled"):
+        return
+    if play.name == "silence":
+        raise NotSeen("the client cancelled nothing")
+    if play.exit_code is None:
         raise NotSeen(f"the client did not give up within {play.seconds:.0f} s")

@@ -35,7 +35,6 @@ ANSWERS = {
     "mrtr-client-same-params",
     "pagination-client-opaque",
     "ping-response-client",
-    "resources-subscribe-gated-client",
     "roots-capability-declared-client",
     "roots-item-name-client",
     "roots-item-uri-client",
