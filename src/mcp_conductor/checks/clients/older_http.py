@@ -12,6 +12,8 @@ from mcp_conductor.protocol.dialect import HANDSHAKE
 from mcp_conductor.report import Finding
 from mcp_conductor.server.http_exchange import Exchange
 
+_NOT_SPOKEN = "the client does not speak HTTP+SSE"
+
 
 @scenario("old-transport", transports=("http",))
 class OldTransport(Script):
@@ -47,7 +49,10 @@ def old_servers_are_spoken_to(play: Play) -> Iterator[Finding]:
     if "refused" not in play.moments:
         raise NotSeen("the client did not begin with POST")
     if "opened" not in play.moments:
-        raise NotSeen("the client does not speak HTTP+SSE")
+        raise NotSeen(_NOT_SPOKEN)
+    # Some clients of Streamable HTTP open a stream to listen before they say anything.
+    if play.moments["opened"] < play.moments["refused"]:
+        raise NotSeen(_NOT_SPOKEN)
     if not play.lines[-1].requests("initialize"):
         yield fault("the client opened the stream of an old server, but said nothing to it", play.last_words())
 
@@ -56,13 +61,20 @@ def old_servers_are_spoken_to(play: Play) -> Iterator[Finding]:
 def messages_go_to_the_endpoint(play: Play) -> Iterator[Finding]:
     """Announce a relative endpoint with a query: every message is POSTed there."""
     if "opened" not in play.moments:
-        raise NotSeen("the client does not speak HTTP+SSE")
+        raise NotSeen(_NOT_SPOKEN)
     streams = (each for each in play.http if each.method == "GET" and each.path == PATH and each.takes_events)
     opened = next(streams).at
     posted = [each for each in play.http if each.method == "POST" and each.at > opened]
-    for request in seen(posted, "the client sent nothing"):
+    seen(posted, "the client sent nothing")
+    for request in seen([each for each in posted if not _is_streamable(each)], _NOT_SPOKEN):
         if request.path != MESSAGES or request.query != QUERY:
             yield fault(f"a message was sent to {request.path}?{request.query}, not to {MESSAGES}?{QUERY}")
+
+
+def _is_streamable(request: HttpRequest) -> bool:
+    """Whether a POST is one of Streamable HTTP: to the URL of the server, and ready for both kinds of answers."""
+    accepted = request.header("accept") or ""
+    return request.path == PATH and "application/json" in accepted and "text/event-stream" in accepted
 
 
 @watched("httpm-reissue-new-id-client", scenario="cut-stream")

@@ -219,6 +219,19 @@ async def test_a_client_of_http_sse_that_posts_elsewhere_is_reported(broken, rep
     await reported(broken(before=patch, transport="http"), "sse-client-posts-to-endpoint", only=("sse",))
 
 
+async def test_a_client_that_listens_before_it_posts_is_not_taken_for_one_of_http_sse(broken, verdicts_of):
+    patch = """
+        def exchange(self, request, streamable=Http.exchange):
+            if not self.client.opened:
+                self.ask("GET", {"Accept": "text/event-stream"})
+            return streamable(self, request)
+        Http.exchange = exchange
+    """
+    outcomes = await verdicts_of(broken(before=patch, transport="http"), only=("sse", "http-accept-header-client"))
+    assert outcomes.pop("http-accept-header-client").status == "passed"
+    assert {each.reason for each in outcomes.values()} == {"the client does not speak HTTP+SSE"}, outcomes
+
+
 OVER_HTTP = {
     "httpm-version-header-client": (MODERN, 'def modern_headers(self, message): return {key: value for key, value in super().modern_headers(message).items() if "Version" not in key}'),
     "httpm-version-header-matches-client": (MODERN, 'def modern_headers(self, message): return {**super().modern_headers(message), "MCP-Protocol-Version": "2025-11-25"}'),
