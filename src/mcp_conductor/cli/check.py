@@ -153,7 +153,8 @@ class Checking:
                 near = nearest(word, sorted(named))
                 hint = f"did you mean {near!r}?" if near else "--list shows all of them"
                 raise UsageError(f"there is no group and no requirement {word!r}", hint=hint)
-        self._left_out = next((flag for flag in _NOT_ALL if flag in given), None)
+        whole = {"--level"} if level == LEVELS[-1].lower() else set()
+        self._left_out = next((flag for flag in _NOT_ALL if flag in given and flag not in whole), None)
         if self._left_out is not None and "--badge" in given:
             raise UsageError(
                 f"--badge shows the grade of a whole check, but {self._left_out} leaves something out",

@@ -75,11 +75,13 @@ def _about(report: Report) -> str:
 
 
 def _grade(report: Report) -> str:
-    """What a check makes of the whole: the grade, or else the score."""
+    """What a check makes of the whole: the grade, or why there is none, or else the score."""
     grade = report.metrics.get("grade")
     if isinstance(grade, dict) and "letter" in grade:
         reason = f": {_plain(str(grade['reason']))}" if grade.get("reason") else ""
         return f"**Grade {_plain(str(grade['letter']))}**{reason}"
+    if "ungraded" in report.metrics:
+        return f"No grade: {_plain(str(report.metrics['ungraded']))}"
     return f"Score {report.metrics['score']} of 100" if "score" in report.metrics else ""
 
 

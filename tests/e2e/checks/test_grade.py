@@ -110,3 +110,16 @@ def test_a_server_whose_tools_could_not_be_seen_has_no_grade(tmp_path):
         check=False,
     )
     assert "no grade: tools/list failed, so that nothing of the tools was seen" in done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(("level", "code"), [("may", 3), ("should", 2)])
+def test_only_a_level_that_leaves_something_out_stands_against_a_badge(level, code, tmp_path):
+    done = subprocess.run(
+        [*CONDUCTOR, "check", "no-such-server", "--badge", "badge.svg", "--level", level],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = "cannot start 'no-such-server'" if level == "may" else "--level leaves something out"
+    assert (done.returncode, told in done.stderr) == (code, True), done.stderr

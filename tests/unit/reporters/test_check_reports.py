@@ -78,6 +78,7 @@ def test_markdown_has_a_table_of_ids_levels_and_messages_once_for_all_revisions(
     ("metrics", "line"),
     [
         ({"score": 81.5}, "Score 81.5 of 100"),
+        ({"score": 81.5, "ungraded": "--only leaves something out"}, "No grade: --only leaves something out"),
         ({"score": 81.5, "grade": {"letter": "C", "reason": "1 MUST is broken"}}, "**Grade C**: 1 MUST is broken"),
         ({"grade": {"letter": "A"}}, "**Grade A**"),
     ],

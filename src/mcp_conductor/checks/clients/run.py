@@ -121,6 +121,8 @@ class _Checking:
             return dialect.version
         if dialect is not None and self._version is None:
             raise ProtocolError("the client went away as soon as it was connected", hint=_last_words(plain))
+        if dialect is None and plain.outcome == "flooded":
+            raise ProtocolError("the client said too much, or connected too often, before it agreed on a revision")
         spoken = self._version or "any revision that is known here"
         raise ProtocolError(f"the client does not speak {spoken}", hint=_last_words(plain))
 

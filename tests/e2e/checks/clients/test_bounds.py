@@ -95,3 +95,16 @@ while True:
     done = check(client, "--timeout", f"{LIMIT}s", limit=2 * BOUND, PYTHONPATH=str(HERE))
     assert done.seconds < BOUND
     assert "with the polite server, and in" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_client_that_begins_again_and_again_and_never_goes_on_is_told_that_it_is_too_much(check, script):  # noqa: F811
+    code = """
+while True:
+    client = Client(sys.argv)
+    client.initialize()
+    client.link.close()
+"""
+    done = check(f"{script(code)} -- {{server}}", "--timeout", "10s", limit=2 * BOUND)
+    assert done.returncode == 3
+    assert "the client said too much, or connected too often, before it agreed on a revision" in done.stderr
