@@ -191,14 +191,17 @@ class Play:
         if not any(line.asked(*methods) for line in self.lines):
             raise NotSeen("the client made no request during which it could have been asked")
         found = [pair for line in self.lines for pair in self.asked_on(line, *methods)]
-        return seen(found, "the client went away before it could answer")
+        ended = "was ended" if self.outcome in ("late", "flooded") else "went away"
+        return seen(found, f"the client {ended} before it could answer")
 
     def asked_on(self, line: Line, *methods: str) -> list[Asked]:
         """Our requests on one connection, but for those that a client need not answer before it goes."""
         found = line.asked(*methods)
-        if ASKED_IDLE not in self.moments:
-            return found
-        return [each for each in found if each.reply is not None or self.waited_for(each.question)]
+        if ASKED_IDLE in self.moments:
+            return [each for each in found if each.reply is not None or self.waited_for(each.question)]
+        if self.outcome in ("late", "flooded"):  # we ended it while it was busy, perhaps with its answer
+            return [each for each in found if each.reply is not None]
+        return found
 
     def waited_for(self, question: Message) -> bool:
         """Whether the client was there for as long as it had for an answer, and gave none."""

@@ -109,3 +109,17 @@ async def test_a_client_that_is_slow_to_end_only_while_others_run_is_not_blamed(
     outcomes = await verdicts_of(broken(change), only=("logging", "progress", "icons"), timeout=2.0)
     assert "failed" not in {each.status for each in outcomes.values()}, outcomes
     assert outcomes["icons-unsafe-rejected-client"].status == "passed"
+
+
+async def test_a_client_that_is_ended_while_it_is_slowly_answering_is_not_blamed(broken, verdicts_of):
+    # It reads one question after the other, and takes longer for each than we wait for it.
+    change = """
+        capabilities = {}
+        def answers(self, message, request):
+            if "method" in message and "id" in message:
+                time.sleep(0.7)
+            return super().answers(message, request)
+    """
+    name = "sampling-unsupported-client"
+    outcomes = await verdicts_of(broken(change), only=(name, "ping"), timeout=1.0)
+    assert "failed" not in {each.status for each in outcomes.values()}, outcomes
