@@ -19,6 +19,7 @@ from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.session import Session
 from mcp_conductor.worker import without_blocking
 
+MOST_CALLS = 100  # tools that are called, of those that nobody named
 MOST_ITEMS = 25  # of each kind that are used; all are listed
 MOST_PAGES = 200  # of one list
 LONGEST_LIST = 10.0  # seconds for all pages of one list
@@ -60,8 +61,8 @@ class _Walker:
                 await self._tried("resources/read", {"uri": resource["uri"]})
         for prompt in found.prompts[:MOST_ITEMS]:
             await self._tried("prompts/get", prompt_params(prompt))
-        for tool in found.tools:
-            await self._called(tool, call)
+        for tool in self._some_of([tool for tool in found.tools if may_call(tool, call)], call):
+            await self._called(tool)
         if session.dialect.handshake:
             await self._tried("ping", None)
             if "logging" in session.capabilities:
@@ -89,8 +90,17 @@ class _Walker:
                 self.found.remarks.append(f"{method} was not read to its end: {figures}")
                 return
 
-    async def _called(self, tool: Json, call: Collection[str] | str) -> None:
-        params = await without_blocking(tool_params, tool) if may_call(tool, call) else None
+    def _some_of(self, tools: list[Json], call: Collection[str] | str) -> list[Json]:
+        """The tools that are called: all, if they are not very many, and those that a person named."""
+        if len(tools) <= MOST_CALLS:
+            return tools
+        named = [] if call == ALL else [tool for tool in tools if tool["name"] in call]
+        kept = [*named, *(tool for tool in tools if tool not in named)][: max(MOST_CALLS, len(named))]
+        self.found.remarks.append(f"{len(kept)} of the {len(tools)} tools that may be called were called")
+        return kept
+
+    async def _called(self, tool: Json) -> None:
+        params = await without_blocking(tool_params, tool)
         if params is not None:
             self.found.called.append(params)
             await self._tried("tools/call", {**params, "_meta": {"progressToken": f"walk-{tool['name']}"}})

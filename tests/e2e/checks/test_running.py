@@ -218,3 +218,12 @@ def test_questions_and_session_ids_are_seen_in_what_was_said():
     ]
     traits = Record(Transcript.of(said), NEWEST_HANDSHAKE, "http", {"capabilities": {"tools": {}}}).traits
     assert (traits.asked, traits.session, traits.capabilities) == (("roots/list",), True, {"tools": {}})
+
+
+async def test_of_very_many_tools_only_some_are_called_and_that_is_said(tmp_path):
+    many = """
+        tools = [{**Plain.tools[0], "name": f"look{number}"} for number in range(150)]
+        """
+    spec = StdioSpec(command=broken(tmp_path, "Plain", many), env={"PYTHONPATH": str(SERVERS)})
+    verdicts = await check(spec, "2025-11-25", Options(only=frozenset({"ping"})))
+    assert "100 of the 150 tools that may be called were called" in verdicts.remarks
