@@ -1,7 +1,7 @@
 """A check of one server: a walk to judge, probes to provoke, and what came of each requirement."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from time import perf_counter
@@ -10,6 +10,7 @@ from typing import Any
 from mcp_conductor.checks import Act, Check, NotSeen, fault
 from mcp_conductor.checks.authorization import Stranger
 from mcp_conductor.checks.busy import BUSY_PART, INCONCLUSIVE, pulse, slow
+from mcp_conductor.checks.by_hand import declared_lists
 from mcp_conductor.checks.evidence import Trail
 from mcp_conductor.checks.judging import (
     MOST_FINDINGS,
@@ -85,6 +86,7 @@ class _Checking:
         self._silence: str | None = None  # the first thing that a server did not answer that answers nothing any more
         self._unanswered: Seen | None = None  # what any client asks, and the server did not answer
         self._judges_once = False
+        self._lists: Collection[str] = ()  # the lists of what is declared
         self._mute: set[str] = set()  # methods that are known not to be answered
         self._looking_again = 0.0  # seconds
         self._too_slow = 0  # how often late could not be told from wrong
@@ -161,6 +163,7 @@ class _Checking:
             self._verdicts.partial = (found.unlisted if session.dialect.handshake else None) or found.uncalled
             self._silence = found.silence
             found.mute = self._mute
+            self._lists = declared_lists(probe)
             refuse_unknown_tools(self._options.call, found)
             self._verdicts.remarks += on_calls(found, self._options.timeout)
             if found.astray is not None:
@@ -169,14 +172,14 @@ class _Checking:
                 wanted = await self._without_answers(wanted, found.lost, probe)
             await self._probed(_by_act(wanted), probe, stack)
             await _ended(session)
-            # Last: what the server said to probes, and at its end, is judged too.
-            # But not what it said to requests that are wrong on purpose: that is for the probes that sent them.
+            # Last: what the server said to probes, and at its end, is judged too; but not what it said to requests that
+            # are wrong on purpose: that is for the probes that sent them.
             record = probe.record()
             self._verdicts.traits = record.traits
             frames = polite(record.frames, record.dialect, record.capabilities)
             whole = not session.transcript.forgotten.frames
-            heard = Record(Transcript.of(frames), record.dialect, record.transport, record.opened, whole=whole)
-            await self._judged(wanted, heard)
+            said = Transcript.of(frames)
+            await self._judged(wanted, Record(said, record.dialect, record.transport, record.opened, whole=whole))
             self._verdicts.remarks += found.remarks
             self._verdicts.remarks += on_the_rest(session, self._verdicts.outcomes)
 
@@ -200,8 +203,8 @@ class _Checking:
         """PROBE; or one with another process, if the server of this one has ended: the others are not to blame."""
         if not probe.session.ended or self._silence is not None:
             return probe
-        fresh = Transcript(secrets_of_server(self._spec), budgets=self._spec.budgets)
         try:
+            fresh = Transcript(secrets_of_server(self._spec), budgets=self._spec.budgets)
             session = await stack.enter_async_context(self._connected(probe.sessions, fresh))
         except ConductorError as error:
             self._silence = f"{probe.session.how_it_ended}, and then: {error.message}"
@@ -252,8 +255,7 @@ class _Checking:
                     self._conclude_all(pairs, *look)
 
         await asyncio.gather(*(one(act, pairs) for act, pairs in probes.items()))
-        # By now nothing else keeps the machine busy; and it is known whether another process can be had at all.
-        # What is told once is told under what weighs most.
+        # By now nothing else keeps the machine busy. What is told once is told under what weighs most.
         for act, pairs in sorted(probes.items(), key=lambda each: min(LEVELS.index(one.level) for one, _ in each[1])):
             if act in doubtful:
                 self._conclude_all(pairs, *await self._second_look(act, pairs, probe))
@@ -271,9 +273,8 @@ class _Checking:
         if self._looking_again > SECOND_LOOKS * probe.timeout:
             return Seen([], f"{INCONCLUSIVE}: there was no time left for a second look"), 0.0
         probe.sessions.forget_what_was_made()
-        own = probe.again()
         async with pulse() as measured:
-            seen, seconds = await self._acted(act, pairs, own)
+            seen, seconds = await self._acted(act, pairs, own := probe.again())
         self._looking_again += seconds
         late = _late(own, seen) and not seen.gone and seen.death is None
         if seen.findings and late and (measured.worst > BUSY_PART * probe.timeout or await slow(probe)):
@@ -327,7 +328,7 @@ class _Checking:
 
     def _is_plain_silence(self, seen: Seen) -> bool:
         """Whether a server did not answer what any client asks: that is one fault, whatever it was asked for."""
-        plain = seen.unanswered_method.endswith("/list") or self._silence is not None
+        plain = seen.unanswered_method in self._lists or self._silence is not None
         return bool(seen.findings) and seen.silence is not None and plain and self._judges_once
 
     def _reason_not_to(self, each: Check, probe: Probe) -> str | None:
