@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 REDACTED = "[redacted]"
 _REMEMBERED = 1000  # bytes of earlier lines
+_SHORTEST_WORD = 8  # characters of a word of a command line that is taken for a secret
 _SOUNDS_SECRET = "(?i)key|token|secret|pass|auth|cred|session|private"
 _USERINFO = r"(?<=://)[^/?#@\s]+(?=@)"
 
@@ -125,10 +126,11 @@ def secrets_of_words(words: Iterable[str]) -> list[str]:
     before = ""
     for word in words:
         name, equals, value = word.partition("=")
-        if name.startswith("-") and equals and re.search(_SOUNDS_SECRET, name):
+        if not equals and not word.startswith("-"):
+            name, value = before.partition("=")[0] if "=" not in before else "", word
+        # What is short may be a mode (--auth none), and stands everywhere.
+        if name.startswith("-") and len(value) >= _SHORTEST_WORD and re.search(_SOUNDS_SECRET, name):
             found.append(value)
-        elif before.startswith("-") and "=" not in before and re.search(_SOUNDS_SECRET, before) and word[:1] != "-":
-            found.append(word)
         before = word
         for userinfo in re.findall(_USERINFO, word) if "@" in word else ():
             user, _, password = userinfo.partition(":")

@@ -279,3 +279,8 @@ def test_base64_that_comes_line_by_line_is_found_in_short_lines_too():
     assert [Redactor([secret]).redact(line) for line in ("raw " + lines[0], *lines[1:])] == [
         "raw [redacted]", "[redacted]", "[redacted]",
     ]  # fmt: skip
+
+
+def test_what_a_command_line_gives_to_flags_that_sound_secret_is_a_secret():
+    words = ["server", "--api-key", "sk-0123456789", "--password=Passw0rd77", "--auth", "none", "--port", "1234567890"]
+    assert secrets_of_words(words) == ["sk-0123456789", "Passw0rd77"]
