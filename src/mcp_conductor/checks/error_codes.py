@@ -29,7 +29,7 @@ _OF_JSON_RPC = (PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, 
 _OF_MCP = range(-32099, -32019)
 _LEGACY = range(-32019, -31999)
 _RESERVED = range(-32768, -32099)  # what JSON-RPC keeps for itself, below the codes of servers
-# Only what is a failure of the server beyond doubt, whatever the language.
+# Only what is a failure of the server beyond doubt, in any programming language.
 _FAILURE = re.compile(
     r"^\W*(unexpected |unhandled )?internal (server )?error\b|\bunhandled exception\b"
     r"|^Traceback \(most recent call last\)|\bNullPointerException\b|^panic: |\bpanicked at\b",

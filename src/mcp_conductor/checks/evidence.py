@@ -144,7 +144,7 @@ def _start_of(body: Any) -> str:
 
 def _request_of(message: Any, before: Sequence[Said]) -> list[int]:
     """The place of the request that MESSAGE answers, if it answers one."""
-    # A response of HTTP belongs to the request of HTTP before it, whatever it says.
+    # A response of HTTP belongs to the request of HTTP before it.
     if before and before[-1][0] == SENT and _HTTP.match(before[-1][2]):
         return [len(before) - 1]
     identity = message.get("id") if isinstance(message, dict) and "method" not in message else None

@@ -1,5 +1,6 @@
 """`conductor check`: does this server keep the specification?"""
 
+import asyncio
 import os
 import time
 from collections.abc import Iterable
@@ -181,8 +182,12 @@ class Checking:
         from mcp_conductor.cli.explain import rules
 
         began, started = time.perf_counter(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        async with self._output.live_check(self._progress):
-            verdicts = await self._all_verdicts()
+        try:
+            async with self._output.live_check(self._progress):
+                verdicts = await self._all_verdicts()
+        except asyncio.CancelledError:
+            self._output.note("interrupted: a check that did not end has no result, and no report is written")
+            raise
         if not verdicts:
             raise ProtocolError(f"the {self.subject} speaks none of the revisions that were asked for")
         for remark in dict.fromkeys(remark for each in verdicts for remark in each.remarks):

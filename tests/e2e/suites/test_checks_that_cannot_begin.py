@@ -1,8 +1,14 @@
 """`conductor check` of servers with which no conversation begins, in one revision or in any."""
 
+import signal
+import subprocess
+import sys
+
+import pytest
 from tests.conftest import SERVERS
 from tests.e2e.checks.plain_servers import broken
 from tests.e2e.checks.test_habits import IGNORING
+from tests.e2e.suites.conftest import CONDUCTOR
 
 
 def test_a_server_that_ignores_what_it_does_not_know_is_checked_in_the_revisions_that_it_speaks(tmp_path, conductor):
@@ -44,3 +50,22 @@ def test_a_tool_to_call_that_the_server_does_not_have_is_named(tmp_path, conduct
     assert "--call-tools: the server has no tool 'loook'" in run.all
     assert "did you mean 'look'?" in run.all
     assert run.code == 2
+
+
+def test_a_check_that_is_interrupted_says_that_it_has_no_result(tmp_path, surroundings):
+    never = [sys.executable, "-c", "import sys; print('up', file=sys.stderr, flush=True); sys.stdin.read()"]
+    with subprocess.Popen(
+        [*CONDUCTOR, "check", "--", *never],
+        cwd=tmp_path,
+        env=surroundings,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as check:
+        with pytest.raises(subprocess.TimeoutExpired):
+            check.communicate(timeout=2)  # it waits for an answer for half a minute
+        check.send_signal(signal.SIGINT)
+        _, said = check.communicate(timeout=10)
+    assert "interrupted: a check that did not end has no result, and no report is written" in said
+    assert check.returncode == 130

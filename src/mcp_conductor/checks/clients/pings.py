@@ -1,4 +1,4 @@
-"""What a client answers at all: pings, and what nobody knows; and with which id."""
+"""What a client answers at all: pings, and what no client knows; and with which id."""
 
 from collections.abc import Iterator
 

@@ -15,7 +15,7 @@ CHANGED = "notifications/roots/list_changed"
 def changes_of_roots_are_told(play: Play) -> Iterator[Finding]:
     """Ask for the roots twice: if they are others the second time, notifications/roots/list_changed came.
 
-    Nobody changes the roots of a client during a check, so that most clients list the same twice.
+    The roots of a client seldom change during a check, so that most clients list the same twice.
     """
     changed = [(line, after) for line in play.lines if _promises(line) for after in _others(line)]
     for line, after in changed:
