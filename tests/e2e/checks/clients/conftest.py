@@ -1,7 +1,10 @@
 """What the tests of clients share: the polite client with a change in it, and what a check says of it."""
 
+import shlex
+import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,8 @@ from mcp_conductor.checks.requirements import LEVELS, requirement
 from mcp_conductor.checks.run import Options
 
 HERE = Path(__file__).parent
+CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")
+POLITE = shlex.join([sys.executable, str(HERE / "polite_client.py")])
 # Scenarios in which somebody waits: only the tests that are about them play them.
 SLOW = {"silence", "silent-start", "slow-start", "stubborn", "legacy-silence", "broken-stream"}
 PATIENT = frozenset(name for name, each in WATCHED.items() if each.scenarios and SLOW & set(each.scenarios))
@@ -61,3 +66,35 @@ def reported(verdicts_of):
         assert failed - {name} == set(also), {each: findings[each] for each in failed}
 
     return look
+
+
+@pytest.fixture
+def check(tmp_path, environment, survivors):
+    """Run `conductor check --client` as a process of its own, and make sure that it leaves none behind."""
+
+    def run(client, *flags, limit=60, **extra):
+        began = time.perf_counter()
+        done = subprocess.run(
+            [*CONDUCTOR, "check", "--client", client, *flags],
+            capture_output=True, text=True, timeout=limit, cwd=tmp_path, check=False,
+            env={**environment, "PYTHONPATH": str(HERE), "TMPDIR": str(tmp_path), **extra},
+        )  # fmt: skip
+        done.seconds = time.perf_counter() - began
+        assert "Traceback" not in done.stderr, done.stderr
+        assert survivors() == [], "processes were left behind"
+        assert [each.name for each in tmp_path.glob("conductor-*")] == [], "files were left behind"
+        return done
+
+    return run
+
+
+@pytest.fixture
+def script(tmp_path):
+    """A client of a few lines."""
+
+    def write(code):
+        file = tmp_path / "script.py"
+        file.write_text("from polite_client import *\nimport os, time, signal\n" + code)
+        return f"{shlex.quote(sys.executable)} {shlex.quote(str(file))}"
+
+    return write

@@ -7,7 +7,6 @@ import sys
 import pytest
 
 from .conftest import HERE
-from .test_stage import check, script  # noqa: F401  # the same fixtures
 
 ENDLESS = """
 def work(self):
@@ -62,7 +61,7 @@ LIMIT = 3  # seconds for each start
 BOUND = 12 * LIMIT + 20  # of the whole, as the manual says; and some for a busy machine to start and to judge
 
 
-def _look(how, check, script, said):  # noqa: F811
+def _look(how, check, script, said):
     done = check(f"{script(how)} -- {{server}}", "--timeout", f"{LIMIT}s", "--json", limit=2 * BOUND)
     assert done.seconds < BOUND, done.stderr
     assert said in done.stderr
@@ -71,7 +70,7 @@ def _look(how, check, script, said):  # noqa: F811
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [*MISBEHAVING, *SLOW])
-def test_the_check_of_a_client_that_misbehaves_ends_in_time_and_says_why(how, check, script):  # noqa: F811
+def test_the_check_of_a_client_that_misbehaves_ends_in_time_and_says_why(how, check, script):
     code, said = {**MISBEHAVING, **SLOW}[how]
     report = _look(code, check, script, said)
     if how in MISBEHAVING:
@@ -81,7 +80,7 @@ def test_the_check_of_a_client_that_misbehaves_ends_in_time_and_says_why(how, ch
 
 
 @pytest.mark.slow
-def test_a_client_that_connects_over_http_again_and_again_is_given_up(check, tmp_path):  # noqa: F811
+def test_a_client_that_connects_over_http_again_and_again_is_given_up(check, tmp_path):
     file = tmp_path / "again.py"
     file.write_text("""
 from polite_client import *
@@ -98,7 +97,7 @@ while True:
 
 
 @pytest.mark.slow
-def test_a_client_that_begins_again_and_again_and_never_goes_on_is_told_that_it_is_too_much(check, script):  # noqa: F811
+def test_a_client_that_begins_again_and_again_and_never_goes_on_is_told_that_it_is_too_much(check, script):
     code = """
 while True:
     client = Client(sys.argv)

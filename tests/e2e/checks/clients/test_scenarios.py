@@ -12,11 +12,10 @@ import pytest
 
 from mcp_conductor.checks.clients import SCENARIOS
 
-from .conftest import HERE
-from .test_stage import CONDUCTOR, POLITE, check, script  # noqa: F401  # the same fixtures
+from .conftest import CONDUCTOR, HERE, POLITE
 
 
-def test_a_scenario_is_played_alone_and_only_what_it_shows_is_judged(check, tmp_path):  # noqa: F811
+def test_a_scenario_is_played_alone_and_only_what_it_shows_is_judged(check, tmp_path):
     done = check(f"{POLITE} -- {{server}}", "--scenario", "odd-content", "--scenario", "pings", "-v")
     assert done.returncode == 0
     played = re.findall(r"^scenario (\S+): the client ended with exit code 0, after", done.stderr, re.MULTILINE)
@@ -26,7 +25,7 @@ def test_a_scenario_is_played_alone_and_only_what_it_shows_is_judged(check, tmp_
     assert not re.search("^elicitation$", done.stdout, re.MULTILINE)
 
 
-def test_a_scenario_of_another_transport_is_nothing_to_check(check):  # noqa: F811
+def test_a_scenario_of_another_transport_is_nothing_to_check(check):
     done = check(f"{POLITE} -- {{server}}", "--scenario", "lost-session")
     assert done.returncode == 2
     assert "nothing was checked" in done.stderr
@@ -72,7 +71,7 @@ def test_a_terminal_shows_which_scenario_runs(tmp_path, environment):
     assert re.search(rb"scenario 2 of 2  slow-start  \d+ s", shown), shown
 
 
-def test_what_a_client_never_did_is_told_once_with_the_number_of_checks(check, script):  # noqa: F811
+def test_what_a_client_never_did_is_told_once_with_the_number_of_checks(check, script):
     client = script("Client.usable = lambda self, tool: False\nsys.exit(Client(sys.argv).main())")
     done = check(f"{client} -- {{server}}", "--only", "tools", "--only", "tasks-core", "--json")
     report = json.loads(done.stdout)

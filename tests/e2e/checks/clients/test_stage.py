@@ -2,50 +2,13 @@
 
 import os
 import re
-import shlex
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
 
-from .conftest import HERE
-
-CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")
-POLITE = shlex.join([sys.executable, str(HERE / "polite_client.py")])
-
-
-@pytest.fixture
-def check(tmp_path, environment, survivors):
-    """Run `conductor check --client` as a process of its own, and make sure that it leaves none behind."""
-
-    def run(client, *flags, limit=60, **extra):
-        began = time.perf_counter()
-        done = subprocess.run(
-            [*CONDUCTOR, "check", "--client", client, *flags],
-            capture_output=True, text=True, timeout=limit, cwd=tmp_path, check=False,
-            env={**environment, "PYTHONPATH": str(HERE), "TMPDIR": str(tmp_path), **extra},
-        )  # fmt: skip
-        done.seconds = time.perf_counter() - began
-        assert "Traceback" not in done.stderr, done.stderr
-        assert survivors() == [], "processes were left behind"
-        assert [each.name for each in tmp_path.glob("conductor-*")] == [], "files were left behind"
-        return done
-
-    return run
-
-
-@pytest.fixture
-def script(tmp_path):
-    """A client of a few lines."""
-
-    def write(code):
-        file = tmp_path / "script.py"
-        file.write_text("from polite_client import *\nimport os, time, signal\n" + code)
-        return f"{shlex.quote(sys.executable)} {shlex.quote(str(file))}"
-
-    return write
+from .conftest import CONDUCTOR, HERE, POLITE
 
 
 @pytest.mark.parametrize(
@@ -139,7 +102,10 @@ def test_ctrl_c_ends_the_check_and_the_client(script, tmp_path, environment, sur
             os.sched_yield()
         checking.send_signal(signal.SIGINT)
         _, said = checking.communicate(timeout=20)
-    assert (checking.returncode, said) == (130, b"")
+    assert (checking.returncode, said) == (
+        130,
+        b"interrupted: a check that did not end has no result, and no report is written\n",
+    )
     assert survivors() == []
     assert list(tmp_path.glob("conductor-*")) == []
 
