@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_conductor.visible import cut, visible
+from mcp_conductor.text.visible import cut, visible
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from mcp_conductor.errors import Location
-from mcp_conductor.visible import blank, one_line, visible
+from mcp_conductor.text.visible import blank, one_line, visible
 
 Paint = Callable[[str], str]
 _LEAST_ROOM = 50

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from mcp_conductor.errors import Location
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
-from mcp_conductor.redaction import redacted_lines
+from mcp_conductor.text.redaction import redacted_lines
 
 Status = Literal["passed", "failed", "warned", "skipped", "errored", "not-run"]
 STATUSES: tuple[Status, ...] = ("passed", "failed", "warned", "skipped", "errored", "not-run")

@@ -13,6 +13,7 @@ from typing import Any
 
 from mcp_conductor.answering import Answering, as_object
 from mcp_conductor.asking import Asking
+from mcp_conductor.bounded.turns import Intake
 from mcp_conductor.errors import (
     ConductorError,
     ConnectionLost,
@@ -33,7 +34,6 @@ from mcp_conductor.protocol.oddities import LONGEST_NOTE, complaint, excerpt, sh
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.subscriptions import Subscriptions
 from mcp_conductor.transport import Transport
-from mcp_conductor.turns import Intake
 from mcp_conductor.waiting import Reply, Waiting
 
 DEFAULT_TIMEOUT = 30.0

@@ -10,7 +10,7 @@ from itertools import count
 
 import pytest
 
-from mcp_conductor.worker import OutOfBoundsError, at_once, call, checkpoint, without_blocking
+from mcp_conductor.bounded.worker import OutOfBoundsError, at_once, call, checkpoint, without_blocking
 
 
 def test_it_is_one_process_that_is_used_again():
@@ -104,7 +104,7 @@ async def test_a_job_that_is_cancelled_ends_and_does_not_disturb_the_next(work):
 )
 def test_it_ends_with_its_parent_however_that_ends(ending):
     script = (
-        "import os, threading\nfrom mcp_conductor.worker import call\n"
+        "import os, threading\nfrom mcp_conductor.bounded.worker import call\n"
         "def sleep():\n    try: call('time:sleep', 60, seconds=1)\n    except Exception: pass\n"
         f"print(call('os:getpid', seconds=1), flush=True)\n{ending}"
     )

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from mcp_conductor.backtracking import cost_of
+from mcp_conductor.bounded.backtracking import cost_of
 
 SEMVER = (
     r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"

@@ -8,7 +8,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from mcp_conductor.redaction import (
+from mcp_conductor.text.redaction import (
     REDACTED,
     Redactor,
     secrets_of_environment,

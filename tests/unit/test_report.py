@@ -2,8 +2,8 @@
 
 import pytest
 
-from mcp_conductor.redaction import REDACTED, Redactor
 from mcp_conductor.report import redacted_value
+from mcp_conductor.text.redaction import REDACTED, Redactor
 
 SECRET = "zQ-canary_0f/7"
 

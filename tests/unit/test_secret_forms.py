@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from mcp_conductor.redaction import REDACTED, Lines, Redactor, redacted_lines
+from mcp_conductor.text.redaction import REDACTED, Lines, Redactor, redacted_lines
 
 
 def in_json(text):

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from mcp_conductor.visible import blank, cut_to_columns, harmless, json_escaped, one_line, printable, visible
+from mcp_conductor.text.visible import blank, cut_to_columns, harmless, json_escaped, one_line, printable, visible
 
 
 @pytest.mark.parametrize(

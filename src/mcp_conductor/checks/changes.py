@@ -26,7 +26,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.report import Finding
-from mcp_conductor.visible import cut
+from mcp_conductor.text.visible import cut
 
 LISTS = {"tools/list": "name", "resources/list": "uri", "prompts/list": "name"}  # and what tells their items apart
 UPDATED = "notifications/resources/updated"

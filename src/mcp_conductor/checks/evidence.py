@@ -13,7 +13,7 @@ from mcp_conductor.protocol.message import read
 from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.report import NOTHING, Finding
 from mcp_conductor.session import Session
-from mcp_conductor.visible import cut
+from mcp_conductor.text.visible import cut
 
 SENT, CAME = "--> ", "<-- "
 MOST_LINES = 100

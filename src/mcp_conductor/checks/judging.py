@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 
+from mcp_conductor.bounded.worker import checkpoint
 from mcp_conductor.checks import CHECKS, Check, NotSeen
 from mcp_conductor.checks.evidence import excerpted, lines_of, proven
 from mcp_conductor.checks.record import SMALL, Record, Traits, judged_part, transport_of
@@ -16,7 +17,6 @@ from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.report import Finding, Outcome, Status
 from mcp_conductor.session import Session
-from mcp_conductor.worker import checkpoint
 
 MOST_FINDINGS = 100  # of one requirement that are reported; those that are alike are shown as one
 _TOLD_BY_TESTS = ("stdio-stdout-clean-server",)  # noise is a finding of the test during which it came

@@ -7,6 +7,8 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
+from mcp_conductor.bounded.turns import Pace
+from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.checks import Act, Check, NotSeen, fault
 from mcp_conductor.checks.authorization import Stranger
 from mcp_conductor.checks.busy import BUSY_PART, INCONCLUSIVE, pulse, slow
@@ -50,8 +52,6 @@ from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report import Finding
 from mcp_conductor.session import Session
 from mcp_conductor.transport.stdio import StdioTransport
-from mcp_conductor.turns import Pace
-from mcp_conductor.worker import without_blocking
 
 END_SECONDS = 1.0  # for the last words of a server
 AT_ONCE = 8  # probes that run at the same time: they wait more than they work

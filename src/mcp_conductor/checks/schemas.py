@@ -4,6 +4,7 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.checks import NotSeen, fault, judged, probed
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
@@ -15,7 +16,6 @@ from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.schema import choices_of, complaints, filled_in, flaw, parts, refuses, types_of
 from mcp_conductor.protocol.schema_weight import is_vast
 from mcp_conductor.report import Finding
-from mcp_conductor.worker import without_blocking
 
 ANNOTATION = "x-mcp-header"
 HEADER_TYPES = frozenset({"string", "integer", "boolean"})

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import chain
 from typing import Any
 
+from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.checks import NotSeen, fault, judged, probed
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
@@ -33,7 +34,6 @@ from mcp_conductor.protocol.dialect import HEADER_MISMATCH, INVALID_PARAMS, INVA
 from mcp_conductor.protocol.message import Message, read
 from mcp_conductor.protocol.schema import Undecided, choices_of, complaints, flaw, parts, refuses, types_of
 from mcp_conductor.report import Finding
-from mcp_conductor.worker import without_blocking
 
 NO_SUCH_TOOL = "conductor_no_such_tool"
 MOST_TOOLS = 5  # that are called with wrong arguments

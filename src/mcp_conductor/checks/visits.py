@@ -21,8 +21,8 @@ from mcp_conductor.protocol.event_stream import Event, EventStream
 from mcp_conductor.protocol.http_headers import Annotations, routing_headers
 from mcp_conductor.protocol.message import compact, read
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
+from mcp_conductor.text.visible import cut
 from mcp_conductor.transport import client_for
-from mcp_conductor.visible import cut
 
 EVIL = "http://evil.example"
 EVENTS = "text/event-stream"

@@ -49,7 +49,7 @@ def _ended(code: int) -> int:
     """End at once where a thread still hangs, such as the look-up of a name: Python would wait for it."""
     threading = sys.modules.get("threading")
     if threading is not None and sum(not thread.daemon for thread in threading.enumerate()) > 1:
-        if (worker := sys.modules.get("mcp_conductor.worker")) is not None:
+        if (worker := sys.modules.get("mcp_conductor.bounded.worker")) is not None:
             worker.kill_worker()
         os._exit(code)  # `Terminal` has flushed all that was written
     return code

@@ -14,7 +14,7 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.answers import Incoming
 from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.transcript import Frame, Transcript
-from mcp_conductor.redaction import Lines
+from mcp_conductor.text.redaction import Lines
 
 # A one-shot call needs the end of the conversation for its messages, not all of it; a recording is written as we go.
 BYTES_KEPT = 4_000_000

@@ -9,7 +9,7 @@ from mcp_conductor.events import CaseFinished, Event, FileFinished, RunFinished,
 from mcp_conductor.files import open_pipe
 from mcp_conductor.protocol.message import render
 from mcp_conductor.report import Report, Status, redacted, redacted_outcome, redacted_value
-from mcp_conductor.visible import json_escaped
+from mcp_conductor.text.visible import json_escaped
 
 
 class EventLog:

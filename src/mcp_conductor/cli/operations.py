@@ -149,8 +149,8 @@ async def _breach(result: Json, tool: Json, session: Session) -> str | None:
         return None
     if "structuredContent" not in result:
         return "the tool has an outputSchema, but its result has no structuredContent"
+    from mcp_conductor.bounded.worker import without_blocking
     from mcp_conductor.protocol.schema import Undecided, complaints
-    from mcp_conductor.worker import without_blocking
 
     problems = await without_blocking(complaints, result["structuredContent"], tool["outputSchema"])
     if problems and isinstance(problems[0], Undecided):

@@ -17,7 +17,7 @@ from mcp_conductor.protocol.server_spec import (
     from_words,
     secrets_of_server,
 )
-from mcp_conductor.redaction import secrets_of_environment, secrets_of_headers, secrets_of_url
+from mcp_conductor.text.redaction import secrets_of_environment, secrets_of_headers, secrets_of_url
 
 SETTINGS = "conductor.config.json"
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from mcp_conductor.errors import ConductorError, UsageError
-from mcp_conductor.redaction import Redactor
-from mcp_conductor.visible import one_line, visible
+from mcp_conductor.text.redaction import Redactor
+from mcp_conductor.text.visible import one_line, visible
 
 # The colours of reporters.diagnostic, and no others: one could hide what follows.
 _OUR_COLOURS = r"(\x1b\[(?:0|(?:[12]|3[1236])(?:;(?:[12]|3[1236]))*)m)"
@@ -214,7 +214,7 @@ def _one_diagnostic(error: ConductorError) -> str:
         where = replace(error.where, value=None)  # most mistakes are in the key
         lines += [f"  {line}" for line in excerpt([Note(where)], _WIDTH)]
     if error.stderr:
-        from mcp_conductor.telling import abridged
+        from mcp_conductor.text.telling import abridged
 
         lines.append("  the server's stderr:")
         lines += [f"    {line}" for line in abridged(error.stderr, one_line)]

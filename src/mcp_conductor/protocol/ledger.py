@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.message import Message, render
-from mcp_conductor.visible import cut
+from mcp_conductor.text.visible import cut
 
 _NOTICES = 1_000_000  # characters of the progress of one request that are kept
 _MESSAGE = 100  # for each message, however short

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from mcp_conductor.protocol.budgets import TooLarge
 from mcp_conductor.protocol.message import Message, render
-from mcp_conductor.visible import cut
+from mcp_conductor.text.visible import cut
 
 LONGEST_NOTE = 2000
 _LONGEST = 120

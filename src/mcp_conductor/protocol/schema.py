@@ -5,11 +5,11 @@ import math
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from mcp_conductor.bounded.worker import OutOfBoundsError, call
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Digits
 from mcp_conductor.protocol.schema_weight import Weight, resolved
-from mcp_conductor.visible import cut
-from mcp_conductor.worker import OutOfBoundsError, call
+from mcp_conductor.text.visible import cut
 
 SECONDS = 2.0  # for a schema that goes to the worker
 _MOST_COMPLAINTS = 100

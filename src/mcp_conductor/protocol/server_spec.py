@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from mcp_conductor.errors import ConfigError, UsageError
 from mcp_conductor.protocol.budgets import DEFAULT, Budgets
-from mcp_conductor.redaction import secrets_of_environment, secrets_of_headers, secrets_of_url, secrets_of_words
+from mcp_conductor.text.redaction import secrets_of_environment, secrets_of_headers, secrets_of_url, secrets_of_words
 
 TRANSPORTS = ("stdio", "sse", "http")
 # Where there are no processes to start.

@@ -13,8 +13,8 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.budgets import DEFAULT, UNBOUNDED, Budgets
 from mcp_conductor.protocol.ledger import Exchange, Ledger
 from mcp_conductor.protocol.message import Message, compact, decode, members, read
-from mcp_conductor.redaction import Lines, Redactor, redacted_lines
-from mcp_conductor.visible import cut
+from mcp_conductor.text.redaction import Lines, Redactor, redacted_lines
+from mcp_conductor.text.visible import cut
 
 # "note" is ours: what we noticed at this place in the conversation.
 Source = Literal["client", "server", "stderr", "http", "note"]

@@ -27,7 +27,7 @@ from mcp_conductor.suites.snapshots import Snapshots
 from mcp_conductor.suites.suite import Case, Suite, load_suite
 from mcp_conductor.suites.transports import compared
 from mcp_conductor.suites.variables import Variables, from_command_line, of_settings
-from mcp_conductor.visible import visible
+from mcp_conductor.text.visible import visible
 
 T = TypeVar("T")
 # Random values are others in each run; but all processes of pytest-xdist must have the same.

@@ -18,9 +18,9 @@ from mcp_conductor.opening import connect
 from mcp_conductor.protocol.server_spec import secrets_of_server
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.pytest_plugin.texts import error_text
-from mcp_conductor.redaction import Redactor
 from mcp_conductor.suites.held import Held
-from mcp_conductor.visible import one_line, visible
+from mcp_conductor.text.redaction import Redactor
+from mcp_conductor.text.visible import one_line, visible
 
 T = TypeVar("T")
 _END_SECONDS = 30.0  # for everything that is still open at the end; each server has a shorter limit of its own

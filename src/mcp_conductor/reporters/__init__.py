@@ -12,7 +12,7 @@ from functools import wraps
 
 from mcp_conductor.catalog import Catalog
 from mcp_conductor.report import Report
-from mcp_conductor.visible import visible
+from mcp_conductor.text.visible import visible
 
 Write = Callable[[Report], str]
 

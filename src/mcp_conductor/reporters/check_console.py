@@ -15,7 +15,7 @@ from mcp_conductor.reporters.diagnostic import Style, beside_the_wire, one_findi
 from mcp_conductor.reporters.folding import Alike, InRevisions, folded, together, worst, worst_status
 from mcp_conductor.reporters.messages import messages
 from mcp_conductor.reporters.wording import failed, headline, migration_heading, span, tally, why
-from mcp_conductor.visible import cut_to_columns, one_line
+from mcp_conductor.text.visible import cut_to_columns, one_line
 
 _MOST_WARNINGS = 10
 _MOST_NAMES = 4

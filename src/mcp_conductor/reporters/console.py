@@ -15,7 +15,7 @@ from mcp_conductor.reporters.diagnostic import Ink, Style, findings, one_finding
 from mcp_conductor.reporters.folding import worst_status
 from mcp_conductor.reporters.messages import messages
 from mcp_conductor.reporters.wording import counted, failed, not_run, place, span, tally, why
-from mcp_conductor.visible import one_line
+from mcp_conductor.text.visible import one_line
 
 _MOST_NOTES = 20
 _MOST_NAMES = 10

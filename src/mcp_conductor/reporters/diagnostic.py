@@ -11,8 +11,8 @@ from mcp_conductor.excerpt import Note, excerpt, wrapped
 from mcp_conductor.report import NOTHING, Finding, Outcome
 from mcp_conductor.reporters.difference import alike, difference
 from mcp_conductor.reporters.wording import counted, headline, value_text
-from mcp_conductor.telling import abridged, cause
-from mcp_conductor.visible import one_line, visible
+from mcp_conductor.text.telling import abridged, cause
+from mcp_conductor.text.visible import one_line, visible
 
 Ink = Literal["red", "green", "yellow", "cyan", "bold", "dim"]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mcp_conductor.protocol.message import render
-from mcp_conductor.visible import visible
+from mcp_conductor.text.visible import visible
 
 _CONTEXT = 3
 # Beyond this many lines that may differ, comparing takes longer than anybody reads: its cost is quadratic.

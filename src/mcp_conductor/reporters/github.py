@@ -20,7 +20,7 @@ from mcp_conductor.reporters.wording import (
     warnings,
     why,
 )
-from mcp_conductor.visible import visible
+from mcp_conductor.text.visible import visible
 
 _LONGEST_VALUE = 400
 _MOST = 10  # of each kind; GitHub takes no more of a step, and does not say so (actions/toolkit, problem-matchers.md)

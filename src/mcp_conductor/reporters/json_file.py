@@ -3,7 +3,7 @@
 from mcp_conductor.protocol.message import render
 from mcp_conductor.report import Report
 from mcp_conductor.reporters import reporter
-from mcp_conductor.visible import json_escaped
+from mcp_conductor.text.visible import json_escaped
 
 
 @reporter("json", suffix=".json", escapes=True)

@@ -7,7 +7,7 @@ from mcp_conductor.report import Outcome, Report
 from mcp_conductor.reporters import reporter
 from mcp_conductor.reporters.diagnostic import Style, findings, one_finding
 from mcp_conductor.reporters.wording import called, headline, stated, warning_text, warnings, why
-from mcp_conductor.visible import harmless, printable
+from mcp_conductor.text.visible import harmless, printable
 
 _STYLE = Style(width=1000)
 _TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})

@@ -26,7 +26,7 @@ from mcp_conductor.reporters.wording import (
     why,
     words,
 )
-from mcp_conductor.visible import one_line, visible
+from mcp_conductor.text.visible import one_line, visible
 
 # A comment on a pull request holds 65,536 characters.
 _MOST_ROWS = 50

@@ -8,7 +8,7 @@ from mcp_conductor.report import Outcome
 from mcp_conductor.reporters.diagnostic import Style
 from mcp_conductor.reporters.wording import counted
 from mcp_conductor.source import JsonPlaces, Path
-from mcp_conductor.visible import blank, one_line
+from mcp_conductor.text.visible import blank, one_line
 
 _MOST_MESSAGES = 10
 _MOST_CHARACTERS = 2_048  # of one message

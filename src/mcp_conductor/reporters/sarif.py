@@ -17,7 +17,7 @@ from mcp_conductor.report import BAD, Outcome, Report, Rule
 from mcp_conductor.reporters import reporter
 from mcp_conductor.reporters.folding import Alike, folded, shape, told_once
 from mcp_conductor.reporters.wording import headline, warning_text, why
-from mcp_conductor.visible import json_escaped
+from mcp_conductor.text.visible import json_escaped
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _NO_FILE = "mcp-server"

@@ -6,7 +6,7 @@ from mcp_conductor.protocol.message import render
 from mcp_conductor.report import BAD, Finding, Outcome, Report
 from mcp_conductor.reporters import reporter
 from mcp_conductor.reporters.wording import headline, stated, summary, warning_text
-from mcp_conductor.visible import one_line, visible
+from mcp_conductor.text.visible import one_line, visible
 
 _SEVERITIES = {"failed": "fail", "errored": "error", "not-run": "error"}  # others are warnings
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from mcp_conductor.protocol.message import render
 from mcp_conductor.report import Finding, Outcome, Report, Status
-from mcp_conductor.visible import one_line, visible
+from mcp_conductor.text.visible import one_line, visible
 
 # The order in which a person wants to know.
 _TALLY: tuple[Status, ...] = ("failed", "errored", "not-run", "warned", "passed", "skipped")

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.dialect import LOG_LEVELS, META, RELATED_TASK
 from mcp_conductor.protocol.message import Message
@@ -11,7 +12,6 @@ from mcp_conductor.protocol.schema import complaints, flaw
 from mcp_conductor.server.client import Client, Outlet
 from mcp_conductor.server.definitions import AskFailed
 from mcp_conductor.server.rounds import Rounds
-from mcp_conductor.worker import without_blocking
 
 if TYPE_CHECKING:
     from mcp_conductor.server.server import Server

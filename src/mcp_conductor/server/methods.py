@@ -5,6 +5,7 @@ import base64
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+from mcp_conductor.bounded.worker import at_once, without_blocking
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import (
     DIALECTS,
@@ -17,7 +18,6 @@ from mcp_conductor.protocol.dialect import (
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.server.definitions import Prompt, Refusal, Template, Tool, failed
 from mcp_conductor.server.tasks import has_extension, need_extension
-from mcp_conductor.worker import at_once, without_blocking
 
 if TYPE_CHECKING:
     from mcp_conductor.server.call import Call

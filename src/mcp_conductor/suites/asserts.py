@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from mcp_conductor.bounded.worker import TooSlowError
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.fields import Field
 from mcp_conductor.protocol import Json
@@ -26,7 +27,6 @@ from mcp_conductor.suites.matchers.patterns import read_pattern
 from mcp_conductor.suites.matchers.regexes import read_written_regex
 from mcp_conductor.suites.matchers.text import ends_with, starts_with
 from mcp_conductor.suites.paths import JsonPath, scan_path
-from mcp_conductor.worker import TooSlowError
 
 Judge = Callable[[Any], str | None]
 

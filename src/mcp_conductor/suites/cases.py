@@ -7,10 +7,10 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
+from mcp_conductor.bounded.worker import TooSlowError, without_blocking
 from mcp_conductor.errors import ConductorError, TransportError, UsageError
 from mcp_conductor.fields import Field
 from mcp_conductor.protocol import Json
-from mcp_conductor.redaction import Redactor
 from mcp_conductor.report import NOTHING, Finding, Outcome, Status, redacted_outcome
 from mcp_conductor.suites.conditions import holds
 from mcp_conductor.suites.conversation import Conversation, Done
@@ -20,7 +20,7 @@ from mcp_conductor.suites.snapshots import Snapshots
 from mcp_conductor.suites.steps import Again, Step
 from mcp_conductor.suites.suite import Case, Suite
 from mcp_conductor.suites.variables import Variables
-from mcp_conductor.worker import TooSlowError, without_blocking
+from mcp_conductor.text.redaction import Redactor
 
 _MOST_WIRE = 200  # lines of what was said that an outcome keeps
 _MOST_EVIDENCE = 1_000_000  # characters of that, and of what was written to stderr

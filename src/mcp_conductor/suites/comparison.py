@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, NoReturn
 
+from mcp_conductor.bounded.worker import checkpoint
 from mcp_conductor.errors import UsageError
 from mcp_conductor.report import NOTHING
 from mcp_conductor.source import Path
 from mcp_conductor.suites.differences import without_nothing
 from mcp_conductor.suites.matchers import Tools
 from mcp_conductor.suites.paths import Step, joined, spelled
-from mcp_conductor.worker import checkpoint
 
 MOST_MISMATCHES: Final = 1000
 MOST_TRIALS: Final = 1_000_000  # of one part of what came by one pattern: some seconds

@@ -9,9 +9,9 @@ from mcp_conductor.opening import connect
 from mcp_conductor.protocol.answers import Incoming
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.redaction import Redactor
 from mcp_conductor.suites.conversation import Conversation
 from mcp_conductor.suites.script import ScriptedAnswers
+from mcp_conductor.text.redaction import Redactor
 
 _MOST_PRINTED = 20  # lines on stdout that are no messages
 _LONGEST_PRINTED = 400

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+from mcp_conductor.bounded.turns import Pace
+from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.errors import ConductorError, MethodError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Incoming
@@ -26,8 +28,6 @@ from mcp_conductor.suites.script import Script, ScriptedAnswers
 from mcp_conductor.suites.steps import Step
 from mcp_conductor.suites.variables import Variables
 from mcp_conductor.transport import meanwhile
-from mcp_conductor.turns import Pace
-from mcp_conductor.worker import without_blocking
 
 NOTIFICATION_SECONDS = 1.0  # how long a notification may come after the reply
 STDERR_SECONDS = 0.25  # how long a line on stderr may come after the reply, or after the conversation was opened

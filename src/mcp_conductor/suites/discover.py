@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from time import time
 from typing import Any
 
+from mcp_conductor.bounded.turns import Pace
+from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.errors import UsageError
 from mcp_conductor.fields import Field
 from mcp_conductor.protocol import Json
@@ -21,7 +23,6 @@ from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.protocol.schema import complaints
 from mcp_conductor.protocol.server_spec import ServerSpec, secrets_of_server
-from mcp_conductor.redaction import Redactor
 from mcp_conductor.report import redacted_value
 from mcp_conductor.source import Document
 from mcp_conductor.suites.actions import read_action
@@ -34,8 +35,7 @@ from mcp_conductor.suites.steps import Reading, Step, read_step
 from mcp_conductor.suites.suite import CASE_KEYS
 from mcp_conductor.suites.variables import Variables
 from mcp_conductor.suites.yaml_text import is_writable
-from mcp_conductor.turns import Pace
-from mcp_conductor.worker import without_blocking
+from mcp_conductor.text.redaction import Redactor
 
 _NO_VARIABLES = Variables()
 _MOST_LOOKS = 1_000_000  # at items, to see that a list has what it had

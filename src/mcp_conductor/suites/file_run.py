@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
+from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.events import Event, ServerLost, ServerStarted, Warned
 from mcp_conductor.protocol import Json
@@ -22,7 +23,6 @@ from mcp_conductor.suites.job import Job, Options, learned, patience
 from mcp_conductor.suites.snapshots import Snapshots
 from mcp_conductor.suites.suite import Case
 from mcp_conductor.suites.variables import Variables
-from mcp_conductor.worker import without_blocking
 
 
 def _server(

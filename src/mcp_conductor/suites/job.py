@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec, secrets_of_server
 from mcp_conductor.protocol.transcript import Frame
-from mcp_conductor.redaction import Redactor
 from mcp_conductor.session import Session
 from mcp_conductor.suites.suite import Case, Suite
 from mcp_conductor.suites.variables import Variables
+from mcp_conductor.text.redaction import Redactor
 
 DEFAULT_SECONDS = 10.0  # for each request
 

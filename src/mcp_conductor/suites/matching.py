@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, Protocol
 
+from mcp_conductor.bounded.worker import TooSlowError
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.fields import Field
 from mcp_conductor.mistakes import read_all
@@ -18,7 +19,6 @@ from mcp_conductor.source import Path
 from mcp_conductor.suites.comparison import Comparison, EnoughError, Glance, Mismatch, Place, Trials, UndecidedError
 from mcp_conductor.suites.differences import buckets, counted, described, difference, same, shown, take
 from mcp_conductor.suites.matchers import MATCHERS, PREFIX, SPECIAL_KEYS, Tools
-from mcp_conductor.worker import TooSlowError
 
 _ORDER_IS_LOOKED_AT: Final = 2000  # elements; more would take too long for a mere hint
 _MOST_GUESSES: Final = 50

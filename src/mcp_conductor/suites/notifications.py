@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.fields import Field
 from mcp_conductor.mistakes import read_all
 from mcp_conductor.protocol import Json
@@ -14,7 +15,6 @@ from mcp_conductor.suites.comparison import Mismatch
 from mcp_conductor.suites.matching import Expected, compile_expected
 from mcp_conductor.suites.templates import Template
 from mcp_conductor.suites.variables import Variables
-from mcp_conductor.turns import Pace
 
 _MOST_NAMED = 50  # methods of notifications that came
 _MOST_SHOWN = 1000  # notifications that a finding holds

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mcp_conductor.bounded.patterns import compile_regex
 from mcp_conductor.errors import UsageError, nearest
-from mcp_conductor.patterns import compile_regex
 from mcp_conductor.suites.suite import Case, Suite
 
 SUFFIXES = (".test.mcp.yml", ".test.mcp.yaml")

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from mcp_conductor.bounded.turns import Pace
+from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.errors import MethodError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
@@ -18,9 +20,7 @@ from mcp_conductor.session import Session
 from mcp_conductor.suites.recorded import plain_data, plain_text
 from mcp_conductor.suites.samples import SAMPLE, optional_arguments, sample_arguments
 from mcp_conductor.suites.yaml_text import is_writable
-from mcp_conductor.turns import Pace
-from mcp_conductor.visible import cut
-from mcp_conductor.worker import without_blocking
+from mcp_conductor.text.visible import cut
 
 NOT_CALLED = "not marked read-only, so not called yet; look at its arguments, then take this line away"
 _LONGEST_NOTE = 80

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from mcp_conductor.bounded.patterns import Regex
 from mcp_conductor.fields import FREE, Field
 from mcp_conductor.mistakes import Mistakes, read_all
-from mcp_conductor.patterns import Regex
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import read
 from mcp_conductor.report import NOTHING

@@ -9,7 +9,7 @@ from json import dumps
 from typing import Any
 
 from mcp_conductor.protocol.message import Digits
-from mcp_conductor.visible import cut, harmless
+from mcp_conductor.text.visible import cut, harmless
 
 WIDTH = 100
 LONGEST_KEY = 500  # YAML wants to know within 1024 characters that something is a key

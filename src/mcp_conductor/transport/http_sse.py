@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import urljoin
 
+from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.errors import ConductorError, HttpStatusError, TransportError
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import Dialect
@@ -15,7 +16,6 @@ from mcp_conductor.protocol.server_spec import HttpSpec, origin
 from mcp_conductor.transport import Authorize, Listener, finish
 from mcp_conductor.transport.http_client import Response
 from mcp_conductor.transport.http_door import HttpDoor, is_rpc_error
-from mcp_conductor.turns import Pace
 
 GOODBYE_SECONDS = 2.0
 ANSWER_SECONDS = 1.0  # for an answer on the stream, where the POST has brought one already

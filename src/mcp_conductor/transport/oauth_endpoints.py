@@ -32,10 +32,10 @@ from mcp_conductor.protocol.oauth import (
 from mcp_conductor.protocol.oauth_requests import Client, Post, registered_client, resource_of
 from mcp_conductor.protocol.oauth_trust import Untrusted
 from mcp_conductor.protocol.server_spec import origin
-from mcp_conductor.redaction import Redactor, secrets_of_headers
+from mcp_conductor.text.redaction import Redactor, secrets_of_headers
+from mcp_conductor.text.visible import cut
 from mcp_conductor.transport.http_client import HttpClient
 from mcp_conductor.transport.oauth_http import OAuthHttp
-from mcp_conductor.visible import cut
 
 REPLY_SECONDS = 30.0
 LARGEST_REPLY = 2**20

@@ -90,7 +90,7 @@ def _orphans() -> set[Member]:
 
 def kill_all() -> None:
     """Kill everything at once: the user is in a hurry."""
-    if (worker := sys.modules.get("mcp_conductor.worker")) is not None:  # most runs never load it
+    if (worker := sys.modules.get("mcp_conductor.bounded.worker")) is not None:  # most runs never load it
         worker.kill_worker()
     for process in list(_running.values()):
         process.signal(signal.SIGKILL, process.left_running())

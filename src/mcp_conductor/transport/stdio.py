@@ -301,8 +301,8 @@ class StdioTransport:
 
 async def _first_match(pattern: str, lines: "asyncio.Queue[str | TransportError]") -> None:
     """Wait for a line that matches PATTERN; raises what comes in place of a line."""
-    from mcp_conductor.patterns import compile_regex
-    from mcp_conductor.worker import TooSlowError, without_blocking
+    from mcp_conductor.bounded.patterns import compile_regex
+    from mcp_conductor.bounded.worker import TooSlowError, without_blocking
 
     regex = compile_regex(pattern)
     try:

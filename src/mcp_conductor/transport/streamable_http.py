@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
+from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.errors import ConductorError, TransportError
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, Dialect
@@ -20,7 +21,6 @@ from mcp_conductor.protocol.server_spec import HttpSpec
 from mcp_conductor.transport import Authorize, Listener, finish
 from mcp_conductor.transport.http_client import Response
 from mcp_conductor.transport.http_door import HttpDoor, is_rpc_error
-from mcp_conductor.turns import Pace
 
 GOODBYE_SECONDS = 2.0  # for what must still be said when we leave
 DEFAULT_RETRY_SECONDS = 1.0

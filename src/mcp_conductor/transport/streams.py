@@ -9,13 +9,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from inspect import isawaitable
 
+from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.errors import ConfigError
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message, decode
 from mcp_conductor.protocol.server_spec import StreamsSpec
 from mcp_conductor.transport import Listener, finish
-from mcp_conductor.turns import Pace
 
 GOODBYE_SECONDS = 2.0  # for what must still be said when we leave
 

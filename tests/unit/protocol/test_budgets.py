@@ -6,7 +6,7 @@ import pytest
 
 from mcp_conductor.protocol.budgets import Budgets, braces_close, excess
 from mcp_conductor.protocol.message import decode
-from mcp_conductor.redaction import Redactor
+from mcp_conductor.text.redaction import Redactor
 
 FEW = Budgets(message_values=10)
 

@@ -6,7 +6,7 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.message import decode
 from mcp_conductor.protocol.transcript import Frame, Transcript
-from mcp_conductor.redaction import REDACTED, Redactor
+from mcp_conductor.text.redaction import REDACTED, Redactor
 
 REQUEST = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 RESULT = '{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}'

@@ -3,9 +3,9 @@
 import pytest
 
 from mcp_conductor.fields import Field
-from mcp_conductor.redaction import Redactor
 from mcp_conductor.source import parse
 from mcp_conductor.suites.snapshots import Snapshots
+from mcp_conductor.text.redaction import Redactor
 
 WHERE = Field(parse("expect: snapshot\n", "a.test.mcp.yml"), ("expect",), "snapshot")
 

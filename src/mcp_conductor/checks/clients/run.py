@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
+from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.checks import NotSeen
 from mcp_conductor.checks.clients import ANYTHING, NEVER, PLAIN, SCENARIOS, WATCHED, Watched, never
 from mcp_conductor.checks.clients.play import Play, meta_of
@@ -17,8 +18,7 @@ from mcp_conductor.checks.requirements import Requirement
 from mcp_conductor.errors import ProtocolError, TransportError, UsageError
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE
 from mcp_conductor.report import Finding, Outcome
-from mcp_conductor.turns import Pace
-from mcp_conductor.visible import cut
+from mcp_conductor.text.visible import cut
 
 _EXPECTED = (
     "CMD names the server by {server}, {url} or {config}, or the client reads CONDUCTOR_SERVER_COMMAND, CONDUCTOR_URL "

@@ -22,8 +22,8 @@ from mcp_conductor.files import write_file
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.protocol.server_spec import StdioSpec
+from mcp_conductor.text.visible import cut
 from mcp_conductor.transport.stdio import StdioTransport, open_stdio
-from mcp_conductor.visible import cut
 
 PLACEHOLDERS = ("{server}", "{url}", "{config}")
 QUIET_SECONDS = 5.0  # a client that says nothing for so long, and is not asked anything, has nothing more to say

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from mcp_conductor.bounded.worker import TooSlowError
 from mcp_conductor.errors import UsageError
 from mcp_conductor.fields import Field
 from mcp_conductor.protocol.message import kind_of
@@ -15,7 +16,6 @@ from mcp_conductor.suites.comparison import Comparison, Place, UndecidedError
 from mcp_conductor.suites.differences import shown, without_nothing
 from mcp_conductor.suites.matchers import ANYTHING, Tools, matcher, special_key
 from mcp_conductor.suites.matching import Node, compile_node
-from mcp_conductor.worker import TooSlowError
 
 _RESPONSE = {"jsonrpc", "id", "result"}
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mcp_conductor.patterns import Regex
+from mcp_conductor.bounded.patterns import Regex
 from mcp_conductor.protocol.message import Digits, compact
 from mcp_conductor.suites.differences import clipped, described, difference, is_number, number_in, shown
 from mcp_conductor.suites.matchers import matcher

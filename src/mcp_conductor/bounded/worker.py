@@ -27,7 +27,7 @@ _DIED = f"takes more than {MEMORY >> 20} MB of memory, or crashes the process th
 # The worker has the paths of this process, and nothing that its environment or a .pth file asks for.
 _PROGRAM = (
     "import marshal, sys; sys.path[:] = marshal.load(sys.stdin.buffer); "
-    "from mcp_conductor.worker import work; work(sys.stdin.buffer, sys.stdout.buffer)"
+    "from mcp_conductor.bounded.worker import work; work(sys.stdin.buffer, sys.stdout.buffer)"
 )
 
 
@@ -182,7 +182,7 @@ class _Worker:
 
     def greet(self) -> None:
         """Wait until it has started, which is no part of what a call may take."""
-        package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         assert self._process.stdin
         with _Deadline(self._process, _SECONDS_TO_START):
             self._process.stdin.write(marshal.dumps([package, *filter(os.path.isabs, sys.path)]))

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from functools import cache
 
-from mcp_conductor.visible import CUT
+from mcp_conductor.text.visible import CUT
 
 Span = tuple[int, int]
 Meaning = Callable[[bytes], bytes]

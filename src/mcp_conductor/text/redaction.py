@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from mcp_conductor.secret_forms import LONG_VALUE, SHORTEST, encoded
+from mcp_conductor.text.secret_forms import LONG_VALUE, SHORTEST, encoded
 
 if TYPE_CHECKING:
-    from mcp_conductor.secret_search import Search
+    from mcp_conductor.text.secret_search import Search
 
 REDACTED = "[redacted]"
 _REMEMBERED = 1000  # bytes of earlier lines
@@ -53,7 +53,7 @@ class Redactor:
     def search(self) -> "Search":
         """What finds the secrets."""
         if self._search is None:
-            from mcp_conductor.secret_search import Search
+            from mcp_conductor.text.secret_search import Search
 
             self._search = Search(self._known)
         return self._search

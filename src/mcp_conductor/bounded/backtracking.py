@@ -15,7 +15,16 @@ import re
 from re import _parser as parser  # type: ignore[attr-defined]  # the only way to see a pattern as Python reads it
 from typing import Any, Final, NamedTuple
 
-from mcp_conductor.ambiguity import MOST_POSITIONS, NOTHING, Automaton, Piece, TooLargeError, degree_of, optional, two
+from mcp_conductor.bounded.ambiguity import (
+    MOST_POSITIONS,
+    NOTHING,
+    Automaton,
+    Piece,
+    TooLargeError,
+    degree_of,
+    optional,
+    two,
+)
 
 MOST_STEPS = 10_000_000  # about a tenth of a second
 # Where groups repeat, every turn is remembered, in about ninety bytes.

@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from mcp_conductor.worker import OutOfBoundsError, TooSlowError, call
+from mcp_conductor.bounded.worker import OutOfBoundsError, TooSlowError, call
 
 if TYPE_CHECKING:
-    from mcp_conductor.backtracking import Cost
+    from mcp_conductor.bounded.backtracking import Cost
 
 SECONDS = 1.0
 LONGEST = 20_000
@@ -56,7 +56,7 @@ class Regex:
 
     def _is_plain(self, text: str) -> bool:
         if self._cost is None:
-            from mcp_conductor.backtracking import cost_of
+            from mcp_conductor.bounded.backtracking import cost_of
 
             self._cost = cost_of(self._regex.pattern, self._regex.flags)
         return self._cost.is_small(len(text))

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import accumulate
 
-from mcp_conductor.escapes import CUT_BYTE, Span, has_doubtful_escapes, has_escapes, origins, undone
-from mcp_conductor.secret_forms import LONG_VALUE, SHORTEST, forms, forms_in_base64
+from mcp_conductor.text.escapes import CUT_BYTE, Span, has_doubtful_escapes, has_escapes, origins, undone
+from mcp_conductor.text.secret_forms import LONG_VALUE, SHORTEST, forms, forms_in_base64
 
 _DIGITS = b"0123456789"
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz"
