@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 # Each of these costs every call of mcp-cli time, or is not ours to import at all.
 BANNED = {
     "anyio", "argparse", "click", "difflib", "h11", "httpcore2", "httpx", "importlib.metadata", "jsonschema_rs", "mcp",
-    "mcp_conductor.protocol.schema", "mcp_conductor.protocol.settings", "mcp_conductor.source", "pathlib", "pydantic", "rich",
+    "mcp_conductor.protocol.schema", "mcp_conductor.files.settings", "mcp_conductor.files.source", "pathlib", "pydantic", "rich",
     "shutil", "tempfile", "urllib.request", "httptools", "xml", "yaml",
 }  # fmt: skip
 
@@ -30,7 +30,7 @@ def test_mcp_cli_starts_without_any_of_the_slow_modules():
 
 
 def test_a_server_on_stdio_starts_without_any_of_the_slow_modules():
-    needed = {"mcp_conductor.protocol.schema", "mcp_conductor.source"}
+    needed = {"mcp_conductor.protocol.schema", "mcp_conductor.files.source"}
     imports = "import mcp_conductor.cli.serve, mcp_conductor.server.config, mcp_conductor.server.stdio_host"
     assert loaded_after(imports) & (BANNED - needed) == set()
 

@@ -18,7 +18,7 @@ from mcp_conductor.protocol.server_spec import (
 )
 
 if TYPE_CHECKING:
-    from mcp_conductor.protocol.settings import Surroundings
+    from mcp_conductor.files.settings import Surroundings
 
 # A spec; a config such as {"url": …} or {"command": …, "args": […]}; a URL or a command, as one text or as words; an
 # ASGI application; a pair of streams, of which the first is read.
@@ -65,7 +65,7 @@ def _from_words(words: tuple[object, ...]) -> AnySpec:
 
 
 def _from_config(config: dict[str, Any], name: str) -> AnySpec:
-    from mcp_conductor.protocol.settings import entry_spec, from_settings
+    from mcp_conductor.files.settings import entry_spec, from_settings
 
     around = _around("the config", os.getcwd())
     if "mcpServers" in config or "servers" in config:
@@ -76,15 +76,15 @@ def _from_config(config: dict[str, Any], name: str) -> AnySpec:
 
 def specs_of_table(table: Mapping[str, Any]) -> "dict[str, ServerSpec | ConfigError]":
     """The servers of `{"mcpServers": …}`; one that is described wrongly is its mistake."""
-    from mcp_conductor.protocol.settings import every_server
+    from mcp_conductor.files.settings import every_server
 
     return every_server(dict(table), _around("the config", os.getcwd()))
 
 
 def specs_of_file(path: str) -> "dict[str, ServerSpec | ConfigError]":
     """The servers of a settings file; one that is described wrongly is its mistake."""
-    from mcp_conductor.protocol.settings import every_server
-    from mcp_conductor.source import load
+    from mcp_conductor.files.settings import every_server
+    from mcp_conductor.files.source import load
 
     document = load(path)
     around = _around(path, os.path.dirname(os.path.abspath(path)), document.locate)
@@ -95,7 +95,7 @@ def _around(
     file: str, directory: str, locate: "Callable[[tuple[str | int, ...]], Location | None]" = lambda _: None
 ) -> "Surroundings":
     """What a config is read against: this process."""
-    from mcp_conductor.protocol.settings import Surroundings
+    from mcp_conductor.files.settings import Surroundings
 
     return Surroundings(
         file=file,

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from mcp_conductor import files
 from mcp_conductor.errors import UsageError
-from mcp_conductor.files import write_file
+from mcp_conductor.files import writing
+from mcp_conductor.files.writing import write_file
 
 
 def mode(file):
@@ -93,7 +93,7 @@ def test_a_pipe_gets_the_text_and_stays_a_pipe(tmp_path):
 
 
 def test_a_pipe_that_nothing_reads_is_not_waited_for_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_READER_SECONDS", 0.1)
+    monkeypatch.setattr(writing, "_READER_SECONDS", 0.1)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UsageError) as caught:
         write_file(str(tmp_path / "pipe"), "x")

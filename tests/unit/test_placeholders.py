@@ -5,9 +5,17 @@ import json
 import pytest
 
 from mcp_conductor.errors import UsageError
-from mcp_conductor.fields import Field
-from mcp_conductor.placeholders import FILTERS, MISSING, Draft, Vocabulary, draft, may_have_placeholders, text_draft
-from mcp_conductor.source import parse
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.placeholders import (
+    FILTERS,
+    MISSING,
+    Draft,
+    Vocabulary,
+    draft,
+    may_have_placeholders,
+    text_draft,
+)
+from mcp_conductor.files.source import parse
 
 ARGUMENTS = {
     "name": "Ada",

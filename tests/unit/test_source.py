@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from mcp_conductor import yaml_nodes
 from mcp_conductor.errors import UsageError
-from mcp_conductor.source import load, parse
+from mcp_conductor.files.source import load, parse
+from mcp_conductor.files import yaml_nodes
 
 
 def refusal(text: str, file: str) -> UsageError:

@@ -6,8 +6,8 @@ from io import TextIOWrapper
 from mcp_conductor.checks.judging import Verdicts, judge
 from mcp_conductor.cli.check import Checking
 from mcp_conductor.errors import UsageError
+from mcp_conductor.files.reading import open_file
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.reading import open_file
 
 _NOT_FOR_RECORDINGS = (
     "--client", "--config", "--server", "--transport", "--header", "--token", "--cacert", "--insecure", "--env",

@@ -11,7 +11,7 @@ from mcp_conductor.cli.run_flags import time
 from mcp_conductor.cli.target import TARGET_FLAGS, secrets_of_flags, target
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
-from mcp_conductor.files import write_file
+from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
 from mcp_conductor.suites.discover import Discovered, Wishes, discover
 from mcp_conductor.suites.job import DEFAULT_SECONDS

@@ -86,7 +86,7 @@ def _opened(file: str | None, directory: str) -> TextIO | None:
 
 def _for_us_alone(path: str, flags: int) -> int:
     """Open a file that others cannot read, also if it was there: what was said is theirs who said it."""
-    from mcp_conductor.files import open_pipe
+    from mcp_conductor.files.writing import open_pipe
 
     descriptor = open_pipe(path, flags, 0o600)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):  # and not /dev/stdout

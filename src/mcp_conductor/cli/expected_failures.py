@@ -11,10 +11,10 @@ from datetime import date
 from mcp_conductor.checks.judging import Verdicts
 from mcp_conductor.checks.requirements import requirements
 from mcp_conductor.errors import Location, nearest
-from mcp_conductor.fields import Field
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.source import load
 from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.report import Finding, Outcome
-from mcp_conductor.source import load
 
 _KEYS = ("id", "reason", "revision", "transport", "expires")
 _TRANSPORTS = ("stdio", "http", "sse")

@@ -10,11 +10,11 @@ from mcp_conductor.cli.run_flags import time
 from mcp_conductor.cli.target import SETTINGS
 from mcp_conductor.cli.terminal import Terminal, diagnostic
 from mcp_conductor.errors import ConductorError, UsageError
-from mcp_conductor.files import write_file
+from mcp_conductor.files.settings import Surroundings, from_settings
+from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec, from_words
-from mcp_conductor.protocol.settings import Surroundings, from_settings
 from mcp_conductor.suites.discover import Wishes, discover
 from mcp_conductor.suites.job import DEFAULT_SECONDS
 from mcp_conductor.suites.project import Guess, Project, without_secrets

@@ -230,7 +230,7 @@ def _text_of(flag: str, text: str, terminal: Terminal) -> str:
                 raise UsageError(f"{flag}: stdin has more than {LONGEST_ARGUMENT // 1_000_000} MB")
             return data.decode(errors="surrogateescape")
         if text.startswith("@"):
-            from mcp_conductor.reading import read_bytes
+            from mcp_conductor.files.reading import read_bytes
 
             data = read_bytes(os.path.join(terminal.directory, text[1:]), LONGEST_ARGUMENT)
             return data.decode(errors="surrogateescape")

@@ -17,7 +17,7 @@ from mcp_conductor.cli.server_coverage import told
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
 from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.events import CaseFinished, Event, FileFinished, FileStarted, Warned
-from mcp_conductor.files import write_file
+from mcp_conductor.files.writing import write_file
 from mcp_conductor.report import BAD, Finding, Outcome, Report, Status, redacted, redacted_outcome
 from mcp_conductor.reporters import REPORTERS
 from mcp_conductor.reporters.check_console import CheckConsole

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from mcp_conductor.errors import UsageError
-from mcp_conductor.files import write_file
+from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
 from mcp_conductor.reporters.wording import counted

@@ -142,8 +142,8 @@ def nearest_settings(directory: str) -> str | None:
 
 
 def _from_file(file: str, server: str | None, given: Given, terminal: Terminal) -> ServerSpec:
-    from mcp_conductor.protocol.settings import Surroundings, from_settings
-    from mcp_conductor.source import load
+    from mcp_conductor.files.settings import Surroundings, from_settings
+    from mcp_conductor.files.source import load
 
     path = os.path.join(terminal.directory, os.path.expanduser(file))
     document = load(path, file)

@@ -15,9 +15,9 @@ from mcp_conductor.cli.server_coverage import covered
 from mcp_conductor.cli.target import named_server, nearest_settings, target
 from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.errors import Location, UsageError
-from mcp_conductor.files import write_file
+from mcp_conductor.files.reading import read_bytes
+from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol.server_spec import ServerSpec
-from mcp_conductor.reading import read_bytes
 from mcp_conductor.report import BAD, Finding, Outcome
 from mcp_conductor.reporters.wording import counted
 from mcp_conductor.suites.job import Job, in_ci, variants

@@ -15,10 +15,10 @@ from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.target import SETTINGS, named_server, nearest_settings, target
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
-from mcp_conductor.fields import Field
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.source import parse
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, StdioSpec, from_words
 from mcp_conductor.pytest_plugin.hosting import HostedSession, Hosting, told
-from mcp_conductor.source import parse
 
 _SERVE = (sys.executable, "-m", "mcp_conductor", "serve")
 # A server on a socket does not care for its stdin; this one ends with it, and so with whoever started it.

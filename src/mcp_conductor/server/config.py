@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mcp_conductor.errors import UsageError, nearest
-from mcp_conductor.fields import Field
-from mcp_conductor.mistakes import Mistakes, read_all
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.mistakes import Mistakes, read_all
+from mcp_conductor.files.source import load as load_source
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, HANDSHAKE, MODERN
 from mcp_conductor.protocol.message import kind_of
@@ -20,7 +21,6 @@ from mcp_conductor.server.definitions import Definition, Prompt, Resource, Templ
 from mcp_conductor.server.faults import Fault, read as read_fault
 from mcp_conductor.server.params import checked, used
 from mcp_conductor.server.presets import MEMBERS, PRESETS, Kind
-from mcp_conductor.source import load as load_source
 
 TRANSPORTS = ("stdio", "streamable-http", "sse")
 TransportType = Literal["stdio", "streamable-http", "sse"]

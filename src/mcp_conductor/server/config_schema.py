@@ -5,7 +5,7 @@ import types
 import typing
 from typing import Any, Literal
 
-from mcp_conductor.fields import FREE
+from mcp_conductor.files.fields import FREE
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.server.config import INFO_KEYS, KEYS, TRANSPORT_KEYS, TRANSPORTS

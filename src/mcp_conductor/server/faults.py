@@ -14,8 +14,8 @@ from random import Random
 from typing import Any
 
 from mcp_conductor.errors import nearest
-from mcp_conductor.fields import Field
-from mcp_conductor.mistakes import Mistakes
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.mistakes import Mistakes
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.message import Message

@@ -6,8 +6,8 @@ served: a mistake is an error that names the file, the line, the column and the 
 
 from typing import TYPE_CHECKING
 
-from mcp_conductor.fields import Field
-from mcp_conductor.mistakes import Mistakes, read_all
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.mistakes import Mistakes, read_all
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.protocol.schema import flaw

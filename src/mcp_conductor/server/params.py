@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from inspect import Parameter
 from typing import Any, Literal
 
-from mcp_conductor.fields import Field
-from mcp_conductor.mistakes import Mistakes
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.mistakes import Mistakes
 from mcp_conductor.protocol.message import kind_of
 
 _WORDS = {str: "a string", int: "an integer", float: "a number", bool: "a boolean", dict: "an object", list: "an array"}

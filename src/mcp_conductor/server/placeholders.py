@@ -3,9 +3,9 @@
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
-from mcp_conductor import placeholders
-from mcp_conductor.fields import Field
-from mcp_conductor.placeholders import FILTERS, Known, Vocabulary, array, record
+from mcp_conductor.files import placeholders
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.placeholders import FILTERS, Known, Vocabulary, array, record
 from mcp_conductor.protocol import Json
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import Any
 
 from mcp_conductor.bounded.worker import TooSlowError
 from mcp_conductor.errors import UsageError, nearest
-from mcp_conductor.fields import Field
+from mcp_conductor.files.fields import Field
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.message import read

@@ -17,14 +17,14 @@ from typing import Any
 from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.errors import UsageError
-from mcp_conductor.fields import Field
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.source import Document
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.protocol.schema import complaints
 from mcp_conductor.protocol.server_spec import ServerSpec, secrets_of_server
 from mcp_conductor.report import redacted_value
-from mcp_conductor.source import Document
 from mcp_conductor.suites.actions import read_action
 from mcp_conductor.suites.connecting import converse
 from mcp_conductor.suites.conversation import Conversation, Done

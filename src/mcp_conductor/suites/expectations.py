@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from mcp_conductor.errors import Location
-from mcp_conductor.fields import Field
-from mcp_conductor.mistakes import Mistakes, read_all
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.mistakes import Mistakes, read_all
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META, Dialect
 from mcp_conductor.protocol.message import compact, kind_of

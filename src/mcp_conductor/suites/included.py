@@ -6,9 +6,9 @@ Anchors of YAML end with their file; variables may be whole values, so they do w
 import os
 
 from mcp_conductor.errors import UsageError
-from mcp_conductor.fields import Field
-from mcp_conductor.mistakes import Mistakes
-from mcp_conductor.source import load as load_source
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.mistakes import Mistakes
+from mcp_conductor.files.source import load as load_source
 from mcp_conductor.suites.keys import IN_FILE
 from mcp_conductor.suites.steps import Reading
 from mcp_conductor.suites.variables import Filling

@@ -5,8 +5,8 @@ An unknown key is refused with the nearest name; what is listed here is better a
 
 from collections.abc import Mapping
 
-from mcp_conductor.fields import Field
-from mcp_conductor.mistakes import Mistakes
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.mistakes import Mistakes
 
 _CALL = "call: {tool: NAME, args: {…}}"
 _REQUEST = "request: {method: NAME, params: {…}}"

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from mcp_conductor.bounded.turns import Pace
-from mcp_conductor.fields import Field
-from mcp_conductor.mistakes import read_all
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.mistakes import read_all
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.message import compact

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_conductor.errors import UsageError
+from mcp_conductor.files.reading import open_file
+from mcp_conductor.files.source import load
 from mcp_conductor.protocol import Json
-from mcp_conductor.reading import open_file
-from mcp_conductor.source import load
 
 _SETTINGS = ("mcp.json", ".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json", "claude_desktop_config.json")
 _TABLES = ("mcpServers", "servers")

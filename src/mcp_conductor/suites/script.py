@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_conductor.fields import Field
-from mcp_conductor.mistakes import read_all
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.mistakes import read_all
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import REJECTED, Answer, Answers
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND, Dialect

@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from mcp_conductor.bounded.patterns import Regex
-from mcp_conductor.fields import FREE, Field
-from mcp_conductor.mistakes import Mistakes, read_all
+from mcp_conductor.files.fields import FREE, Field
+from mcp_conductor.files.mistakes import Mistakes, read_all
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import read
 from mcp_conductor.report import NOTHING

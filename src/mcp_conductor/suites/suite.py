@@ -9,12 +9,12 @@ from itertools import chain
 from typing import Any
 
 from mcp_conductor.errors import Location, UsageError
-from mcp_conductor.fields import Field
-from mcp_conductor.mistakes import Mistakes, read_all
-from mcp_conductor.placeholders import Draft
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.mistakes import Mistakes, read_all
+from mcp_conductor.files.placeholders import Draft
+from mcp_conductor.files.source import load as load_source
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
 from mcp_conductor.protocol.message import kind_of
-from mcp_conductor.source import load as load_source
 from mcp_conductor.suites.actions import ACTIONS
 from mcp_conductor.suites.included import joined_vars, read_included
 from mcp_conductor.suites.keys import IN_FILE, IN_TEST

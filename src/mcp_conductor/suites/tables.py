@@ -7,9 +7,9 @@ from itertools import islice
 from typing import Any, NoReturn
 
 from mcp_conductor.errors import UsageError, location_in
-from mcp_conductor.fields import Field
-from mcp_conductor.mistakes import read_all
-from mcp_conductor.source import load as load_source, load_text
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.mistakes import read_all
+from mcp_conductor.files.source import load as load_source, load_text
 from mcp_conductor.suites.variables import check_name, problem_with, value_of
 
 MOST_ROWS = 10_000

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from mcp_conductor.fields import Field
-from mcp_conductor.mistakes import Mistakes
-from mcp_conductor.placeholders import Draft
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.mistakes import Mistakes
+from mcp_conductor.files.placeholders import Draft
 from mcp_conductor.suites.actions import Names
 from mcp_conductor.suites.variables import Filling, Variables, filling
 

@@ -17,10 +17,10 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from mcp_conductor.errors import UsageError
-from mcp_conductor.fields import Field
-from mcp_conductor.placeholders import MISSING, NAME, Draft, Vocabulary, draft, may_have_placeholders
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.placeholders import MISSING, NAME, Draft, Vocabulary, draft, may_have_placeholders
+from mcp_conductor.files.source import load
 from mcp_conductor.protocol.message import compact, read
-from mcp_conductor.source import load
 
 PREFIX = "MCP_VAR_"
 ENVIRONMENT = "env"  # the root of environment variables, which no variable can be called

@@ -19,10 +19,10 @@ import httpcore2
 
 from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.errors import TransportError, UsageError
+from mcp_conductor.files.reading import open_file
 from mcp_conductor.protocol.budgets import DEFAULT
 from mcp_conductor.protocol.server_spec import origin
 from mcp_conductor.protocol.size import size_text
-from mcp_conductor.reading import open_file
 from mcp_conductor.text.redaction import REDACTED
 
 CONNECT_SECONDS = 15.0

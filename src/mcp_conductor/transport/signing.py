@@ -5,8 +5,8 @@ import time
 from typing import Any
 
 from mcp_conductor.errors import UsageError
+from mcp_conductor.files.reading import open_file
 from mcp_conductor.protocol.oauth_requests import SigningAlgorithm, assertion, assertion_input
-from mcp_conductor.reading import open_file
 
 _P256_BYTES = 32
 

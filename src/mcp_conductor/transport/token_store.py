@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, get_args
 
 from mcp_conductor.errors import UsageError
-from mcp_conductor.files import write_file
+from mcp_conductor.files.reading import read_bytes
+from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.oauth import words
 from mcp_conductor.protocol.oauth_requests import AuthMethod, Client
-from mcp_conductor.reading import read_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from tests.conftest import BOOKSHELF, ROOT
 from tests.e2e.server.http_wire import Web
 from tests.e2e.suites.conftest import CONDUCTOR
 
-from mcp_conductor.source import load
+from mcp_conductor.files.source import load
 
 FILESYSTEM = (
     sys.executable,

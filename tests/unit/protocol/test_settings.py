@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from mcp_conductor.errors import Location, UsageError
+from mcp_conductor.files.settings import Surroundings, from_settings
+from mcp_conductor.files.source import parse
 from mcp_conductor.protocol.server_spec import HttpSpec, StdioSpec
-from mcp_conductor.protocol.settings import Surroundings, from_settings
-from mcp_conductor.source import parse
 
 
 def spelled(path) -> Location:

@@ -7,10 +7,10 @@ from random import Random
 import pytest
 
 from mcp_conductor.errors import UsageError
-from mcp_conductor.fields import Field
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.source import parse
 from mcp_conductor.protocol.message import build, compact
 from mcp_conductor.server.faults import ANOTHER_TYPE, FAULTS, Bend, Fault, Faults, read
-from mcp_conductor.source import parse
 
 REPLY = {"jsonrpc": "2.0", "id": 7, "result": {"content": [{"type": "text", "text": "hi"}], "isError": False}}
 ERROR = {"jsonrpc": "2.0", "id": 7, "error": {"code": -32602, "message": "no"}}

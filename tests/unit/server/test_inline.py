@@ -8,7 +8,8 @@ import pytest
 from tests.unit.server.harness import HANDSHAKE, MODERN, Conversation, config_of, failure_of, text_of
 
 from mcp_conductor.errors import UsageError
-from mcp_conductor.fields import Field
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.source import parse
 from mcp_conductor.protocol.dialect import DIALECTS, INVALID_PARAMS
 from mcp_conductor.protocol.message import build
 from mcp_conductor.server import inline
@@ -16,7 +17,6 @@ from mcp_conductor.server.call import Call
 from mcp_conductor.server.client import Client
 from mcp_conductor.server.config import Overrides, load
 from mcp_conductor.server.server import Server
-from mcp_conductor.source import parse
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "servers"
 

@@ -6,14 +6,14 @@ import pytest
 from tests.unit.server.harness import config_of
 
 from mcp_conductor.errors import UsageError
-from mcp_conductor.fields import Field
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.source import parse
 from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.protocol.message import build
 from mcp_conductor.server.call import Call
 from mcp_conductor.server.client import Client
 from mcp_conductor.server.placeholders import FILTERS, KNOWN, ROOTS, Draft, Scope, draft, text_draft
 from mcp_conductor.server.server import Server
-from mcp_conductor.source import parse
 
 ARGUMENTS = {
     "name": "Ada",

@@ -5,12 +5,12 @@ import json
 import pytest
 from tests.unit.server.harness import ACCEPTED, ERAS, HANDSHAKE, MODERN, Conversation, failure_of, text_of
 
-from mcp_conductor.fields import Field
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.source import parse
 from mcp_conductor.protocol.dialect import INTERNAL_ERROR, MISSING_CLIENT_CAPABILITY
 from mcp_conductor.server import inline
 from mcp_conductor.server.definitions import Tool
 from mcp_conductor.server.steps import STEPS
-from mcp_conductor.source import parse
 
 SCHEMA = {"type": "object", "properties": {"value": {"type": "string"}}}
 LOGGING = {"_meta": {"io.modelcontextprotocol/logLevel": "debug"}}

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from mcp_conductor.errors import UsageError
-from mcp_conductor.fields import Field
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.source import parse
 from mcp_conductor.server import inline
-from mcp_conductor.source import parse
 
 
 def read(*steps, result="done") -> None:

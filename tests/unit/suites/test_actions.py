@@ -3,8 +3,8 @@
 import pytest
 
 from mcp_conductor.errors import UsageError
-from mcp_conductor.fields import Field
-from mcp_conductor.source import parse
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.source import parse
 from mcp_conductor.suites.actions import Sent, read_action
 from mcp_conductor.suites.variables import Variables
 

@@ -3,8 +3,8 @@
 import pytest
 
 from mcp_conductor.errors import UsageError
-from mcp_conductor.fields import Field
-from mcp_conductor.source import Document
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.source import Document
 from mcp_conductor.suites.asserts import compile_assert
 
 REPLY = {

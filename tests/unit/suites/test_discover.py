@@ -4,11 +4,11 @@ import random
 
 import pytest
 
-from mcp_conductor.fields import Field
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.source import Document, parse
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE
 from mcp_conductor.protocol.message import Digits
 from mcp_conductor.protocol.schema import complaints
-from mcp_conductor.source import Document, parse
 from mcp_conductor.suites.discover import Case, Discovered
 from mcp_conductor.suites.expectations import Observed, read_expect
 from mcp_conductor.suites.recorded import Recorder, plain_data

@@ -5,8 +5,8 @@ import json
 import pytest
 from scripts.reference import CALLED, examples, matcher_functions
 
-from mcp_conductor.fields import Field
-from mcp_conductor.source import parse
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.source import parse
 from mcp_conductor.suites.matchers import MATCHERS, SPECIAL_KEYS, manual
 from mcp_conductor.suites.matching import compile_expected
 

@@ -7,8 +7,8 @@ from itertools import permutations
 
 import pytest
 
-from mcp_conductor.fields import Field
-from mcp_conductor.source import parse
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.source import parse
 from mcp_conductor.suites.comparison import Place, Trials
 from mcp_conductor.suites.matching import compare, compile_expected, compile_node
 

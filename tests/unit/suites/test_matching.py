@@ -5,10 +5,10 @@ import time
 import pytest
 
 from mcp_conductor.errors import UsageError
-from mcp_conductor.fields import Field
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.source import parse
 from mcp_conductor.protocol.message import Digits, read
 from mcp_conductor.report import NOTHING
-from mcp_conductor.source import parse
 from mcp_conductor.suites.matching import compile_expected, compile_text
 
 

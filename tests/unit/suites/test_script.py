@@ -3,9 +3,9 @@
 import pytest
 
 from mcp_conductor.errors import UsageError
-from mcp_conductor.fields import Field
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.source import parse
 from mcp_conductor.protocol.dialect import DIALECTS
-from mcp_conductor.source import parse
 from mcp_conductor.suites.script import ScriptedAnswers, read_script
 from mcp_conductor.suites.variables import Variables
 

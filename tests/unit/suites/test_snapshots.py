@@ -2,8 +2,8 @@
 
 import pytest
 
-from mcp_conductor.fields import Field
-from mcp_conductor.source import parse
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.source import parse
 from mcp_conductor.suites.snapshots import Snapshots
 from mcp_conductor.text.redaction import Redactor
 

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from mcp_conductor.errors import UsageError
-from mcp_conductor.fields import Field
-from mcp_conductor.source import parse
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.source import parse
 from mcp_conductor.suites.variables import Variables, check_name, filling, from_command_line
 
 

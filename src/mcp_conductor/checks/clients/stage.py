@@ -18,7 +18,7 @@ from mcp_conductor.checks.clients.play import Outcome, Play
 from mcp_conductor.checks.clients.relayed import Open, RelayHost
 from mcp_conductor.checks.clients.visitor import page_in
 from mcp_conductor.errors import ConductorError
-from mcp_conductor.files import write_file
+from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.protocol.server_spec import StdioSpec

@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Collection
 
 from mcp_conductor.catalog import Catalog
 from mcp_conductor.errors import UsageError
-from mcp_conductor.fields import Field
-from mcp_conductor.mistakes import read_all
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.mistakes import read_all
 from mcp_conductor.server.definitions import AskFailed
 from mcp_conductor.server.placeholders import KNOWN, Draft, Known, Scope, draft, text_draft
 

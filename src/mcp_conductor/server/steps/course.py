@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from mcp_conductor.fields import Field
+from mcp_conductor.files.fields import Field
 from mcp_conductor.protocol import duration
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.server.definitions import Refusal

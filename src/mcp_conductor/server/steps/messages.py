@@ -1,6 +1,6 @@
 """Steps that tell the client something meanwhile: log messages, progress, any notification."""
 
-from mcp_conductor.fields import Field
+from mcp_conductor.files.fields import Field
 from mcp_conductor.protocol.dialect import LOG_LEVELS
 from mcp_conductor.server.placeholders import Draft, Scope
 from mcp_conductor.server.steps import Script, Step, one_of, step

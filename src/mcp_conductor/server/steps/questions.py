@@ -5,7 +5,7 @@ Answers are filled in as `{{ answers.KEY }}`. How a question travels is the busi
 
 from typing import Any
 
-from mcp_conductor.fields import Field
+from mcp_conductor.files.fields import Field
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.server.client import missing_capability

@@ -2,7 +2,7 @@
 
 import base64
 
-from mcp_conductor.fields import Field
+from mcp_conductor.files.fields import Field
 from mcp_conductor.protocol import Json
 from mcp_conductor.server.definitions import Resource
 from mcp_conductor.server.placeholders import Draft, Scope, array, record

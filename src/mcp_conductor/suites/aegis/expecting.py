@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from mcp_conductor.errors import UsageError
-from mcp_conductor.fields import Field
+from mcp_conductor.files.fields import Field
 from mcp_conductor.report import Finding
 from mcp_conductor.suites.actions import Names
 from mcp_conductor.suites.aegis import reply_passes, stderr_passes

@@ -1,6 +1,6 @@
 """What a test of mcp-aegis sends: exactly what stands in the file, also where JSON-RPC would not call it a request."""
 
-from mcp_conductor.fields import Field
+from mcp_conductor.files.fields import Field
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.suites.actions import Action, Names, Sent, read_action
 from mcp_conductor.suites.variables import filling

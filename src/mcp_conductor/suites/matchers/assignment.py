@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from mcp_conductor.fields import Field
+from mcp_conductor.files.fields import Field
 from mcp_conductor.report import NOTHING
 from mcp_conductor.suites.comparison import Comparison, Place
 from mcp_conductor.suites.differences import buckets, counted, described, shown, take

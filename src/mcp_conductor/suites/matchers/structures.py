@@ -6,7 +6,7 @@ A maker is given the value of its key, the mapping that the key stands in, and w
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_conductor.fields import Field
+from mcp_conductor.files.fields import Field
 from mcp_conductor.protocol.message import read, why_not_json
 from mcp_conductor.report import NOTHING
 from mcp_conductor.suites.comparison import Comparison, Place

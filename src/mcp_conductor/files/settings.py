@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from mcp_conductor.bounded.patterns import compile_regex
 from mcp_conductor.errors import ConfigError, Location, nearest
-from mcp_conductor.mistakes import Mistakes
+from mcp_conductor.files.mistakes import Mistakes
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
 from mcp_conductor.protocol.duration import seconds

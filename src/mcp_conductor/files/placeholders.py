@@ -21,8 +21,8 @@ from json import JSONDecodeError, JSONDecoder
 from typing import Any, Generic, NoReturn, TypeVar
 
 from mcp_conductor.errors import nearest
-from mcp_conductor.fields import Field
-from mcp_conductor.mistakes import read_all
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.mistakes import read_all
 from mcp_conductor.protocol.message import compact
 
 Scope = TypeVar("Scope")

@@ -14,7 +14,7 @@ from json import JSONDecodeError, JSONDecoder
 from typing import Any, NoReturn
 
 from mcp_conductor.errors import Location, UsageError, location_in
-from mcp_conductor.reading import read_bytes
+from mcp_conductor.files.reading import read_bytes
 
 Path = tuple[str | int, ...]
 
@@ -84,7 +84,7 @@ class Document:
         node = self.root
         if node is None:
             return None
-        from mcp_conductor.yaml_nodes import child
+        from mcp_conductor.files.yaml_nodes import child
 
         mark = node.start_mark
         for step in path:
@@ -118,14 +118,14 @@ def parse(text: str, file: str, *, json: bool | None = None) -> Document:
     """Read JSON (if FILE is called so, or JSON is true) or YAML text."""
     if _is_json(file) if json is None else json:
         return Document(file, text, _parse_json(text, file), json=True)
-    from mcp_conductor.yaml_nodes import compose, construct
+    from mcp_conductor.files.yaml_nodes import compose, construct
 
     root = compose(file, text)
     return Document(file, text, construct(root, file, text), json=False, root=root)
 
 
 def _below(node: Any, step: str | int) -> Any:
-    from mcp_conductor.yaml_nodes import child
+    from mcp_conductor.files.yaml_nodes import child
 
     return None if node is None else child(node, step)
 
