@@ -20,9 +20,7 @@ if TYPE_CHECKING:
         TransportError as TransportError,
         UsageError as UsageError,
     )
-    from mcp_conductor.opening import (
-        connect as connect,
-    )
+    from mcp_conductor.client.connect import connect as connect
     from mcp_conductor.protocol.answers import (
         Answers as Answers,
         Incoming as Incoming,
@@ -58,9 +56,7 @@ if TYPE_CHECKING:
         Tool as Tool,
         ToolResult as ToolResult,
     )
-    from mcp_conductor.session import (
-        Session as Session,
-    )
+    from mcp_conductor.client.session import Session as Session
     from mcp_conductor.suites.like import (
         like as like,
     )
@@ -97,7 +93,7 @@ _HOMES = {
     "ResourceContents": "protocol.views",
     "ResourceTemplate": "protocol.views",
     "ServerDown": "errors",
-    "Session": "session",
+    "Session": "client.session",
     "StdioNotSupported": "errors",
     "StdioSpec": "protocol.server_spec",
     "StreamsSpec": "protocol.server_spec",
@@ -106,7 +102,7 @@ _HOMES = {
     "Transcript": "protocol.transcript",
     "TransportError": "errors",
     "UsageError": "errors",
-    "connect": "opening",
+    "connect": "client.connect",
     "like": "suites.like",
 }
 

@@ -40,8 +40,8 @@ from mcp_conductor.protocol.views import (
     Tool,
     ToolResult,
 )
-from mcp_conductor.session import DEFAULT_TIMEOUT, Session
-from mcp_conductor.targets import Target, spec_of, specs_of_file, specs_of_table
+from mcp_conductor.client.session import DEFAULT_TIMEOUT, Session
+from mcp_conductor.client.targets import Target, spec_of, specs_of_file, specs_of_table
 from mcp_conductor.transport import finish
 
 __all__ = ["Backoff", "Bridge", "BridgeEvent", "Health"]

@@ -16,7 +16,7 @@ from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.report import Finding, Outcome, Status
-from mcp_conductor.session import Session
+from mcp_conductor.client.session import Session
 
 MOST_FINDINGS = 100  # of one requirement that are reported; those that are alike are shown as one
 _TOLD_BY_TESTS = ("stdio-stdout-clean-server",)  # noise is a finding of the test during which it came

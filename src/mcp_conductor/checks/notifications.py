@@ -17,7 +17,7 @@ from mcp_conductor.protocol.dialect import INVALID_PARAMS, LOG_LEVELS, META
 from mcp_conductor.protocol.ledger import Exchange, progress_token
 from mcp_conductor.protocol.message import Message, render
 from mcp_conductor.report import Finding
-from mcp_conductor.session import Session
+from mcp_conductor.client.session import Session
 
 MOST_CALLS = 40  # tools that are called again
 # Over HTTP, progress may travel on another stream than the response, and come in after it.

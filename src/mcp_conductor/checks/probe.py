@@ -18,7 +18,7 @@ from mcp_conductor.protocol.dialect import DIALECTS, Dialect
 from mcp_conductor.protocol.message import Message, build, compact
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.session import Session
+from mcp_conductor.client.session import Session
 from mcp_conductor.transport import client_for, meanwhile
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from mcp_conductor.checks.sessions import NO_OTHER
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.protocol.message import is_cut_off
 from mcp_conductor.report import Outcome
-from mcp_conductor.session import Session
+from mcp_conductor.client.session import Session
 
 _MOST_NAMES = 5
 

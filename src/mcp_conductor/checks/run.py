@@ -43,14 +43,14 @@ from mcp_conductor.errors import (
     UsageError,
 )
 from mcp_conductor.events import CaseFinished, CaseStarted, Event, RunStarted
-from mcp_conductor.opening import connect
+from mcp_conductor.client.connect import connect
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import DIALECTS, TASKS_EXTENSION
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec, secrets_of_server
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report import Finding
-from mcp_conductor.session import Session
+from mcp_conductor.client.session import Session
 from mcp_conductor.transport.stdio import StdioTransport
 
 END_SECONDS = 1.0  # for the last words of a server

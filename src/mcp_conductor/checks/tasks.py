@@ -19,7 +19,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RELATED_TASK
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report import Finding
-from mcp_conductor.session import Session
+from mcp_conductor.client.session import Session
 
 CALL = "tasks.requests.tools.call"
 STATUSES = ("working", "input_required", "completed", "failed", "cancelled")

@@ -26,7 +26,7 @@ from mcp_conductor.protocol.dialect import (
 )
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report import Finding
-from mcp_conductor.session import Session
+from mcp_conductor.client.session import Session
 
 MOST_LIVES = 6
 MOST_LOOKS = 40

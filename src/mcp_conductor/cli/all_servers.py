@@ -16,7 +16,7 @@ from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.protocol.views import Listed
-from mcp_conductor.targets import specs_of_file
+from mcp_conductor.client.targets import specs_of_file
 
 ALL = "all"
 _LISTS: dict[str, Callable[[Bridge], Awaitable[Any]]] = {

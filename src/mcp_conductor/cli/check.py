@@ -28,7 +28,7 @@ from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.target import TARGET_FLAGS, secrets_of_flags, source_file, target
 from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.errors import HttpStatusError, MethodError, ProtocolError, TransportError, UsageError, nearest
-from mcp_conductor.opening import connect
+from mcp_conductor.client.connect import connect
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_HANDSHAKE, PROTOCOL_CHOICES
 from mcp_conductor.protocol.message import kind_of

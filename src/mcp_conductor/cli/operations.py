@@ -10,7 +10,7 @@ from mcp_conductor.errors import nearest
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.protocol.server_spec import HttpSpec
-from mcp_conductor.session import Session
+from mcp_conductor.client.session import Session
 
 
 @dataclass(frozen=True, slots=True)

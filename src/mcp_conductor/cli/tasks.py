@@ -12,7 +12,7 @@ from mcp_conductor.cli.operations import NoteStatus, Outcome
 from mcp_conductor.cli.plan import Plan
 from mcp_conductor.errors import MethodError
 from mcp_conductor.protocol import Json
-from mcp_conductor.session import Session
+from mcp_conductor.client.session import Session
 
 TERMINAL = ("completed", "failed", "cancelled")
 DEFAULT_INTERVAL = 1.0

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import pytest
 
 from mcp_conductor.errors import ConductorError
-from mcp_conductor.opening import connect
+from mcp_conductor.client.connect import connect
 from mcp_conductor.protocol.server_spec import secrets_of_server
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.pytest_plugin.texts import error_text
@@ -171,7 +171,7 @@ class Hosting:
     def connect(self, target: Any, **options: Any) -> HostedSession:
         """A session with the server that TARGET means: a spec, a URL, a command, its words or a config."""
         __tracebackhide__ = True
-        from mcp_conductor.targets import spec_of
+        from mcp_conductor.client.targets import spec_of
 
         spec = spec_of(target)
         self._redactor.learn(secrets_of_server(spec))

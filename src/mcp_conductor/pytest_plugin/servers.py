@@ -88,7 +88,7 @@ def marked_server(request: pytest.FixtureRequest) -> tuple[Any, dict[str, Any]]:
         return server_near(config, path, name, settings), options
     if name is not None or file is not None:
         raise UsageError("the marker conductor_server names a server twice", hint="either words, or name and config")
-    from mcp_conductor.targets import spec_of
+    from mcp_conductor.client.targets import spec_of
 
     spec: Any = spec_of(marker.args[0] if len(marker.args) == 1 else marker.args)
     if isinstance(spec, StdioSpec):

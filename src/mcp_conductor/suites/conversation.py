@@ -19,7 +19,7 @@ from mcp_conductor.protocol.message import parse
 from mcp_conductor.protocol.oddities import NOT_A_MESSAGE, shortened
 from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.report import Finding
-from mcp_conductor.session import MOST_ROUNDS, Session
+from mcp_conductor.client.session import MOST_ROUNDS, Session
 from mcp_conductor.suites.actions import Action, Sent
 from mcp_conductor.suites.expectations import Expect, Observed
 from mcp_conductor.suites.listed import NAMING, Listed, may_be_unknown

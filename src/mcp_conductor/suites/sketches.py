@@ -16,7 +16,7 @@ from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.protocol.schema import complaints
 from mcp_conductor.protocol.schema_weight import is_vast
 from mcp_conductor.protocol.uri_template import parse
-from mcp_conductor.session import Session
+from mcp_conductor.client.session import Session
 from mcp_conductor.suites.recorded import plain_data, plain_text
 from mcp_conductor.suites.samples import SAMPLE, optional_arguments, sample_arguments
 from mcp_conductor.suites.yaml_text import is_writable

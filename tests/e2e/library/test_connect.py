@@ -21,7 +21,7 @@ from mcp_conductor import (
     connect,
 )
 from mcp_conductor.protocol.server_spec import supported_transports
-from mcp_conductor.targets import spec_of
+from mcp_conductor.client.targets import spec_of
 
 COMMAND = {"command": BOOKSHELF[0], "args": list(BOOKSHELF[1:])}
 DEMO = str(Path(__file__).parents[3] / "examples" / "servers" / "demo.json")

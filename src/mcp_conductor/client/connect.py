@@ -54,11 +54,11 @@ from mcp_conductor.protocol.server_spec import (
     supported_transports,
 )
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.session import DEFAULT_TIMEOUT, Session
+from mcp_conductor.client.session import DEFAULT_TIMEOUT, Session
 from mcp_conductor.transport import Authorize, open_transport
 
 if TYPE_CHECKING:
-    from mcp_conductor.targets import Target
+    from mcp_conductor.client.targets import Target
 
 CLIENT = {"name": "mcp-conductor", "version": __version__}
 # How long `auto` waits for an answer to server/discover before it sends initialize as well: long enough for a server
@@ -123,7 +123,7 @@ async def connect(
 def _spec(target: "Target") -> AnySpec:
     if isinstance(target, (StdioSpec, HttpSpec, StreamsSpec)):
         return target
-    from mcp_conductor.targets import spec_of
+    from mcp_conductor.client.targets import spec_of
 
     return spec_of(target)
 

@@ -11,7 +11,7 @@ from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message, build
 from mcp_conductor.transport import Transport
-from mcp_conductor.waiting import Waiting
+from mcp_conductor.client.deadlines import Waiting
 
 
 class Answering(ABC):

@@ -1,0 +1,1 @@
+"""One conversation with one server: connected, asked, and ended."""
