@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mcp_conductor.cli import bridge, check, discover, init, plan, run_flags, serve
 from mcp_conductor.cli.flags import Groups
-from mcp_conductor.reporters import REPORTERS
+from mcp_conductor.report.formats import REPORTERS
 from mcp_conductor.server.faults import FAULTS
 from mcp_conductor.server.presets import MEMBERS, PRESETS
 from mcp_conductor.server.steps import STEPS

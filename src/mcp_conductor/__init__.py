@@ -7,6 +7,8 @@ an interrupt at start-up must find our handler as early as can be.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcp_conductor.bridge import Backoff as Backoff, Bridge as Bridge, BridgeEvent as BridgeEvent, Health as Health
+    from mcp_conductor.client.connect import connect as connect
+    from mcp_conductor.client.session import Session as Session
     from mcp_conductor.errors import (
         ConductorError as ConductorError,
         ConfigError as ConfigError,
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
         TransportError as TransportError,
         UsageError as UsageError,
     )
-    from mcp_conductor.client.connect import connect as connect
     from mcp_conductor.protocol.answers import (
         Answers as Answers,
         Incoming as Incoming,
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
         Tool as Tool,
         ToolResult as ToolResult,
     )
-    from mcp_conductor.client.session import Session as Session
     from mcp_conductor.suites.like import (
         like as like,
     )

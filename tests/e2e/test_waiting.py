@@ -5,10 +5,10 @@ import contextvars
 
 import pytest
 
+from mcp_conductor.client.deadlines import Waiting
 from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import build
-from mcp_conductor.client.deadlines import Waiting
 
 REQUEST = build({"jsonrpc": "2.0", "id": 1, "method": "x"})
 EXCHANGE = Exchange(REQUEST, build({"jsonrpc": "2.0", "id": 1, "result": {}}), 0.0)

@@ -4,7 +4,7 @@ import pytest
 
 from mcp_conductor.cli.terminal import diagnostic
 from mcp_conductor.errors import Location, UsageError
-from mcp_conductor.excerpt import Note, excerpt
+from mcp_conductor.report.excerpt import Note, excerpt
 
 
 def one(*place, room=None, said=(), value=None):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_conductor.report import redacted_value
+from mcp_conductor.report.model import redacted_value
 from mcp_conductor.text.redaction import REDACTED, Redactor
 
 SECRET = "zQ-canary_0f/7"

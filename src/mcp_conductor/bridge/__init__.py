@@ -16,6 +16,8 @@ from typing import Any, Self, TypeVar
 from mcp_conductor.bridge.backoff import Backoff
 from mcp_conductor.bridge.link import Link
 from mcp_conductor.bridge.terms import BridgeEvent, Catalogue, Health, Terms
+from mcp_conductor.client.session import DEFAULT_TIMEOUT, Session
+from mcp_conductor.client.targets import Target, spec_of, specs_of_file, specs_of_table
 from mcp_conductor.errors import (
     ConductorError,
     ConfigError,
@@ -40,8 +42,6 @@ from mcp_conductor.protocol.views import (
     Tool,
     ToolResult,
 )
-from mcp_conductor.client.session import DEFAULT_TIMEOUT, Session
-from mcp_conductor.client.targets import Target, spec_of, specs_of_file, specs_of_table
 from mcp_conductor.transport import finish
 
 __all__ = ["Backoff", "Bridge", "BridgeEvent", "Health"]

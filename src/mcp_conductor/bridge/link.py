@@ -11,6 +11,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from mcp_conductor.bridge.terms import BridgeEvent, Catalogue, EventKind, Health, State, Terms
+from mcp_conductor.client.connect import connect
+from mcp_conductor.client.session import Session
 from mcp_conductor.errors import (
     ConductorError,
     ConnectionLost,
@@ -20,12 +22,10 @@ from mcp_conductor.errors import (
     ServerDown,
     TransportError,
 )
-from mcp_conductor.client.connect import connect
 from mcp_conductor.protocol.answers import Incoming
 from mcp_conductor.protocol.server_spec import AnySpec, HttpSpec, StdioSpec, StreamsSpec, secrets_of_server
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.protocol.views import Listed
-from mcp_conductor.client.session import Session
 
 _MOST_SILENCE = 2  # probes without an answer in a row, before a server that does not answer is given up
 _KEPT_BYTES = 1_000_000  # of a transcript that may go on for months

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.catalog import Catalog
-from mcp_conductor.report import NOTHING, Finding
+from mcp_conductor.report.model import NOTHING, Finding
 
 if TYPE_CHECKING:
     from mcp_conductor.checks.probe import Probe

@@ -32,7 +32,7 @@ from mcp_conductor.protocol.oauth import (
 )
 from mcp_conductor.protocol.oauth_trust import Trust, Untrusted, address_in
 from mcp_conductor.protocol.server_spec import ServerSpec, origin
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 NO_TOKEN = "conductor-no-such-token"
 _ENDPOINTS = ("authorization_endpoint", "token_endpoint", "registration_endpoint", "revocation_endpoint")

@@ -9,7 +9,7 @@ from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 _NOTICE: Json = {"jsonrpc": "2.0", "method": "notifications/conductor-unknown", "params": {}}
 _IDS = ("conductor-batch-a", "conductor-batch-b")

@@ -7,7 +7,7 @@ from mcp_conductor.checks import NotSeen, fault, judged
 from mcp_conductor.checks.record import Record
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.ledger import Exchange
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 HINTS = ("ttlMs", "cacheScope")
 

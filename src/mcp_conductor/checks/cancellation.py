@@ -13,7 +13,7 @@ from mcp_conductor.checks.visits import eventually
 from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Message, compact
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 from mcp_conductor.transport import meanwhile
 
 SLOW_SECONDS = 0.3  # a call that takes so long can be cancelled while it runs

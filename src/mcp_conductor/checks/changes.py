@@ -25,7 +25,7 @@ from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.paging import LIST_MEMBERS
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 from mcp_conductor.text.visible import cut
 
 LISTS = {"tools/list": "name", "resources/list": "uri", "prompts/list": "name"}  # and what tells their items apart

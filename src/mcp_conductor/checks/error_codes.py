@@ -21,7 +21,7 @@ from mcp_conductor.protocol.dialect import (
 )
 from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import render
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 _URL_ELICITATION_REQUIRED = -32042
 _RETIRED = (RESOURCE_NOT_FOUND, _URL_ELICITATION_REQUIRED)

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mcp_conductor.client.session import Session
 from mcp_conductor.protocol.message import read
 from mcp_conductor.protocol.transcript import Frame
-from mcp_conductor.report import NOTHING, Finding
-from mcp_conductor.client.session import Session
+from mcp_conductor.report.model import NOTHING, Finding
 from mcp_conductor.text.visible import cut
 
 SENT, CAME = "--> ", "<-- "

@@ -9,7 +9,7 @@ from mcp_conductor.checks import NotSeen, fault, judged
 from mcp_conductor.checks.questions import ELICITATION, asked_for
 from mcp_conductor.checks.record import Record
 from mcp_conductor.protocol import Json
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 URL_REQUIRED = -32042
 COMPLETE = "notifications/elicitation/complete"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mcp_conductor.protocol import Json
-from mcp_conductor.report import Outcome
+from mcp_conductor.report.model import Outcome
 
 LETTERS = "ABCDEF"
 WEIGHTS = {"critical": 10, "major": 5, "minor": 2}

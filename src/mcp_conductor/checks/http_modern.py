@@ -17,7 +17,7 @@ from mcp_conductor.protocol.dialect import (
     UNSUPPORTED_VERSION,
 )
 from mcp_conductor.protocol.http_headers import Annotations, annotations_of
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 METHOD, NAME = "Mcp-Method", "Mcp-Name"
 _NAMED = ("resources/read", "prompts/get", "tools/call")

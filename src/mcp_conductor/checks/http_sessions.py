@@ -13,7 +13,7 @@ from mcp_conductor.checks.visits import EVENTS, SESSION, VERSION, Seen, Visit, e
 from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 SETTLING_SECONDS = 0.2  # for what a server sends on another stream than the one that we read
 MANY_SESSIONS = 8

@@ -8,7 +8,7 @@ from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.visits import EVENTS, EVIL, VERSION, Seen, Visit, fresh, its_end, visiting
 from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol import Json
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 
 @probed("http-origin-validated", alone=True)

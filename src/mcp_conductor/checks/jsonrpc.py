@@ -20,7 +20,7 @@ from mcp_conductor.errors import RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message, kind_of
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 _LONGEST_MESSAGE = 300
 _NOTIFICATIONS = "notifications/"

@@ -9,14 +9,14 @@ from mcp_conductor.checks import CHECKS, Check, NotSeen
 from mcp_conductor.checks.evidence import excerpted, lines_of, proven
 from mcp_conductor.checks.record import SMALL, Record, Traits, judged_part, transport_of
 from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
+from mcp_conductor.client.session import Session
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, META, TASKS_EXTENSION, Dialect
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
-from mcp_conductor.report import Finding, Outcome, Status
-from mcp_conductor.client.session import Session
+from mcp_conductor.report.model import Finding, Outcome, Status
 
 MOST_FINDINGS = 100  # of one requirement that are reported; those that are alike are shown as one
 _TOLD_BY_TESTS = ("stdio-stdout-clean-server",)  # noise is a finding of the test during which it came

@@ -24,7 +24,7 @@ from mcp_conductor.errors import HttpStatusError, RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message, kind_of, render
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 from mcp_conductor.transport.stdio import StdioTransport
 
 _UNKNOWN_VERSIONS = ("1999-01-01", "1.0.0")

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from mcp_conductor.checks import NotSeen, fault, probed
 from mcp_conductor.checks.changes import changes, lists_of_the_walk
 from mcp_conductor.checks.probe import Probe
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 
 @probed("tools-listchanged-notification", "tools-listchanged-subscribed", needs="tools.listChanged", last=True)

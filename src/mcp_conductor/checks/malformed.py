@@ -10,7 +10,7 @@ from mcp_conductor.errors import RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
 from mcp_conductor.protocol.message import Message, compact, parse
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 _NO_JSON = '{"jsonrpc": "2.0", "id": 1, "method":'
 # Over HTTP a request that lacks its name lacks the header with its name, too.

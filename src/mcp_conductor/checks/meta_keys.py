@@ -8,7 +8,7 @@ from mcp_conductor.checks import NotSeen, fault, judged
 from mcp_conductor.checks.record import Record
 from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 _LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _NAME = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"

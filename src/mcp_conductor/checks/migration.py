@@ -13,7 +13,7 @@ from mcp_conductor.checks.record import Traits
 from mcp_conductor.checks.requirements import Requirement
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HANDSHAKE, MODERN
-from mcp_conductor.report import Outcome
+from mcp_conductor.report.model import Outcome
 
 
 def _always(_: Traits) -> str:

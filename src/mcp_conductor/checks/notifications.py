@@ -11,13 +11,13 @@ from mcp_conductor.checks import NotSeen, fault, judged, probed
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
 from mcp_conductor.checks.shapes import acknowledges
+from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, LOG_LEVELS, META
 from mcp_conductor.protocol.ledger import Exchange, progress_token
 from mcp_conductor.protocol.message import Message, render
-from mcp_conductor.report import Finding
-from mcp_conductor.client.session import Session
+from mcp_conductor.report.model import Finding
 
 MOST_CALLS = 40  # tools that are called again
 # Over HTTP, progress may travel on another stream than the response, and come in after it.

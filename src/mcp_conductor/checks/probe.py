@@ -11,6 +11,7 @@ from mcp_conductor.checks import NotSeen
 from mcp_conductor.checks.evidence import CAME, SENT, Trail, http_request, http_response
 from mcp_conductor.checks.record import SMALL, Record, judged_part, transport_of
 from mcp_conductor.checks.sessions import SLOWER, Sessions, Use
+from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError, HttpStatusError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers
@@ -18,7 +19,6 @@ from mcp_conductor.protocol.dialect import DIALECTS, Dialect
 from mcp_conductor.protocol.message import Message, build, compact
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.client.session import Session
 from mcp_conductor.transport import client_for, meanwhile
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from mcp_conductor.checks.shapes import (
 )
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 NO_SUCH_PROMPT = "conductor_no_such_prompt"
 MOST_PROMPTS = 5  # that are tried with wrong arguments

@@ -15,7 +15,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 SAMPLING, ELICITATION, ROOTS = "sampling/createMessage", "elicitation/create", "roots/list"
 KINDS = (SAMPLING, ELICITATION, ROOTS)

@@ -6,10 +6,10 @@ from mcp_conductor.checks.busy import INCONCLUSIVE
 from mcp_conductor.checks.probe import Found
 from mcp_conductor.checks.record import judged_part
 from mcp_conductor.checks.sessions import NO_OTHER
+from mcp_conductor.client.session import Session
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.protocol.message import is_cut_off
-from mcp_conductor.report import Outcome
-from mcp_conductor.client.session import Session
+from mcp_conductor.report.model import Outcome
 
 _MOST_NAMES = 5
 

@@ -35,7 +35,7 @@ from mcp_conductor.protocol.dialect import (
 )
 from mcp_conductor.protocol.input_rounds import next_round
 from mcp_conductor.protocol.message import Message, compact
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 _UNABLE = "without clientCapabilities"
 _NO_OBJECT = "whose _meta is a string"

@@ -34,7 +34,7 @@ from mcp_conductor.errors import RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 NO_SUCH_URI = "x-conductor-unknown:///no-such-resource"
 MOST_SUBSCRIBED = 5  # resources that are tried: a server need not let all of them be watched

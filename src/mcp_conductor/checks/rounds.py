@@ -15,7 +15,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.input_rounds import next_round
 from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 QUESTION = "input_required"
 ABANDONED = 10  # calls that are never answered, to see whether the server minds

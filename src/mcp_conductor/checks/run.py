@@ -34,6 +34,8 @@ from mcp_conductor.checks.sessions import Sessions, silent
 from mcp_conductor.checks.triggers import calls_of
 from mcp_conductor.checks.visits import eventually
 from mcp_conductor.checks.walk import BUSY, answer_to_nothing, walk
+from mcp_conductor.client.connect import connect
+from mcp_conductor.client.session import Session
 from mcp_conductor.errors import (
     ConductorError,
     HttpStatusError,
@@ -42,15 +44,13 @@ from mcp_conductor.errors import (
     TransportError,
     UsageError,
 )
-from mcp_conductor.events import CaseFinished, CaseStarted, Event, RunStarted
-from mcp_conductor.client.connect import connect
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import DIALECTS, TASKS_EXTENSION
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec, secrets_of_server
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.report import Finding
-from mcp_conductor.client.session import Session
+from mcp_conductor.report.events import CaseFinished, CaseStarted, Event, RunStarted
+from mcp_conductor.report.model import Finding
 from mcp_conductor.transport.stdio import StdioTransport
 
 END_SECONDS = 1.0  # for the last words of a server

@@ -15,7 +15,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.schema import choices_of, complaints, filled_in, flaw, parts, refuses, types_of
 from mcp_conductor.protocol.schema_weight import is_vast
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 ANNOTATION = "x-mcp-header"
 HEADER_TYPES = frozenset({"string", "integer", "boolean"})

@@ -14,14 +14,14 @@ from typing import Any, Literal, Self
 
 from mcp_conductor.checks import NotSeen
 from mcp_conductor.checks.record import judged_part
-from mcp_conductor.errors import ConductorError, RequestTimeout
 from mcp_conductor.client.connect import NONE, connect
+from mcp_conductor.client.session import Session
+from mcp_conductor.errors import ConductorError, RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
-from mcp_conductor.client.session import Session
 from mcp_conductor.transport import finish
 
 STARTS_PER_ANSWER = 15  # how much longer than an answer the first start may take: packages are fetched, code compiled

@@ -16,7 +16,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.budgets import LONGEST_URI
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 _FIRST_BLOCKS = frozenset({"text", "image", "resource"})
 _WITH_AUDIO = _FIRST_BLOCKS | {"audio"}

@@ -13,7 +13,7 @@ from mcp_conductor.checks.visits import EVIL, Headers, Seen, Visit, eventually, 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, origin
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 

@@ -13,7 +13,7 @@ from mcp_conductor.checks.record import Record
 from mcp_conductor.checks.visits import eventually
 from mcp_conductor.errors import ConductorError, RequestTimeout
 from mcp_conductor.protocol.message import Message, compact, parse
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 from mcp_conductor.transport import meanwhile
 
 LONG_LINE = 2**20

@@ -15,7 +15,7 @@ from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.dialect import META, METHOD_NOT_FOUND
 from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message, render
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 SETTLE_SECONDS = 0.2  # for what is sent on other streams than the one that we wait for

@@ -14,12 +14,12 @@ from mcp_conductor.checks.notifications import calls, is_a
 from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
 from mcp_conductor.checks.utilities import is_integer
+from mcp_conductor.client.session import Session
 from mcp_conductor.errors import RequestTimeout, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RELATED_TASK
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.report import Finding
-from mcp_conductor.client.session import Session
+from mcp_conductor.report.model import Finding
 
 CALL = "tasks.requests.tools.call"
 STATUSES = ("working", "input_required", "completed", "failed", "cancelled")

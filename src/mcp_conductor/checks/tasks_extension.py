@@ -14,6 +14,7 @@ from mcp_conductor.checks.probe import Probe
 from mcp_conductor.checks.record import Record
 from mcp_conductor.checks.tasks import SHORTEST_ID, TERMINAL, UNKNOWN, fault_of
 from mcp_conductor.checks.utilities import is_integer
+from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import (
@@ -25,8 +26,7 @@ from mcp_conductor.protocol.dialect import (
     TASKS_EXTENSION,
 )
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.report import Finding
-from mcp_conductor.client.session import Session
+from mcp_conductor.report.model import Finding
 
 MOST_LIVES = 6
 MOST_LOOKS = 40

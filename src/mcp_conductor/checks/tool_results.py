@@ -33,7 +33,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST
 from mcp_conductor.protocol.message import Message, read
 from mcp_conductor.protocol.schema import Undecided, choices_of, complaints, flaw, parts, refuses, types_of
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 NO_SUCH_TOOL = "conductor_no_such_tool"
 MOST_TOOLS = 5  # that are called with wrong arguments

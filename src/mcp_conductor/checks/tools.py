@@ -24,7 +24,7 @@ from mcp_conductor.checks.shapes import (
     undeclared_changes,
 )
 from mcp_conductor.protocol import Json
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 TASK_SUPPORT = ("forbidden", "optional", "required")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")

@@ -17,7 +17,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message, render
 from mcp_conductor.protocol.paging import LIST_MEMBERS, Cursors, Room
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 MOST_COMPLETIONS = 6
 MOST_VALUES = 100

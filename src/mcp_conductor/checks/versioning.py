@@ -28,7 +28,7 @@ from mcp_conductor.errors import HttpStatusError, RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HANDSHAKE, METHOD_NOT_FOUND, NEWEST_HANDSHAKE, UNSUPPORTED_VERSION
 from mcp_conductor.protocol.message import Message, compact, kind_of
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 _NO_VERSION = "1900-01-01"
 _A_VERSION = re.compile(r"\b20[0-9]{2}-[0-9]{2}-[0-9]{2}\b")

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from mcp_conductor.checks import NotSeen
 from mcp_conductor.checks.evidence import CAME, SENT, Trail, http_request, http_response
 from mcp_conductor.checks.probe import JSON_AND_EVENTS
-from mcp_conductor.errors import ConductorError, RequestTimeout, TransportError
 from mcp_conductor.client.connect import CLIENT
+from mcp_conductor.errors import ConductorError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.event_stream import Event, EventStream

@@ -11,13 +11,13 @@ from typing import Any
 from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.checks.probe import Found
 from mcp_conductor.checks.sessions import silent
+from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError, HttpStatusError, ProtocolError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.schema import complaints, filled_in
 from mcp_conductor.protocol.schema_weight import is_vast
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.client.session import Session
 
 MOST_CALLS = 100  # tools that are called, of those that nobody named
 MOST_ITEMS = 25  # of each kind that are used; all are listed

@@ -11,8 +11,8 @@ from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.limits import TEST_LIMIT_FLAGS
 from mcp_conductor.cli.run_flags import OUTPUT_FLAGS
 from mcp_conductor.cli.target import TARGET_FLAGS
-from mcp_conductor.report import BAD, Outcome
-from mcp_conductor.reporters.folding import InRevisions
+from mcp_conductor.report.formats.folding import InRevisions
+from mcp_conductor.report.model import BAD, Outcome
 from mcp_conductor.suites.job import Job
 from mcp_conductor.suites.suite import Case, Suite
 from mcp_conductor.text.redaction import REDACTED, Redactor, secrets_of_environment, secrets_of_words

@@ -11,12 +11,12 @@ from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.limits import budgets_of
 from mcp_conductor.cli.plan import run_time
 from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.client.targets import specs_of_file
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.protocol.views import Listed
-from mcp_conductor.client.targets import specs_of_file
 
 ALL = "all"
 _LISTS: dict[str, Callable[[Bridge], Awaitable[Any]]] = {

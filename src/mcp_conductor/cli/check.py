@@ -15,7 +15,6 @@ from mcp_conductor.checks.run import Options, Verdicts, check
 from mcp_conductor.checks.sessions import Sessions
 from mcp_conductor.checks.walk import ALL
 from mcp_conductor.cli.again import next_lines
-from mcp_conductor.cli.badge import badge
 from mcp_conductor.cli.exit_codes import COULD_NOT_RUN, FAILED
 from mcp_conductor.cli.expected_failures import Told, read_expected, so_far, with_expected
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
@@ -27,15 +26,16 @@ from mcp_conductor.cli.run_flags import OUTPUT_FLAGS, choice, time as time_of
 from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.target import TARGET_FLAGS, secrets_of_flags, source_file, target
 from mcp_conductor.cli.terminal import Terminal, tell_all
-from mcp_conductor.errors import HttpStatusError, MethodError, ProtocolError, TransportError, UsageError, nearest
 from mcp_conductor.client.connect import connect
+from mcp_conductor.errors import HttpStatusError, MethodError, ProtocolError, TransportError, UsageError, nearest
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_HANDSHAKE, PROTOCOL_CHOICES
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, secrets_of_server
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.report import Outcome, Report
-from mcp_conductor.reporters.folding import once_for_all
+from mcp_conductor.report.formats.badge import badge
+from mcp_conductor.report.formats.folding import once_for_all
+from mcp_conductor.report.model import Outcome, Report
 
 _SERVER_FLAGS = tuple(flag for flag in TARGET_FLAGS if flag.name != "--protocol")
 FLAGS: Groups = {

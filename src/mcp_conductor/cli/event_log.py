@@ -5,10 +5,10 @@ from typing import BinaryIO
 
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
 from mcp_conductor.errors import UsageError
-from mcp_conductor.events import CaseFinished, Event, FileFinished, RunFinished, event_json
 from mcp_conductor.files.writing import open_pipe
 from mcp_conductor.protocol.message import render
-from mcp_conductor.report import Report, Status, redacted, redacted_outcome, redacted_value
+from mcp_conductor.report.events import CaseFinished, Event, FileFinished, RunFinished, event_json
+from mcp_conductor.report.model import Report, Status, redacted, redacted_outcome, redacted_value
 from mcp_conductor.text.visible import json_escaped
 
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mcp_conductor.report import Report
+    from mcp_conductor.report.model import Report
 
 OK = 0
 FAILED = 1  # a test or a MUST

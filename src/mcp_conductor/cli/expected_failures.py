@@ -14,7 +14,7 @@ from mcp_conductor.errors import Location, nearest
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import load
 from mcp_conductor.protocol.dialect import DIALECTS
-from mcp_conductor.report import Finding, Outcome
+from mcp_conductor.report.model import Finding, Outcome
 
 _KEYS = ("id", "reason", "revision", "transport", "expires")
 _TRANSPORTS = ("stdio", "http", "sse")

@@ -13,7 +13,7 @@ from mcp_conductor.checks.remedies import remedies
 from mcp_conductor.checks.requirements import Requirement, requirement, requirements
 from mcp_conductor.checks.unseen import UNSEEN
 from mcp_conductor.protocol import Json
-from mcp_conductor.report import Rule
+from mcp_conductor.report.model import Rule
 
 _WIDTH = 100  # of texts; conversations are as wide as they are
 _COLUMN = 13  # where the texts begin

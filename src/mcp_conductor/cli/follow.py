@@ -10,13 +10,13 @@ from typing import Any
 from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.cli.plan import Plan
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
+from mcp_conductor.client.session import Session
 from mcp_conductor.errors import MethodError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Incoming
 from mcp_conductor.protocol.budgets import DEFAULT
 from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.message import render
-from mcp_conductor.client.session import Session
 
 _EVENTS = {"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots"}
 # What a server may declare as listChanged, and how a subscription of 2026-07-28 asks for it.

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.files.writing import open_pipe
-from mcp_conductor.report import Finding, Report
+from mcp_conductor.report.model import Finding, Report
 
 _MOST_SUMMARY = 1024 * 1024  # bytes, of all that the step appends
 

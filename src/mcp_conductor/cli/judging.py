@@ -2,9 +2,9 @@
 
 import threading
 
+from mcp_conductor.client.session import Session
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame
-from mcp_conductor.client.session import Session
 
 
 class Judging:

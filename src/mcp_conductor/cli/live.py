@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager, suppress
 from time import monotonic
 
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
-from mcp_conductor.events import CaseFinished, CaseStarted, Event, FileFinished, FileStarted, RunStarted
-from mcp_conductor.report import Status
-from mcp_conductor.reporters.wording import words
+from mcp_conductor.report.events import CaseFinished, CaseStarted, Event, FileFinished, FileStarted, RunStarted
+from mcp_conductor.report.formats.wording import words
+from mcp_conductor.report.model import Status
 from mcp_conductor.text.visible import cut_to_columns, one_line
 
 _FIRST_SECONDS = 0.3  # what takes no longer than this is not worth a line

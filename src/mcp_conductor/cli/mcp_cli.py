@@ -20,13 +20,13 @@ from mcp_conductor.cli.plan import FLAGS, Plan, plan, run_time
 from mcp_conductor.cli.target import secrets_of_flags
 from mcp_conductor.cli.terminal import Interrupted, ReaderGone, Terminal, diagnostic, say_internal_error
 from mcp_conductor.cli.time_limit import TimeLimit
-from mcp_conductor.errors import ConductorError, MethodError, RequestTimeout, UsageError
 from mcp_conductor.client.connect import NONE, connect
+from mcp_conductor.client.session import Session
+from mcp_conductor.errors import ConductorError, MethodError, RequestTimeout, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, TASKS_EXTENSION
 from mcp_conductor.protocol.message import Message, parse as parse_message, render
 from mcp_conductor.protocol.server_spec import HttpSpec
-from mcp_conductor.client.session import Session
 
 if TYPE_CHECKING:
     from mcp_conductor.cli.follow import Follow

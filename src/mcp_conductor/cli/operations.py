@@ -6,11 +6,11 @@ from typing import Any
 
 from mcp_conductor.cli.methods import is_tool_error
 from mcp_conductor.cli.plan import Plan
+from mcp_conductor.client.session import Session
 from mcp_conductor.errors import nearest
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.protocol.server_spec import HttpSpec
-from mcp_conductor.client.session import Session
 
 
 @dataclass(frozen=True, slots=True)

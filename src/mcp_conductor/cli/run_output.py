@@ -16,14 +16,14 @@ from mcp_conductor.cli.run_flags import choice, number
 from mcp_conductor.cli.server_coverage import told
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
 from mcp_conductor.errors import Location, UsageError
-from mcp_conductor.events import CaseFinished, Event, FileFinished, FileStarted, Warned
 from mcp_conductor.files.writing import write_file
-from mcp_conductor.report import BAD, Finding, Outcome, Report, Status, redacted, redacted_outcome
-from mcp_conductor.reporters import REPORTERS
-from mcp_conductor.reporters.check_console import CheckConsole
-from mcp_conductor.reporters.console import Console
-from mcp_conductor.reporters.folding import InRevisions
-from mcp_conductor.reporters.wording import counted, warning_text
+from mcp_conductor.report.events import CaseFinished, Event, FileFinished, FileStarted, Warned
+from mcp_conductor.report.formats import REPORTERS
+from mcp_conductor.report.formats.check_console import CheckConsole
+from mcp_conductor.report.formats.console import Console
+from mcp_conductor.report.formats.folding import InRevisions
+from mcp_conductor.report.formats.wording import counted, warning_text
+from mcp_conductor.report.model import BAD, Finding, Outcome, Report, Status, redacted, redacted_outcome
 from mcp_conductor.suites.job import Job
 from mcp_conductor.suites.run import Result
 from mcp_conductor.suites.select import SUFFIXES

@@ -15,7 +15,7 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
-from mcp_conductor.reporters.wording import counted
+from mcp_conductor.report.formats.wording import counted
 
 _SECONDS = 60
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")

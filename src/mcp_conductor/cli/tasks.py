@@ -10,9 +10,9 @@ from typing import Any
 from mcp_conductor.cli.methods import is_tool_error
 from mcp_conductor.cli.operations import NoteStatus, Outcome
 from mcp_conductor.cli.plan import Plan
+from mcp_conductor.client.session import Session
 from mcp_conductor.errors import MethodError
 from mcp_conductor.protocol import Json
-from mcp_conductor.client.session import Session
 
 TERMINAL = ("completed", "failed", "cancelled")
 DEFAULT_INTERVAL = 1.0

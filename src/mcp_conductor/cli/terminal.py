@@ -209,7 +209,7 @@ def diagnostic(error: ConductorError) -> str:
 def _one_diagnostic(error: ConductorError) -> str:
     lines = [f"error: {error.message}"]
     if error.where is not None:
-        from mcp_conductor.excerpt import Note, excerpt
+        from mcp_conductor.report.excerpt import Note, excerpt
 
         where = replace(error.where, value=None)  # most mistakes are in the key
         lines += [f"  {line}" for line in excerpt([Note(where)], _WIDTH)]

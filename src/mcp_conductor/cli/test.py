@@ -20,8 +20,8 @@ from mcp_conductor.cli.terminal import Terminal, diagnostic, tell_all
 from mcp_conductor.cli.test_plan import Plan, Planning
 from mcp_conductor.cli.time_limit import TimeLimit
 from mcp_conductor.errors import Location, UsageError
-from mcp_conductor.report import BAD, Finding, Outcome, Report, strict, strict_outcome
-from mcp_conductor.reporters.wording import warning_text
+from mcp_conductor.report.formats.wording import warning_text
+from mcp_conductor.report.model import BAD, Finding, Outcome, Report, strict, strict_outcome
 from mcp_conductor.suites import coverage
 from mcp_conductor.suites.job import Options
 from mcp_conductor.suites.run import Run

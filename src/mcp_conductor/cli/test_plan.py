@@ -18,8 +18,8 @@ from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.files.reading import read_bytes
 from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol.server_spec import ServerSpec
-from mcp_conductor.report import BAD, Finding, Outcome
-from mcp_conductor.reporters.wording import counted
+from mcp_conductor.report.formats.wording import counted
+from mcp_conductor.report.model import BAD, Finding, Outcome
 from mcp_conductor.suites.job import Job, in_ci, variants
 from mcp_conductor.suites.select import (
     Pattern,

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+from mcp_conductor.client.deadlines import Waiting
 from mcp_conductor.errors import ProtocolError, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answer, Answers, Incoming
@@ -11,7 +12,6 @@ from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message, build
 from mcp_conductor.transport import Transport
-from mcp_conductor.client.deadlines import Waiting
 
 
 class Answering(ABC):

@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_conductor import __version__
+from mcp_conductor.client.session import DEFAULT_TIMEOUT, Session
 from mcp_conductor.errors import (
     ConductorError,
     HttpStatusError,
@@ -54,7 +55,6 @@ from mcp_conductor.protocol.server_spec import (
     supported_transports,
 )
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.client.session import DEFAULT_TIMEOUT, Session
 from mcp_conductor.transport import Authorize, open_transport
 
 if TYPE_CHECKING:

@@ -11,9 +11,11 @@ from itertools import count
 from time import monotonic
 from typing import Any
 
+from mcp_conductor.bounded.turns import Intake
 from mcp_conductor.client.answering import Answering, as_object
 from mcp_conductor.client.calls import Asking
-from mcp_conductor.bounded.turns import Intake
+from mcp_conductor.client.deadlines import Reply, Waiting
+from mcp_conductor.client.subscriptions import Subscriptions
 from mcp_conductor.errors import (
     ConductorError,
     ConnectionLost,
@@ -32,9 +34,7 @@ from mcp_conductor.protocol.ledger import Exchange, Ledger, progress_token
 from mcp_conductor.protocol.message import Message, build, compact, kind_of, members, parse
 from mcp_conductor.protocol.oddities import LONGEST_NOTE, complaint, excerpt, shortened
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.client.subscriptions import Subscriptions
 from mcp_conductor.transport import Transport
-from mcp_conductor.client.deadlines import Reply, Waiting
 
 DEFAULT_TIMEOUT = 30.0
 MOST_ROUNDS = 10  # of input_required, before we stop believing that the server will ever be content

@@ -11,15 +11,15 @@ import pytest
 
 from mcp_conductor.cli.judging import Judging
 from mcp_conductor.errors import ConductorError, UsageError
-from mcp_conductor.events import Event, Warned
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.pytest_plugin import SuiteWarning
 from mcp_conductor.pytest_plugin.hosting import loop_of
 from mcp_conductor.pytest_plugin.servers import server_near, setting, settings_near
 from mcp_conductor.pytest_plugin.texts import error_text, failure_text
-from mcp_conductor.report import BAD, Outcome
-from mcp_conductor.reporters.wording import counted
+from mcp_conductor.report.events import Event, Warned
+from mcp_conductor.report.formats.wording import counted
+from mcp_conductor.report.model import BAD, Outcome
 from mcp_conductor.suites.file_run import FileRun
 from mcp_conductor.suites.job import DEFAULT_SECONDS, Job, Options, in_ci, variants
 from mcp_conductor.suites.run import obsolete

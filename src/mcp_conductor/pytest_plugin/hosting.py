@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from mcp_conductor.errors import ConductorError
 from mcp_conductor.client.connect import connect
+from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol.server_spec import secrets_of_server
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.pytest_plugin.texts import error_text

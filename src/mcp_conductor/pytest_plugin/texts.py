@@ -10,10 +10,10 @@ import pytest
 
 from mcp_conductor.cli.terminal import diagnostic
 from mcp_conductor.errors import ConductorError
-from mcp_conductor.report import Finding, Outcome
-from mcp_conductor.reporters.diagnostic import Style, findings, one_finding, stderr
-from mcp_conductor.reporters.messages import messages
-from mcp_conductor.reporters.wording import headline, why
+from mcp_conductor.report.formats.diagnostic import Style, findings, one_finding, stderr
+from mcp_conductor.report.formats.messages import messages
+from mcp_conductor.report.formats.wording import headline, why
+from mcp_conductor.report.model import Finding, Outcome
 
 # Flags of `conductor test` that have another name here.
 _FLAGS = re.compile(r"(?<![\w-])--(config|server|update-snapshots|var|vars-file|secret)\b")

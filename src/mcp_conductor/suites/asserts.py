@@ -19,7 +19,7 @@ from mcp_conductor.files.fields import Field
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.message import read
-from mcp_conductor.report import NOTHING
+from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.differences import clipped, described, difference, number_in, same, shown, without_nothing
 from mcp_conductor.suites.matchers import ANYTHING, MATCHERS
 from mcp_conductor.suites.matchers.conditions import WORDS, holds

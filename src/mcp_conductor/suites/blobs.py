@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mcp_conductor.protocol.message import read
-from mcp_conductor.report import NOTHING
+from mcp_conductor.report.model import NOTHING
 
 # What bytes begin with, at which place, and what they are then.
 _BEGINNINGS = (

@@ -11,7 +11,7 @@ from mcp_conductor.bounded.worker import TooSlowError, without_blocking
 from mcp_conductor.errors import ConductorError, TransportError, UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.protocol import Json
-from mcp_conductor.report import NOTHING, Finding, Outcome, Status, redacted_outcome
+from mcp_conductor.report.model import NOTHING, Finding, Outcome, Status, redacted_outcome
 from mcp_conductor.suites.conditions import holds
 from mcp_conductor.suites.conversation import Conversation, Done
 from mcp_conductor.suites.expectations import stray

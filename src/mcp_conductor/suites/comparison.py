@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 from mcp_conductor.bounded.worker import checkpoint
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.source import Path
-from mcp_conductor.report import NOTHING
+from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.differences import without_nothing
 from mcp_conductor.suites.matchers import Tools
 from mcp_conductor.suites.paths import Step, joined, spelled

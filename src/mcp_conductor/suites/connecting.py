@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import islice
 
-from mcp_conductor.errors import ConductorError
 from mcp_conductor.client.connect import connect
+from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol.answers import Incoming
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Transcript

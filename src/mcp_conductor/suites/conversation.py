@@ -11,6 +11,7 @@ from typing import Any
 
 from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.bounded.worker import without_blocking
+from mcp_conductor.client.session import MOST_ROUNDS, Session
 from mcp_conductor.errors import ConductorError, MethodError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Incoming
@@ -18,8 +19,7 @@ from mcp_conductor.protocol.input_rounds import is_final, next_round
 from mcp_conductor.protocol.message import parse
 from mcp_conductor.protocol.oddities import NOT_A_MESSAGE, shortened
 from mcp_conductor.protocol.transcript import Frame
-from mcp_conductor.report import Finding
-from mcp_conductor.client.session import MOST_ROUNDS, Session
+from mcp_conductor.report.model import Finding
 from mcp_conductor.suites.actions import Action, Sent
 from mcp_conductor.suites.expectations import Expect, Observed
 from mcp_conductor.suites.listed import NAMING, Listed, may_be_unknown

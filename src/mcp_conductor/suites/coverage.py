@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
+from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.client.session import Session
 
 # For each kind: the capability, the list, the member that names an item, and the method that uses one.
 _KINDS = {

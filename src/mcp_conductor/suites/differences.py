@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, TypeAlias
 
 from mcp_conductor.protocol.message import Digits, compact, kind_of
-from mcp_conductor.report import NOTHING
+from mcp_conductor.report.model import NOTHING
 from mcp_conductor.text.visible import CUT, cut
 
 NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,9})?")

@@ -24,7 +24,7 @@ from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.protocol.schema import complaints
 from mcp_conductor.protocol.server_spec import ServerSpec, secrets_of_server
-from mcp_conductor.report import redacted_value
+from mcp_conductor.report.model import redacted_value
 from mcp_conductor.suites.actions import read_action
 from mcp_conductor.suites.connecting import converse
 from mcp_conductor.suites.conversation import Conversation, Done

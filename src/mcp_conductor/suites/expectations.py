@@ -11,7 +11,7 @@ from mcp_conductor.files.mistakes import Mistakes, read_all
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META, Dialect
 from mcp_conductor.protocol.message import compact, kind_of
-from mcp_conductor.report import NOTHING, Finding
+from mcp_conductor.report.model import NOTHING, Finding
 from mcp_conductor.suites.actions import Names
 from mcp_conductor.suites.asserts import Assertion, compile_assert
 from mcp_conductor.suites.comparison import Mismatch

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.errors import ConductorError
-from mcp_conductor.events import Event, ServerLost, ServerStarted, Warned
 from mcp_conductor.protocol import Json
-from mcp_conductor.report import BAD, Finding, Outcome
+from mcp_conductor.report.events import Event, ServerLost, ServerStarted, Warned
+from mcp_conductor.report.model import BAD, Finding, Outcome
 from mcp_conductor.suites.cases import Cases, Memory
 from mcp_conductor.suites.connecting import converse
 from mcp_conductor.suites.conversation import Conversation

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from mcp_conductor.client.session import Session
 from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec, secrets_of_server
 from mcp_conductor.protocol.transcript import Frame
-from mcp_conductor.client.session import Session
 from mcp_conductor.suites.suite import Case, Suite
 from mcp_conductor.suites.variables import Variables
 from mcp_conductor.text.redaction import Redactor

@@ -8,7 +8,7 @@ from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import Document
 from mcp_conductor.protocol.dialect import NEWEST_MODERN
 from mcp_conductor.protocol.message import render
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 from mcp_conductor.suites.comparison import Mismatch
 from mcp_conductor.suites.differences import clipped, shown
 from mcp_conductor.suites.expectations import plain

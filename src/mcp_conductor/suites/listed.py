@@ -3,10 +3,10 @@
 import asyncio
 from itertools import count
 
+from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError, nearest
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND
-from mcp_conductor.client.session import Session
 from mcp_conductor.suites.expectations import error_of
 
 # Methods that need the name of something that the server lists: the word for it, and the list.

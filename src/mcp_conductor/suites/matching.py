@@ -15,7 +15,7 @@ from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import read_all
 from mcp_conductor.files.source import Path
 from mcp_conductor.protocol import Json
-from mcp_conductor.report import NOTHING
+from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.comparison import Comparison, EnoughError, Glance, Mismatch, Place, Trials, UndecidedError
 from mcp_conductor.suites.differences import buckets, counted, described, difference, same, shown, take
 from mcp_conductor.suites.matchers import MATCHERS, PREFIX, SPECIAL_KEYS, Tools

@@ -9,7 +9,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 from mcp_conductor.suites.actions import Names
 from mcp_conductor.suites.comparison import Mismatch
 from mcp_conductor.suites.matching import Expected, compile_expected

@@ -20,7 +20,7 @@ from typing import Any
 
 from mcp_conductor.errors import nearest
 from mcp_conductor.protocol.message import kind_of, read, why_not_json
-from mcp_conductor.report import NOTHING
+from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.blobs import OF_BYTES, from_base64, sha256
 from mcp_conductor.suites.differences import counted, described, same, shown
 

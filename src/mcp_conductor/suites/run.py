@@ -1,6 +1,6 @@
 """A run: files against servers, so many at a time, each with a server of its own unless told otherwise.
 
-`Run.events` yields what happens as it happens (`mcp_conductor.events`). A run that is cancelled, by a limit of time or
+`Run.events` yields what happens as it happens (`report.events`). A run that is cancelled, by a limit of time or
 by a signal, still yields the rest: what was not run, and the end of each file.
 """
 
@@ -10,17 +10,9 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass, field
 
 from mcp_conductor.errors import ConductorError, Location, UsageError
-from mcp_conductor.events import (
-    CaseFinished,
-    CaseStarted,
-    Event,
-    FileFinished,
-    FileStarted,
-    RunStarted,
-    Warned,
-)
 from mcp_conductor.protocol import Json
-from mcp_conductor.report import Outcome, Stop
+from mcp_conductor.report.events import CaseFinished, CaseStarted, Event, FileFinished, FileStarted, RunStarted, Warned
+from mcp_conductor.report.model import Outcome, Stop
 from mcp_conductor.suites.coverage import Touched
 from mcp_conductor.suites.file_run import FileRun, SharedServers
 from mcp_conductor.suites.job import Job, Options

@@ -12,7 +12,7 @@ from mcp_conductor.protocol.answers import REJECTED, Answer, Answers
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND, Dialect
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.schema import filled_in
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 from mcp_conductor.suites.actions import Names
 from mcp_conductor.suites.matching import Expected, compile_expected
 from mcp_conductor.suites.templates import Template

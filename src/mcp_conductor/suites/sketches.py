@@ -8,6 +8,7 @@ from typing import Any
 
 from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.bounded.worker import without_blocking
+from mcp_conductor.client.session import Session
 from mcp_conductor.errors import MethodError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
@@ -16,7 +17,6 @@ from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.protocol.schema import complaints
 from mcp_conductor.protocol.schema_weight import is_vast
 from mcp_conductor.protocol.uri_template import parse
-from mcp_conductor.client.session import Session
 from mcp_conductor.suites.recorded import plain_data, plain_text
 from mcp_conductor.suites.samples import SAMPLE, optional_arguments, sample_arguments
 from mcp_conductor.suites.yaml_text import is_writable

@@ -10,7 +10,7 @@ from mcp_conductor.files.source import load
 from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
-from mcp_conductor.report import Finding, redacted_value
+from mcp_conductor.report.model import Finding, redacted_value
 from mcp_conductor.suites.normal import comparable, longest_first, normal
 
 FOLDER = "__snapshots__"

@@ -10,7 +10,7 @@ from mcp_conductor.files.fields import FREE, Field
 from mcp_conductor.files.mistakes import Mistakes, read_all
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import read
-from mcp_conductor.report import NOTHING
+from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.actions import ACTIONS, Action, Names, read_action
 from mcp_conductor.suites.expectations import EXPECT_KEYS, Expect, read_expect
 from mcp_conductor.suites.keys import IN_EXPECT, IN_TEST, Elsewhere, known_members

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import read
-from mcp_conductor.report import NOTHING, Finding, Outcome
+from mcp_conductor.report.model import NOTHING, Finding, Outcome
 from mcp_conductor.suites.differences import same
 from mcp_conductor.suites.normal import comparable, longest_first, normal
 from mcp_conductor.suites.paths import Every, JsonPath, Part, Step, Where, spelled

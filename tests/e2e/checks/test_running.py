@@ -14,10 +14,10 @@ from mcp_conductor.checks.record import Record
 from mcp_conductor.checks.requirements import requirements
 from mcp_conductor.checks.run import Options, check
 from mcp_conductor.checks.unseen import UNSEEN
-from mcp_conductor.events import CaseFinished, CaseStarted, RunStarted
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, NEWEST_MODERN
 from mcp_conductor.protocol.server_spec import HttpSpec, StdioSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
+from mcp_conductor.report.events import CaseFinished, CaseStarted, RunStarted
 
 
 def test_every_requirement_on_servers_has_a_check_or_a_reason():

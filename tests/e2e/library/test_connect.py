@@ -20,8 +20,8 @@ from mcp_conductor import (
     UsageError,
     connect,
 )
-from mcp_conductor.protocol.server_spec import supported_transports
 from mcp_conductor.client.targets import spec_of
+from mcp_conductor.protocol.server_spec import supported_transports
 
 COMMAND = {"command": BOOKSHELF[0], "args": list(BOOKSHELF[1:])}
 DEMO = str(Path(__file__).parents[3] / "examples" / "servers" / "demo.json")

@@ -14,8 +14,8 @@ from tests.e2e.suites.conftest import CONDUCTOR
 from tests.terminal import screen
 
 from mcp_conductor.cli.live import CheckInProgress, now_and_then
-from mcp_conductor.events import CaseFinished, CaseStarted, RunStarted
-from mcp_conductor.report import Outcome
+from mcp_conductor.report.events import CaseFinished, CaseStarted, RunStarted
+from mcp_conductor.report.model import Outcome
 
 SLOW = """
     - {it: takes its time, call: wait, expect: {ok: true}}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mcp_conductor.checks.grade import LEAST, LETTERS, MUST_CAP, WEIGHTS, grade, metrics
-from mcp_conductor.report import Outcome
+from mcp_conductor.report.model import Outcome
 
 
 def outcome(status, severity="major", name="x", **members):

@@ -6,7 +6,7 @@ from mcp_conductor.checks.judging import Options
 from mcp_conductor.checks.migration import LEFT_OUT_GROUPS, LEFT_OUT_IDS, STEPS, added, migration, step_of
 from mcp_conductor.checks.record import Traits
 from mcp_conductor.protocol.dialect import HANDSHAKE, MODERN
-from mcp_conductor.report import Finding, Outcome
+from mcp_conductor.report.model import Finding, Outcome
 
 OLDER, NEWEST = HANDSHAKE[-1], MODERN[-1]
 

@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from mcp_conductor.checks.grade import LETTERS
-from mcp_conductor.cli.badge import badge
+from mcp_conductor.report.formats.badge import badge
 
 
 @pytest.mark.parametrize("letter", LETTERS)

@@ -8,8 +8,8 @@ from mcp_conductor.cli.again import next_lines
 from mcp_conductor.cli.check import FLAGS
 from mcp_conductor.cli.flags import parse
 from mcp_conductor.cli.target import source_file
-from mcp_conductor.report import Outcome
-from mcp_conductor.reporters.folding import InRevisions
+from mcp_conductor.report.formats.folding import InRevisions
+from mcp_conductor.report.model import Outcome
 
 NAME = "tools-item-name"
 

@@ -3,8 +3,8 @@
 import pytest
 
 from mcp_conductor.cli.exit_codes import COULD_NOT_RUN, FAILED, NO_SERVER, OK, TIMED_OUT, code_of
-from mcp_conductor.report import Finding, Outcome, Report, strict
-from mcp_conductor.reporters import REPORTERS
+from mcp_conductor.report.formats import REPORTERS
+from mcp_conductor.report.model import Finding, Outcome, Report, strict
 
 
 def outcome(status, **members):

@@ -7,7 +7,7 @@ import pytest
 from mcp_conductor.checks.judging import Verdicts
 from mcp_conductor.cli.expected_failures import read_expected, with_expected
 from mcp_conductor.errors import UsageError
-from mcp_conductor.report import Finding, Outcome
+from mcp_conductor.report.model import Finding, Outcome
 
 TODAY = date(2026, 11, 17)
 NAME = "tools-item-name"

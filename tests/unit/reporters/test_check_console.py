@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from mcp_conductor.report import Finding, Outcome, Report
-from mcp_conductor.reporters.check_console import CheckConsole
-from mcp_conductor.reporters.folding import once_for_all
+from mcp_conductor.report.formats.check_console import CheckConsole
+from mcp_conductor.report.formats.folding import once_for_all
+from mcp_conductor.report.model import Finding, Outcome, Report
 
 WIDE = "x" * 30 + " " + "y" * 30
 

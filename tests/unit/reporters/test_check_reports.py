@@ -5,8 +5,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from mcp_conductor.report import Finding, Outcome, Report
-from mcp_conductor.reporters import REPORTERS
+from mcp_conductor.report.formats import REPORTERS
+from mcp_conductor.report.model import Finding, Outcome, Report
 
 NAME = "tools-item-name"
 MIGRATION = {

@@ -3,8 +3,8 @@
 import pytest
 
 from mcp_conductor.errors import Location
-from mcp_conductor.report import Finding, Outcome, Report
-from mcp_conductor.reporters.console import Console
+from mcp_conductor.report.formats.console import Console
+from mcp_conductor.report.model import Finding, Outcome, Report
 
 FILE = "tests/files.test.mcp.yml"
 SUITE = Location(FILE, 1, 1)

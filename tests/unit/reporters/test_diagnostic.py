@@ -3,8 +3,8 @@
 import pytest
 
 from mcp_conductor.errors import Location
-from mcp_conductor.report import Finding, Outcome
-from mcp_conductor.reporters.diagnostic import Style, cut, findings, one_finding, stderr
+from mcp_conductor.report.formats.diagnostic import Style, cut, findings, one_finding, stderr
+from mcp_conductor.report.model import Finding, Outcome
 
 
 class Words(str):

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from mcp_conductor.protocol.message import read
-from mcp_conductor.reporters.difference import difference
+from mcp_conductor.report.formats.difference import difference
 
 
 def test_lines_that_differ_are_shown_with_three_around_them():

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mcp_conductor.report import Finding, Outcome
-from mcp_conductor.reporters.folding import folded, once_for_all, told_once, worst
+from mcp_conductor.report.formats.folding import folded, once_for_all, told_once, worst
+from mcp_conductor.report.model import Finding, Outcome
 
 
 def outcome(status="passed", name="tools-item-name", message=None, reason=None, version=None):

@@ -4,8 +4,8 @@ import json
 
 from mcp_conductor.errors import Location
 from mcp_conductor.protocol.message import read
-from mcp_conductor.report import Finding, Outcome, Report
-from mcp_conductor.reporters import REPORTERS
+from mcp_conductor.report.formats import REPORTERS
+from mcp_conductor.report.model import Finding, Outcome, Report
 
 WHERE = Location("a.test.mcp.yml", 3, 5, "  - it: adds")
 

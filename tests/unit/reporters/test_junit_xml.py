@@ -4,8 +4,8 @@ import re
 from xml.etree import ElementTree as ET
 
 from mcp_conductor.errors import Location
-from mcp_conductor.report import Finding, Outcome, Report
-from mcp_conductor.reporters import REPORTERS
+from mcp_conductor.report.formats import REPORTERS
+from mcp_conductor.report.model import Finding, Outcome, Report
 
 FILE = "tests/files.test.mcp.yml"
 # The attributes and elements of xunit-plugin's junit-10.xsd, and two that others read.

@@ -1,8 +1,8 @@
 """A summary in Markdown fits into a comment, and shows foreign text as text."""
 
 from mcp_conductor.errors import Location
-from mcp_conductor.report import Finding, Outcome, Report
-from mcp_conductor.reporters import REPORTERS
+from mcp_conductor.report.formats import REPORTERS
+from mcp_conductor.report.model import Finding, Outcome, Report
 
 FILE = "tests/files.test.mcp.yml"
 

@@ -1,8 +1,8 @@
 """What was said is shown whole as far as it can be read, with marks below what is wrong in a reply."""
 
-from mcp_conductor.report import Finding, Outcome
-from mcp_conductor.reporters.diagnostic import Style
-from mcp_conductor.reporters.messages import messages
+from mcp_conductor.report.formats.diagnostic import Style
+from mcp_conductor.report.formats.messages import messages
+from mcp_conductor.report.model import Finding, Outcome
 
 
 def outcome(**more) -> Outcome:

@@ -5,9 +5,9 @@ import sys
 import pytest
 
 from mcp_conductor.errors import Location, UsageError
-from mcp_conductor.report import STATUSES, Finding, Outcome, Report
-from mcp_conductor.reporters import REPORTERS
-from mcp_conductor.reporters.console import Console
+from mcp_conductor.report.formats import REPORTERS
+from mcp_conductor.report.formats.console import Console
+from mcp_conductor.report.model import STATUSES, Finding, Outcome, Report
 
 NAMES = ["events", "github", "json", "junit", "markdown", "sarif", "tap"]
 NASTY = "\x00\x1b]0;x\x07 ]]> <b> \"' | `~ @all 100% :: , # \\ \r\n \u2028\u202e\ud800\udcff\ufffe é 😀 %0A"

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from mcp_conductor.errors import Location
-from mcp_conductor.report import Finding, Outcome, Report, Rule
-from mcp_conductor.reporters import REPORTERS
+from mcp_conductor.report.formats import REPORTERS
+from mcp_conductor.report.model import Finding, Outcome, Report, Rule
 
 RULE = Rule(
     id="tools-item-name", statement="Each tool has a name.", help="Lists the tools.", address="https://example.com/a"

@@ -5,8 +5,8 @@ import re
 import yaml
 
 from mcp_conductor.errors import Location
-from mcp_conductor.report import Finding, Outcome, Report
-from mcp_conductor.reporters import REPORTERS
+from mcp_conductor.report.formats import REPORTERS
+from mcp_conductor.report.model import Finding, Outcome, Report
 
 FILE = "tests/files.test.mcp.yml"
 POINT = re.compile(

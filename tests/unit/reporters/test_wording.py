@@ -3,8 +3,7 @@
 import pytest
 
 from mcp_conductor.errors import Location
-from mcp_conductor.report import STATUSES, Finding, Outcome, Report
-from mcp_conductor.reporters.wording import (
+from mcp_conductor.report.formats.wording import (
     coverage,
     headline,
     place,
@@ -15,6 +14,7 @@ from mcp_conductor.reporters.wording import (
     value_text,
     why,
 )
+from mcp_conductor.report.model import STATUSES, Finding, Outcome, Report
 
 
 class Words(str):

@@ -8,7 +8,7 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import parse
 from mcp_conductor.protocol.message import Digits, read
-from mcp_conductor.report import NOTHING
+from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.matching import compile_expected, compile_text
 
 

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import pytest
 
-from mcp_conductor.report import NOTHING
+from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.paths import parse_path, scan_path
 
 REPLY = {

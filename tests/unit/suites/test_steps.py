@@ -5,7 +5,7 @@ import pytest
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import parse
-from mcp_conductor.report import NOTHING
+from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.steps import Again, Reading, read_step
 from mcp_conductor.suites.suite import CASE_KEYS
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_conductor.report import NOTHING
+from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.paths import parse_path
 from mcp_conductor.suites.transports import without
 

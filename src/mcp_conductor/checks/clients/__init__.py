@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from mcp_conductor.catalog import Catalog
 from mcp_conductor.checks import NotSeen, fault
 from mcp_conductor.protocol.dialect import DIALECTS
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 if TYPE_CHECKING:
     from mcp_conductor.checks.clients.play import Play

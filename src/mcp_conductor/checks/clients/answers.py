@@ -6,7 +6,7 @@ from typing import Any
 from mcp_conductor.checks.clients import NotSeen, fault
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 SAMPLING: Json = {
     "messages": [{"role": "user", "content": {"type": "text", "text": "What is the capital of France?"}}],

@@ -7,7 +7,7 @@ from mcp_conductor.checks.clients.pages import LISTS
 from mcp_conductor.checks.clients.play import Play
 from mcp_conductor.checks.clients.scripted import Call, Script
 from mcp_conductor.protocol import Json
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 
 @scenario("kept", revisions=MODERNS)

@@ -7,7 +7,7 @@ from mcp_conductor.checks.clients import NotSeen, fault, scenario, watched
 from mcp_conductor.checks.clients.play import Play, seen
 from mcp_conductor.checks.clients.scripted import Script
 from mcp_conductor.protocol.message import Message, compact
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 
 @scenario("plain")

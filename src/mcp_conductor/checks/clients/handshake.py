@@ -9,7 +9,7 @@ from mcp_conductor.checks.clients.play import OPENINGS, Line, Play, meta_of, see
 from mcp_conductor.checks.clients.scripted import Call, Script
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HANDSHAKE, META
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 _THINKING_SECONDS = 0.7
 _UNKNOWN = "1999-01-01"

@@ -8,7 +8,7 @@ from mcp_conductor.checks.clients.play import HttpRequest, Play, excerpt, seen
 from mcp_conductor.checks.clients.scripted import Call, Script
 from mcp_conductor.checks.clients.web import PATH, WebHost
 from mcp_conductor.protocol.message import Message, compact, decode
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 from mcp_conductor.server.http_exchange import Exchange
 
 HTTP = ("http",)

@@ -8,7 +8,7 @@ from mcp_conductor.checks.clients.play import Play, capabilities_in, seen
 from mcp_conductor.checks.clients.scripted import Call, Refusal, Script
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND, TASKS_EXTENSION
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 _LATEST = ("2025-11-25",)
 _NEWER = (*_LATEST, *MODERNS)

@@ -7,7 +7,7 @@ from mcp_conductor.checks.clients import MODERNS, NotSeen, fault, scenario, watc
 from mcp_conductor.checks.clients.play import Play, seen, shown
 from mcp_conductor.checks.clients.scripted import Call, Script
 from mcp_conductor.protocol import Json
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 LISTS = {
     "tools/list": "tools",

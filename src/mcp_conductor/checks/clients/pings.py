@@ -8,7 +8,7 @@ from mcp_conductor.checks.clients.play import Play, seen
 from mcp_conductor.checks.clients.scripted import Call, Script
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message, compact
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 _UNKNOWN = "conductor/unknown"
 

@@ -10,7 +10,7 @@ from mcp_conductor.protocol.dialect import META, Dialect
 from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message, render
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.report import NOTHING, Finding
+from mcp_conductor.report.model import NOTHING, Finding
 from mcp_conductor.text.visible import cut
 
 # The connection was closed by the client, by its signal, without a word, or by us.

@@ -6,7 +6,7 @@ from mcp_conductor.checks.clients import ANYTHING, NotSeen, fault, scenario, wat
 from mcp_conductor.checks.clients.play import Line, Play, excerpt, seen
 from mcp_conductor.checks.clients.scripted import Call, Departure, Script
 from mcp_conductor.protocol.message import parse
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 _STDIO = ("stdio",)
 _MUCH = "nothing happened, and this line says so at some length\n" * 20_000  # about a MiB

@@ -19,7 +19,7 @@ from mcp_conductor.checks.clients.scripted import Call, Script
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 _PAGE = "/elicited"  # what a client that is asked to open a page must not fetch by itself
 _CAPABILITIES = {"roots/list": "roots", "sampling/createMessage": "sampling", "elicitation/create": "elicitation"}

@@ -6,7 +6,7 @@ from itertools import pairwise
 from mcp_conductor.checks.clients import NotSeen, fault, watched
 from mcp_conductor.checks.clients.play import Line, Play
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 CHANGED = "notifications/roots/list_changed"
 

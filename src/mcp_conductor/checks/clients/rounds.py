@@ -9,7 +9,7 @@ from mcp_conductor.checks.clients.play import Play, capabilities_in, seen
 from mcp_conductor.checks.clients.scripted import Call, Script
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Message, compact
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 _ASKED: dict[str, Json] = {
     "roots": {"method": "roots/list", "params": {}},

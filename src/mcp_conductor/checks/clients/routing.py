@@ -12,7 +12,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.http_headers import annotations_of, decoded, encoded
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _TASKS = ("tasks/get", "tasks/update", "tasks/cancel")

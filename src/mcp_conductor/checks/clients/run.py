@@ -17,7 +17,7 @@ from mcp_conductor.checks.judging import Options, Seen, Verdicts, asked_for, out
 from mcp_conductor.checks.requirements import Requirement
 from mcp_conductor.errors import ProtocolError, TransportError, UsageError
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE
-from mcp_conductor.report import Finding, Outcome
+from mcp_conductor.report.model import Finding, Outcome
 from mcp_conductor.text.visible import cut
 
 _EXPECTED = (

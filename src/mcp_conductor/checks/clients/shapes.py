@@ -8,7 +8,7 @@ from mcp_conductor.checks.clients.play import Play, meta_of, seen
 from mcp_conductor.protocol.dialect import LOG_LEVELS
 from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 _CROSSING_SECONDS = 0.5  # an answer and a cancellation may pass each other on the way
 

@@ -6,7 +6,7 @@ from mcp_conductor.checks.clients import ANYTHING, HANDSHAKES, NotSeen, fault, s
 from mcp_conductor.checks.clients.play import Play
 from mcp_conductor.checks.clients.scripted import Call, Script, Silence
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 _SECONDS = 6.0  # how long we wait for the client to give up
 

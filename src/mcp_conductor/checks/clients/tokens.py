@@ -9,7 +9,7 @@ from mcp_conductor.checks.clients.play import HttpRequest, Play, seen
 from mcp_conductor.checks.clients.web import PATH
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import parse
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 

@@ -12,7 +12,7 @@ from mcp_conductor.checks.clients.scripted import Call, Script, notice
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import LOG_LEVELS, META
 from mcp_conductor.protocol.message import compact
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 
 _LATEST = ("2025-11-25",)
 _NEWER = ("2025-11-25", *MODERNS)

@@ -7,7 +7,7 @@ what there is to say of a reply, and these decide.
 from typing import Any
 
 from mcp_conductor.bounded.worker import TooSlowError
-from mcp_conductor.report import NOTHING
+from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.aegis.javascript import text_of, type_of
 from mcp_conductor.suites.aegis.patterns import cross_field, fits
 from mcp_conductor.suites.differences import same

@@ -6,7 +6,7 @@ from typing import Any
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
-from mcp_conductor.report import Finding
+from mcp_conductor.report.model import Finding
 from mcp_conductor.suites.actions import Names
 from mcp_conductor.suites.aegis import reply_passes, stderr_passes
 from mcp_conductor.suites.expectations import Expect, Observed, read_expect, stray

@@ -6,7 +6,7 @@ from decimal import Decimal
 from math import isfinite, isnan, nan
 from typing import Any
 
-from mcp_conductor.report import NOTHING
+from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.differences import is_number
 from mcp_conductor.suites.matchers.moments import EPOCH
 

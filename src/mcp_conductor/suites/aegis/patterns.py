@@ -9,7 +9,7 @@ from math import fmod, isnan
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
-from mcp_conductor.report import NOTHING
+from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.aegis.javascript import (
     Date,
     date_of,

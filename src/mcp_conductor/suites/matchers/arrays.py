@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mcp_conductor.report import NOTHING
+from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.differences import counted, described, shown
 from mcp_conductor.suites.matchers import matcher
 from mcp_conductor.suites.matchers.text import string_length, text_of

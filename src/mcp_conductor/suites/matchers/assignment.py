@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from mcp_conductor.files.fields import Field
-from mcp_conductor.report import NOTHING
+from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.comparison import Comparison, Place
 from mcp_conductor.suites.differences import buckets, counted, described, shown, take
 from mcp_conductor.suites.matchers import ANYTHING, special_key

@@ -9,7 +9,7 @@ from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
 from mcp_conductor.protocol.message import read
-from mcp_conductor.report import NOTHING
+from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.differences import NUMBER, described, number_in, same, shown
 from mcp_conductor.suites.matchers import matcher
 from mcp_conductor.suites.matchers.moments import Moment, day_of, iso_moment

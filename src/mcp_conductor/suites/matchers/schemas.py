@@ -11,7 +11,7 @@ from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import load
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.protocol.schema import Undecided, checker, flaw, property_of
-from mcp_conductor.report import NOTHING
+from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.comparison import Comparison, Place, UndecidedError
 from mcp_conductor.suites.differences import shown, without_nothing
 from mcp_conductor.suites.matchers import ANYTHING, Tools, matcher, special_key

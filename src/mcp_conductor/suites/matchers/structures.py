@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_conductor.files.fields import Field
 from mcp_conductor.protocol.message import read, why_not_json
-from mcp_conductor.report import NOTHING
+from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.comparison import Comparison, Place
 from mcp_conductor.suites.differences import described, shown
 from mcp_conductor.suites.matchers import ANYTHING, Tools, special_key

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from mcp_conductor.excerpt import Note, excerpt, wrapped
-from mcp_conductor.report import NOTHING, Finding, Outcome
-from mcp_conductor.reporters.difference import alike, difference
-from mcp_conductor.reporters.wording import counted, headline, value_text
+from mcp_conductor.report.excerpt import Note, excerpt, wrapped
+from mcp_conductor.report.formats.difference import alike, difference
+from mcp_conductor.report.formats.wording import counted, headline, value_text
+from mcp_conductor.report.model import NOTHING, Finding, Outcome
 from mcp_conductor.text.telling import abridged, cause
 from mcp_conductor.text.visible import one_line, visible
 

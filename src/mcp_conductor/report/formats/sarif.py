@@ -13,10 +13,10 @@ from mcp_conductor import __version__
 from mcp_conductor.errors import Location
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
-from mcp_conductor.report import BAD, Outcome, Report, Rule
-from mcp_conductor.reporters import reporter
-from mcp_conductor.reporters.folding import Alike, folded, shape, told_once
-from mcp_conductor.reporters.wording import headline, warning_text, why
+from mcp_conductor.report.formats import reporter
+from mcp_conductor.report.formats.folding import Alike, folded, shape, told_once
+from mcp_conductor.report.formats.wording import headline, warning_text, why
+from mcp_conductor.report.model import BAD, Outcome, Report, Rule
 from mcp_conductor.text.visible import json_escaped
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

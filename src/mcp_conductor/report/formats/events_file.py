@@ -1,9 +1,9 @@
 """A report as the events of its run, for those who read nothing else."""
 
-from mcp_conductor.events import CaseFinished, Event, RunFinished, RunStarted, event_json
 from mcp_conductor.protocol.message import render
-from mcp_conductor.report import Report
-from mcp_conductor.reporters import reporter
+from mcp_conductor.report.events import CaseFinished, Event, RunFinished, RunStarted, event_json
+from mcp_conductor.report.formats import reporter
+from mcp_conductor.report.model import Report
 from mcp_conductor.text.visible import json_escaped
 
 

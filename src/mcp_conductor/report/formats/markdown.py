@@ -3,12 +3,11 @@
 import re
 from collections.abc import Iterable
 
-from mcp_conductor.report import Outcome, Report
-from mcp_conductor.reporters import reporter
-from mcp_conductor.reporters.diagnostic import Style, findings, stderr
-from mcp_conductor.reporters.folding import told_once
-from mcp_conductor.reporters.messages import messages
-from mcp_conductor.reporters.wording import (
+from mcp_conductor.report.formats import reporter
+from mcp_conductor.report.formats.diagnostic import Style, findings, stderr
+from mcp_conductor.report.formats.folding import told_once
+from mcp_conductor.report.formats.messages import messages
+from mcp_conductor.report.formats.wording import (
     called,
     counted,
     coverage,
@@ -26,6 +25,7 @@ from mcp_conductor.reporters.wording import (
     why,
     words,
 )
+from mcp_conductor.report.model import Outcome, Report
 from mcp_conductor.text.visible import one_line, visible
 
 # A comment on a pull request holds 65,536 characters.

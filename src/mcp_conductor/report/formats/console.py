@@ -9,12 +9,12 @@ from shlex import quote
 from typing import Any
 
 from mcp_conductor.errors import Location
-from mcp_conductor.report import Outcome, Report
-from mcp_conductor.reporters import wording
-from mcp_conductor.reporters.diagnostic import Ink, Style, findings, one_finding, stderr
-from mcp_conductor.reporters.folding import worst_status
-from mcp_conductor.reporters.messages import messages
-from mcp_conductor.reporters.wording import counted, failed, not_run, place, span, tally, why
+from mcp_conductor.report.formats import wording
+from mcp_conductor.report.formats.diagnostic import Ink, Style, findings, one_finding, stderr
+from mcp_conductor.report.formats.folding import worst_status
+from mcp_conductor.report.formats.messages import messages
+from mcp_conductor.report.formats.wording import counted, failed, not_run, place, span, tally, why
+from mcp_conductor.report.model import Outcome, Report
 from mcp_conductor.text.visible import one_line
 
 _MOST_NOTES = 20

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from itertools import zip_longest
 
 from mcp_conductor.errors import Location
-from mcp_conductor.report import NOTHING, Finding, Outcome, Report
-from mcp_conductor.reporters import reporter
-from mcp_conductor.reporters.diagnostic import cut
-from mcp_conductor.reporters.folding import told_once
-from mcp_conductor.reporters.wording import (
+from mcp_conductor.report.formats import reporter
+from mcp_conductor.report.formats.diagnostic import cut
+from mcp_conductor.report.formats.folding import told_once
+from mcp_conductor.report.formats.wording import (
     called,
     counted,
     failed,
@@ -20,6 +19,7 @@ from mcp_conductor.reporters.wording import (
     warnings,
     why,
 )
+from mcp_conductor.report.model import NOTHING, Finding, Outcome, Report
 from mcp_conductor.text.visible import visible
 
 _LONGEST_VALUE = 400

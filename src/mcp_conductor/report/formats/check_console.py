@@ -7,14 +7,14 @@ A line about a requirement begins with its id. What is alike in several revision
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from mcp_conductor.excerpt import wrapped
 from mcp_conductor.protocol import Json
-from mcp_conductor.report import Finding, Outcome, Report
-from mcp_conductor.reporters.console import mark
-from mcp_conductor.reporters.diagnostic import Style, beside_the_wire, one_finding, stderr
-from mcp_conductor.reporters.folding import Alike, InRevisions, folded, together, worst, worst_status
-from mcp_conductor.reporters.messages import messages
-from mcp_conductor.reporters.wording import failed, headline, migration_heading, span, tally, why
+from mcp_conductor.report.excerpt import wrapped
+from mcp_conductor.report.formats.console import mark
+from mcp_conductor.report.formats.diagnostic import Style, beside_the_wire, one_finding, stderr
+from mcp_conductor.report.formats.folding import Alike, InRevisions, folded, together, worst, worst_status
+from mcp_conductor.report.formats.messages import messages
+from mcp_conductor.report.formats.wording import failed, headline, migration_heading, span, tally, why
+from mcp_conductor.report.model import Finding, Outcome, Report
 from mcp_conductor.text.visible import cut_to_columns, one_line
 
 _MOST_WARNINGS = 10

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 
 from mcp_conductor.files.source import JsonPlaces, Path
 from mcp_conductor.protocol.message import parse
-from mcp_conductor.report import Outcome
-from mcp_conductor.reporters.diagnostic import Style
-from mcp_conductor.reporters.wording import counted
+from mcp_conductor.report.formats.diagnostic import Style
+from mcp_conductor.report.formats.wording import counted
+from mcp_conductor.report.model import Outcome
 from mcp_conductor.text.visible import blank, one_line
 
 _MOST_MESSAGES = 10

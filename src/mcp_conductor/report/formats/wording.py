@@ -7,7 +7,7 @@ from heapq import nlargest
 from typing import Any, NamedTuple
 
 from mcp_conductor.protocol.message import render
-from mcp_conductor.report import Finding, Outcome, Report, Status
+from mcp_conductor.report.model import Finding, Outcome, Report, Status
 from mcp_conductor.text.visible import one_line, visible
 
 # The order in which a person wants to know.

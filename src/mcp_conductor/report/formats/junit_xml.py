@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from mcp_conductor.report import Outcome, Report
-from mcp_conductor.reporters import reporter
-from mcp_conductor.reporters.diagnostic import Style, findings, one_finding
-from mcp_conductor.reporters.wording import called, headline, stated, warning_text, warnings, why
+from mcp_conductor.report.formats import reporter
+from mcp_conductor.report.formats.diagnostic import Style, findings, one_finding
+from mcp_conductor.report.formats.wording import called, headline, stated, warning_text, warnings, why
+from mcp_conductor.report.model import Outcome, Report
 from mcp_conductor.text.visible import harmless, printable
 
 _STYLE = Style(width=1000)

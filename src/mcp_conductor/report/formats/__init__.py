@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import wraps
 
 from mcp_conductor.catalog import Catalog
-from mcp_conductor.report import Report
+from mcp_conductor.report.model import Report
 from mcp_conductor.text.visible import visible
 
 Write = Callable[[Report], str]

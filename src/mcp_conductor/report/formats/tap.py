@@ -3,9 +3,9 @@
 from typing import Any
 
 from mcp_conductor.protocol.message import render
-from mcp_conductor.report import BAD, Finding, Outcome, Report
-from mcp_conductor.reporters import reporter
-from mcp_conductor.reporters.wording import headline, stated, summary, warning_text
+from mcp_conductor.report.formats import reporter
+from mcp_conductor.report.formats.wording import headline, stated, summary, warning_text
+from mcp_conductor.report.model import BAD, Finding, Outcome, Report
 from mcp_conductor.text.visible import one_line, visible
 
 _SEVERITIES = {"failed": "fail", "errored": "error", "not-run": "error"}  # others are warnings

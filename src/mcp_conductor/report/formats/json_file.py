@@ -1,8 +1,8 @@
 """The report as it is, for programs."""
 
 from mcp_conductor.protocol.message import render
-from mcp_conductor.report import Report
-from mcp_conductor.reporters import reporter
+from mcp_conductor.report.formats import reporter
+from mcp_conductor.report.model import Report
 from mcp_conductor.text.visible import json_escaped
 
 

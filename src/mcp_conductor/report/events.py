@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from mcp_conductor.errors import Location
 from mcp_conductor.protocol import Json
-from mcp_conductor.report import Outcome, Report
+from mcp_conductor.report.model import Outcome, Report
 
 VERSION = 1  # of the events as JSON
 

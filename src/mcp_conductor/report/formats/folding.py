@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from mcp_conductor.report import Finding, Outcome
+from mcp_conductor.report.model import Finding, Outcome
 
 # What is quoted, places in a list, and methods.
 _NAMES = re.compile(r"""'[^']*'|"[^"]*"|\[\d+\]|\b[a-z]+(?:/[A-Za-z_]+)+\b""")
