@@ -151,6 +151,6 @@ async def _host(mirror: Any, transport: "TransportConfig", stop: asyncio.Event, 
         from mcp_conductor.server.stdio_host import serve_stdio
 
         return await serve_stdio(mirror.server, stop)
-    from mcp_conductor.server.http_serving import serve_http
+    from mcp_conductor.server.http.serving import serve_http
 
     return await serve_http(mirror.server, transport, stop, lambda url: terminal.say(f"Bridge listening at {url}"))

@@ -141,7 +141,7 @@ async def _serve(config: "ServerConfig", terminal: Terminal) -> int:
         from mcp_conductor.server.stdio_host import serve_stdio
 
         return await serve_until_cancelled(lambda stop: serve_stdio(server, stop))
-    from mcp_conductor.server.http_serving import serve_http
+    from mcp_conductor.server.http.serving import serve_http
 
     def started(url: str) -> None:
         terminal.say(f"Composable server listening at {url}")
@@ -152,7 +152,7 @@ async def _serve(config: "ServerConfig", terminal: Terminal) -> int:
 
 def _warn(config: "ServerConfig", terminal: Terminal) -> None:
     """Say what other machines can see."""
-    from mcp_conductor.server.http_admission import is_loopback
+    from mcp_conductor.server.http.admission import is_loopback
 
     shown = [each.name for each in config.tools if each.shows_environment]
     shown += [each.uri for each in config.resources if each.shows_environment]

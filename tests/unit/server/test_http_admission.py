@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_conductor.server.http_admission import Admission, is_loopback
+from mcp_conductor.server.http.admission import Admission, is_loopback
 
 LOCAL = ["127.0.0.1", "localhost:1", "LOCALHOST", "[::1]", "[0:0:0:0:0:0:0:1]:3000"]
 

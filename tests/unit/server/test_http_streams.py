@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from mcp_conductor.server.http_exchange import Exchange
-from mcp_conductor.server.http_streams import Stream, pump
+from mcp_conductor.server.http.exchange import Exchange
+from mcp_conductor.server.http.streams import Stream, pump
 
 EVENT = b"x" * 1000
 

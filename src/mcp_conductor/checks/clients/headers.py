@@ -9,7 +9,7 @@ from mcp_conductor.checks.clients.scripted import Call, Script
 from mcp_conductor.checks.clients.web import PATH, WebHost
 from mcp_conductor.protocol.message import Message, compact, decode
 from mcp_conductor.report.model import Finding
-from mcp_conductor.server.http_exchange import Exchange
+from mcp_conductor.server.http.exchange import Exchange
 
 HTTP = ("http",)
 SESSIONS = ("2025-03-26", "2025-06-18", "2025-11-25")

@@ -12,7 +12,7 @@ from mcp_conductor.checks.clients.scripted import Script
 from mcp_conductor.checks.clients.web import PATH, WebHost
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact, parse
-from mcp_conductor.server.http_exchange import Exchange
+from mcp_conductor.server.http.exchange import Exchange
 
 PRM = "/.well-known/oauth-protected-resource"
 ISSUER = "/as"

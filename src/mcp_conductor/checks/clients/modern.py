@@ -11,7 +11,7 @@ from mcp_conductor.checks.meta_keys import KEY, PREFIXED_KEY, is_reserved
 from mcp_conductor.protocol.dialect import HANDSHAKE, META, UNSUPPORTED_VERSION
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
-from mcp_conductor.server.http_exchange import Exchange
+from mcp_conductor.server.http.exchange import Exchange
 
 _STDIO, _HTTP = ("stdio",), ("http",)
 _VERSION, _CAPABILITIES, _INFO = f"{META}protocolVersion", f"{META}clientCapabilities", f"{META}clientInfo"

@@ -10,7 +10,7 @@ from mcp_conductor.checks.clients.web import MESSAGES, PATH, QUERY, WebHost
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HANDSHAKE
 from mcp_conductor.report.model import Finding
-from mcp_conductor.server.http_exchange import Exchange
+from mcp_conductor.server.http.exchange import Exchange
 
 _NOT_SPOKEN = "the client does not speak HTTP+SSE"
 

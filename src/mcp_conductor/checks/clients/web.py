@@ -13,9 +13,9 @@ from mcp_conductor.checks.clients.scripted import Call, Departure
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from mcp_conductor.protocol.message import Message, build, compact, decode, members
-from mcp_conductor.server.http_accepting import accepting
-from mcp_conductor.server.http_admission import Admission
-from mcp_conductor.server.http_exchange import Exchange, Headers, HttpRefused
+from mcp_conductor.server.http.accepting import accepting
+from mcp_conductor.server.http.admission import Admission
+from mcp_conductor.server.http.exchange import Exchange, Headers, HttpRefused
 
 ADDRESS = "127.0.0.1"
 PATH = "/mcp"

@@ -22,12 +22,12 @@ from mcp_conductor.server.client import Client, introduction, modern_client, ver
 from mcp_conductor.server.config import TransportConfig
 from mcp_conductor.server.definitions import Refusal, unreadable
 from mcp_conductor.server.faults import Bend
-from mcp_conductor.server.http_admission import Admission
-from mcp_conductor.server.http_exchange import EVENT_TYPE, JSON_TYPE, Exchange, HttpRefused
-from mcp_conductor.server.http_sessions import HttpSessions
-from mcp_conductor.server.http_streams import Outlet, Stream, answer, first_word, pump, speak
+from mcp_conductor.server.http.admission import Admission
+from mcp_conductor.server.http.exchange import EVENT_TYPE, JSON_TYPE, Exchange, HttpRefused
+from mcp_conductor.server.http.sessions import HttpSessions
+from mcp_conductor.server.http.streams import Outlet, Stream, answer, first_word, pump, speak
 from mcp_conductor.server.server import Server
-from mcp_conductor.server.sse_host import SseHost
+from mcp_conductor.server.http.sse_host import SseHost
 
 
 class HttpHost:

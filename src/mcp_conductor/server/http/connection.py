@@ -16,9 +16,9 @@ from typing import Any
 import httptools
 
 from mcp_conductor.protocol.dialect import INVALID_REQUEST
-from mcp_conductor.server.http_exchange import Exchange, HttpRefused
-from mcp_conductor.server.http_heads import END, HeadBytes, check_head, header_name, parts_of
-from mcp_conductor.server.http_limits import LIMITS, Limits
+from mcp_conductor.server.http.exchange import Exchange, HttpRefused
+from mcp_conductor.server.http.heads import END, HeadBytes, check_head, header_name, parts_of
+from mcp_conductor.server.http.limits import LIMITS, Limits
 
 _MOST_EMPTY_LINES = 100  # of one read, that are taken for the end of a body
 _AT_ONCE = struct.pack("ii", 1, 0)

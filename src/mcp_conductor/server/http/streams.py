@@ -13,8 +13,8 @@ from typing import Any
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.server.faults import Bend
-from mcp_conductor.server.http_exchange import EVENT_TYPE, JSON_TYPE, Exchange, Headers
-from mcp_conductor.server.http_limits import LIMITS
+from mcp_conductor.server.http.exchange import EVENT_TYPE, JSON_TYPE, Exchange, Headers
+from mcp_conductor.server.http.limits import LIMITS
 
 _MOST_EVENTS = 1000  # kept for clients that come back, or have not come yet
 _MOST_DIGITS = 18

@@ -5,8 +5,8 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from mcp_conductor.server.http_connection import Connection, Connections, Handler
-from mcp_conductor.server.http_limits import LIMITS, Limits
+from mcp_conductor.server.http.connection import Connection, Connections, Handler
+from mcp_conductor.server.http.limits import LIMITS, Limits
 
 BACKLOG = 2048
 _OTHER_FILES = 64  # that the process has open, or will

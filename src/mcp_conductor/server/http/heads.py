@@ -10,8 +10,8 @@ from urllib.parse import unquote
 
 import httptools
 
-from mcp_conductor.server.http_admission import name_in
-from mcp_conductor.server.http_exchange import HttpRefused
+from mcp_conductor.server.http.admission import name_in
+from mcp_conductor.server.http.exchange import HttpRefused
 
 END = b"\r\n\r\n"  # of a head, and of a body in chunks
 _EMPTY_LINE = b"\r\n"  # one may stand before a request: some clients end a body with it

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from ipaddress import ip_address
 
-from mcp_conductor.server.http_exchange import HttpRefused
+from mcp_conductor.server.http.exchange import HttpRefused
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _HOST = re.compile(r"(?:\[([0-9a-f.]*:[0-9a-f:.]*)\]|([a-z0-9._-]*))(?::([0-9]{0,5}))?")

@@ -8,10 +8,10 @@ from contextlib import closing
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.server.config import TransportConfig
-from mcp_conductor.server.http_accepting import BACKLOG, accepting
-from mcp_conductor.server.http_admission import Admission
-from mcp_conductor.server.http_host import HttpHost
-from mcp_conductor.server.http_limits import LIMITS, Limits
+from mcp_conductor.server.http.accepting import BACKLOG, accepting
+from mcp_conductor.server.http.admission import Admission
+from mcp_conductor.server.http.host import HttpHost
+from mcp_conductor.server.http.limits import LIMITS, Limits
 from mcp_conductor.server.server import Server
 
 _GRACE_SECONDS = 1

@@ -10,8 +10,8 @@ from mcp_conductor.server.client import Client
 from mcp_conductor.server.config import TransportConfig
 from mcp_conductor.server.definitions import unreadable
 from mcp_conductor.server.faults import Bend
-from mcp_conductor.server.http_exchange import EVENT_TYPE, Exchange
-from mcp_conductor.server.http_streams import Stream, pump, speak
+from mcp_conductor.server.http.exchange import EVENT_TYPE, Exchange
+from mcp_conductor.server.http.streams import Stream, pump, speak
 from mcp_conductor.server.identity import new_token
 from mcp_conductor.server.server import Deliver, Server
 

@@ -1,0 +1,1 @@
+"""HTTP for a composed server: connections, sessions, streams; Streamable HTTP and HTTP+SSE."""
