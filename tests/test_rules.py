@@ -36,8 +36,10 @@ def test_a_server_on_stdio_starts_without_any_of_the_slow_modules():
 
 
 def test_the_judges_of_a_run_of_tests_need_no_http_client():
-    loaded = loaded_after(f"sys.path += {sys.path!r}; from mcp_conductor.checks import CHECKS; CHECKS.items()")
-    assert "mcp_conductor.checks.http_wire" in loaded
+    loaded = loaded_after(
+        f"sys.path += {sys.path!r}; from mcp_conductor.checks.engine.check import CHECKS; CHECKS.items()"
+    )
+    assert "mcp_conductor.checks.server.http_wire" in loaded
     assert loaded & {"anyio", "h11", "httpcore2"} == set()
 
 
@@ -46,7 +48,7 @@ def test_patterns_of_others_are_compiled_in_one_place():
     from_elsewhere = re.compile(r"""\bre\.(?!escape)[a-z]+\(\s*+(?![rbf]{0,2}["']|_?[A-Z_]+\b|re\.escape)""")
     source = ROOT / "src" / "mcp_conductor"
     found = {str(file.relative_to(source)) for file in source.rglob("*.py") if from_elsewhere.search(file.read_text())}
-    assert found == {"patterns.py", "yaml_nodes.py"}  # yaml_nodes.py has a table of its own
+    assert found == {"bounded/patterns.py", "files/yaml_nodes.py"}  # yaml_nodes.py has a table of its own
 
 
 def test_the_manual_names_every_step_fault_and_key_of_a_server_file():
@@ -161,7 +163,7 @@ def test_text_leaves_through_the_terminal_alone_which_makes_it_safe():
         # Servers that speak: messages on stdout, and stderr because a file asks for it.
         "server/stdio_host.py": {"os.write"},
         "server/presets/tools.py": {"sys.stderr", "stderr.write"},
-        "checks/clients/relay.py": {"os.write", "sys.stderr", "stderr.write"},
+        "checks/harness/relay.py": {"os.write", "sys.stderr", "stderr.write"},
         # Messages to a server's stdin.
         "transport/processes.py": {"os.write"},
         # Lines of our own, where there may be no memory for a terminal.

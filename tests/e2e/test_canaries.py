@@ -21,7 +21,7 @@ from tests.e2e.canary_forms import COMMON, ODD, forms, is_said
 from tests.servers.http_raw import HttpServer
 from tests.servers.oauth_server import oauth_server
 
-from mcp_conductor.checks.clients import visitor
+from mcp_conductor.checks.harness import fake_browser
 
 CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")
 KINDS = ("json", "junit", "tap", "github", "markdown", "sarif", "events")
@@ -175,7 +175,7 @@ def written(tmp_path_factory, request):
     surroundings = {**os.environ, "PYTHONPATH": str(SERVERS), "NO_COLOR": "1"}
     surroundings.pop("CI", None)
     # A browser, and a user who agrees.
-    browser = f"{sys.executable} {visitor.__file__} %s"
+    browser = f"{sys.executable} {fake_browser.__file__} %s"
     special = {
         "cli-login": {"BROWSER": browser},
         "cli-ascii": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},

@@ -4,12 +4,12 @@ import os
 import shlex
 from collections.abc import Callable
 
-from mcp_conductor.checks.clients import ALL, EVERYWHERE, SCENARIOS, Scenario
-from mcp_conductor.checks.clients.play import Play
-from mcp_conductor.checks.clients.run import check_client
-from mcp_conductor.checks.clients.stage import Command
-from mcp_conductor.checks.clients.tour import Progress
-from mcp_conductor.checks.run import Verdicts
+from mcp_conductor.checks.engine.run import Verdicts
+from mcp_conductor.checks.harness.client_record import Play
+from mcp_conductor.checks.harness.run import check_client
+from mcp_conductor.checks.harness.run_client import Command
+from mcp_conductor.checks.harness.scenario import ALL, EVERYWHERE, SCENARIOS, Scenario
+from mcp_conductor.checks.harness.tour import Progress
 from mcp_conductor.cli.check import Checking
 from mcp_conductor.cli.live import telling
 from mcp_conductor.errors import UsageError

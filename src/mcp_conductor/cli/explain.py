@@ -4,14 +4,14 @@ import json
 from collections.abc import Collection, Iterable
 from textwrap import wrap
 
-from mcp_conductor.checks import CHECKS
-from mcp_conductor.checks.addresses import address_of
-from mcp_conductor.checks.clients import WATCHED
-from mcp_conductor.checks.clients.unseen import UNSEEN as UNSEEN_OF_CLIENTS
-from mcp_conductor.checks.examples import Example, counterexamples, examples
-from mcp_conductor.checks.remedies import remedies
+from mcp_conductor.checks.client.unseen import UNSEEN as UNSEEN_OF_CLIENTS
+from mcp_conductor.checks.engine.check import CHECKS
+from mcp_conductor.checks.harness.scenario import WATCHED
 from mcp_conductor.checks.requirements import Requirement, requirement, requirements
-from mcp_conductor.checks.unseen import UNSEEN
+from mcp_conductor.checks.requirements.addresses import address_of
+from mcp_conductor.checks.requirements.examples import Example, counterexamples, examples
+from mcp_conductor.checks.requirements.remedies import remedies
+from mcp_conductor.checks.server.unseen import UNSEEN
 from mcp_conductor.protocol import Json
 from mcp_conductor.report.model import Rule
 

@@ -23,13 +23,13 @@ class Judging:
 
     def __call__(self, session: Session, said: list[Frame], spec: ServerSpec) -> list[str]:
         self._loading.join()
-        from mcp_conductor.checks.judging import remarks
+        from mcp_conductor.checks.engine.judging import remarks
 
         return remarks(session, said, spec)
 
 
 def _load_judges() -> None:
-    from mcp_conductor.checks import CHECKS
+    from mcp_conductor.checks.engine.check import CHECKS
     from mcp_conductor.checks.requirements import requirements
 
     requirements()

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from mcp_conductor.checks.engine.run import Options, Verdicts, check
 from mcp_conductor.checks.requirements import requirement
-from mcp_conductor.checks.run import Options, Verdicts, check
 from mcp_conductor.protocol.server_spec import StdioSpec
 
 ROOT = Path(__file__).parents[3]

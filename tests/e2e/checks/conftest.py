@@ -3,7 +3,7 @@
 import pytest
 from tests.conftest import SERVERS
 
-from mcp_conductor.checks.run import Options, check
+from mcp_conductor.checks.engine.run import Options, check
 from mcp_conductor.protocol.server_spec import StdioSpec
 
 

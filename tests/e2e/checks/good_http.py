@@ -11,7 +11,7 @@ from typing import Any
 from tests.e2e.server.wire import SERVE, config
 from tests.servers.http_raw import DISCOVER, Call, event
 
-from mcp_conductor.checks.run import Options, check
+from mcp_conductor.checks.engine.run import Options, check
 from mcp_conductor.protocol.http_headers import annotations_of, mismatch
 from mcp_conductor.protocol.server_spec import HttpSpec
 

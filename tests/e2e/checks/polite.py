@@ -2,7 +2,7 @@
 
 from tests.conftest import SERVERS
 
-from mcp_conductor.checks.run import Options, check
+from mcp_conductor.checks.engine.run import Options, check
 from mcp_conductor.protocol.server_spec import StdioSpec
 
 GROUPS = frozenset({"tools", "resources", "prompts", "json-schema", "icons", "x-mcp-header"})

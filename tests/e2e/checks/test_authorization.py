@@ -3,9 +3,9 @@
 import pytest
 from tests.servers.oauth_server import oauth_server
 
-from mcp_conductor.checks import CHECKS, NotSeen
-from mcp_conductor.checks.authorization import Stranger
+from mcp_conductor.checks.engine.check import CHECKS, NotSeen
 from mcp_conductor.checks.requirements import requirements
+from mcp_conductor.checks.server.authorization import Stranger
 from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.protocol.server_spec import HttpSpec
 

@@ -5,8 +5,8 @@ from tests.conftest import SERVERS
 from tests.e2e.checks.plain_servers import PlainHttp, over_http
 from tests.e2e.checks.real_servers import node, npm
 
-from mcp_conductor.checks.judging import Trigger
-from mcp_conductor.checks.run import Options, check
+from mcp_conductor.checks.engine.judging import Trigger
+from mcp_conductor.checks.engine.run import Options, check
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.server_spec import StdioSpec
 

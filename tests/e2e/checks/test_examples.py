@@ -7,12 +7,12 @@ import json
 
 import pytest
 
-from mcp_conductor.checks import CHECKS
-from mcp_conductor.checks.clients import WATCHED
-from mcp_conductor.checks.examples import counterexamples, examples
-from mcp_conductor.checks.judging import judged
-from mcp_conductor.checks.record import Record
+from mcp_conductor.checks.engine.check import CHECKS
+from mcp_conductor.checks.engine.judging import judged
+from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.harness.scenario import WATCHED
 from mcp_conductor.checks.requirements import requirements
+from mcp_conductor.checks.requirements.examples import counterexamples, examples
 from mcp_conductor.protocol.dialect import DIALECTS, META
 from mcp_conductor.protocol.message import parse
 from mcp_conductor.protocol.transcript import Transcript

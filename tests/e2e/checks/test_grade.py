@@ -10,8 +10,8 @@ from tests.conftest import SERVERS
 from tests.e2e.checks.plain_servers import broken
 from tests.e2e.suites.conftest import CONDUCTOR
 
-from mcp_conductor.checks.grade import LETTERS, grade
-from mcp_conductor.checks.run import Options, check
+from mcp_conductor.checks.engine.grade import LETTERS, grade
+from mcp_conductor.checks.engine.run import Options, check
 from mcp_conductor.protocol.server_spec import StdioSpec
 
 DIES = """

@@ -9,7 +9,7 @@ from tests.conftest import SERVERS
 from tests.e2e.checks.plain_servers import AREA, ModernHttp, PlainHttp, broken, over_http
 from tests.servers.plain import error
 
-from mcp_conductor.checks.run import Options, check
+from mcp_conductor.checks.engine.run import Options, check
 from mcp_conductor.protocol.server_spec import StdioSpec
 
 

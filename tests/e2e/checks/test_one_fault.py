@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import SERVERS
 from tests.e2e.checks.plain_servers import PlainHttp, broken
 
-from mcp_conductor.checks.run import Options, check
+from mcp_conductor.checks.engine.run import Options, check
 from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.server_spec import HttpSpec, StdioSpec
 

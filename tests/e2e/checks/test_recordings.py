@@ -4,7 +4,7 @@ import pytest
 from tests.conftest import SERVERS
 from tests.e2e.checks.plain_servers import broken, composed_http
 
-from mcp_conductor.checks.judging import Options, judge
+from mcp_conductor.checks.engine.judging import Options, judge
 from mcp_conductor.client.connect import connect
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.server_spec import StdioSpec

@@ -9,11 +9,11 @@ import pytest
 from tests.conftest import SERVERS
 from tests.e2e.checks.plain_servers import PlainHttp, broken
 
-from mcp_conductor.checks import CHECKS
-from mcp_conductor.checks.record import Record
+from mcp_conductor.checks.engine.check import CHECKS
+from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.engine.run import Options, check
 from mcp_conductor.checks.requirements import requirements
-from mcp_conductor.checks.run import Options, check
-from mcp_conductor.checks.unseen import UNSEEN
+from mcp_conductor.checks.server.unseen import UNSEEN
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, NEWEST_MODERN
 from mcp_conductor.protocol.server_spec import HttpSpec, StdioSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript

@@ -8,7 +8,7 @@ from tests.conftest import SERVERS
 from tests.e2e.checks.good_http import broken
 from tests.e2e.server.wire import SERVE, config
 
-from mcp_conductor.checks.run import Options, check
+from mcp_conductor.checks.engine.run import Options, check
 from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.server_spec import StdioSpec
 

@@ -6,7 +6,7 @@ import pytest
 from tests.e2e.checks.broken import ROOT, checked, found, lines, reported_alone
 from tests.servers.http_raw import DISCOVER, HttpServer
 
-from mcp_conductor.checks.run import Options, check
+from mcp_conductor.checks.engine.run import Options, check
 from mcp_conductor.protocol.server_spec import HttpSpec
 
 CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")

@@ -150,7 +150,7 @@ async def test_our_own_servers_break_nothing(file, version):
 def test_every_check_of_this_area_has_a_server_that_breaks_it():
     from tests.e2e.checks import test_questions, test_subscriptions, test_tasks
 
-    from mcp_conductor.checks import CHECKS
+    from mcp_conductor.checks.engine.check import CHECKS
     from mcp_conductor.checks.requirements import requirements
 
     rows = [*BROKEN, *test_questions.BROKEN, *test_subscriptions.BROKEN, *test_tasks.BROKEN]

@@ -3,7 +3,7 @@
 import pytest
 from tests.e2e.checks.plain_servers import AREA, ModernHttp, broken, over_http
 
-from mcp_conductor.checks import CHECKS
+from mcp_conductor.checks.engine.check import CHECKS
 from mcp_conductor.checks.requirements import requirements
 
 VERSION = "2026-07-28"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mcp_conductor.checks.judging import judge
+from mcp_conductor.checks.engine.judging import judge
 from mcp_conductor.protocol.transcript import Transcript
 
 META = "io.modelcontextprotocol/"

@@ -1,8 +1,8 @@
 """What proves a finding: its request and its reply, found among all that was said."""
 
-from mcp_conductor.checks import fault
-from mcp_conductor.checks.evidence import excerpted, http_request, http_response, proven
-from mcp_conductor.checks.visits import Seen
+from mcp_conductor.checks.engine.check import fault
+from mcp_conductor.checks.engine.evidence import excerpted, http_request, http_response, proven
+from mcp_conductor.checks.engine.visits import Seen
 
 ASKED = '--> {"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 NOTED = '<-- {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info"}}'

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mcp_conductor.checks.addresses import address_of, headings
-from mcp_conductor.checks.remedies import remedies
 from mcp_conductor.checks.requirements import requirement, requirements
+from mcp_conductor.checks.requirements.addresses import address_of, headings
+from mcp_conductor.checks.requirements.remedies import remedies
 
 SITE = "https://modelcontextprotocol.io"
 # The pages of the official specification that we refer to, in each of its revisions.

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_conductor.checks.grade import LEAST, LETTERS, MUST_CAP, WEIGHTS, grade, metrics
+from mcp_conductor.checks.engine.grade import LEAST, LETTERS, MUST_CAP, WEIGHTS, grade, metrics
 from mcp_conductor.report.model import Outcome
 
 

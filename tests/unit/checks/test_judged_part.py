@@ -2,7 +2,7 @@
 
 import json
 
-from mcp_conductor.checks.record import MOST_BYTES, judged_part
+from mcp_conductor.checks.engine.record import MOST_BYTES, judged_part
 from mcp_conductor.protocol.transcript import Frame
 
 NOTE = Frame(0.0, "server", json.dumps({"jsonrpc": "2.0", "method": "x", "params": {"data": "y" * 1_000_000}}))

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mcp_conductor.checks.judging import Options
-from mcp_conductor.checks.migration import LEFT_OUT_GROUPS, LEFT_OUT_IDS, STEPS, added, migration, step_of
-from mcp_conductor.checks.record import Traits
+from mcp_conductor.checks.engine.judging import Options
+from mcp_conductor.checks.engine.migration import LEFT_OUT_GROUPS, LEFT_OUT_IDS, STEPS, added, migration, step_of
+from mcp_conductor.checks.engine.record import Traits
 from mcp_conductor.protocol.dialect import HANDSHAKE, MODERN
 from mcp_conductor.report.model import Finding, Outcome
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mcp_conductor.checks import fault
-from mcp_conductor.checks.judging import Death, Seen, outcome_of
+from mcp_conductor.checks.engine.check import fault
+from mcp_conductor.checks.engine.judging import Death, Seen, outcome_of
 from mcp_conductor.checks.requirements import requirement
 
 

@@ -28,7 +28,7 @@ def test_only_a_must_is_critical():
 
 
 def test_the_catalogue_names_a_severity_only_where_it_is_not_the_usual_one():
-    entries = read(files("mcp_conductor.checks").joinpath("requirements.json").read_text(encoding="utf-8"))
+    entries = read(files("mcp_conductor.checks.requirements").joinpath("requirements.json").read_text(encoding="utf-8"))
     usual = {"MUST": "major", "SHOULD": "minor", "MAY": "minor"}
     named = [entry for entry in entries if "severity" in entry]
     assert {entry["severity"] for entry in named} <= set(SEVERITIES)

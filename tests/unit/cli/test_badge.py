@@ -4,7 +4,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from mcp_conductor.checks.grade import LETTERS
+from mcp_conductor.checks.engine.grade import LETTERS
 from mcp_conductor.report.formats.badge import badge
 
 

@@ -4,8 +4,8 @@ from datetime import date
 
 import pytest
 
-from mcp_conductor.checks.judging import Verdicts
-from mcp_conductor.cli.expected_failures import read_expected, with_expected
+from mcp_conductor.checks.engine.expected_failures import read_expected, with_expected
+from mcp_conductor.checks.engine.judging import Verdicts
 from mcp_conductor.errors import UsageError
 from mcp_conductor.report.model import Finding, Outcome
 

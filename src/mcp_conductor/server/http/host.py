@@ -25,9 +25,9 @@ from mcp_conductor.server.faults import Bend
 from mcp_conductor.server.http.admission import Admission
 from mcp_conductor.server.http.exchange import EVENT_TYPE, JSON_TYPE, Exchange, HttpRefused
 from mcp_conductor.server.http.sessions import HttpSessions
+from mcp_conductor.server.http.sse_host import SseHost
 from mcp_conductor.server.http.streams import Outlet, Stream, answer, first_word, pump, speak
 from mcp_conductor.server.server import Server
-from mcp_conductor.server.http.sse_host import SseHost
 
 
 class HttpHost:

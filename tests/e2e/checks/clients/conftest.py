@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mcp_conductor.checks.clients import WATCHED
-from mcp_conductor.checks.clients.run import check_client
-from mcp_conductor.checks.clients.stage import Command
+from mcp_conductor.checks.engine.run import Options
+from mcp_conductor.checks.harness.run import check_client
+from mcp_conductor.checks.harness.run_client import Command
+from mcp_conductor.checks.harness.scenario import WATCHED
 from mcp_conductor.checks.requirements import LEVELS, requirement
-from mcp_conductor.checks.run import Options
 
 HERE = Path(__file__).parent
 CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mcp_conductor.checks.clients.run import check_client
-from mcp_conductor.checks.grade import grade, metrics
-from mcp_conductor.checks.run import Options
+from mcp_conductor.checks.engine.grade import grade, metrics
+from mcp_conductor.checks.engine.run import Options
+from mcp_conductor.checks.harness.run import check_client
 
 from .conftest import PATIENT
 

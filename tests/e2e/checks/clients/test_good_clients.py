@@ -5,9 +5,9 @@ import sys
 import pytest
 from tests.e2e.checks.real_servers import PEERS, node
 
-from mcp_conductor.checks.clients import SCENARIOS, WATCHED
-from mcp_conductor.checks.clients.stage import Command
-from mcp_conductor.checks.clients.unseen import UNSEEN
+from mcp_conductor.checks.client.unseen import UNSEEN
+from mcp_conductor.checks.harness.run_client import Command
+from mcp_conductor.checks.harness.scenario import SCENARIOS, WATCHED
 from mcp_conductor.checks.requirements import requirements
 
 from .conftest import HERE

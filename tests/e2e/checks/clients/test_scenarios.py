@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from mcp_conductor.checks.clients import SCENARIOS
+from mcp_conductor.checks.harness.scenario import SCENARIOS
 
 from .conftest import CONDUCTOR, HERE, POLITE
 

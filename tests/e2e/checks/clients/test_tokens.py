@@ -5,7 +5,7 @@ import textwrap
 
 import pytest
 
-from mcp_conductor.checks.clients.stage import Command
+from mcp_conductor.checks.harness.run_client import Command
 
 from .conftest import HERE
 

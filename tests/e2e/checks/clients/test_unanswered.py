@@ -2,8 +2,8 @@
 
 import pytest
 
-from mcp_conductor.checks.clients.run import check_client
-from mcp_conductor.checks.run import Options
+from mcp_conductor.checks.engine.run import Options
+from mcp_conductor.checks.harness.run import check_client
 
 IGNORES = """
     ignored = {}

@@ -1,0 +1,39 @@
+"""What a client keeps: a result that may be kept for a while answers the same question only."""
+
+from collections.abc import Iterator
+
+from mcp_conductor.checks.client.pages import LISTS
+from mcp_conductor.checks.harness.client_record import Play
+from mcp_conductor.checks.harness.scenario import MODERNS, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.harness.scripted_server import Call, Script
+from mcp_conductor.protocol import Json
+from mcp_conductor.report.model import Finding
+
+
+@scenario("kept", revisions=MODERNS)
+class Kept(Script):
+    """All results may be kept for an hour."""
+
+    async def _result(self, call: Call) -> Json:
+        result = await super()._result(call)
+        if "ttlMs" in result:
+            self.did("kept")
+            result.update(ttlMs=3_600_000, cacheScope="public")
+        return result
+
+
+@watched("caching-client-key", scenario="kept")
+def other_questions_are_asked(play: Play) -> Iterator[Finding]:
+    """Let everything be kept for an hour: other pages and other resources are asked for nevertheless."""
+    assert play.plain is not None
+    if "kept" not in play.moments:
+        raise NotSeen("the client asked for nothing that can be kept")
+    several = False
+    for method, member in {**dict.fromkeys(LISTS, "cursor"), "resources/read": "uri"}.items():
+        usual = {str(each.params.get(member)) for each in play.plain.requests(method)}
+        asked = {str(each.params.get(member)) for each in play.requests(method)}
+        several = several or len(usual) > 1
+        if asked and usual - asked:
+            yield fault(f"{method} was not sent for {', '.join(sorted(usual - asked))}: another result was used")
+    if not several:
+        raise NotSeen("the client asked for one page of each list, and for one resource, at most")

@@ -1,0 +1,206 @@
+"""How a client opens a conversation of the handshake era, which revision it takes, and what it uses of the server."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_conductor.checks.harness.client_record import OPENINGS, Line, Play, meta_of, seen
+from mcp_conductor.checks.harness.scenario import ANYTHING, HANDSHAKES, NotSeen, fault, never, scenario, watched
+from mcp_conductor.checks.harness.scripted_server import Call, Script
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import HANDSHAKE, META
+from mcp_conductor.report.model import Finding
+
+_THINKING_SECONDS = 0.7
+_UNKNOWN = "1999-01-01"
+# Which capability of the server a method belongs to.
+_NEEDS = {
+    "prompts/list": "prompts",
+    "prompts/get": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resources",
+    "resources/read": "resources",
+    "tools/list": "tools",
+    "tools/call": "tools",
+    "logging/setLevel": "logging",
+    "completion/complete": "completions",
+}
+
+
+@scenario("slow-start", revisions=HANDSHAKES)
+class SlowStart(Script):
+    """The answer to initialize takes a while."""
+
+    async def after_opening(self, call: Call) -> None:
+        if call.method == "initialize":
+            await asyncio.sleep(_THINKING_SECONDS)
+            self.did("thought")
+
+
+@scenario("unknown-version", revisions=HANDSHAKES)
+class UnknownVersion(Script):
+    """The server answers initialize with a revision that nobody knows."""
+
+    def chosen_version(self, asked: Any) -> str:
+        del asked
+        self.did("answered")
+        return _UNKNOWN
+
+
+@scenario("newer-version", revisions=HANDSHAKES[:-1])
+class NewerVersion(Script):
+    """The server answers initialize with a newer revision than the client asked for."""
+
+    def chosen_version(self, asked: Any) -> str:
+        if asked in HANDSHAKE[:-1]:
+            self.did("offered")
+        return HANDSHAKE[-1]
+
+
+@scenario("sparse")
+class Sparse(Script):
+    """The server declares tools and resources only, and no subscriptions."""
+
+    def capabilities(self) -> Json:
+        return {"tools": {}, "resources": {}}
+
+
+def _opening_lines(play: Play) -> list[Line]:
+    found = [line for line in play.lines if line.said]
+    return seen(found, "the client said nothing")
+
+
+@watched("lifecycle-initialize-first-client", scenario="plain")
+def initialize_comes_first(play: Play) -> Iterator[Finding]:
+    """Look at the first message on each connection: initialize, or the server/discover of a client of both eras."""
+    for line in _opening_lines(play):
+        first = line.said[0]
+        method = first.raw.get("method") if isinstance(first.raw, dict) else None
+        if isinstance(method, str) and method not in OPENINGS and f"{META}protocolVersion" not in meta_of(first):
+            yield fault(f"the first message is {method}", first.raw)
+
+
+def _initializes(play: Play) -> list[Any]:
+    return seen(play.requests("initialize"), "the client sent no initialize")
+
+
+@watched("lifecycle-initialize-params-client", scenario="plain")
+def initialize_says_who_and_what(play: Play) -> Iterator[Finding]:
+    """Look at the params of initialize: protocolVersion, capabilities, and clientInfo with name and version."""
+    for request in _initializes(play):
+        params = request.params
+        if not isinstance(params.get("protocolVersion"), str):
+            yield fault("initialize names no protocolVersion", request.raw, path="params.protocolVersion")
+        if not isinstance(params.get("capabilities"), dict):
+            yield fault("initialize has no capabilities", request.raw, path="params.capabilities")
+        who = params.get("clientInfo")
+        for name in ("name", "version"):
+            if not isinstance(who, dict) or not isinstance(who.get(name), str):
+                yield fault(f"initialize says no {name} of the client", request.raw, path=f"params.clientInfo.{name}")
+
+
+@watched("lifecycle-initialized-sent-client", scenario="plain")
+def initialized_is_sent(play: Play) -> Iterator[Finding]:
+    """Look at what follows the answer to initialize: notifications/initialized, before any request but ping."""
+    line = play.line
+    if not line.initialize:
+        raise NotSeen("the client sent no initialize")
+    answered = False
+    asked = line.requests("initialize")[-1].id
+    for frame in line.transcript.since(0):
+        for message in frame.messages():
+            if frame.source == "server":
+                answered = answered or (message.kind == "result" and message.id == asked)
+            elif answered and message.kind == "notification" and message.method == "notifications/initialized":
+                return
+            elif answered and message.kind == "request" and message.method != "ping":
+                yield fault(f"{message.method} was sent before notifications/initialized", message.raw)
+                return
+    yield fault("notifications/initialized was never sent")
+
+
+@watched("lifecycle-client-quiet-before-init-response", scenario="slow-start")
+def quiet_until_initialized(play: Play) -> Iterator[Finding]:
+    """Let the answer to initialize wait: meanwhile the client sends no request but ping."""
+    if "thought" not in play.moments:
+        raise NotSeen("the client did not wait for the answer to initialize")
+    asked = False
+    for frame in play.line.transcript.since(0):
+        for message in frame.messages():
+            if frame.source == "server" and message.kind == "result" and asked:
+                return
+            if frame.source == "client" and message.kind == "request":
+                if asked and message.method != "ping":
+                    yield fault(f"{message.method} was sent before initialize was answered", message.raw)
+                asked = asked or message.method == "initialize"
+
+
+@watched("lifecycle-version-client-supported", scenario="plain")
+def the_version_is_spoken(play: Play) -> Iterator[Finding]:
+    """Agree to the revision that the client asks for: it goes on in it."""
+    line = play.line
+    asked = line.initialize.get("protocolVersion")
+    if line.dialect is None or asked != line.dialect.version:
+        raise NotSeen(f"the client asked for {asked}")
+    if not line.went_on:
+        yield fault(f"the client asked for {asked}, but did not go on in it", line.initialize)
+
+
+@watched("lifecycle-version-client-latest", scenario="newer-version")
+def the_newest_version_is_asked_for(play: Play) -> Iterator[Finding]:
+    """Answer initialize with a newer revision than the client asked for: it does not know it, or asks for it."""
+    if "offered" not in play.moments:
+        raise NotSeen("the client asks for the newest revision")
+    line = play.line
+    if line.went_on:
+        asked = line.initialize.get("protocolVersion")
+        yield fault(f"the client asks for {asked}, but speaks {HANDSHAKE[-1]} too", line.initialize)
+
+
+@watched("lifecycle-version-client-disconnect", scenario="unknown-version")
+def an_unknown_version_is_left_alone(play: Play) -> Iterator[Finding]:
+    """Answer initialize with a revision that nobody knows: the client says nothing more."""
+    if "answered" not in play.moments:
+        raise NotSeen("the client sent no initialize")
+    line = play.line
+    if line.went_on:
+        later = [each for each in line.said if each.kind in ("request", "notification") and each.method not in OPENINGS]
+        yield fault(f"the client went on although the server speaks only {_UNKNOWN}", later[0].raw)
+
+
+@watched(
+    "lifecycle-respect-negotiated-client", "lifecycle-respect-negotiated-client-strict", scenario=("sparse", "plain")
+)
+def only_what_is_declared_is_used(play: Play) -> Iterator[Finding]:
+    """Declare little: the client sends no method of a capability that is not declared, or of another revision."""
+    line = play.line
+    if line.dialect is None:
+        raise NotSeen("no revision was agreed")
+    used = [each for each in line.requests() if each.method not in OPENINGS]
+    for request in seen(used, never(ANYTHING)):
+        need = _NEEDS.get(request.method)
+        if need == "completions" and not line.dialect.completions:
+            continue
+        if need is not None and need not in line.declared:
+            yield fault(f"{request.method} was sent, but the server does not declare {need}", request.raw)
+        elif need is None and request.method.startswith("tasks/") and request.method not in line.dialect.methods:
+            yield fault(f"{request.method} is not a method of {line.dialect.version}", request.raw)
+
+
+@watched("resources-subscribe-gated-client", scenario="sparse")
+def subscriptions_are_declared(play: Play) -> Iterator[Finding]:
+    """Declare resources without subscribe: a client that subscribes elsewhere sends no resources/subscribe."""
+    for request in play.requests("resources/subscribe"):
+        yield fault("the client subscribes, but the server does not declare resources.subscribe", request.raw)
+    both = (play, play.plain or play)
+    seen([each for start in both for each in start.requests("resources/subscribe")], never("resources/subscribe"))
+
+
+@watched("lifecycle-no-shutdown-message-client")
+def there_is_no_shutdown_message(play: Play) -> Iterator[Finding]:
+    """Look at the end of a conversation: no shutdown or exit message is sent."""
+    for message in seen(play.said, "the client said nothing"):
+        if message.kind in ("request", "notification") and message.method in ("shutdown", "exit", "terminate"):
+            yield fault(f"{message.method} was sent, but MCP has no such message", message.raw)
+    if play.exit_code is None:
+        raise NotSeen("the client does not end by itself")

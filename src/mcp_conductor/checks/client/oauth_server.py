@@ -1,0 +1,184 @@
+"""A server that wants a token, and the authorization server that gives it: what they say, right or wrong."""
+
+import base64
+import hashlib
+import secrets
+from urllib.parse import parse_qsl, urlencode
+
+from mcp_conductor.checks.client.headers import HTTP
+from mcp_conductor.checks.harness.client_record import HttpRequest, Play
+from mcp_conductor.checks.harness.http_server import PATH, WebHost
+from mcp_conductor.checks.harness.scenario import scenario
+from mcp_conductor.checks.harness.scripted_server import Script
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import compact, parse
+from mcp_conductor.server.http.exchange import Exchange
+
+PRM = "/.well-known/oauth-protected-resource"
+ISSUER = "/as"
+ASM = (
+    f"/.well-known/oauth-authorization-server{ISSUER}",
+    f"/.well-known/openid-configuration{ISSUER}",
+    f"{ISSUER}/.well-known/openid-configuration",
+)
+AUTHORIZE, TOKEN, REGISTER = "/as/authorize", "/as/token", "/as/register"
+TOLD = "/told/metadata"  # where the challenge says that the metadata is
+SINCE_PRM = ("2025-06-18", "2025-11-25", "2026-07-28")
+SINCE_OIDC = ("2025-11-25", "2026-07-28")
+LATEST = ("2026-07-28",)
+_SCOPE = "mcp:use"
+
+
+@scenario("locked", revisions=SINCE_PRM, transports=HTTP)
+class Locked(Script):
+    """The server wants a token; its challenge says where to find out who gives it."""
+
+    metadata_at = TOLD  # of the resource
+    server_metadata_at = ASM[0]
+    tells = True  # whether the challenge names the place of the metadata
+
+    def __init__(self, play: Play, version: str | None) -> None:
+        super().__init__(play, version)
+        self.token = secrets.token_urlsafe(16)
+        self.codes: dict[str, Json] = {}
+
+    # What a scenario may change.
+
+    def resource(self, origin: str) -> Json:
+        return {"resource": origin + PATH, "authorization_servers": [origin + ISSUER], "scopes_supported": [_SCOPE]}
+
+    def server(self, origin: str) -> Json:
+        return {
+            "issuer": origin + ISSUER,
+            "authorization_endpoint": origin + AUTHORIZE,
+            "token_endpoint": origin + TOKEN,
+            "registration_endpoint": origin + REGISTER,
+            "response_types_supported": ["code"],
+            "grant_types_supported": ["authorization_code", "refresh_token"],
+            "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["none", "client_secret_post"],
+            "authorization_response_iss_parameter_supported": True,
+        }
+
+    def sent_back(self, origin: str, query: Json) -> Json:
+        """What the client hears when its user comes back."""
+        state = {"state": query["state"]} if "state" in query else {}
+        return {"code": self._code(query), "iss": origin + ISSUER, **state}
+
+    # What is asked for.
+
+    async def web(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> bool:
+        if request.path == PATH:
+            if request.header("authorization") == f"Bearer {self.token}":
+                self.did("let in")
+                return False
+            await self._challenge(host, exchange, request)
+        elif request.path == self.metadata_at:
+            await host.reply(exchange, request, 200, compact(self.resource(host.origin)))
+        elif request.path == self.server_metadata_at:
+            await host.reply(exchange, request, 200, compact(self.server(host.origin)))
+        elif request.path == REGISTER and request.method == "POST":
+            await self._register(host, exchange, request)
+        elif request.path == AUTHORIZE:
+            await self._authorize(host, exchange, request)
+        elif request.path == TOKEN and request.method == "POST":
+            await self._give(host, exchange, request)
+        else:
+            return False
+        return True
+
+    async def _challenge(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> None:
+        self.did("challenged")
+        told = f' resource_metadata="{host.origin}{self.metadata_at}",' if self.tells else ""
+        challenge = f'Bearer{told} scope="{_SCOPE}"'
+        await host.reply(exchange, request, 401, headers=[("WWW-Authenticate", challenge)])
+
+    async def _register(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> None:
+        wanted = parse(request.body.decode(errors="replace")).raw
+        known = {**(wanted if isinstance(wanted, dict) else {}), "client_id": "client-1"}
+        if known.get("token_endpoint_auth_method") not in (None, "none"):
+            known["client_secret"] = secrets.token_urlsafe(16)
+        await host.reply(exchange, request, 201, compact(known))
+
+    async def _authorize(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> None:
+        query = dict(parse_qsl(request.query))
+        back = query.get("redirect_uri", "")
+        if not back.startswith(("http://127.0.0.1", "http://localhost", "http://[::1]")):
+            await host.reply(exchange, request, 400)
+            return
+        self.did("consented")
+        target = f"{back}{'&' if '?' in back else '?'}{urlencode(self.sent_back(host.origin, query))}"
+        await host.reply(exchange, request, 302, headers=[("Location", target)])
+
+    def _code(self, query: Json) -> str:
+        code = secrets.token_urlsafe(8)
+        self.codes[code] = query
+        return code
+
+    async def _give(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> None:
+        form = dict(parse_qsl(request.body.decode(errors="replace")))
+        asked = self.codes.pop(form.get("code", ""), None)
+        if asked is None or not _proves(form.get("code_verifier", ""), asked.get("code_challenge")):
+            await host.reply(exchange, request, 400, '{"error":"invalid_grant"}')
+            return
+        self.did("gave a token")
+        given = {"access_token": self.token, "token_type": "Bearer", "expires_in": 3600, "scope": _SCOPE}
+        await host.reply(exchange, request, 200, compact(given))
+
+
+def _proves(verifier: str, challenge: str | None) -> bool:
+    if challenge is None:
+        return True  # that there is none is found elsewhere
+    digest = hashlib.sha256(verifier.encode()).digest()
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=") == challenge
+
+
+@scenario("locked-untold", revisions=SINCE_OIDC, transports=HTTP)
+class LockedUntold(Locked):
+    """The challenge says nothing; the metadata is at the last of the places where a client has to look."""
+
+    metadata_at = PRM
+    server_metadata_at = ASM[-1]
+    tells = False
+
+
+@scenario("locked-foreign", revisions=SINCE_PRM, transports=HTTP)
+class LockedForeign(Locked):
+    """The metadata is that of another server."""
+
+    def resource(self, origin: str) -> Json:
+        return {**super().resource(origin), "resource": "https://other.example/mcp"}
+
+
+@scenario("locked-without-pkce", revisions=SINCE_OIDC, transports=HTTP)
+class LockedWithoutPkce(Locked):
+    """The authorization server does not say that it knows PKCE."""
+
+    def server(self, origin: str) -> Json:
+        return {
+            key: value for key, value in super().server(origin).items() if key != "code_challenge_methods_supported"
+        }
+
+
+@scenario("locked-other-issuer", revisions=LATEST, transports=HTTP)
+class LockedOtherIssuer(Locked):
+    """The metadata of the authorization server names another issuer."""
+
+    def server(self, origin: str) -> Json:
+        return {**super().server(origin), "issuer": "https://other.example/as"}
+
+
+@scenario("locked-other-iss", revisions=LATEST, transports=HTTP)
+class LockedOtherIss(Locked):
+    """The user comes back from another authorization server."""
+
+    def sent_back(self, origin: str, query: Json) -> Json:
+        return {**super().sent_back(origin, query), "iss": "https://other.example/as"}
+
+
+@scenario("locked-other-state", revisions=SINCE_PRM, transports=HTTP)
+class LockedOtherState(Locked):
+    """The user comes back with a state that the client never sent."""
+
+    def sent_back(self, origin: str, query: Json) -> Json:
+        return {**super().sent_back(origin, query), "state": "never-sent"}

@@ -1,0 +1,276 @@
+"""What a server offers with its tools: schemas of every kind, addresses to fetch from, icons, and tasks."""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from mcp_conductor.checks.harness.client_record import Play, capabilities_in, seen
+from mcp_conductor.checks.harness.scenario import MODERNS, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.harness.scripted_server import Call, Refusal, Script
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND, TASKS_EXTENSION
+from mcp_conductor.report.model import Finding
+
+_LATEST = ("2025-11-25",)
+_NEWER = (*_LATEST, *MODERNS)
+_TRAPS = "/trap/"
+_DEEP = 60
+
+
+class _Offering(Script):
+    """A server with one more tool, whose schema is not an everyday one."""
+
+    def schema(self) -> Json:
+        raise NotImplementedError
+
+    def tools(self) -> list[Json]:
+        self.did("offered")
+        return [*super().tools(), {"name": "odd", "description": "Has an odd schema.", "inputSchema": self.schema()}]
+
+
+@scenario("newer-schema", revisions=_NEWER, needs="tools/list")
+class NewerSchema(_Offering):
+    """A tool has a schema with the words of JSON Schema 2020-12, and does not name that."""
+
+    def schema(self) -> Json:
+        point = {"type": "array", "prefixItems": [{"type": "number"}, {"type": "number"}], "items": False}
+        return {
+            "type": "object",
+            "$defs": {"point": point},
+            "properties": {"at": {"$ref": "#/$defs/point"}, "name": {"type": "string"}},
+            "dependentRequired": {"at": ["name"]},
+        }
+
+
+@scenario("unknown-dialect", revisions=_NEWER, needs="tools/list")
+class UnknownDialect(_Offering):
+    """A tool has a schema in a dialect that nobody knows."""
+
+    def schema(self) -> Json:
+        return {"$schema": "https://example.com/no-such-dialect", "type": "object", "properties": {}}
+
+
+@scenario("remote-schema", revisions=MODERNS, needs="tools/list")
+class RemoteSchema(_Offering):
+    """A tool has a schema that refers to an address on our server."""
+
+    def schema(self) -> Json:
+        remote = {"$ref": f"{self.play.origin}{_TRAPS}schema.json"}
+        return {"type": "object", "properties": {"value": remote}}
+
+
+@scenario("deep-schema", revisions=MODERNS, needs="tools/list")
+class DeepSchema(_Offering):
+    """A tool has a schema that is nested deeply."""
+
+    def schema(self) -> Json:
+        inner: Json = {"type": "string"}
+        for _ in range(_DEEP):
+            inner = {"type": "object", "properties": {"a": inner}}
+        return {"type": "object", "properties": {"deep": inner}}
+
+
+@scenario("icons", revisions=_NEWER, needs="tools/list")
+class Icons(Script):
+    """Tools have icons at addresses with unsafe schemes, and on our server."""
+
+    def tools(self) -> list[Json]:
+        self.did("offered")
+        sources = ("file:///etc/passwd", "javascript:alert(1)", f"{self.play.origin}{_TRAPS}icon.png")
+        return [{**each, "icons": [{"src": source}]} for each, source in zip(super().tools(), sources, strict=True)]
+
+
+@scenario("task-tools", revisions=_LATEST, needs="tools/call")
+class TaskTools(Script):
+    """One tool must be called as a task, one must not, and the server declares tasks."""
+
+    def capabilities(self) -> Json:
+        return {**super().capabilities(), "tasks": {"cancel": {}, "list": {}, "requests": {"tools": {"call": {}}}}}
+
+    def tools(self) -> list[Json]:
+        kinds = ("required", "forbidden", "optional")
+        named = zip(super().tools(), kinds, strict=True)
+        return [{**each, "name": kind, "execution": {"taskSupport": kind}} for each, kind in named]
+
+    async def call_tool(self, call: Call) -> Json:
+        if call.params.get("name") == "required" or "task" in call.params:
+            raise Refusal(METHOD_NOT_FOUND, "there are no tasks today")
+        return await super().call_tool(call)
+
+
+@watched("schema-default-2020-12-client", scenario="newer-schema")
+def newer_schemas_are_taken(play: Play) -> Iterator[Finding]:
+    """Offer a tool whose schema uses words of 2020-12: the client does what it does without that."""
+    yield from play.survived("a schema of 2020-12", "offered")
+
+
+@watched("schema-unsupported-dialect", scenario="unknown-dialect")
+def unknown_dialects_do_no_harm(play: Play) -> Iterator[Finding]:
+    """Offer a tool whose schema is of an unknown dialect: the client may leave it out, and goes on with the others."""
+    yield from play.survived("a schema of an unknown dialect", "offered")
+
+
+@watched("schema-bounded-validation-client", scenario="deep-schema")
+def deep_schemas_do_no_harm(play: Play) -> Iterator[Finding]:
+    """Offer a tool whose schema is nested deeply: the client does what it does without that."""
+    yield from play.survived("a deeply nested schema", "offered")
+
+
+def _fetched(play: Play, what: str) -> Iterator[Finding]:
+    if "offered" not in play.moments:
+        raise NotSeen("the client lists no tools")
+    for request in play.http:
+        if request.path.startswith(_TRAPS):
+            yield fault(f"the client fetched {what}", str(request))
+
+
+@watched("schema-no-network-ref-client", scenario="remote-schema")
+def schemas_are_not_fetched(play: Play) -> Iterator[Finding]:
+    """Offer a tool whose schema refers to an address: the client does not fetch it."""
+    yield from _fetched(play, "a schema from the network")
+
+
+@watched("icons-unsafe-rejected-client", scenario="icons")
+def icons_are_fetched_without_credentials(play: Play) -> Iterator[Finding]:
+    """Offer icons with unsafe addresses: the client lives with it, and sends no credentials for the others."""
+    yield from play.survived("icons with unsafe addresses", "offered")
+    for request in play.http:
+        if request.path.startswith(_TRAPS) and {"authorization", "cookie", "mcp-session-id"} & set(request.headers):
+            yield fault("an icon was fetched with credentials", dict(request.headers))
+
+
+@watched("taskc-client-tool-gating", scenario="task-tools")
+def tasks_are_used_where_they_are_meant(play: Play) -> Iterator[Finding]:
+    """Offer tools that must, must not and may be called as tasks: the client calls each as it is meant."""
+    calls = seen(play.requests("tools/call"), "the client calls no tools")
+    # Tasks are an option, and nothing that a client declares says whether it sends any.
+    declares = any("tasks" in line.capabilities for line in play.lines)
+    uses = any("task" in each.params or each.method.startswith("tasks/") for each in play.requests())
+    if not declares and not uses:
+        raise NotSeen("the client shows no sign of knowing tasks")
+    for request in calls:
+        name, task = request.params.get("name"), "task" in request.params
+        if name == "required" and not task:
+            yield fault("a tool that must be called as a task was called without", request.raw)
+        elif name == "forbidden" and task:
+            yield fault("a tool that must not be called as a task was called as one", request.raw, path="params.task")
+
+
+@watched("taskc-capability-client")
+def tasks_of_clients_are_declared(play: Play) -> Iterator[Finding]:
+    """Look at every answer of the client that is a task: it has declared tasks for that."""
+    found = []
+    for line in play.lines:
+        for question, reply in line.asked():
+            if (
+                reply is not None
+                and reply.kind == "result"
+                and isinstance(reply.result, dict)
+                and "task" in reply.result
+            ):
+                found.append((line, question, reply))
+    for line, question, reply in seen(found, "the client made no task"):
+        if "tasks" not in line.capabilities:
+            yield fault(f"{question.method} was answered with a task, but tasks are not declared", reply.raw)
+
+
+class _Tasks(Script):
+    """A server of the extension: tools, or prompts, are answered with a task."""
+
+    METHODS: ClassVar[dict[str, str]] = {
+        **Script.METHODS,
+        "tasks/get": "get_task",
+        "tasks/cancel": "acknowledge",
+        "tasks/update": "acknowledge",
+    }
+
+    def capabilities(self) -> Json:
+        return {**super().capabilities(), "extensions": {TASKS_EXTENSION: {}}}
+
+    def task(self, call: Call, status: str) -> Json:
+        self.did("made a task")
+        name = f"task-{call.request.id}"
+        times = {"createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z"}
+        return {"taskId": name, "status": status, "ttlMs": 60_000, "pollIntervalMs": 300, **times}
+
+    def has_extension(self, call: Call) -> bool:
+        extensions = capabilities_in(call.request).get("extensions")
+        return isinstance(extensions, dict) and TASKS_EXTENSION in extensions
+
+    async def get_task(self, call: Call) -> Json:
+        self.did("was asked for it")
+        done = {"resultType": "complete", "content": [{"type": "text", "text": "the task was called"}]}
+        return {**self.task(call, "completed"), "taskId": call.params.get("taskId"), "result": done}
+
+
+@scenario("tasks", revisions=MODERNS, needs="tools/call")
+class TasksOfTools(_Tasks):
+    """Tools are answered with a task, if the client declares the extension."""
+
+    async def call_tool(self, call: Call) -> Json:
+        if not self.has_extension(call):
+            return await super().call_tool(call)
+        return {"resultType": "task", **self.task(call, "working")}
+
+
+@watched("taske-client-both-shapes", scenario="tasks")
+def tasks_are_taken_for_results(play: Play) -> Iterator[Finding]:
+    """Answer a tool with a task: the client asks for it until it is done, and goes on."""
+    yield from play.survived("a task in place of a result", "made a task")
+    if "was asked for it" not in play.moments:
+        yield fault("the client never asked for the task", play.last_words())
+
+
+@watched("taske-client-polls", scenario="tasks")
+def tasks_are_asked_for_in_time(play: Play) -> Iterator[Finding]:
+    """Answer a tool with a task and pollIntervalMs 300: the client does not ask for it sooner."""
+    made: dict[str, float] = {}
+    counted = False
+    for line in play.lines:
+        for frame in line.transcript.since(0):
+            for message in frame.messages():
+                if frame.source == "server" and message.kind == "result" and isinstance(message.result, dict):
+                    if message.result.get("resultType") == "task":
+                        made[str(message.result.get("taskId"))] = frame.at
+                elif frame.source == "client" and message.kind == "request" and message.method == "tasks/get":
+                    counted = True
+                    waited = (frame.at - made.get(str(message.params.get("taskId")), 0.0)) * 1000
+                    if waited < 300 * 0.9:
+                        yield fault(f"a task was asked for after {waited:.0f} ms", message.raw)
+    if not counted:
+        raise NotSeen("the client asked for no task")
+
+
+@scenario("task-of-prompt", revisions=MODERNS, needs="prompts/get")
+class TaskOfPrompt(_Tasks):
+    """A prompt is answered with a task, which only tools may be."""
+
+    async def get_prompt(self, call: Call) -> Json:
+        if not self.has_extension(call):
+            return await super().get_prompt(call)
+        return {"resultType": "task", **self.task(call, "working")}
+
+
+@watched("taske-client-unsupported-method", scenario="task-of-prompt")
+def only_tools_have_tasks(play: Play) -> Iterator[Finding]:
+    """Answer a prompt with a task: the client does not take it for one."""
+    if "made a task" not in play.moments:
+        raise NotSeen("the client gave no occasion for it")
+    for request in play.requests("tasks/get"):
+        yield fault("the client asked for a task that a prompt cannot have", request.raw)
+
+
+@watched("taske-client-no-cancelled", "cancel-task-via-tasks-cancel")
+def tasks_are_cancelled_as_tasks(play: Play) -> Iterator[Finding]:
+    """Look at requests that were answered with a task: what is cancelled is the task, by tasks/cancel."""
+    made = set()
+    for line in play.lines:
+        for exchange in line.exchanges:
+            result = exchange.reply.result if exchange.reply is not None and exchange.reply.kind == "result" else None
+            if isinstance(result, dict) and ("task" in result or result.get("resultType") == "task"):
+                made.add(str(exchange.request.id))
+    cancelled = play.notifications("notifications/cancelled")
+    for message in cancelled:
+        if str(message.params.get("requestId")) in made:
+            yield fault("a task was cancelled by notifications/cancelled", message.raw)
+    if not play.requests("tasks/cancel") and not (made and cancelled):
+        raise NotSeen("the client cancelled no task")

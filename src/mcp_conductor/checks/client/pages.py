@@ -1,0 +1,125 @@
+"""Lists in pages: cursors that a client must send back as they are, and pages of any size."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_conductor.checks.harness.client_record import Play, seen, shown
+from mcp_conductor.checks.harness.scenario import MODERNS, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.harness.scripted_server import Call, Script
+from mcp_conductor.protocol import Json
+from mcp_conductor.report.model import Finding
+
+LISTS = {
+    "tools/list": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+    "prompts/list": "prompts",
+}
+_ODD_CURSORS = ('second "page", \\ of three', "dritte Seite: Größe 世界 " + "x" * 4096)
+_MOST_ROUNDS = 40  # of a list that never ends
+
+
+@scenario("pages")
+class Pages(Script):
+    """Lists have three pages of different sizes, one of them empty, and cursors are long and odd."""
+
+    def pages(self, method: str, items: list[Json]) -> list[tuple[str | None, list[Json]]]:
+        del method
+        self.did("paged")
+        return [(None, items[:1]), (_ODD_CURSORS[0], []), (_ODD_CURSORS[1], items[1:])]
+
+
+@scenario("empty-cursor", revisions=MODERNS)
+class EmptyCursor(Script):
+    """The cursor of the second page is the empty string."""
+
+    def pages(self, method: str, items: list[Json]) -> list[tuple[str | None, list[Json]]]:
+        del method
+        return [(None, items[:1]), ("", items[1:])]
+
+
+@scenario("endless-list")
+class EndlessList(Script):
+    """Every page of a list names the same next one."""
+
+    def __init__(self, play: Play, version: str | None) -> None:
+        super().__init__(play, version)
+        self.rounds: dict[str, int] = {}
+
+    def _page(self, call: Call, member: str, items: list[Json]) -> Json:
+        rounds = self.rounds[call.method] = self.rounds.get(call.method, 0) + 1
+        return {member: items[:1], **({"nextCursor": "again"} if rounds < _MOST_ROUNDS else {})}
+
+
+def _given(play: Play) -> dict[str, list[tuple[Any, Json]]]:
+    """The pages that were given to the client, by method: the cursor that was asked for, and the result."""
+    found: dict[str, list[tuple[Any, Json]]] = {}
+    for line in play.lines:
+        for exchange in line.exchanges:
+            reply = exchange.reply
+            if exchange.request.method in LISTS and reply is not None and reply.kind == "result":
+                asked = exchange.request.params.get("cursor")
+                found.setdefault(exchange.request.method, []).append((asked, reply.result))
+    if not found:
+        raise NotSeen("the client never listed anything")
+    return found
+
+
+@watched("pagination-client-opaque", scenario=("plain", "pages"))
+def cursors_come_back_as_they_are(play: Play) -> Iterator[Finding]:
+    """Give out cursors with spaces, quotes, other alphabets and great length: the client sends them back unchanged."""
+    known = {each[1].get("nextCursor") for pages in _given(play).values() for each in pages}
+    used = [each for each in play.requests(*LISTS) if "cursor" in each.params]
+    for request in seen(used, "the client sent no cursor"):
+        cursor = request.params["cursor"]
+        if cursor not in known:
+            yield fault(f"{request.method} was sent with a cursor that we never gave: {shown(cursor)}", request.raw)
+
+
+@watched("pagination-client-continues", scenario="plain")
+def lists_are_read_to_their_end(play: Play) -> Iterator[Finding]:
+    """Give lists in two pages: the client asks for the second one too."""
+    for method, pages in _given(play).items():
+        asked = {cursor for cursor, _ in pages}
+        for _, page in pages:
+            following = page.get("nextCursor")
+            if following is not None and following not in asked:
+                yield fault(f"the client did not ask for the page of {method} after the first", page)
+
+
+@watched("pagination-client-no-page-size", scenario="pages")
+def pages_may_be_empty(play: Play) -> Iterator[Finding]:
+    """Give pages of one, none and two items: an empty page is not the end."""
+    counted = False
+    for method, pages in _given(play).items():
+        asked = [each.params.get("cursor") for each in play.requests(method)]
+        if _ODD_CURSORS[0] not in asked:
+            continue
+        counted = True
+        if asked[-1] == _ODD_CURSORS[0]:
+            yield fault(f"the client took an empty page of {method} for the last one", pages[-1][1])
+    if not counted:
+        raise NotSeen("the client sent no cursor")
+
+
+@watched("pagination-client-empty-cursor", scenario="empty-cursor")
+def an_empty_cursor_is_one(play: Play) -> Iterator[Finding]:
+    """Give the empty string as the next cursor: the client asks for that page."""
+    plain = play.plain
+    if plain is None or not any("cursor" in each.params for each in plain.requests(*LISTS)):
+        raise NotSeen("the client sends no cursors")
+    for method, pages in _given(play).items():
+        offered = [page for _, page in pages if page.get("nextCursor") == ""]
+        if offered and "" not in [cursor for cursor, _ in pages]:
+            yield fault(f"the client took the empty cursor of {method} for the end", offered[0])
+
+
+@watched("pagination-client-loop-guard", scenario="endless-list")
+def a_list_without_end_is_given_up(play: Play) -> Iterator[Finding]:
+    """Name the same next page again and again: the client stops asking for it."""
+    for method, pages in _given(play).items():
+        if len(pages) >= _MOST_ROUNDS:
+            yield fault(f"the client asked for the same page of {method} {len(pages)} times")
+            return
+    if not any("cursor" in each.params for each in play.requests(*LISTS)):
+        raise NotSeen("the client sent no cursor")

@@ -1,0 +1,65 @@
+"""What a client answers at all: pings, and what no client knows; and with which id."""
+
+from collections.abc import Iterator
+
+from mcp_conductor.checks.client.answers import code_of
+from mcp_conductor.checks.harness.client_record import Play, seen
+from mcp_conductor.checks.harness.scenario import HANDSHAKES, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.harness.scripted_server import Call, Script
+from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
+from mcp_conductor.protocol.message import Message, compact
+from mcp_conductor.report.model import Finding
+
+_UNKNOWN = "conductor/unknown"
+
+
+@scenario("pings", revisions=HANDSHAKES)
+class Pings(Script):
+    """Before its first answer the server pings twice, and asks for something that no client knows."""
+
+    asks = True
+
+    async def before(self, call: Call) -> None:
+        if self.count == 1:
+            for method, identity in (("ping", 1001), ("ping", "ping-1"), (_UNKNOWN, "unknown-1")):
+                if await call.ask(method, identity=identity) is None:
+                    return
+
+
+def _strange(play: Play) -> list[Message]:
+    """Answers to nothing that we asked."""
+    known = [(type(each.question.id), each.question.id) for line in play.lines for each in line.asked()]
+    return [each for each in play.said if each.kind in ("result", "error") and (type(each.id), each.id) not in known]
+
+
+@watched("ping-response-client", scenario="pings")
+def pings_are_answered(play: Play) -> Iterator[Finding]:
+    """Ping while a request is open: each ping is answered, with an empty result."""
+    if _strange(play):
+        raise NotSeen("the answer has another id")
+    for question, reply in play.asked("ping"):
+        if reply is None:
+            yield fault("a ping was not answered", question.raw)
+        elif reply.kind == "error":
+            yield fault("a ping was answered with an error", reply.raw)
+        elif not isinstance(reply.result, dict) or set(reply.result) - {"_meta"}:
+            yield fault("the answer to a ping is not an empty result", reply.raw, path="result")
+
+
+@watched("base-response-id-echo-client", scenario=("pings", "questions"))
+def answers_repeat_the_id(play: Play) -> Iterator[Finding]:
+    """Ask with integers and with strings as ids: each answer has the id of its question, of the same type."""
+    play.asked()
+    for reply in _strange(play):
+        yield fault(f"an answer has the id {compact(reply.raw.get('id'))}, which no question has", reply.raw, path="id")
+    seen([each for each in play.said if each.kind in ("result", "error")], "the client answered nothing")
+
+
+@watched("base-method-not-found-client", scenario="pings")
+def unknown_methods_are_refused(play: Play) -> Iterator[Finding]:
+    """Ask for something that no client knows: the answer is the error -32601."""
+    for question, reply in play.asked(_UNKNOWN):
+        if reply is None:
+            yield fault(f"{question.method} was not answered", question.raw)
+        elif reply.kind != "error" or code_of(reply) != METHOD_NOT_FOUND:
+            yield fault(f"{question.method} was not answered with {METHOD_NOT_FOUND}", reply.raw)

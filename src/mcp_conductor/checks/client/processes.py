@@ -1,0 +1,165 @@
+"""A client's end of stdio: lines, streams, and how it ends the process that it started."""
+
+from collections.abc import Iterator
+
+from mcp_conductor.checks.harness.client_record import Line, Play, excerpt, seen
+from mcp_conductor.checks.harness.scenario import ANYTHING, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.harness.scripted_server import Call, Departure, Script
+from mcp_conductor.protocol.message import parse
+from mcp_conductor.report.model import Finding
+
+_STDIO = ("stdio",)
+_MUCH = "nothing happened, and this line says so at some length\n" * 20_000  # about a MiB
+_STUBBORN_SECONDS = 8.0
+
+
+@scenario("mutterings", transports=_STDIO, needs=ANYTHING)
+class Mutterings(Script):
+    """The server writes a line to stderr before each answer."""
+
+    async def before(self, call: Call) -> None:
+        self.did("muttered")
+        await call.mutter(f"info: answering {call.method}")
+
+
+@scenario("noise", transports=_STDIO, needs=ANYTHING)
+class Noise(Script):
+    """The server writes a MiB to stderr before its first answer."""
+
+    async def before(self, call: Call) -> None:
+        if self.count == 1:
+            self.did("shouted")
+            await call.mutter(_MUCH)
+
+
+@scenario("gone", transports=_STDIO, needs=ANYTHING)
+class Gone(Script):
+    """The server dies when it should answer its first request."""
+
+    async def before(self, call: Call) -> None:
+        if "died" in self.play.moments:
+            return
+        del call
+        self.did("died")
+        raise Departure
+
+
+@scenario("stubborn", transports=_STDIO, seconds=_STUBBORN_SECONDS)
+class Stubborn(Script):
+    """The server goes on although its stdin was closed, and although it got SIGTERM."""
+
+    stubborn = True
+
+
+def _processes(play: Play) -> list[Line]:
+    return seen([line for line in play.lines if line.transport == "stdio"], "the client started no server")
+
+
+@watched("stdio-launch-client", "stdio-support-client", scenario="plain")
+def the_server_is_started(play: Play) -> Iterator[Finding]:
+    """Give the client a command: it starts it, and talks to its stdin and stdout."""
+    if not _processes(play)[0].said:
+        yield fault("the client started the server, but said nothing to it")
+
+
+def _fragments(line: Line) -> tuple[list[str], list[str]]:
+    """Lines that are no JSON: those that are together, and those that are not."""
+    parts: list[str] = []
+    alone: list[str] = []
+    run: list[str] = []
+    texts = [frame.text for frame in line.transcript.since(0) if frame.source == "client"]
+    for text in [*texts, None]:
+        if text is not None and parse(text).raw is None:
+            run.append(text)
+            continue
+        together = parse("\n".join(run)).raw if len(run) > 1 else None
+        (parts if together is not None else alone).extend(run)
+        run = []
+    return parts, alone
+
+
+@watched("stdio-newline-framing-client")
+def a_message_is_a_line(play: Play) -> Iterator[Finding]:
+    """Look at the client's bytes: every message is one line, with a newline at its end."""
+    for line in _processes(play):
+        parts, _ = _fragments(line)
+        if parts:
+            yield fault(f"a message was written in {len(parts)} lines", excerpt("\n".join(parts)))
+        if line.rest:
+            yield fault("the last message has no newline at its end", excerpt(line.rest.decode(errors="replace")))
+
+
+@watched("stdio-stdin-clean-client")
+def nothing_but_messages_is_written(play: Play) -> Iterator[Finding]:
+    """Look at every line of the client: it is a message."""
+    for line in _processes(play):
+        for text in _fragments(line)[1]:
+            yield fault("a line is no message" if text.strip() else "an empty line was written", excerpt(text))
+
+
+@watched("stdio-stderr-not-error-client", scenario="mutterings")
+def stderr_is_no_error(play: Play) -> Iterator[Finding]:
+    """Write to stderr and answer normally: the client does what it does without that."""
+    yield from play.survived("a line on stderr", "muttered")
+
+
+@watched("stdio-stderr-handling-client", scenario="noise")
+def stderr_does_not_block(play: Play) -> Iterator[Finding]:
+    """Write a MiB to stderr before an answer: the client does what it does without that."""
+    yield from play.survived("a MiB on stderr", "shouted")
+
+
+@watched("stdio-unexpected-exit-client-report", scenario="gone")
+def a_dead_server_is_noticed(play: Play) -> Iterator[Finding]:
+    """Die instead of answering: the client does not wait for ever."""
+    if "died" not in play.moments:
+        raise NotSeen("the client asked for nothing")
+    play.be_sure()
+    if play.hangs and len(_processes(play)) == 1:
+        yield fault("the client still waits for the answer of a server that has died", play.last_words())
+
+
+@watched("stdio-unexpected-exit-client-restart", scenario="gone")
+def a_dead_server_is_started_again(play: Play) -> Iterator[Finding]:
+    """Die instead of answering: the client starts the server once more."""
+    if "died" not in play.moments:
+        raise NotSeen("the client asked for nothing")
+    if len(_processes(play)) < 2:
+        yield fault("the client did not start the server again after it had died")
+
+
+@watched("lifecycle-shutdown-stdio-client", scenario=("plain", "stubborn"))
+def stdin_is_closed_first(play: Play) -> Iterator[Finding]:
+    """Look at the end: stdin is closed before any signal; a server that ignores that gets SIGTERM, and is killed."""
+    if play.exit_code is None:
+        raise NotSeen("the client does not end by itself")
+    for line in _processes(play):
+        endings = [how for _, how in line.endings if how != "ours"]
+        if not endings:
+            if play.name == "stubborn":
+                yield fault("the client ended, and left the server running with its stdin open")
+            continue
+        if endings[0] == "sigterm":
+            yield fault("the server got SIGTERM before its stdin was closed")
+        elif endings[0] == "cut":
+            yield fault("the server was killed before its stdin was closed")
+        elif play.name == "stubborn" and len(endings) == 1:
+            yield fault("the client closed the server's stdin and ended, although the server did not")
+
+
+@watched("stdio-no-client-responses", "httpm-no-client-responses")
+def nothing_is_answered(play: Play) -> Iterator[Finding]:
+    """Look at every message of the client: none is a response, since servers of this revision ask nothing."""
+    for message in seen(play.said, "the client said nothing"):
+        if message.kind in ("result", "error"):
+            yield fault("the client sent a response", message.raw)
+
+
+@watched("subs-client-relisten-stdio", scenario="gone")
+def subscriptions_begin_anew(play: Play) -> Iterator[Finding]:
+    """Die while the client listens: if it starts the server again, it listens again."""
+    lines = _processes(play)
+    if len(lines) < 2 or not lines[0].requests("subscriptions/listen"):
+        raise NotSeen("the client did not listen, or did not start the server again")
+    if not any(line.requests("subscriptions/listen") for line in lines[1:]):
+        yield fault("the client started the server again, but did not listen again")

@@ -1,0 +1,38 @@
+"""Roots of a client that are not what they were: a client that promises to tell (listChanged) has told."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from mcp_conductor.checks.harness.client_record import Line, Play
+from mcp_conductor.checks.harness.scenario import NotSeen, fault, watched
+from mcp_conductor.protocol.message import Message
+from mcp_conductor.report.model import Finding
+
+CHANGED = "notifications/roots/list_changed"
+
+
+@watched("roots-listchanged-sent-client", scenario="questions")
+def changes_of_roots_are_told(play: Play) -> Iterator[Finding]:
+    """Ask for the roots twice: if they are others the second time, notifications/roots/list_changed came.
+
+    The roots of a client seldom change during a check, so that most clients list the same twice.
+    """
+    changed = [(line, after) for line in play.lines if _promises(line) for after in _others(line)]
+    for line, after in changed:
+        if not line.notifications(CHANGED):
+            yield fault(f"the roots are others than before, and {CHANGED} did not come", after.raw)
+    if not changed:
+        raise NotSeen("the client does not declare roots.listChanged, or its roots stayed the same")
+
+
+def _promises(line: Line) -> bool:
+    roots = line.capabilities.get("roots")
+    return isinstance(roots, dict) and roots.get("listChanged") is True
+
+
+def _others(line: Line) -> Iterator[Message]:
+    """Answers with other roots than the answer before."""
+    answers = [reply for _, reply in line.asked("roots/list") if reply is not None and isinstance(reply.result, dict)]
+    for before, after in pairwise(answers):
+        if before.result.get("roots") != after.result.get("roots"):
+            yield after

@@ -1,0 +1,231 @@
+"""What a client of 2026-07-28 says in the headers of a POST: revision, method, name, and arguments of tools."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_conductor.checks.client.headers import HTTP
+from mcp_conductor.checks.harness.client_record import HttpRequest, Play, meta_of, seen
+from mcp_conductor.checks.harness.http_server import PATH
+from mcp_conductor.checks.harness.scenario import MODERNS, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.harness.scripted_server import Call, Script, tool
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import META
+from mcp_conductor.protocol.http_headers import annotations_of, decoded, encoded
+from mcp_conductor.protocol.message import Message
+from mcp_conductor.report.model import Finding
+
+_NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_TASKS = ("tasks/get", "tasks/update", "tasks/cancel")
+_HEADERS = tool(
+    "mirrored",
+    region={"type": "string", "default": "us-west1", "x-mcp-header": "Region"},
+    padded={"type": "string", "default": " padded ", "x-mcp-header": "Padded"},
+    greeting={"type": "string", "default": "Hello, 世界", "x-mcp-header": "Greeting"},
+    sentinel={"type": "string", "default": "=?base64?x?=", "x-mcp-header": "Sentinel"},
+    count={"type": "integer", "default": -7, "x-mcp-header": "Count"},
+    fast={"type": "boolean", "default": True, "x-mcp-header": "Fast"},
+    absent={"type": "string", "x-mcp-header": "Absent"},
+)
+_WRONG = (
+    tool("number-in-header", size={"type": "number", "default": 1, "x-mcp-header": "Size"}),
+    tool("space-in-header", size={"type": "string", "default": "x", "x-mcp-header": "My Size"}),
+    tool(
+        "same-header-twice",
+        one={"type": "string", "default": "x", "x-mcp-header": "Size"},
+        two={"type": "string", "default": "y", "x-mcp-header": "SIZE"},
+    ),
+    tool("empty-header", size={"type": "string", "default": "x", "x-mcp-header": ""}),
+)
+
+
+@scenario("mirrored-arguments", revisions=MODERNS, needs="tools/call")
+class MirroredArguments(Script):
+    """One tool wants its arguments in headers too; others want that in ways that are not allowed."""
+
+    def tools(self) -> list[Json]:
+        return [_HEADERS, *_WRONG]
+
+    async def call_tool(self, call: Call) -> Json:
+        self.did("called")
+        return await super().call_tool(call)
+
+
+@scenario("odd-names", revisions=MODERNS, transports=HTTP)
+class OddNames(Script):
+    """Resources and prompts have names that do not fit into a header as they are."""
+
+    extra_headers = (("Mcp-Session-Id", "nobody-needs-this"),)
+
+    def resources(self) -> list[Json]:
+        return [{"uri": "note:///größe/世界", "name": "size"}]
+
+    def prompts(self) -> list[Json]:
+        return [{"name": " grüße "}]
+
+
+def _posts(play: Play) -> list[tuple[HttpRequest, Message]]:
+    found = [pair for pair in play.posts() if pair[0].path == PATH and pair[1].kind == "request"]
+    modern = [pair for pair in found if pair[1].method != "initialize" and _is_modern(pair[0])]
+    return seen(modern, "the client POSTed no request")
+
+
+def _is_modern(request: HttpRequest) -> bool:
+    dialect = request.line.dialect if request.line is not None else None
+    return dialect is None or not dialect.handshake
+
+
+@watched("httpm-version-header-client")
+def the_revision_is_in_the_header(play: Play) -> Iterator[Finding]:
+    """Look at every POST: it has the header MCP-Protocol-Version."""
+    for request, message in _posts(play):
+        if request.header("mcp-protocol-version") is None:
+            yield fault(f"{message.method} has no MCP-Protocol-Version", dict(request.headers))
+
+
+@watched("httpm-version-header-matches-client")
+def header_and_body_name_one_revision(play: Play) -> Iterator[Finding]:
+    """Look at every POST: MCP-Protocol-Version says what `_meta` says."""
+    for request, message in _posts(play):
+        said, meant = request.header("mcp-protocol-version"), meta_of(message).get(f"{META}protocolVersion")
+        if said is not None and meant is not None and said != meant:
+            yield fault(f"MCP-Protocol-Version says {said}, the body of {message.method} {meant}", message.raw)
+
+
+@watched("httpm-method-header-client")
+def the_method_is_in_the_header(play: Play) -> Iterator[Finding]:
+    """Look at every POST: Mcp-Method is the method of the body."""
+    for request, message in _posts(play):
+        said = request.header("mcp-method")
+        if said != message.method:
+            yield fault(f"Mcp-Method is {said!r}, the method {message.method}", dict(request.headers))
+
+
+def _names(play: Play, members: dict[str, str]) -> list[tuple[HttpRequest, Message, str]]:
+    found = []
+    for request, message in _posts(play):
+        name = message.params.get(members.get(message.method, ""))
+        if isinstance(name, str):
+            found.append((request, message, name))
+    return seen(found, "the client sent no request that names something")
+
+
+@watched("httpm-name-header-client")
+def the_name_is_in_the_header(play: Play) -> Iterator[Finding]:
+    """Look at every tools/call, prompts/get and resources/read: Mcp-Name is the name or the uri of the body."""
+    for request, message, name in _names(play, _NAMED):
+        said = request.header("mcp-name")
+        if said is None:
+            yield fault(f"{message.method} has no Mcp-Name", dict(request.headers))
+        elif encoded(name) == name and decoded(said) != name:
+            yield fault(f"Mcp-Name is {said!r}, the body names {name!r}", message.raw)
+
+
+@watched("httpm-name-base64-client", scenario="odd-names")
+def odd_names_are_encoded(play: Play) -> Iterator[Finding]:
+    """Offer names with other alphabets and outer spaces: Mcp-Name is base64 of them, behind its sentinel."""
+    odd = [entry for entry in _names(play, _NAMED) if encoded(entry[2]) != entry[2]]
+    for request, message, name in seen(odd, "the client read and got nothing with an odd name"):
+        said = request.header("mcp-name")
+        if said is not None and (not said.startswith("=?base64?") or decoded(said) != name):
+            yield fault(f"Mcp-Name is {said!r} for {name!r}", message.raw)
+
+
+@watched("taske-name-header-client")
+def task_ids_are_in_the_header(play: Play) -> Iterator[Finding]:
+    """Look at every request about a task: Mcp-Name is its taskId."""
+    for request, message, name in _names(play, dict.fromkeys(_TASKS, "taskId")):
+        if decoded(request.header("mcp-name") or "") != name:
+            yield fault(f"Mcp-Name of {message.method} is not {name!r}", dict(request.headers))
+
+
+@watched("httpm-no-session-id-client")
+def there_are_no_sessions(play: Play) -> Iterator[Finding]:
+    """Send an Mcp-Session-Id nevertheless: the client does not send it back."""
+    for request, message in _posts(play):
+        if request.header("mcp-session-id") is not None:
+            yield fault(f"{message.method} was sent with an Mcp-Session-Id", dict(request.headers))
+
+
+def _calls(play: Play, name: str) -> list[tuple[HttpRequest, Message]]:
+    found = [pair for pair in _posts(play) if pair[1].method == "tools/call" and pair[1].params.get("name") == name]
+    return seen(found, f"the client did not call {name}")
+
+
+def _mirrored(play: Play) -> Iterator[tuple[str, Any, str | None, Message]]:
+    """The arguments that the tool wants in headers: header, argument, and what the header says."""
+    annotations = annotations_of(_HEADERS["inputSchema"]) or {}
+    for request, message in _calls(play, "mirrored"):
+        given = message.params.get("arguments")
+        for (name,), header in annotations.items():
+            value = given.get(name) if isinstance(given, dict) else None
+            yield f"Mcp-Param-{header}", value, request.header(f"mcp-param-{header.lower()}"), message
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str) and encoded(value) == value
+
+
+@watched("xmcp-mirroring-client", scenario="mirrored-arguments")
+def arguments_are_mirrored(play: Play) -> Iterator[Finding]:
+    """Offer a tool that wants arguments in headers: each that is given is there."""
+    given = [entry for entry in _mirrored(play) if entry[1] is not None]
+    for header, value, said, message in seen(given, "the client gave none of the arguments"):
+        if said is None:
+            yield fault(f"there is no {header}", message.raw)
+        elif _is_plain(value) and said != value:
+            yield fault(f"{header} is {said!r}, the argument {value!r}", message.raw)
+
+
+@watched("xmcp-value-encoding-client", scenario="mirrored-arguments")
+def values_are_encoded(play: Play) -> Iterator[Finding]:
+    """Offer integers, booleans and odd strings: the headers have them in decimals, as true or false, and in base64."""
+    given = [entry for entry in _mirrored(play) if entry[1] is not None and entry[2] is not None]
+    odd = [entry for entry in given if not _is_plain(entry[1]) and not str(entry[1]).startswith("=?")]
+    for header, value, said, message in seen(odd, "the client gave no such argument"):
+        if said != encoded(value):
+            yield fault(f"{header} is {said!r} for {value!r}, not {encoded(value)!r}", message.raw)
+
+
+@watched("httpm-base64-literal-client", scenario="mirrored-arguments")
+def sentinels_are_encoded(play: Play) -> Iterator[Finding]:
+    """Offer a value that looks like base64 behind its sentinel, and is not: it is encoded once more."""
+    alike = [entry for entry in _mirrored(play) if str(entry[1]).startswith("=?base64?") and entry[2] is not None]
+    for header, value, said, message in seen(alike, "the client gave no such argument"):
+        if decoded(str(said)) != value:
+            yield fault(f"{header} is {said!r} for {value!r}", message.raw)
+
+
+@watched("xmcp-omit-absent-client", scenario="mirrored-arguments")
+def absent_arguments_have_no_header(play: Play) -> Iterator[Finding]:
+    """Look at arguments that are null, or are not there: there is no header for them."""
+    absent = [entry for entry in _mirrored(play) if entry[1] is None]
+    for header, _, said, message in seen(absent, "the client gave all arguments"):
+        if said is not None:
+            yield fault(f"{header} is {said!r}, but there is no such argument", message.raw)
+
+
+def _calls_everything(play: Play) -> None:
+    """There is nothing to see where the client calls only what it was told to."""
+    called = {each.params.get("name") for each in play.plain.requests("tools/call")} if play.plain else set()
+    if not called >= {each["name"] for each in Script(play, None).tools()}:
+        raise NotSeen("the client does not call all tools that it finds")
+
+
+@watched("xmcp-invalid-tool-excluded-client", scenario="mirrored-arguments")
+def wrong_tools_are_left_out(play: Play) -> Iterator[Finding]:
+    """Offer tools that want headers in ways that are not allowed: the client calls none of them."""
+    _calls_everything(play)
+    wrong = {each["name"] for each in _WRONG}
+    for message in play.requests("tools/call"):
+        if message.params.get("name") in wrong:
+            yield fault(f"{message.params['name']} was called, although its annotation is wrong", message.raw)
+    if not play.requests("tools/call") and play.stopped_short():
+        yield fault("the client gave up all tools because some are wrong", play.last_words())
+
+
+@watched("xmcp-ignored-on-stdio", scenario="mirrored-arguments")
+def annotations_are_ignored_on_stdio(play: Play) -> Iterator[Finding]:
+    """Offer a tool that wants headers, on stdio: the client calls it as any other."""
+    _calls_everything(play)
+    if not any(each.params.get("name") == "mirrored" for each in play.requests("tools/call")):
+        yield fault("the client does not call a tool that wants headers", play.last_words())

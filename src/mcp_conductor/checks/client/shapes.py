@@ -1,0 +1,186 @@
+"""What a client's requests say: calls, reads, prompts, completions, log levels, progress tokens and cancellations."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_conductor.checks.harness.client_record import Play, meta_of, seen
+from mcp_conductor.checks.harness.scenario import ANYTHING, NotSeen, fault, never, watched
+from mcp_conductor.protocol.dialect import LOG_LEVELS
+from mcp_conductor.protocol.message import Message, compact
+from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.report.model import Finding
+
+_CROSSING_SECONDS = 0.5  # an answer and a cancellation may pass each other on the way
+
+
+def _requests(play: Play, method: str) -> list[Message]:
+    return seen(play.requests(method), never(method))
+
+
+@watched("tools-client-call-shape")
+def calls_name_a_tool(play: Play) -> Iterator[Finding]:
+    """Look at every tools/call: its name is a string, its arguments are an object."""
+    for request in _requests(play, "tools/call"):
+        if not isinstance(request.params.get("name"), str):
+            yield fault("tools/call names no tool", request.raw, path="params.name")
+        if not isinstance(request.params.get("arguments", {}), dict):
+            yield fault("the arguments of tools/call are not an object", request.raw, path="params.arguments")
+
+
+@watched("resources-read-client-shape")
+def reads_name_a_resource(play: Play) -> Iterator[Finding]:
+    """Look at every resources/read: its uri is a string."""
+    for request in _requests(play, "resources/read"):
+        if not isinstance(request.params.get("uri"), str):
+            yield fault("resources/read names no uri", request.raw, path="params.uri")
+
+
+@watched("prompts-get-client-shape")
+def prompts_take_strings(play: Play) -> Iterator[Finding]:
+    """Look at every prompts/get: its name is a string, its arguments are an object of strings."""
+    for request in _requests(play, "prompts/get"):
+        if not isinstance(request.params.get("name"), str):
+            yield fault("prompts/get names no prompt", request.raw, path="params.name")
+        given = request.params.get("arguments", {})
+        if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
+            yield fault(
+                "the arguments of prompts/get are not an object of strings", request.raw, path="params.arguments"
+            )
+
+
+@watched("completion-request-client")
+def completions_name_what_they_complete(play: Play) -> Iterator[Finding]:
+    """Look at every completion/complete: ref is a prompt by name or a resource by uri, argument has name and value."""
+    for request in _requests(play, "completion/complete"):
+        ref, argument = request.params.get("ref"), request.params.get("argument")
+        member = {"ref/prompt": "name", "ref/resource": "uri"}.get(ref.get("type", "") if isinstance(ref, dict) else "")
+        if member is None or not isinstance(ref, dict) or not isinstance(ref.get(member), str):
+            yield fault("ref is neither a prompt nor a resource", request.raw, path="params.ref")
+        for name in ("name", "value"):
+            if not isinstance(argument, dict) or not isinstance(argument.get(name), str):
+                yield fault(f"the argument has no {name}", request.raw, path=f"params.argument.{name}")
+
+
+@watched("logging-setlevel-client")
+def levels_are_known(play: Play) -> Iterator[Finding]:
+    """Look at every logging/setLevel: the level is one of the eight of RFC 5424."""
+    for request in _requests(play, "logging/setLevel"):
+        if request.params.get("level") not in LOG_LEVELS:
+            yield fault("the level is none of RFC 5424", request.raw, path="params.level")
+
+
+def _token(message: Message) -> Any:
+    return meta_of(message).get("progressToken")
+
+
+@watched("progress-token-request")
+def progress_tokens_are_strings_or_integers(play: Play) -> Iterator[Finding]:
+    """Look at every progressToken: it is a string or an integer."""
+    found = [each for each in play.requests() if "progressToken" in meta_of(each)]
+    for request in seen(found, "the client asked for no progress"):
+        token = _token(request)
+        if not isinstance(token, (str, int)) or isinstance(token, bool):
+            yield fault(
+                "a progressToken is neither a string nor an integer", request.raw, path="params._meta.progressToken"
+            )
+
+
+@watched("progress-token-unique-client")
+def progress_tokens_are_unique(play: Play) -> Iterator[Finding]:
+    """Look at every request that wants progress: no other that is not answered yet has the same token."""
+    for line in play.lines:
+        waiting: dict[Any, Any] = {}
+        for frame in line.transcript.since(0):
+            for message in frame.messages():
+                if frame.source == "client" and message.kind == "request" and _token(message) is not None:
+                    key = compact(_token(message))
+                    if key in waiting.values():
+                        yield fault(f"two requests wait with the progressToken {key}", message.raw)
+                    waiting[message.id] = key
+                elif frame.source == "server" and message.kind in ("result", "error"):
+                    waiting.pop(message.id, None)
+    seen([each for each in play.requests() if _token(each) is not None], "the client asked for no progress")
+
+
+@watched("progress-client-sends-none-modern", "roots-modern-no-listchanged-client")
+def some_notifications_are_gone(play: Play) -> Iterator[Finding]:
+    """Look at all notifications: there is no progress of a client, and no list of roots that changes, any more."""
+    if play.is_idle and not play.notifications():
+        raise NotSeen(never(ANYTHING))
+    for message in play.said:
+        if message.kind == "notification" and message.method in (
+            "notifications/progress",
+            "notifications/roots/list_changed",
+        ):
+            yield fault(f"{message.method} was sent, but clients of this revision do not send it", message.raw)
+
+
+def _cancellations(play: Play) -> list[Message]:
+    return seen(play.notifications("notifications/cancelled"), "the client cancelled nothing")
+
+
+@watched("cancel-notification-shape-client")
+def cancellations_name_a_request(play: Play) -> Iterator[Finding]:
+    """Look at every notifications/cancelled: it names a request as the request named itself; a reason is a string."""
+    known = [(type(each.id), each.id) for each in play.requests()]
+    for message in _cancellations(play):
+        identity = message.params.get("requestId")
+        if (type(identity), identity) not in known and (
+            identity is None or str(identity) in [str(i) for _, i in known]
+        ):
+            yield fault(
+                "requestId is not the id of a request, as that was written", message.raw, path="params.requestId"
+            )
+        if not isinstance(message.params.get("reason", ""), str):
+            yield fault("the reason is no string", message.raw, path="params.reason")
+
+
+@watched("cancel-only-own-active-client")
+def only_open_requests_are_cancelled(play: Play) -> Iterator[Finding]:
+    """Look at every notifications/cancelled: its request was sent by the client, and not answered before."""
+    _cancellations(play)
+    for line in play.lines:
+        known: set[str] = set()
+        answered: set[str] = set()
+        for frame in line.transcript.since(0):
+            for message in frame.messages():
+                if frame.source == "client" and message.kind == "request":
+                    known.add(str(message.id))
+                elif frame.source == "server" and message.kind in ("result", "error"):
+                    answered.add(str(message.id))
+                elif frame.source == "client" and message.kind == "notification":
+                    if message.method != "notifications/cancelled":
+                        continue
+                    identity = message.params.get("requestId")
+                    if identity is not None and str(identity) not in known:
+                        yield fault(f"there is no request {compact(identity)} to cancel", message.raw)
+                    elif (
+                        identity is not None
+                        and str(identity) in answered
+                        and _is_late(line.transcript, frame.at, identity)
+                    ):
+                        yield fault(f"the request {compact(identity)} was answered already", message.raw)
+
+
+def _is_late(transcript: Transcript, at: float, identity: Any) -> bool:
+    for frame in transcript.since(0):
+        for message in frame.messages():
+            if frame.source == "server" and message.kind in ("result", "error") and str(message.id) == str(identity):
+                return at - frame.at > _CROSSING_SECONDS
+    return False
+
+
+@watched("cancel-not-initialize-client", scenario=("silent-start", "silence"))
+def initialize_is_not_cancelled(play: Play) -> Iterator[Finding]:
+    """Do not answer initialize: the client may give up, but it does not cancel the request."""
+    opened = seen(play.requests("initialize"), "the client sent no initialize")
+    ids = [each.id for each in opened]
+    for message in play.notifications("notifications/cancelled"):
+        if message.params.get("requestId") in ids:
+            yield fault("initialize was cancelled", message.raw)
+    if play.notifications("notifications/cancelled"):
+        return
+    if play.name == "silence":
+        raise NotSeen("the client cancelled nothing")
+    if play.exit_code is None:
+        raise NotSeen(f"the client did not give up within {play.seconds:.0f} s")

@@ -1,0 +1,285 @@
+"""What a client must live with: notifications that it did not expect, members that it does not know, odd results.
+
+Each is done to it in a start of its own. It has lived with it if it then does all that it does with a polite server.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_conductor.checks.harness.client_record import Play, meta_of, seen
+from mcp_conductor.checks.harness.scenario import ANYTHING, HANDSHAKES, MODERNS, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.harness.scripted_server import Call, Script, notice
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import LOG_LEVELS, META
+from mcp_conductor.protocol.message import compact
+from mcp_conductor.report.model import Finding
+
+_LATEST = ("2025-11-25",)
+_NEWER = ("2025-11-25", *MODERNS)
+_DATA: tuple[Any, ...] = ("text", {"error": "none"}, None, 4)
+_LOUD = "this text is only here to be shown"
+
+
+@scenario("unknown-notification", needs=ANYTHING)
+class UnknownNotification(Script):
+    """Before each answer comes a notification that nobody knows."""
+
+    async def before(self, call: Call) -> None:
+        self.did("notified")
+        await call.say(notice("notifications/conductor/unknown", conductor=True))
+
+
+@scenario("logs")
+class Logs(Script):
+    """Before each answer come log messages of all levels, with and without a logger, and with all kinds of data."""
+
+    async def after_opening(self, call: Call) -> None:
+        if call.method == "initialize" and call.http is None:
+            self.did("logged")
+            await call.say(notice("notifications/message", level="info", data="before everything"))
+
+    async def before(self, call: Call) -> None:
+        modern = call.line.dialect is not None and not call.line.dialect.handshake
+        if modern and f"{META}logLevel" not in call.meta:
+            return
+        self.did("logged")
+        for number, level in enumerate(LOG_LEVELS):
+            params = {"level": level, "data": _DATA[number % len(_DATA)]}
+            await call.say(notice("notifications/message", **params, **({"logger": "l"} if number % 2 else {})))
+
+
+@scenario("progress", needs=ANYTHING)
+class Progress(Script):
+    """Before each answer comes progress with fractions and no total: of nobody, and of the request if it wants that."""
+
+    async def before(self, call: Call) -> None:
+        self.did("progressed")
+        wanted = call.meta.get("progressToken")
+        if wanted is not None:
+            await call.say(notice("notifications/progress", progressToken=wanted, progress=0.25))
+            await call.say(notice("notifications/progress", progressToken=wanted, progress=1.5))
+        await call.say(notice("notifications/progress", progressToken="nobody-s", progress=0.5))
+
+
+@scenario("unknown-members")
+class UnknownMembers(Script):
+    """Capabilities and results have members that nobody knows."""
+
+    def capabilities(self) -> Json:
+        self.did("declared")
+        return {**super().capabilities(), "conductor": {"unknown": True}, "experimental": {"conductor": {}}}
+
+    async def _result(self, call: Call) -> Json:
+        return {**await super()._result(call), "conductor": {"unknown": [1, 2]}}
+
+
+@scenario("stray-cancellation", revisions=HANDSHAKES, needs=ANYTHING)
+class StrayCancellation(Script):
+    """Before each answer comes a cancellation of a request that was never made."""
+
+    async def before(self, call: Call) -> None:
+        self.did("cancelled")
+        await call.say(notice("notifications/cancelled", requestId="never-made", reason="no reason"))
+
+
+@scenario("stray-completion", revisions=_LATEST, needs=ANYTHING)
+class StrayCompletion(Script):
+    """Before each answer an elicitation is said to be complete that was never begun."""
+
+    async def before(self, call: Call) -> None:
+        self.did("completed")
+        await call.say(notice("notifications/elicitation/complete", elicitationId="never-begun"))
+
+
+@scenario("garbage", needs=ANYTHING)
+class Garbage(Script):
+    """Before each answer comes a line that is no message."""
+
+    async def before(self, call: Call) -> None:
+        self.did("garbled")
+        await call.say("this is no JSON at all")
+
+
+@scenario("batch", revisions=("2025-03-26",), needs=ANYTHING)
+class Batch(Script):
+    """Before the first answer come a notification and a ping, in one array."""
+
+    async def before(self, call: Call) -> None:
+        if self.count == 1:
+            self.did("batched")
+            log = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}
+            await call.say(compact([log, {"jsonrpc": "2.0", "id": "batched-1", "method": "ping"}]))
+            await call.ask("ping", identity="alone-1")
+
+
+@scenario("odd-content", needs="tools/call")
+class OddContent(Script):
+    """Tools answer with content of an unknown type beside text."""
+
+    async def call_tool(self, call: Call) -> Json:
+        self.did("called")
+        result = await super().call_tool(call)
+        return {"content": [*result["content"], {"type": "conductor/unknown", "value": 1}]}
+
+
+@scenario("failing-tools", revisions=_NEWER, needs="tools/call")
+class FailingTools(Script):
+    """Tools fail, and say why."""
+
+    async def call_tool(self, call: Call) -> Json:
+        del call
+        self.did("called")
+        return {"content": [{"type": "text", "text": _LOUD}], "isError": True}
+
+
+@scenario("no-result-type", revisions=MODERNS, needs=ANYTHING)
+class NoResultType(Script):
+    """Results have no resultType."""
+
+    async def _result(self, call: Call) -> Json:
+        result = await super()._result(call)
+        if call.method != "server/discover":
+            self.did("left out")
+            result.pop("resultType", None)
+        return result
+
+
+@scenario("odd-result-type", revisions=MODERNS, needs="tools/call")
+class OddResultType(Script):
+    """The results of tools have a resultType that nobody knows."""
+
+    async def call_tool(self, call: Call) -> Json:
+        del call
+        self.did("called")
+        return {"resultType": "conductor/unknown", "content": [{"type": "text", "text": _LOUD}]}
+
+
+@scenario("any-structure", revisions=MODERNS, needs="tools/call")
+class AnyStructure(Script):
+    """Tools return arrays, numbers and null as structured content."""
+
+    def tools(self) -> list[Json]:
+        kinds = ({"type": "array"}, {"type": "null"}, {"type": "number"})
+        return [{**each, "outputSchema": kind} for each, kind in zip(super().tools(), kinds, strict=True)]
+
+    async def call_tool(self, call: Call) -> Json:
+        self.did("called")
+        value = {"echo": [1, 2], "now": None, "greet": 1.5}.get(str(call.params.get("name")))
+        return {**await super().call_tool(call), "structuredContent": value}
+
+
+@watched("base-notification-no-response-client", scenario="unknown-notification")
+def notifications_are_not_answered(play: Play) -> Iterator[Finding]:
+    """Send notifications that nobody knows: nothing answers them."""
+    if "notified" not in play.moments:
+        raise NotSeen("the client made no request")
+    answers = [each for each in play.said if each.kind in ("result", "error")]
+    usual = [each for each in play.plain.said if each.kind in ("result", "error")] if play.plain else []
+    if len(answers) > len(usual):
+        yield fault("a notification was answered", answers[0].raw)
+
+
+@watched("logging-client-tolerates", scenario="logs")
+def log_messages_are_taken(play: Play) -> Iterator[Finding]:
+    """Send log messages of all levels, with all kinds of data: the client does what it does without them."""
+    yield from play.survived("log messages", "logged")
+
+
+@watched("progress-client-tolerates", scenario="progress")
+def progress_is_taken(play: Play) -> Iterator[Finding]:
+    """Send progress with fractions, without a total, and of nobody: the client does what it does without that."""
+    yield from play.survived("progress notifications", "progressed")
+
+
+@watched("base-unknown-capabilities-tolerated-client", scenario="unknown-members")
+def unknown_members_are_ignored(play: Play) -> Iterator[Finding]:
+    """Add members to capabilities and results that nobody knows: the client does what it does without them."""
+    yield from play.survived("members that it does not know", "declared")
+
+
+@watched("cancel-unknown-ignored-client", scenario="stray-cancellation")
+def unknown_cancellations_are_ignored(play: Play) -> Iterator[Finding]:
+    """Cancel requests that were never made: the client does what it does without that."""
+    yield from play.survived("a cancellation of nothing", "cancelled")
+
+
+@watched("elicit-complete-unknown-client", scenario="stray-completion")
+def unknown_completions_are_ignored(play: Play) -> Iterator[Finding]:
+    """Say that an elicitation is complete that was never begun: the client does what it does without that."""
+    yield from play.survived("the completion of an unknown elicitation", "completed")
+
+
+@watched("base-malformed-input-survival-client", scenario="garbage")
+def garbage_is_survived(play: Play) -> Iterator[Finding]:
+    """Send lines or events that are no messages: the client does what it does without them."""
+    yield from play.survived("a line that is no message", "garbled")
+
+
+@watched("batch-receive-client", scenario="batch")
+def batches_are_taken(play: Play) -> Iterator[Finding]:
+    """Send a notification and a ping in one array: the ping is answered."""
+    if "batched" not in play.moments:
+        raise NotSeen("the client made no request")
+    answered = {each.id for each in play.said if each.kind in ("result", "error")}
+    if "alone-1" not in answered and "batched-1" not in answered and not play.stopped_short():
+        raise NotSeen("the client answers no ping at all")
+    if "batched-1" not in answered:
+        yield fault("the ping in a batch was not answered", play.last_words())
+
+
+@watched("tools-client-unknown-content-tolerated", scenario="odd-content")
+def unknown_content_is_taken(play: Play) -> Iterator[Finding]:
+    """Answer with text and with content of an unknown type: the client does what it does without that."""
+    yield from play.survived("content of an unknown type", "called")
+
+
+def _shows(play: Play) -> bool:
+    """Whether the client prints what tools return."""
+    assert play.plain is not None
+    return any("was called" in line for line in play.plain.out + play.plain.err)
+
+
+@watched("tools-client-iserror-surfaced", scenario="failing-tools")
+def failures_are_shown(play: Play) -> Iterator[Finding]:
+    """Let a tool fail with a text: a client that shows results shows the text too."""
+    if "called" not in play.moments or not _shows(play):
+        raise NotSeen("the client does not show what tools return")
+    if not any(_LOUD in line for line in play.out + play.err):
+        yield fault("the text of a tool's error was not shown", play.last_words())
+
+
+@watched("versioning-resulttype-absent-client", scenario="no-result-type")
+def results_need_no_type(play: Play) -> Iterator[Finding]:
+    """Leave resultType out: the client takes the result as complete."""
+    yield from play.survived("a result without resultType", "left out")
+
+
+@watched("versioning-resulttype-unknown-client", scenario="odd-result-type")
+def unknown_results_are_refused(play: Play) -> Iterator[Finding]:
+    """Return a resultType that nobody knows: the client does not show the content as a result."""
+    if "called" not in play.moments or not _shows(play):
+        raise NotSeen("the client does not show what tools return")
+    if play.exit_code == 0 and any(_LOUD in line for line in play.out):
+        yield fault("a result of unknown type was taken for a complete one", play.last_words())
+
+
+@watched("tools-structured-content-any-client", scenario="any-structure")
+def structured_content_may_be_anything(play: Play) -> Iterator[Finding]:
+    """Return an array, a number and null as structured content: the client does what it does without that."""
+    yield from play.survived("structured content that is no object", "called")
+
+
+@watched("meta-trace-context-format-client")
+def trace_context_has_its_format(play: Play) -> Iterator[Finding]:
+    """Look at traceparent, tracestate and baggage in `_meta`: they are written as the W3C says."""
+    from mcp_conductor.protocol.meta_keys import TRACE
+
+    found = [(key, value, each) for each in play.said if _has_params(each) for key, value in meta_of(each).items()]
+    traced = [entry for entry in found if entry[0] in TRACE]
+    for key, value, message in seen(traced, "no trace context was sent"):
+        if not isinstance(value, str) or not TRACE[key].fullmatch(value):
+            yield fault(f"{key} does not have its format", message.raw, path=f"params._meta.{key}")
+
+
+def _has_params(message: Any) -> bool:
+    return message.kind in ("request", "notification")

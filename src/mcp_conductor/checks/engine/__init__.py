@@ -1,0 +1,1 @@
+"""How servers are checked: walks, probes, verdicts, evidence, the grade."""

@@ -1,0 +1,86 @@
+"""The specification as checks: one decorated function for each requirement that can be seen on the wire.
+
+A judge reads what was said in a conversation, whatever it was. A probe says something on purpose to see what comes.
+Both yield findings; none means that the requirement is kept. `NotSeen` means that there was nothing to look at.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mcp_conductor.catalog import Catalog
+from mcp_conductor.report.model import NOTHING, Finding
+
+if TYPE_CHECKING:
+    from mcp_conductor.checks.engine.probe import Probe
+    from mcp_conductor.checks.engine.record import Record
+
+Judge = Callable[["Record"], Iterable[Finding]]
+Act = Callable[["Probe"], AsyncIterator[Finding]]
+
+
+class NotSeen(Exception):  # noqa: N818  # nobody is at fault
+    """There was nothing to look at: the reason why a check is skipped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """How one requirement is checked."""
+
+    id: str
+    judge: Judge | None = None
+    probe: Act | None = None
+    needs: str | None = None  # a capability that the server must declare: tools, resources.subscribe
+    alone: bool = False  # in a session of its own, because it would disturb others
+    last: bool = False  # by itself, when all others are done, because it changes the server
+    follows: str | tuple[str, ...] = ()  # what is the fault, where one of these requirements is broken too
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        return (self.follows,) if isinstance(self.follows, str) else self.follows
+
+    @property
+    def doc(self) -> str:
+        return " ".join(((self.judge or self.probe).__doc__ or "").split())
+
+
+CHECKS: Catalog[Check] = Catalog("check", "mcp_conductor.checks.server")
+
+
+def judged(*ids: str, needs: str | None = None, follows: str | tuple[str, ...] = ()) -> Callable[[Judge], Judge]:
+    """Register a function that judges a conversation by the requirements IDS, all of them alike."""
+
+    def register(judge: Judge) -> Judge:
+        for each in ids:
+            CHECKS.add(each, Check(each, judge=judge, needs=needs, follows=follows))
+        return judge
+
+    return register
+
+
+def probed(
+    *ids: str, needs: str | None = None, alone: bool = False, last: bool = False, follows: str | tuple[str, ...] = ()
+) -> Callable[[Act], Act]:
+    """Register a function that says something on purpose, and looks at what comes back."""
+
+    def register(act: Act) -> Act:
+        for each in ids:
+            CHECKS.add(
+                each,
+                Check(
+                    each,
+                    probe=act,
+                    needs=needs,
+                    alone=alone,
+                    last=last,
+                    follows=(follows,) if isinstance(follows, str) else follows,
+                ),
+            )
+        return act
+
+    return register
+
+
+def fault(message: str, actual: Any = NOTHING, *, path: str | None = None, hint: str | None = None) -> Finding:
+    """A finding with its evidence."""
+    return Finding(message=message, actual=actual, path=path, hint=hint)

@@ -1,0 +1,318 @@
+"""What judges make of a conversation, whoever held it, and when; and which requirements are meant at all."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+from mcp_conductor.bounded.worker import checkpoint
+from mcp_conductor.checks.engine.check import CHECKS, Check, NotSeen
+from mcp_conductor.checks.engine.evidence import excerpted, lines_of, proven
+from mcp_conductor.checks.engine.record import SMALL, Record, Traits, judged_part, transport_of
+from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
+from mcp_conductor.client.session import Session
+from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import DIALECTS, META, TASKS_EXTENSION, Dialect
+from mcp_conductor.protocol.message import Message
+from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.protocol.transcript import Frame, Transcript
+from mcp_conductor.report.model import Finding, Outcome, Status
+
+MOST_FINDINGS = 100  # of one requirement that are reported; those that are alike are shown as one
+_TOLD_BY_TESTS = ("stdio-stdout-clean-server",)  # noise is a finding of the test during which it came
+OURS = "conductor"  # what the names of methods begin with that exist nowhere
+_REMOVED = ("resources/subscribe", "resources/unsubscribe")  # from features that there still are
+MOST_FRAMES = 400  # that are judged after a run of tests: what a server says wrong, it says wrong soon
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """A tool to call because it changes something; without arguments, with some that fit its schema."""
+
+    tool: str
+    arguments: Json | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to check."""
+
+    timeout: float = 2.0
+    call: Collection[str] | str = ()
+    triggers: Collection[Trigger] = ()
+    levels: Collection[str] = ("MUST", "SHOULD", "MAY")
+    only: Collection[str] = ()  # groups or ids
+    skip: Collection[str] = ()
+    started_in: float | None = None  # seconds that the server needed to start before, if it did
+    keep_wire: bool = False  # all that a probe said and heard, also where nothing is wrong
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """What was found out about one server in one revision."""
+
+    version: str
+    server: Json = field(default_factory=dict)
+    outcomes: list[Outcome] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)  # on what was not judged
+    transport: str | None = None  # stdio, http or sse
+    partial: str | None = None  # why most of it could not be seen
+    traits: Traits | None = None  # of a server to which a conversation was opened
+    started_in: float | None = None  # seconds until the server had answered its opening
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """How a server went away while something was checked."""
+
+    how: str
+    stderr: tuple[str, ...] = ()  # its last lines
+
+    @property
+    def alike(self) -> tuple[str, str]:
+        """What is the same where a server goes away twice for the same reason."""
+        # The name of an exception; what it says may differ each time.
+        return self.how, self.stderr[-1].partition(":")[0] if self.stderr else ""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What came of one check."""
+
+    findings: list[Finding]
+    reason: str | None = None  # why it could not be seen, or no more of it
+    silence: str | None = None  # what was not answered in time
+    gone: bool = False  # the server went away, or a status was all that it answered
+    death: Death | None = None  # how the server ended meanwhile
+    wire: list[str] = field(default_factory=list)  # what proves the findings, or all that was said
+
+    @property
+    def unanswered_method(self) -> str:
+        """The method that was asked in vain, if one was."""
+        return (self.silence or "").removeprefix("no answer to ").partition(" ")[0]
+
+    def prove(self, lines: list[str], *, alone: bool, whole: bool = False) -> None:
+        """Take from LINES what proves the findings; the WHOLE of them, if that is wanted."""
+        if whole:
+            self.findings, self.wire = proven(self.findings, lines), lines
+        elif self.findings:
+            self.findings, self.wire = excerpted(self.findings, lines, alone=alone)
+
+
+def asked_for(options: Options, subject: str) -> Iterator[Requirement]:
+    """The requirements on servers, or on clients, that OPTIONS mean."""
+    for each in requirements().values():
+        names = {each.id, each.group}
+        wanted = not options.only or not names.isdisjoint(options.only)
+        fits = each.subject == subject and each.level in options.levels
+        if wanted and fits and names.isdisjoint(options.skip):
+            yield each
+
+
+def chosen(options: Options, version: str, transport: str) -> list[tuple[Requirement, Check]]:
+    """The requirements that are to be checked here, with how."""
+    return [
+        (each, CHECKS.get(each.id))
+        for each in asked_for(options, "server")
+        if each.holds_for(version, transport) and each.id in CHECKS
+    ]
+
+
+def judge(transcript: Transcript, options: Options | None = None) -> Verdicts:
+    """Judge a recorded conversation, as far as that can be done by listening."""
+    dialect, opened = _opening(transcript)
+    record = Record(transcript, dialect, _transport(transcript), opened)
+    partial = "a recording shows only what was said in it"
+    verdicts = Verdicts(dialect.version, record.server, transport=record.transport, partial=partial)
+    for requirement, each in chosen(options or Options(), dialect.version, record.transport):
+        if each.judge is not None:
+            verdicts.outcomes.append(outcome_of(requirement, judged(each, record)))
+    verdicts.outcomes = without_consequences(verdicts.outcomes)
+    return verdicts
+
+
+def judged(each: Check, record: Record) -> Seen:
+    """What a judge finds in a conversation."""
+    assert each.judge is not None
+    if each.needs is not None and not record.declares(each.needs):
+        return Seen([], f"the server does not declare {each.needs}")
+    seen = Seen([])
+    try:
+        for finding in each.judge(record):
+            seen.findings.append(finding)  # what was found before there was nothing more to see counts
+    except NotSeen as nothing:
+        seen.reason = str(nothing)
+    if seen.findings:
+        del seen.findings[MOST_FINDINGS:]
+        seen.prove(lines_of(record.frames), alone=False)
+    return seen
+
+
+def outcome_of(requirement: Requirement, seen: Seen, seconds: float = 0.0) -> Outcome:
+    """What is concluded about a requirement."""
+    status: Status = "skipped" if seen.reason is not None else "passed"
+    if seen.findings:
+        # That a server goes away is a failure, however it was provoked.
+        status = "failed" if requirement.level == "MUST" or seen.death is not None else "warned"
+    death = seen.death if seen.findings else None
+    limit = requirement.limit if seen.findings and death is None else None
+    return Outcome(
+        id=requirement.id,
+        title=requirement.statement,
+        group=requirement.group,
+        status=status,
+        level=requirement.level,
+        severity=requirement.severity if death is None else "critical",
+        limit=limit,
+        seconds=seconds,
+        findings=tuple(seen.findings if limit is None else _limited(seen.findings, limit)),
+        reason=seen.reason if status == "skipped" else None,
+        cause=None if death is None else "server",
+        stderr=() if death is None else death.stderr,
+        wire=tuple(seen.wire),
+    )
+
+
+def _limited(findings: list[Finding], limit: str) -> list[Finding]:
+    """FINDINGS, of which the first says that an SDK is known not to do better."""
+    hint = limit if findings[0].hint is None else f"{findings[0].hint}; {limit}"
+    return [replace(findings[0], hint=hint), *findings[1:]]
+
+
+def without_consequences(outcomes: list[Outcome]) -> list[Outcome]:
+    """OUTCOMES, each fault told once: under the strongest of those that look at the same, and under what it follows."""
+    bad = {each.id: each for each in outcomes if each.findings}
+    first: dict[object, str] = {}
+    for each in sorted(bad.values(), key=lambda one: LEVELS.index(one.level or "MAY")):
+        first.setdefault(_looked_at(each.id), each.id)
+    return [_told_elsewhere(each, bad, first) if each.findings else each for each in outcomes]
+
+
+def _told_elsewhere(outcome: Outcome, bad: Collection[str], first: Mapping[object, str]) -> Outcome:
+    """OUTCOME, whose findings are left out where they are those of another one, or follow from them."""
+    same = first[_looked_at(outcome.id)]
+    root = next((each for each in CHECKS.get(outcome.id).roots if each in bad), None)
+    if same != outcome.id:
+        reason = f"the same fault as {same}"
+    elif root is not None:
+        reason = f"it follows from {root}, which is broken"
+    else:
+        return outcome
+    return replace(outcome, status="skipped", findings=(), reason=reason, limit=None, cause=None, stderr=(), wire=())
+
+
+def _looked_at(name: str) -> object:
+    """What tells whether a requirement is kept: a function that may be for several."""
+    check = CHECKS.get(name)
+    return check.judge or check.probe
+
+
+# What can be read from a recording.
+
+
+def _opening(transcript: Transcript) -> tuple[Dialect, Json]:
+    """The revision that was spoken, and the result that opened the conversation."""
+    exchanges = transcript.exchanges()
+    for exchange in exchanges:
+        result = exchange.reply.result if exchange.reply is not None and exchange.reply.kind == "result" else None
+        if exchange.request.method == "initialize" and isinstance(result, dict):
+            dialect = DIALECTS.get(str(result.get("protocolVersion")))
+            if dialect is not None:
+                return dialect, result
+        elif exchange.request.method == "server/discover" and isinstance(result, dict):
+            dialect = _version_of(exchange.request)
+            if dialect is not None:
+                return dialect, result
+    # The modern era needs no opening.
+    for exchange in exchanges:
+        dialect = _version_of(exchange.request)
+        if dialect is not None:
+            return dialect, {}
+    raise UsageError("nothing in the recording says which revision is spoken", hint="record from the beginning on")
+
+
+def _version_of(request: Message) -> Dialect | None:
+    """The revision that a request of the modern era names."""
+    meta = request.params.get("_meta")
+    return DIALECTS.get(str(meta.get(f"{META}protocolVersion"))) if isinstance(meta, dict) else None
+
+
+def _transport(transcript: Transcript) -> str:
+    """HTTP+SSE begins with a GET, Streamable HTTP with a POST."""
+    first = next((frame.text for frame in transcript.frames if frame.source == "http"), None)
+    if first is None:
+        return "stdio"
+    return "sse" if first.startswith("GET ") else "http"
+
+
+# After a run of tests.
+
+
+def remarks(session: Session, said: list[Frame], spec: ServerSpec) -> list[str]:
+    """Which MUST a server has broken by what it SAID, however it was asked: a line for each."""
+    transport = transport_of(spec)
+    frames = judged_part(said[:MOST_FRAMES])
+    if sum(frame.size for frame in frames) > SMALL:
+        checkpoint()
+    transcript = Transcript.of(polite(frames, session.dialect, session.capabilities))
+    record = Record(transcript, session.dialect, transport, session.opened)
+    told = []
+    for requirement, each in _heard_in_tests(session.dialect.version, transport):
+        try:
+            found = judged(each, record).findings
+        except Exception as error:  # noqa: BLE001  # a mistake of ours must not end a run of tests, nor go unseen
+            told.append(f"{requirement.id} could not be judged: {error!r}")
+            continue
+        if found:
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            told.append(f"the server breaks {requirement.id}: {session.redact(found[0].message)}{more}")
+    return told
+
+
+@cache
+def _heard_in_tests(version: str, transport: str) -> list[tuple[Requirement, Check]]:
+    """What is judged after each file of tests."""
+    options = Options(levels=("MUST",), skip=_TOLD_BY_TESTS)
+    return [(requirement, each) for requirement, each in chosen(options, version, transport) if each.judge is not None]
+
+
+def polite(frames: list[Frame], dialect: Dialect, capabilities: Json) -> list[Frame]:
+    """FRAMES without requests that are not as they should be, and without what answers them: who tests is rude.
+
+    So are requests for what the server does not declare in its CAPABILITIES, or what no revision has.
+    """
+    rude: set[object] = set()
+    for frame in frames:
+        for message in frame.messages() if frame.source == "client" else ():
+            if _rude(message, dialect, capabilities):
+                # What is no request may be answered without an id.
+                rude |= {message.id} if message.kind == "request" else {message.id, None}
+    return [frame for frame in frames if not rude or not any(each in rude for each in _answered(frame))]
+
+
+def _rude(message: Message, dialect: Dialect, capabilities: Json) -> bool:
+    if message.kind != "request":
+        return message.kind in ("invalid", "batch")
+    if _unwanted(message.method, dialect, capabilities):
+        return True
+    return message.problem is not None or (not dialect.handshake and _version_of(message) is not dialect)
+
+
+def _unwanted(method: str, dialect: Dialect, capabilities: Json) -> bool:
+    """Whether a server need not know this method: it may say anything to that, as far as other rules go."""
+    feature = method.partition("/")[0]
+    if feature == "tasks":
+        extensions = capabilities.get("extensions")
+        return "tasks" not in capabilities and not (isinstance(extensions, dict) and TASKS_EXTENSION in extensions)
+    if feature in ("tools", "resources", "prompts"):
+        return feature not in capabilities or (not dialect.handshake and method in _REMOVED)
+    known = ("server", "subscriptions", *(("completion",) if "completions" in capabilities else ()))
+    return feature == OURS or (not dialect.handshake and feature not in known)
+
+
+def _answered(frame: Frame) -> Iterator[object]:
+    """The ids of what the client said, and of the answers of the server; that to what is no request has the id None."""
+    for message in frame.messages():
+        answers = isinstance(message.raw, dict) and "method" not in message.raw
+        if frame.source == "client" or answers:
+            yield message.id

@@ -1,0 +1,312 @@
+"""What a probe can do: ask, say anything at all, look at HTTP itself, and begin anew with a server of its own."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mcp_conductor.checks.engine.check import NotSeen
+from mcp_conductor.checks.engine.evidence import CAME, SENT, Trail, http_request, http_response
+from mcp_conductor.checks.engine.record import SMALL, Record, judged_part, transport_of
+from mcp_conductor.checks.engine.sessions import SLOWER, Sessions, Use
+from mcp_conductor.client.session import Session
+from mcp_conductor.errors import ConductorError, HttpStatusError, RequestTimeout, TransportError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.answers import Answers
+from mcp_conductor.protocol.dialect import DIALECTS, Dialect
+from mcp_conductor.protocol.message import Message, build, compact
+from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
+from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.transport import client_for, meanwhile
+
+if TYPE_CHECKING:
+    from mcp_conductor.transport.http_client import Response
+
+GRACE_SECONDS = 0.15  # for what a server says of its own accord, once it has answered what came later
+_LARGEST_BEGINNING = 16_000_000
+JSON_AND_EVENTS = "application/json, text/event-stream"
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An HTTP response as it came."""
+
+    status: int
+    headers: Mapping[str, str]  # by lower-case names
+    body: str
+
+
+@dataclass(slots=True)
+class Found:
+    """What the walk has found on a server: the things that probes try."""
+
+    tools: list[Json] = field(default_factory=list)
+    resources: list[Json] = field(default_factory=list)
+    templates: list[Json] = field(default_factory=list)
+    prompts: list[Json] = field(default_factory=list)
+    called: list[Json] = field(default_factory=list)  # the params of the tools that were called, and may be again
+    triggers: list[Json] = field(default_factory=list)  # the params of the tools that were named to change something
+    remarks: list[str] = field(default_factory=list)  # on what is odd, but breaks no requirement
+    silence: str | None = None  # what the server did not answer before it answered nothing any more
+    unanswered: list[str] = field(default_factory=list)  # tools that were called, and did not answer in time
+    unlisted: str | None = None  # which list of what is declared could not be had
+    mute: set[str] = field(
+        default_factory=set
+    )  # methods that are known not to be answered: nobody waits for them again
+    lost: str | None = None  # how the server went away while it was used as any client uses it
+    astray: Message | None = None  # an answer with an id that no request had, which came in place of one
+
+    @property
+    def uncalled(self) -> str | None:
+        """Why nothing of what tools do was seen, although some were called."""
+        if self.called and len(self.unanswered) == len(self.called):
+            return "no tool that was called answered in time: --timeout"
+        return None
+
+
+class Probe:
+    """One session on the server under test, and the means to begin others."""
+
+    def __init__(self, session: Session, sessions: Sessions, found: Found, since: int = 0) -> None:
+        self.session = session
+        self.found = found
+        self.trail = Trail(used=[(session, session.transcript.mark)])
+        self.sessions = sessions
+        self._since = since  # the frame with which the part of this probe begins
+
+    @property
+    def spec(self) -> ServerSpec:
+        return self.sessions.spec
+
+    @property
+    def timeout(self) -> float:
+        return self.sessions.timeout
+
+    @property
+    def patience(self) -> float:
+        """How long the first answer on a new connection may take: a process must start before it can speak."""
+        return self.sessions.patience
+
+    @property
+    def dialect(self) -> Dialect:
+        return self.session.dialect
+
+    @property
+    def transport(self) -> str:
+        return transport_of(self.spec)
+
+    @property
+    def harmless(self) -> str:
+        """A method that every server answers, and that does nothing."""
+        return "ping" if self.dialect.handshake else "server/discover"
+
+    def declares(self, capability: str) -> bool:
+        return Record(self.session.transcript, self.dialect, self.transport, self.session.opened).declares(capability)
+
+    def record(self) -> Record:
+        """What has been said so far; in a session that others have used, since then."""
+        frames = self.session.transcript.since(self._since)
+        if self._since or self.session.transcript.size > SMALL:
+            frames = judged_part(frames)
+        return Record(Transcript.of(frames), self.dialect, self.transport, self.session.opened)
+
+    # Saying things.
+
+    async def ask(
+        self, method: str, params: Json | None = None, *, seconds: float | None = None, **members: Any
+    ) -> Message:
+        """The reply to a request, error or not; MEMBERS go into the request itself. Silence is RequestTimeout."""
+        raw: Json = {"jsonrpc": "2.0", "id": self.session.next_id(), "method": method, **members}
+        if not self.dialect.handshake:
+            context = self.dialect.context(self.session.client, self.session.client_capabilities(self.dialect))
+            params = self.dialect.stamp(params, context)
+        if params is not None:
+            raw["params"] = params
+        try:
+            return await self.reply_to(raw, self.timeout if seconds is None else seconds)
+        except HttpStatusError as error:
+            return self._said_with(error, raw)
+
+    async def reply_to(self, raw: Json, seconds: float) -> Message:
+        """The reply to exactly this request. Silence is RequestTimeout."""
+        if raw.get("method") in self.found.mute:
+            raise RequestTimeout(str(raw["method"]), self.timeout)
+        try:
+            exchange = await self.session.exchange(raw, timeout=seconds)
+        except RequestTimeout as error:
+            self.trail.late.append(error.message)
+            raise
+        assert exchange.reply is not None
+        return exchange.reply
+
+    def _said_with(self, error: HttpStatusError, raw: Json) -> Message:
+        """The reply to RAW in the body of a 404: the end of the session to clients, but an end answers no id."""
+        if error.status != 404 or not error.session or error.answers != raw["id"]:
+            raise error
+        told = "a request is answered with the status 404 in a session that goes on: clients take it for over"
+        if told not in self.found.remarks:
+            self.found.remarks.append(told)
+        return build({"jsonrpc": "2.0", "id": raw["id"], "error": error.error})
+
+    async def result(self, method: str, params: Json | None = None) -> Json | None:
+        """The result of a request, if it is one and an object."""
+        reply = await self.ask(method, params)
+        return reply.result if reply.kind == "result" and isinstance(reply.result, dict) else None
+
+    async def served(self, method: str, params: Json | None = None) -> Json | None:
+        """The result of a request that need not be served; None where it is refused, with or without a message.
+
+        For what is served although it is not declared. That a server declares nothing at all is another fault.
+        """
+        if not isinstance(self.session.opened.get("capabilities"), dict):
+            raise NotSeen("the opening of the server has no capabilities")
+        try:
+            return await self.result(method, params)
+        except (RequestTimeout, HttpStatusError):
+            return None
+
+    async def say(self, text: str) -> Message | None:
+        """What answers TEXT, which may be no message at all; None when nothing does in time."""
+        try:
+            return await self.session.say(text, timeout=self.timeout)
+        except RequestTimeout:
+            self.trail.late.append("what is no request")
+            return None
+
+    async def alive(self, busy: float = 0.0) -> bool:
+        """Whether the server still answers. It may be BUSY for some seconds with what it was asked before."""
+        try:
+            await self.ask(self.harmless, seconds=self.patience + busy)
+        except ConductorError:
+            return False
+        return True
+
+    async def odd(self, text: str) -> Message | None:
+        """What answers TEXT, which is no request; None when nothing does before two requests behind it are answered."""
+        async with meanwhile(self.say(text)) as answer:
+            with suppress(ConductorError):
+                await self.ask(self.harmless)
+                await asyncio.wait({answer}, timeout=min(GRACE_SECONDS, self.timeout))
+                await self.ask(self.harmless)
+            return answer.result() if answer.done() else None
+
+    async def settled(self) -> None:
+        """Wait until the server has said what it wants to say of its own accord, if anything."""
+        began = perf_counter()
+        await self.alive()
+        # On a busy machine everything takes longer.
+        await asyncio.sleep(min(max(GRACE_SECONDS, SLOWER * (perf_counter() - began)), self.timeout))
+        await self.alive()
+
+    # Other sessions.
+
+    @asynccontextmanager
+    async def anew(self, *, answers: Answers | None = None) -> AsyncIterator["Probe"]:
+        """A session of its own, in the same revision; on stdio, a new process."""
+        async with self._within(self.sessions.anew(self.dialect.version, answers)) as other:
+            yield other
+
+    @asynccontextmanager
+    async def beside(self, *, answers: Answers | None = None, second: bool = False) -> AsyncIterator["Probe"]:
+        """A session for those who leave it as it was; on stdio others may have used it before. SECOND: one more."""
+        use: Use = "polite too" if second else "polite"
+        async with self._shared(use, answers) as other:
+            yield other
+
+    @asynccontextmanager
+    async def apart(self) -> AsyncIterator["Probe"]:
+        """A session to say odd things in; on stdio, others may have done so before, and the server has lived on."""
+        async with self._shared("odd") as other:
+            yield other
+
+    @asynccontextmanager
+    async def unopened(self, dialect: Dialect | None = None) -> AsyncIterator["Probe"]:
+        """A connection on which nothing has been said yet."""
+        async with self._within(self.sessions.unopened(dialect or self.dialect)) as other:
+            yield other
+
+    def _shared(self, use: Use, answers: Answers | None = None) -> AbstractAsyncContextManager["Probe"]:
+        if self.transport != "stdio":
+            return self._within(self.sessions.anew(self.dialect.version, answers))
+        return self._within(self.sessions.shared(use, self.dialect, answers), used_before=True)
+
+    @asynccontextmanager
+    async def _within(
+        self, opening: AbstractAsyncContextManager[Session], *, used_before: bool = False
+    ) -> AsyncIterator["Probe"]:
+        async with opening as session:
+            other = Probe(session, self.sessions, self.found, session.transcript.mark if used_before else 0)
+            other.trail = self.trail
+            self.trail.used.append((session, other._since))
+            try:
+                yield other
+            finally:
+                if session.ended:
+                    self.trail.dead.append(session)
+
+    def again(self) -> "Probe":
+        """The same for another probe."""
+        return Probe(self.session, self.sessions, self.found, self._since)
+
+    async def reachable(self) -> bool:
+        """Whether the server can be talked to at all, in a session of its own."""
+        try:
+            async with self.sessions.anew(self.dialect.version) as session:
+                return not session.ended
+        except NotSeen:
+            return False
+
+    async def once(self, name: str, make: Callable[[], Coroutine[Any, Any, Made]]) -> Made:
+        """What MAKE gives, made once for all probes that ask for it by this NAME."""
+        made: Made = await self.sessions.once(name, make)
+        return made
+
+    # HTTP itself.
+
+    async def http(self, method: str, body: Any = None, headers: Mapping[str, str | None] | None = None) -> Answered:
+        """One HTTP request to the server's URL; a header whose value is None is left out."""
+        assert isinstance(self.spec, HttpSpec)
+        given: dict[str, str | None] = {"Accept": JSON_AND_EVENTS, **self.spec.headers}
+        if body is not None:
+            given["Content-Type"] = "application/json"
+        given.update(headers or {})
+        data = None if body is None else (body if isinstance(body, str) else compact(body)).encode()
+        client = client_for(self.spec)
+        try:
+            sent = [(name, value) for name, value in given.items() if value is not None]
+            self.trail.http.append(SENT + http_request(method, self.spec.url, sent, data))
+            async with asyncio.timeout(self.timeout) as limit:
+                async with client.open(method, self.spec.url, sent, data) as response:
+                    limit.reschedule(None)
+                    text = await _beginning(response, self.timeout)
+                    heads = {name.lower(): value for name, value in response.headers}
+                    self.trail.http.append(CAME + http_response(response.status, heads, text))
+                    return Answered(response.status, heads, text)
+        except TimeoutError:
+            self.trail.late.append(method)
+            raise RequestTimeout(f"the {method}", self.timeout) from None
+        finally:
+            await client.aclose()
+
+
+async def _beginning(response: "Response", seconds: float) -> str:
+    """The body of a response, or as much of it as comes in time: an event stream may never end."""
+    parts: list[bytes] = []
+    room = _LARGEST_BEGINNING
+    try:
+        async with asyncio.timeout(seconds):
+            async for chunk in response.chunks():
+                parts.append(chunk)
+                room -= len(chunk)
+                if room < 0 or b"\n\n" in chunk or b"\r\n\r\n" in chunk:
+                    break
+    except (TimeoutError, TransportError):
+        pass
+    return b"".join(parts).decode(errors="replace")
+
+
+HANDSHAKE_DIALECTS = [dialect for dialect in DIALECTS.values() if dialect.handshake]

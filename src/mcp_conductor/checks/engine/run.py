@@ -1,0 +1,399 @@
+"""A check of one server: a walk to judge, probes to provoke, and what came of each requirement."""
+
+import asyncio
+from collections.abc import Callable, Collection
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+from mcp_conductor.bounded.turns import Pace
+from mcp_conductor.bounded.worker import without_blocking
+from mcp_conductor.checks.engine.busy import BUSY_PART, INCONCLUSIVE, pulse, slow
+from mcp_conductor.checks.engine.by_hand import declared_lists
+from mcp_conductor.checks.engine.check import Act, Check, NotSeen, fault
+from mcp_conductor.checks.engine.evidence import Trail
+from mcp_conductor.checks.engine.judging import (
+    MOST_FINDINGS,
+    Death,
+    Options,
+    Seen,
+    Verdicts,
+    chosen,
+    judged,
+    outcome_of,
+    polite,
+    without_consequences,
+)
+from mcp_conductor.checks.engine.probe import Probe
+from mcp_conductor.checks.engine.record import SMALL, Record, transport_of
+from mcp_conductor.checks.engine.remarks import on_calls, on_the_rest, refuse_unknown_tools
+from mcp_conductor.checks.engine.sessions import Sessions, silent
+from mcp_conductor.checks.engine.triggers import calls_of
+from mcp_conductor.checks.engine.visits import Stranger, eventually
+from mcp_conductor.checks.engine.walk import BUSY, answer_to_nothing, walk
+from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
+from mcp_conductor.client.connect import connect
+from mcp_conductor.client.session import Session
+from mcp_conductor.errors import (
+    ConductorError,
+    HttpStatusError,
+    ProtocolError,
+    RequestTimeout,
+    TransportError,
+    UsageError,
+)
+from mcp_conductor.protocol.answers import Answers
+from mcp_conductor.protocol.dialect import DIALECTS, TASKS_EXTENSION
+from mcp_conductor.protocol.message import Message
+from mcp_conductor.protocol.server_spec import ServerSpec, secrets_of_server
+from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.report.events import CaseFinished, CaseStarted, Event, RunStarted
+from mcp_conductor.report.model import Finding
+from mcp_conductor.transport.stdio import StdioTransport
+
+END_SECONDS = 1.0  # for the last words of a server
+AT_ONCE = 8  # probes that run at the same time: they wait more than they work
+PROTECTED = "auth-server"  # the group of requirements that can be seen without a login
+NEEDS_A_SESSION = "auths-token-every-request"
+MOST_TOO_SLOW = 2  # checks that are inconclusive, before the rest is too
+SECOND_LOOKS = 30  # times the time for an answer: how long all second looks may take together
+ECHO = "base-response-id-echo-server"
+ONCE = "base-response-once-server"
+WAITED = 0.9  # of the time for an answer: timers are not exact
+Wanted = list[tuple[Requirement, Check]]
+Look = tuple[Seen, float]  # what came of a probe, and how long it took
+
+
+async def check(
+    spec: ServerSpec, version: str, options: Options, on_event: Callable[[Event], None] = lambda _: None
+) -> Verdicts:
+    """Check the server of SPEC in the revision VERSION. Raises when no conversation can be opened at all.
+
+    ON_EVENT is told how many requirements there are, which probe begins, and what came of each.
+    """
+    return await _Checking(spec, version, options, on_event).run()
+
+
+class _Checking:
+    def __init__(self, spec: ServerSpec, version: str, options: Options, on_event: Callable[[Event], None]) -> None:
+        self._spec = spec
+        self._version = version
+        self._options = options
+        self._on_event = on_event
+        self._transcript = Transcript(secrets_of_server(spec), budgets=spec.budgets)
+        self._silence: str | None = None  # the first thing that a server did not answer that answers nothing any more
+        self._unanswered: Seen | None = None  # what any client asks, and the server did not answer
+        self._judges_once = False
+        self._lists: Collection[str] = ()  # the lists of what is declared
+        self._mute: set[str] = set()  # methods that are known not to be answered
+        self._looking_again = 0.0  # seconds
+        self._too_slow = 0  # how often late could not be told from wrong
+        self._deaths: dict[tuple[str, str], str] = {}  # how the server went away, and under which id that is told
+        self._verdicts = Verdicts(version, transport=transport_of(spec))
+
+    async def run(self) -> Verdicts:
+        wanted = chosen(self._options, self._version, transport_of(self._spec))
+        self._judges_once = any(requirement.id == ONCE for requirement, _ in wanted)
+        self._on_event(RunStarted("check", len(wanted), 0))
+        try:
+            await self._inside(wanted)
+        except HttpStatusError as error:
+            if error.status != 401:
+                raise
+            await self._outside(wanted)
+        except (ProtocolError, TransportError) as error:
+            self._unopened(wanted, error)
+        self._verdicts.outcomes = without_consequences(self._verdicts.outcomes)
+        order = {name: index for index, name in enumerate(requirements())}
+        self._verdicts.outcomes.sort(key=lambda outcome: order[outcome.id])
+        return self._verdicts
+
+    async def _outside(self, wanted: Wanted) -> None:
+        """A server that lets nobody in: only how it refuses can be seen."""
+        self._verdicts.partial = "the server wants a token: --token, or --header"
+        for requirement, each in wanted:
+            if requirement.group == PROTECTED and requirement.id != NEEDS_A_SESSION and each.probe is not None:
+                self._conclude(requirement, await self._seen_outside(each.probe))
+            else:
+                self._conclude(requirement, Seen([], self._verdicts.partial))
+
+    async def _seen_outside(self, act: Act) -> Seen:
+        stranger: Any = Stranger(self._spec, DIALECTS[self._version], self._options.timeout)
+        seen = await _seen(act, stranger)
+        seen.prove(stranger.trail.lines(), alone=True, whole=self._options.keep_wire)
+        return seen
+
+    def _unopened(self, wanted: Wanted, error: ConductorError) -> None:
+        """A server whose opening is so wrong that no conversation begins: only that can be judged.
+
+        Raises ERROR where nothing is wrong: a server need not speak every revision.
+        """
+        dialect = DIALECTS[self._version]
+        record = Record(self._transcript, dialect, transport_of(self._spec), {})
+        astray = answer_to_nothing(self._transcript)
+        agreed = any(result.get("protocolVersion") in DIALECTS for _, result in record.results("initialize"))
+        # What does not answer server/discover with a result does not speak the modern era, and need not.
+        foreign = not dialect.handshake and astray is None and not any(record.results("server/discover"))
+        if agreed or foreign or self._verdicts.outcomes:
+            raise error
+        if astray is not None:
+            wanted = self._without_echo(wanted, astray)
+        for requirement, each in wanted:
+            heard = each.judge is not None and each.needs is None
+            seen = judged(each, record) if heard else Seen([])
+            self._conclude(requirement, seen if seen.findings else Seen([], f"no conversation began: {error.message}"))
+        if not any(outcome.status == "failed" for outcome in self._verdicts.outcomes):
+            raise error
+
+    async def _inside(self, wanted: Wanted) -> None:
+        async with Sessions(self._spec, self._options.timeout) as sessions, AsyncExitStack() as stack:
+            if self._options.started_in is not None:
+                sessions.started_in(self._options.started_in)
+            session = await stack.enter_async_context(self._connected(sessions, self._transcript))
+            self._verdicts.started_in = session.transcript.last_at
+            sessions.started_in(session.transcript.last_at)
+            found = await walk(session, self._options.call)
+            if found.silence is None and found.lost is None:
+                found.triggers = await without_blocking(calls_of, self._options.triggers, found.tools)
+            probe = Probe(session, sessions, found)
+            self._verdicts.server = session.server
+            # Later revisions have a requirement for lists.
+            self._verdicts.partial = (found.unlisted if session.dialect.handshake else None) or found.uncalled
+            self._silence = found.silence
+            found.mute = self._mute
+            self._lists = declared_lists(probe)
+            refuse_unknown_tools(self._options.call, found)
+            self._verdicts.remarks += on_calls(found, self._options.timeout)
+            if found.astray is not None:
+                wanted = self._without_echo(wanted, found.astray)
+            if found.lost is not None:
+                wanted = await self._without_answers(wanted, found.lost, probe)
+            await self._probed(_by_act(wanted), probe, stack)
+            await _ended(session)
+            # Last: what the server said to probes, and at its end, is judged too; but not what it said to requests that
+            # are wrong on purpose: that is for the probes that sent them.
+            record = probe.record()
+            self._verdicts.traits = record.traits
+            frames = polite(record.frames, record.dialect, record.capabilities)
+            whole = not session.transcript.forgotten.frames
+            said = Transcript.of(frames)
+            await self._judged(wanted, Record(said, record.dialect, record.transport, record.opened, whole=whole))
+            self._verdicts.remarks += found.remarks
+            self._verdicts.remarks += on_the_rest(session, self._verdicts.outcomes)
+
+    async def _probed(self, probes: dict[Act, Wanted], probe: Probe, stack: AsyncExitStack) -> None:
+        """Carry out the probes: first those that use the session of the walk, or what takes its place, one by one."""
+        last = {act: probes.pop(act) for act in [act for act, pairs in probes.items() if pairs[0][1].last]}
+        for act, pairs in probes.items():
+            if not pairs[0][1].alone:
+                probe = await self._living(probe, stack)
+                own = probe.again()
+                look = await self._acted(act, pairs, own)
+                if self._doubtful(own, *look):
+                    probe = await self._living(probe, stack)
+                    look = await self._second_look(act, pairs, probe)
+                self._conclude_all(pairs, *look)
+        await self._alone({act: pairs for act, pairs in probes.items() if pairs[0][1].alone}, probe)
+        for act, pairs in last.items():
+            self._conclude_all(pairs, *await self._acted(act, pairs, probe.again()))  # these look twice themselves
+
+    async def _living(self, probe: Probe, stack: AsyncExitStack) -> Probe:
+        """PROBE; or one with another process, if the server of this one has ended: the others are not to blame."""
+        if not probe.session.ended or self._silence is not None:
+            return probe
+        try:
+            fresh = Transcript(secrets_of_server(self._spec), budgets=self._spec.budgets)
+            session = await stack.enter_async_context(self._connected(probe.sessions, fresh))
+        except ConductorError as error:
+            self._silence = f"{probe.session.how_it_ended}, and then: {error.message}"
+            return probe
+        return Probe(session, probe.sessions, probe.found)
+
+    def _without_echo(self, wanted: Wanted, astray: Message) -> Wanted:
+        """Report that answers do not have the ids of their requests: then nothing else can be asked."""
+        found = fault("an answer has an id that no request had, and requests have no answer", astray.raw)
+        return self._told(wanted, ECHO, Seen([found]))
+
+    async def _without_answers(self, wanted: Wanted, lost: str, probe: Probe) -> Wanted:
+        """Report that the server went away while it was used as any client uses it."""
+        seen = Seen([fault(lost)])
+        await self._mourn(seen, probe)
+        return self._told(wanted, ONCE, seen)
+
+    def _told(self, wanted: Wanted, name: str, seen: Seen) -> Wanted:
+        """WANTED without the requirement NAME, which is concluded, if it was wanted."""
+        named = [pair for pair in wanted if pair[0].id == name]
+        self._conclude_all(named, seen, 0.0)
+        return [pair for pair in wanted if pair not in named]
+
+    def _connected(self, sessions: Sessions, transcript: Transcript) -> AbstractAsyncContextManager[Session]:
+        answers = Answers(roots=[], sampling="auto", elicitation="auto")
+        return connect(
+            sessions.patient_spec,
+            protocol=self._version,
+            transcript=transcript,
+            needs_version=False,
+            answers=answers,
+            timeout=self._options.timeout,
+            extensions={TASKS_EXTENSION: {}},
+        )
+
+    async def _alone(self, probes: dict[Act, Wanted], probe: Probe) -> None:
+        """Probes that do not use the session of the walk; some at a time."""
+        gate = asyncio.Semaphore(AT_ONCE)
+        doubtful: list[Act] = []
+
+        async def one(act: Act, pairs: Wanted) -> None:
+            async with gate:
+                own = probe.again()
+                look = await self._acted(act, pairs, own)
+                if self._doubtful(own, *look):
+                    doubtful.append(act)
+                else:
+                    self._conclude_all(pairs, *look)
+
+        await asyncio.gather(*(one(act, pairs) for act, pairs in probes.items()))
+        # By now nothing else keeps the machine busy. What is told once is told under what weighs most.
+        for act, pairs in sorted(probes.items(), key=lambda each: min(LEVELS.index(one.level) for one, _ in each[1])):
+            if act in doubtful:
+                self._conclude_all(pairs, *await self._second_look(act, pairs, probe))
+
+    def _doubtful(self, probe: Probe, seen: Seen, seconds: float) -> bool:
+        """Whether what was found may come from a busy machine, and not from the server.
+
+        What took no longer than one answer may take was not waited for in vain, so it is as it is.
+        """
+        waited = _late(probe, seen) or seconds > WAITED * probe.timeout
+        return bool(seen.findings) and (waited or seen.gone or seen.death is not None)
+
+    async def _second_look(self, act: Act, pairs: Wanted, probe: Probe) -> Look:
+        """Look at what is in doubt once more, by itself. Late twice on a busy machine is inconclusive, never wrong."""
+        if self._looking_again > SECOND_LOOKS * probe.timeout:
+            return Seen([], f"{INCONCLUSIVE}: there was no time left for a second look"), 0.0
+        probe.sessions.forget_what_was_made()
+        async with pulse() as measured:
+            seen, seconds = await self._acted(act, pairs, own := probe.again())
+        self._looking_again += seconds
+        late = _late(own, seen) and not seen.gone and seen.death is None
+        if seen.findings and late and (measured.worst > BUSY_PART * probe.timeout or await slow(probe)):
+            self._too_slow += 1
+            seen = Seen([], f"{INCONCLUSIVE}: late cannot be told from wrong ({seen.findings[0].message})")
+        return seen, seconds
+
+    async def _acted(self, act: Act, pairs: Wanted, probe: Probe) -> Look:
+        """Carry out one probe: what came of it, and how long it took."""
+        began = perf_counter()
+        first = pairs[0][0]
+        self._on_event(CaseStarted(first.id, first.statement, 0))
+        reason = self._reason_not_to(pairs[0][1], probe)
+        seen = Seen([], reason) if reason is not None else await _seen(act, probe)
+        if seen.findings or (self._options.keep_wire and reason is None):
+            seen.prove(probe.trail.lines(), alone=True, whole=self._options.keep_wire)
+        if seen.silence is not None and not self._silence and await silent(probe.session, BUSY * probe.timeout):
+            self._silence = seen.silence
+        seconds = perf_counter() - began
+        if seen.findings:
+            await self._mourn(seen, probe)
+        return seen, seconds
+
+    async def _mourn(self, seen: Seen, probe: Probe) -> None:
+        """Find out whether the server went away meanwhile, and how."""
+        dead = [*probe.trail.dead, *([probe.session] if probe.session.ended else [])]
+        if dead:
+            seen.death = Death(str(dead[0].how_it_ended), dead[0].transcript.stderr_tail())
+            if seen.death.how not in seen.findings[0].message:
+                told = f"{seen.findings[0].message}: {seen.death.how}"
+                seen.findings[0] = replace(seen.findings[0], message=told)
+        elif seen.gone and probe.transport != "stdio" and (self._silence or not await probe.reachable()):
+            seen.death = Death("the server cannot be reached any longer")
+            self._silence = self._silence or seen.findings[-1].message
+
+    def _conclude_all(self, pairs: Wanted, seen: Seen, seconds: float) -> None:
+        """Conclude the requirements that one probe is for. That a server goes away for the same reason is told once."""
+        if seen.findings and seen.silence is not None and self._silence is not None and seen.death is None:
+            seen.death = Death("the server answers nothing any more")
+        for requirement, _ in pairs:
+            told = seen
+            if self._is_plain_silence(seen):
+                self._unanswered = self._unanswered or seen
+                self._mute.add(seen.unanswered_method)
+                told = Seen([], f"{seen.silence}: see {ONCE}")
+            elif seen.findings and seen.death is not None:
+                under = self._deaths.setdefault(seen.death.alike, requirement.id)
+                if under != requirement.id:
+                    told = Seen([], f"{seen.death.how} here too: see {under}")
+            self._conclude(requirement, told, seconds=seconds)
+
+    def _is_plain_silence(self, seen: Seen) -> bool:
+        """Whether a server did not answer what any client asks: that is one fault, whatever it was asked for."""
+        plain = seen.unanswered_method in self._lists or self._silence is not None
+        return bool(seen.findings) and seen.silence is not None and plain and self._judges_once
+
+    def _reason_not_to(self, each: Check, probe: Probe) -> str | None:
+        if each.needs is not None and not probe.declares(each.needs):
+            return f"the server does not declare {each.needs}"
+        # One finding tells enough of a server that says nothing any more; each further one would take its time.
+        told = self._unanswered or any(outcome.status == "failed" for outcome in self._verdicts.outcomes)
+        if self._silence and told:
+            return f"the server does not answer any longer: {self._silence}"
+        return f"{INCONCLUSIVE}: it is too slow" if self._too_slow >= MOST_TOO_SLOW else None
+
+    async def _judged(self, wanted: Wanted, record: Record) -> None:
+        pace = Pace()
+        small = sum(frame.size for frame in record.frames) < SMALL
+        for requirement, each in wanted:
+            if each.judge is not None:
+                seen = await without_blocking(judged, each, record, now=small)
+                if requirement.id == ONCE and self._unanswered is not None:
+                    seen = self._unanswered
+                self._conclude(requirement, seen)
+                await pace.keep()
+
+    def _conclude(self, requirement: Requirement, seen: Seen, *, seconds: float = 0.0) -> None:
+        outcome = outcome_of(requirement, seen, seconds)
+        self._verdicts.outcomes.append(outcome)
+        self._on_event(CaseFinished(outcome))
+
+
+async def _ended(session: Session) -> None:
+    """Close the stdin of a server, and hear what it says then."""
+    if isinstance(session.transport, StdioTransport) and await session.transport.hang_up(END_SECONDS):
+        await eventually(lambda: session.ended, END_SECONDS, Trail())
+
+
+def _by_act(wanted: Wanted) -> dict[Act, Wanted]:
+    """The probes, each once, with the requirements that it is for."""
+    found: dict[Act, Wanted] = {}
+    for requirement, each in wanted:
+        if each.probe is not None:
+            found.setdefault(each.probe, []).append((requirement, each))
+    return found
+
+
+def _late(probe: Probe, seen: Seen) -> bool:
+    """Whether something was waited for in vain."""
+    return bool(probe.trail.late) or seen.silence is not None
+
+
+async def _seen(act: Act, probe: Probe) -> Seen:
+    """What comes of a probe."""
+    seen = Seen([])
+    try:
+        async for finding in act(probe):
+            seen.findings.append(finding)  # what was found before a failure counts
+    except NotSeen as nothing:
+        seen.reason = str(nothing)
+    except UsageError as error:
+        seen.reason = f"the server asks what we cannot answer: {error.message}"
+    except RequestTimeout as error:
+        seen.silence = error.message
+        seen.findings.append(Finding(message=f"{error.message}: the server is silent", hint=error.hint))
+    except ConductorError as error:
+        seen.gone = isinstance(error, TransportError)
+        seen.findings.append(Finding(message=error.message, hint=error.hint))
+    del seen.findings[MOST_FINDINGS:]
+    return seen
+
+
+__all__ = ["MOST_FINDINGS", "Options", "Verdicts", "check", "chosen"]

@@ -1,0 +1,30 @@
+"""Tools that a person names because they change something: what is called, and with which arguments."""
+
+from collections.abc import Iterable
+
+from mcp_conductor.checks.engine.judging import Trigger
+from mcp_conductor.checks.engine.walk import tool_params
+from mcp_conductor.errors import UsageError, nearest
+from mcp_conductor.protocol import Json
+
+
+def calls_of(triggers: Iterable[Trigger], tools: list[Json]) -> list[Json]:
+    """The params of the calls. Raises UsageError for a tool that is not among TOOLS, or that we cannot call."""
+    return [_call_of(trigger, tools) for trigger in triggers]
+
+
+def _call_of(trigger: Trigger, tools: list[Json]) -> Json:
+    listed = {str(tool.get("name")): tool for tool in tools}
+    tool = listed.get(trigger.tool)
+    if tool is None:
+        near = nearest(trigger.tool, list(listed))
+        names = ", ".join(sorted(listed)[:10])
+        hint = f"did you mean {near!r}?" if near else f"it lists {names}" if names else "it lists no tools"
+        raise UsageError(f"--trigger: the server has no tool {trigger.tool!r}", hint=hint)
+    made = tool_params(tool)
+    if trigger.arguments is not None:
+        return {**(made or {}), "name": trigger.tool, "arguments": trigger.arguments}
+    if made is None:
+        hint = f"give them: --trigger '{trigger.tool}={{…}}'"
+        raise UsageError(f"--trigger: no arguments for {trigger.tool!r} could be made from its schema", hint=hint)
+    return made

@@ -1,0 +1,289 @@
+"""A plain HTTP client, for checks that look at HTTP itself, in sessions of their own.
+
+Our transport would hide what is looked for: which header was left out, what status came, whether a stream ended.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Protocol
+
+from mcp_conductor.checks.engine.check import NotSeen
+from mcp_conductor.checks.engine.evidence import CAME, SENT, Trail, http_request, http_response
+from mcp_conductor.checks.engine.probe import JSON_AND_EVENTS
+from mcp_conductor.client.connect import CLIENT
+from mcp_conductor.errors import ConductorError, RequestTimeout, TransportError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import Dialect
+from mcp_conductor.protocol.event_stream import Event, EventStream
+from mcp_conductor.protocol.http_headers import Annotations, routing_headers
+from mcp_conductor.protocol.message import compact, read
+from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
+from mcp_conductor.text.visible import cut
+from mcp_conductor.transport import client_for
+
+EVIL = "http://evil.example"
+EVENTS = "text/event-stream"
+SESSION, VERSION = "Mcp-Session-Id", "MCP-Protocol-Version"
+GLANCE_SECONDS = 0.5  # for what comes at once on a stream that nobody has sent anything to
+LONG_SECONDS = 60.0  # longer than any check holds a stream
+_EXCERPT = 300
+_LOOKS = 40
+
+Headers = Mapping[str, str | None]
+Admits = Callable[[str, str], None]  # raises if a host, at this address, must not be connected to
+
+
+class Place(Protocol):
+    """Where to look: all that a check needs that begins by itself. A Probe is one."""
+
+    @property
+    def spec(self) -> ServerSpec: ...
+    @property
+    def dialect(self) -> Dialect: ...
+    @property
+    def timeout(self) -> float: ...
+    @property
+    def trail(self) -> Trail: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    """One who has no conversation with the server, because it lets nobody in."""
+
+    spec: ServerSpec
+    dialect: Dialect
+    timeout: float
+    trail: Trail = field(default_factory=Trail)
+
+
+@dataclass(slots=True)
+class Seen:
+    """An HTTP response as far as it has been read."""
+
+    status: int
+    headers: Mapping[str, str]  # by lower-case names
+    body: str = ""
+    events: list[Event] = field(default_factory=list)
+    ended: bool = False
+
+    @property
+    def media_type(self) -> str:
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    @property
+    def streamed(self) -> bool:
+        return self.media_type == EVENTS
+
+    @property
+    def refused(self) -> bool:
+        return self.status >= 400
+
+    @property
+    def text(self) -> str:
+        """What came, as text."""
+        return "\n".join(event.data for event in self.events) if self.streamed else self.body
+
+    @property
+    def messages(self) -> list[Any]:
+        """The JSON values that came, each by itself."""
+        texts = [event.data for event in self.events if event.data] if self.streamed else [self.body]
+        found = []
+        for text in texts:
+            with suppress(ValueError, RecursionError):
+                found.append(read(text))
+        return found
+
+    def reply(self, identity: Any) -> Json | None:
+        """The result or error with this id."""
+        for message in self.messages:
+            if isinstance(message, dict) and "method" not in message and message.get("id") == identity:
+                return message
+        return None
+
+    @property
+    def code(self) -> Any:
+        """The code of the JSON-RPC error that came, whatever its id."""
+        for message in self.messages:
+            if isinstance(message, dict) and isinstance(message.get("error"), dict):
+                return message["error"].get("code")
+        return None
+
+    def shown(self) -> Json:
+        """What to show as evidence."""
+        said = [event.data for event in self.events] if self.streamed else cut(self.body, _EXCERPT)
+        return {"status": self.status, "content-type": self.headers.get("content-type"), "body": said}
+
+
+Enough = Callable[[Seen], bool]
+
+
+class Visit:
+    """A client whose every header is ours: a session of the handshake era, or requests of the modern one."""
+
+    def __init__(self, place: Place) -> None:
+        assert isinstance(place.spec, HttpSpec)
+        self.spec = place.spec
+        self.dialect = place.dialect
+        self.timeout = place.timeout
+        self.trail = place.trail
+        self.session: str | None = None
+        self.next_id = count(1).__next__
+        self._settled = False
+
+    async def open(self) -> tuple[Seen, Seen]:
+        """Shake hands: what answered initialize, and what answered initialized."""
+        first = self.initialize()
+        hello = await self.post(first)
+        answer = hello.reply(first["id"])
+        if answer is None or "result" not in answer:
+            raise NotSeen(f"another session was refused: HTTP {hello.status}")
+        self.session = hello.headers.get(SESSION.lower())
+        self._settled = True
+        return hello, await self.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def initialize(self) -> Json:
+        params = {"protocolVersion": self.dialect.version, "capabilities": {}, "clientInfo": CLIENT}
+        return {"jsonrpc": "2.0", "id": self.next_id(), "method": "initialize", "params": params}
+
+    def request(self, method: str, params: Json | None = None) -> Json:
+        stamped = self.dialect.stamp(params, self.dialect.context(CLIENT, {}))
+        raw: Json = {"jsonrpc": "2.0", "id": self.next_id(), "method": method}
+        return raw if stamped is None else {**raw, "params": stamped}
+
+    def anything(self) -> Json:
+        """A request that every server answers with a result."""
+        return self.request("ping" if self.dialect.handshake else "server/discover")
+
+    def headers(self, raw: Any = None, annotations: Annotations | None = None) -> dict[str, str]:
+        """The headers that belong on a message, or on a GET."""
+        if not self.dialect.handshake:
+            return dict(routing_headers(raw, annotations or {}))
+        return {
+            **({SESSION: self.session} if self.session is not None else {}),
+            **({VERSION: self.dialect.version} if self._settled and self.dialect.version_header else {}),
+        }
+
+    async def post(self, raw: Any, headers: Headers | None = None, until: Enough | None = None) -> Seen:
+        """POST a message; a stream is read until its answer, or UNTIL. A header whose value is None is left out."""
+        identity = raw.get("id") if isinstance(raw, dict) else None
+        given: Headers = {**self.headers(raw), "Content-Type": "application/json", **(headers or {})}
+        async with self.opened("POST", given, compact(raw).encode()) as (seen, chunks):
+            enough: Enough = until or (lambda seen: seen.reply(identity) is not None)
+            await _read(seen, chunks, self.timeout, enough, self.trail)
+            return seen
+
+    async def fetch(self, url: str, headers: Headers, admits: Admits | None = None) -> Seen:
+        """GET something else than the server's own URL, if ADMITS raises nothing for any address of its host."""
+        async with self.opened("GET", headers, url=url, admits=admits) as (seen, chunks):
+            await _read(seen, chunks, self.timeout, its_end, self.trail)
+            return seen
+
+    async def verb(self, method: str, headers: Headers | None = None) -> Seen:
+        """GET or DELETE; of a stream, what comes in time."""
+        async with self.opened(method, {**self.headers(), **(headers or {})}) as (seen, chunks):
+            await _read(seen, chunks, min(self.timeout, GLANCE_SECONDS), its_end, self.trail)
+            return seen
+
+    @asynccontextmanager
+    async def listening(self, headers: Headers | None = None) -> AsyncIterator[Seen]:
+        """A GET stream that is read while other things happen; `events` grows."""
+        async with self.opened("GET", {**self.headers(), "Accept": EVENTS, **(headers or {})}) as (seen, chunks):
+            reading = asyncio.ensure_future(_read(seen, chunks, LONG_SECONDS, its_end, self.trail))
+            try:
+                yield seen
+            finally:
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
+
+    @asynccontextmanager
+    async def opened(
+        self,
+        method: str,
+        headers: Headers,
+        body: bytes | None = None,
+        url: str | None = None,
+        admits: Admits | None = None,
+    ) -> AsyncIterator[tuple[Seen, AsyncIterator[bytes]]]:
+        """The head of an answer, and its body to come."""
+        given = {"Accept": JSON_AND_EVENTS, **self.spec.headers, **headers}
+        client = client_for(self.spec)
+        sent = [(name, value) for name, value in given.items() if value is not None]
+        self.trail.http.append(SENT + http_request(method, url or self.spec.url, sent, body))
+        try:
+            async with asyncio.timeout(self.timeout) as limit:
+                async with client.open(method, url or self.spec.url, sent, body, admits=admits) as response:
+                    limit.reschedule(None)
+                    heads = {name.lower(): value for name, value in response.headers}
+                    seen = Seen(response.status, heads)
+                    try:
+                        yield seen, response.chunks()
+                    finally:
+                        self.trail.http.append(CAME + http_response(seen.status, heads, seen.text))
+        except TimeoutError:
+            self.trail.late.append(method)
+            raise RequestTimeout(f"the {method}", self.timeout) from None
+        finally:
+            await client.aclose()
+
+
+def its_end(_: Seen) -> bool:
+    """Read on until a stream ends."""
+    return False
+
+
+async def _read(seen: Seen, chunks: AsyncIterator[bytes], seconds: float, enough: Enough, trail: Trail) -> None:
+    """Read into SEEN until the end, for SECONDS, or until it is ENOUGH."""
+    decoder = EventStream()
+    parts: list[bytes] = []
+    try:
+        async with asyncio.timeout(seconds):
+            async for chunk in chunks:
+                if not seen.streamed:
+                    parts.append(chunk)
+                    continue
+                seen.events += decoder.feed(chunk)
+                if enough(seen):
+                    return
+            seen.ended = True
+    except TimeoutError:
+        trail.late.append("the rest of a response")
+    except TransportError:
+        seen.ended = True
+    finally:
+        seen.body = b"".join(parts).decode(errors="replace")
+
+
+@asynccontextmanager
+async def visiting(place: Place) -> AsyncIterator[Visit]:
+    """A client of its own; in the handshake era with a session, which is ended on leaving."""
+    visit = Visit(place)
+    if visit.dialect.handshake:
+        await visit.open()
+    try:
+        yield visit
+    finally:
+        if visit.session is not None:
+            said = len(visit.trail.http)
+            with suppress(ConductorError):
+                await visit.verb("DELETE")
+            del visit.trail.http[said:]  # that we left proves nothing
+
+
+async def eventually(true: Callable[[], bool], seconds: float, trail: Trail) -> bool:
+    """Whether something becomes TRUE within SECONDS."""
+    for _ in range(_LOOKS):
+        if true():
+            return True
+        await asyncio.sleep(seconds / _LOOKS)
+    if true():
+        return True
+    trail.late.append("what was waited for")
+    return False
+
+
+def fresh(visit: Visit) -> Json:
+    """The first request of a conversation."""
+    return visit.initialize() if visit.dialect.handshake else visit.anything()

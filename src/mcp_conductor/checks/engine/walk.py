@@ -1,0 +1,175 @@
+"""A walk through all that a server declares: lists, resources, prompts, and the tools that may be called.
+
+It uses a server as a careful client does, so that there is a conversation to judge. What is not declared is not used.
+"""
+
+from collections.abc import Collection, Coroutine
+from contextlib import suppress
+from time import perf_counter
+from typing import Any
+
+from mcp_conductor.bounded.worker import without_blocking
+from mcp_conductor.checks.engine.probe import Found
+from mcp_conductor.checks.engine.sessions import silent
+from mcp_conductor.client.session import Session
+from mcp_conductor.errors import ConductorError, HttpStatusError, ProtocolError, RequestTimeout, TransportError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import Message
+from mcp_conductor.protocol.schema import complaints, filled_in
+from mcp_conductor.protocol.schema_weight import is_vast
+from mcp_conductor.protocol.transcript import Transcript
+
+MOST_CALLS = 100  # tools that are called, of those that nobody named
+MOST_ITEMS = 25  # of each kind that are used; all are listed
+MOST_PAGES = 200  # of one list
+LONGEST_LIST = 10.0  # seconds for all pages of one list
+BUSY = 3  # how much longer than an answer a server may be busy with the call before
+ALL = "all"
+_LATE = "was not answered in time"
+_FAILED = "failed"
+
+
+async def walk(session: Session, call: Collection[str] | str) -> Found:
+    """Use what the server of SESSION declares. CALL: which tools beside the read-only ones may be called, or ALL."""
+    walker = _Walker(session)
+    with suppress(_SilentError):
+        await walker.everywhere(call)
+    return walker.found
+
+
+class _SilentError(Exception):
+    """The server answers nothing any more, or is gone: there is nowhere to go."""
+
+
+class _Walker:
+    def __init__(self, session: Session) -> None:
+        self.found = Found()
+        self._session = session
+        self._problem: str | None = None  # what came of the last request, if it was no result
+
+    async def everywhere(self, call: Collection[str] | str) -> None:
+        session, found = self._session, self.found
+        if "tools" in session.capabilities:
+            found.tools = await self._listed("tools/list", "tools")
+        if "resources" in session.capabilities:
+            found.resources = await self._listed("resources/list", "resources")
+            found.templates = await self._listed("resources/templates/list", "resourceTemplates")
+        if "prompts" in session.capabilities:
+            found.prompts = await self._listed("prompts/list", "prompts")
+        for resource in found.resources[:MOST_ITEMS]:
+            if isinstance(resource.get("uri"), str):
+                await self._tried("resources/read", {"uri": resource["uri"]})
+        for prompt in found.prompts[:MOST_ITEMS]:
+            await self._tried("prompts/get", prompt_params(prompt))
+        for tool in self._some_of([tool for tool in found.tools if may_call(tool, call)], call):
+            await self._called(tool)
+        if session.dialect.handshake:
+            await self._tried("ping", None)
+            if "logging" in session.capabilities:
+                await self._tried("logging/setLevel", {"level": "debug"})
+
+    async def _listed(self, method: str, member: str) -> list[Json]:
+        items: list[Json] = []
+        await self._answered(self._turn_the_pages(method, member, items))
+        if self._problem is not None and not items and member != "resourceTemplates":
+            self.found.unlisted = f"{method} {self._problem}, so that nothing of the {member} was seen"
+        return items
+
+    async def _turn_the_pages(self, method: str, member: str, items: list[Json]) -> None:
+        """Add all items of a list to ITEMS; of one that seems to have no end, the first pages."""
+        began, pages = perf_counter(), 0
+        async for page in self._session.pages(method):
+            listed = page.get(member) if isinstance(page, dict) else None
+            if not isinstance(listed, list):
+                self._session.note(f"{method}: the result has no array {member!r}")
+                return
+            items += [item for item in listed if isinstance(item, dict)]
+            pages, seconds = pages + 1, perf_counter() - began
+            if page.get("nextCursor") and (pages == MOST_PAGES or seconds > LONGEST_LIST):
+                figures = f"{len(items)} items on {pages} pages in {seconds:.1f} s, and a cursor for more"
+                self.found.remarks.append(f"{method} was not read to its end: {figures}")
+                return
+
+    def _some_of(self, tools: list[Json], call: Collection[str] | str) -> list[Json]:
+        """The tools that are called: all, if they are not very many, and those that a person named."""
+        if len(tools) <= MOST_CALLS:
+            return tools
+        named = [] if call == ALL else [tool for tool in tools if tool["name"] in call]
+        kept = [*named, *(tool for tool in tools if tool not in named)][: max(MOST_CALLS, len(named))]
+        self.found.remarks.append(f"{len(kept)} of the {len(tools)} tools that may be called were called")
+        return kept
+
+    async def _called(self, tool: Json) -> None:
+        params = await without_blocking(tool_params, tool)
+        if params is not None:
+            self.found.called.append(params)
+            await self._tried("tools/call", {**params, "_meta": {"progressToken": f"walk-{tool['name']}"}})
+            if self._problem == _LATE:
+                self.found.unanswered.append(str(tool["name"]))
+
+    async def _tried(self, method: str, params: Json | None) -> None:
+        await self._answered(self._session.request(method, params))
+
+    async def _answered(self, answer: Coroutine[Any, Any, Any]) -> Any:
+        """The result to come; None if there is none. Whatever came instead is in the transcript."""
+        self._problem = None
+        try:
+            return await answer
+        except RequestTimeout as error:
+            self._problem = _LATE
+            self.found.astray = answer_to_nothing(self._session.transcript)
+            if self.found.astray is not None:
+                self.found.silence = "its answers have other ids than our requests"
+                raise _SilentError from error
+            if await silent(self._session, BUSY * self._session.timeout):
+                self.found.silence = error.message
+                raise _SilentError from error
+        except ProtocolError as error:
+            self._problem = _FAILED
+            if error.heard is None:  # not one answer was at fault, but all of them together
+                self.found.remarks.append(error.message)
+        except HttpStatusError:
+            self._problem = _FAILED
+        except TransportError as error:
+            self.found.lost = error.message
+            raise _SilentError from error
+        except ConductorError:
+            self._problem = _FAILED
+        return None
+
+
+def answer_to_nothing(transcript: Transcript) -> Message | None:
+    """An answer to no request of ours; who sends one may well have sent all."""
+    if transcript.forgotten.frames:
+        return None
+    asked = {message.id for message in transcript.messages("client")}
+    answers = (each for each in transcript.messages("server") if each.kind in ("result", "error"))
+    return next((each for each in answers if each.id not in asked), None)
+
+
+def may_call(tool: Json, call: Collection[str] | str) -> bool:
+    """Whether a tool may be called without asking: it says that it only reads, or the user says so."""
+    if not isinstance(tool.get("name"), str):
+        return False
+    annotations = tool.get("annotations")
+    reads = isinstance(annotations, dict) and annotations.get("readOnlyHint") is True
+    return reads or call == ALL or tool["name"] in call
+
+
+def tool_params(tool: Json) -> Json | None:
+    """The params of a call that fits the tool's schema; None when we cannot make one."""
+    schema: Any = tool.get("inputSchema")
+    if is_vast(schema):
+        return None
+    arguments = filled_in(schema)
+    if complaints(arguments, schema):
+        return None
+    execution = tool.get("execution")
+    as_task = isinstance(execution, dict) and execution.get("taskSupport") == "required"
+    return {"name": tool["name"], "arguments": arguments, **({"task": {}} if as_task else {})}
+
+
+def prompt_params(prompt: Json) -> Json:
+    listed = prompt.get("arguments")
+    names = [each.get("name") for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    return {"name": prompt.get("name"), "arguments": {name: "x" for name in names if isinstance(name, str)}}

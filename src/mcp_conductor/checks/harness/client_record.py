@@ -1,0 +1,289 @@
+"""What a client did in one scenario, as judges see it: who said what on which connection, and how it ended."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Optional
+
+from mcp_conductor.checks.harness.scenario import ANYTHING, SCENARIOS, NotSeen, fault, never
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import META, Dialect
+from mcp_conductor.protocol.ledger import Exchange
+from mcp_conductor.protocol.message import Message, render
+from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.report.model import NOTHING, Finding
+from mcp_conductor.text.visible import cut
+
+# The connection was closed by the client, by its signal, without a word, or by us.
+Ending = Literal["eof", "sigterm", "cut", "ours"]
+# The client ended by itself, had nothing more to say, was still busy at the time limit, or said too much.
+Outcome = Literal["ended", "quiet", "late", "flooded"]
+ASKED_IDLE = "asked while the client waited for nothing"
+UNANSWERED = "no answer to"  # and the id of our question
+OPENINGS = ("initialize", "server/discover")
+# What a client may do as often as it likes, or not at all: that it is missing says nothing about another scenario.
+_IDLE_TALK = frozenset({"ping", "notifications/cancelled", "notifications/progress", "subscriptions/listen"})
+
+
+@dataclass(slots=True, eq=False)
+class HttpRequest:
+    """One request over HTTP, with what its headers said."""
+
+    at: float
+    method: str
+    path: str
+    query: str
+    headers: dict[str, list[str]]  # by lower-case names
+    body: bytes = b""
+    message: Message | None = None
+    line: Optional["Line"] = None
+    status: int = 0  # what it was answered with, as soon as it was
+    left: float | None = None  # when the client closed the connection although it had no answer yet
+
+    def header(self, name: str) -> str | None:
+        values = self.headers.get(name)
+        return values[0] if values else None
+
+    @property
+    def takes_events(self) -> bool:
+        """Whether a GET may want a stream; some clients only look what is there, and take JSON alone."""
+        taken = self.header("accept") or "*/*"
+        return "text/event-stream" in taken or "*/*" in taken
+
+    def __str__(self) -> str:
+        said = f" ({self.message.raw['method']})" if self.message and _is_call(self.message) else ""
+        return f"{self.method} {self.path}{said}"
+
+
+def _is_call(message: Message) -> bool:
+    return message.kind in ("request", "notification")
+
+
+class Asked(NamedTuple):
+    """A request of ours, and what the client answered; None when it did not."""
+
+    question: Message
+    reply: Message | None
+
+
+@dataclass(slots=True, eq=False)
+class Line:
+    """One connection of the client: a process that it started, or a session over HTTP."""
+
+    transport: str  # stdio, http or sse
+    transcript: Transcript = field(default_factory=Transcript)
+    dialect: Dialect | None = None  # as soon as it is agreed
+    initialize: Json = field(default_factory=dict)  # the params of it
+    declared: Json = field(default_factory=dict)  # our capabilities
+    session: str | None = None
+    rest: bytes = b""  # what stood after the last newline
+    endings: list[tuple[float, Ending]] = field(default_factory=list)
+    _read: int = 0  # frames that are in _said
+    _said: list[Message] = field(default_factory=list)
+
+    @property
+    def said(self) -> list[Message]:
+        """What the client said, usable or not."""
+        # All judges ask for it, and to read it each time would take minutes for a client that says much.
+        if self._read != self.transcript.mark:
+            self._read, self._said = self.transcript.mark, list(self.transcript.messages("client"))
+        return self._said
+
+    @property
+    def exchanges(self) -> list[Exchange]:
+        return self.transcript.exchanges()
+
+    def requests(self, *methods: str) -> list[Message]:
+        return [each for each in self.said if each.kind == "request" and (not methods or each.method in methods)]
+
+    def notifications(self, *methods: str) -> list[Message]:
+        return [each for each in self.said if each.kind == "notification" and (not methods or each.method in methods)]
+
+    def asked(self, *methods: str) -> list[Asked]:
+        """Our requests with the client's answers."""
+        # One that has a result and an error is an answer too, though a wrong one.
+        said = (each for each in self.said if each.kind != "request")
+        replies = {each.id: each for each in said if {"result", "error"} & set(each.raw or ())}
+        return [
+            Asked(question, replies.get(question.id))
+            for question in self.transcript.messages("server")
+            if question.kind == "request" and (not methods or question.method in methods)
+        ]
+
+    @property
+    def capabilities(self) -> Json:
+        """What the client declared, once for all; in the modern era each request has its own."""
+        found = self.initialize.get("capabilities")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def reused_ids(self) -> list[Message]:
+        """The first request of each id that an earlier one had."""
+        used: set[object] = set()
+        again: dict[object, Message] = {}
+        for message in self.requests():
+            key = (type(message.id).__name__, message.id)  # 1 as text is another id, and to Python 1 is true
+            if key in used:
+                again.setdefault(key, message)
+            used.add(key)
+        return list(again.values())
+
+    @property
+    def went_on(self) -> bool:
+        """Whether the client said anything after the connection was opened."""
+        opened = False
+        for frame in self.transcript.since(0):
+            for message in frame.messages():
+                if opened and frame.source == "client":
+                    call = message.kind in ("request", "notification")
+                    if call and message.method != "notifications/cancelled" and message.method not in OPENINGS:
+                        return True
+                answers = frame.source == "server" and message.kind == "result"
+                opened = opened or answers
+        return False
+
+
+@dataclass(slots=True, eq=False)
+class Play:
+    """One start of the client."""
+
+    name: str
+    lines: list[Line] = field(default_factory=list)
+    http: list[HttpRequest] = field(default_factory=list)
+    out: list[str] = field(default_factory=list)  # what the client printed; the last lines of it
+    err: list[str] = field(default_factory=list)
+    exit_code: int | None = None  # None: it did not end by itself, and was ended
+    outcome: Outcome = "ended"
+    confirmed: bool = False  # whether what looks slow here was seen once more, while no other client ran
+    seconds: float = 0.0
+    patience: float = 4.0  # how long the client may take to answer us
+    origin: str = ""  # where our HTTP server is
+    plain: Optional["Play"] = None  # the same client with a polite server
+    others: dict[str, "Play"] = field(default_factory=dict)  # all starts of the same client, by scenario
+    moments: dict[str, float] = field(default_factory=dict)  # what the script did, and when
+
+    @property
+    def line(self) -> Line:
+        """The connection that counts: the last on which the client went on, or the last of all."""
+        if not self.lines:
+            raise NotSeen("the client did not connect")
+        return next((line for line in reversed(self.lines) if line.went_on), self.lines[-1])
+
+    @property
+    def dialect(self) -> Dialect | None:
+        return next((line.dialect for line in reversed(self.lines) if line.dialect is not None), None)
+
+    @property
+    def said(self) -> list[Message]:
+        return [message for line in self.lines for message in line.said]
+
+    def requests(self, *methods: str) -> list[Message]:
+        return [message for line in self.lines for message in line.requests(*methods)]
+
+    def notifications(self, *methods: str) -> list[Message]:
+        return [message for line in self.lines for message in line.notifications(*methods)]
+
+    def posts(self) -> Iterator[tuple[HttpRequest, Message]]:
+        """What the client POSTed to the endpoint, if it is a message."""
+        return ((each, each.message) for each in self.http if each.method == "POST" and each.message is not None)
+
+    def asked(self, *methods: str) -> list[Asked]:
+        """Our requests in this scenario; there is nothing to see if there were none, or the client had gone."""
+        if not any(line.asked(*methods) for line in self.lines):
+            raise NotSeen("the client made no request during which it could have been asked")
+        found = [pair for line in self.lines for pair in self.asked_on(line, *methods)]
+        ended = "was ended" if self.outcome in ("late", "flooded") else "went away"
+        return seen(found, f"the client {ended} before it could answer")
+
+    def asked_on(self, line: Line, *methods: str) -> list[Asked]:
+        """Our requests on one connection, but for those that a client need not answer before it goes."""
+        found = line.asked(*methods)
+        if ASKED_IDLE in self.moments:
+            return [each for each in found if each.reply is not None or self.waited_for(each.question)]
+        if self.outcome in ("late", "flooded"):  # we ended it while it was busy, perhaps with its answer
+            return [each for each in found if each.reply is not None]
+        return found
+
+    def waited_for(self, question: Message) -> bool:
+        """Whether the client was there for as long as it had for an answer, and gave none."""
+        return f"{UNANSWERED} {question.id}" in self.moments
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the client connected, and asked for nothing."""
+        return all(each.method in OPENINGS for each in self.requests())
+
+    def lacking(self) -> str | None:
+        """What the client never does, here and with a polite server, although this scenario needs it."""
+        needed = SCENARIOS.get(self.name).needs
+        if needed is None:
+            return None
+        both = (self, self.plain or self)
+        lacks = [each.is_idle if needed == ANYTHING else not each.requests(needed) for each in both]
+        return never(needed) if all(lacks) else None
+
+    @property
+    def hangs(self) -> bool:
+        """Whether the client hangs here, although it ends with a polite server."""
+        return self.exit_code is None and self.plain is not None and self.plain.exit_code is not None
+
+    def be_sure(self) -> None:
+        """See nothing in a client that hangs as long as it may only be slow, because the machine is busy."""
+        if self.hangs and not self.confirmed and SCENARIOS.get(self.name).seconds is None:
+            raise NotSeen("the client did not end in time, and could not be tried again while no other ran")
+
+    def doings(self) -> set[str]:
+        """The methods that the client uses after the opening; of its notifications, the one that ends a handshake."""
+        asked = {each.method for each in self.requests()} - _IDLE_TALK - set(OPENINGS)
+        return asked | {each.method for each in self.notifications("notifications/initialized")}
+
+    def stopped_short(self) -> str | None:
+        """How the client gave up here although it did not with a polite server; None if it did not give up."""
+        assert self.plain is not None
+        missing = self.plain.doings() - self.doings()
+        if missing:
+            return f"the client did not go on to {', '.join(sorted(missing))}"
+        if self.plain.exit_code == 0 and self.exit_code != 0:
+            how = "did not end" if self.exit_code is None else f"ended with exit code {self.exit_code}"
+            return f"the client {how}"
+        return None
+
+    def survived(self, what: str, done: str) -> Iterator[Finding]:
+        """Findings if the client gave up here, where the script has DONE something to it: WHAT, in words."""
+        if done not in self.moments:
+            raise NotSeen("the client gave no occasion for it")
+        if self.plain is not None and not self.plain.doings():
+            raise NotSeen(never(ANYTHING))
+        if problem := self.stopped_short():
+            self.be_sure()
+            yield fault(f"after {what} {problem}", self.last_words() or NOTHING)
+
+    def last_words(self) -> str:
+        """The end of what the client wrote to stderr, or else to stdout: it may say why it gave up."""
+        return "\n".join((self.err or self.out)[-5:])
+
+
+def meta_of(message: Message) -> Json:
+    meta = message.params.get("_meta")
+    return meta if isinstance(meta, dict) else {}
+
+
+def capabilities_in(message: Message) -> Json:
+    """What a request of the modern era declares."""
+    found = meta_of(message).get(f"{META}clientCapabilities")
+    return found if isinstance(found, dict) else {}
+
+
+def seen(things: list[Any], what: str) -> list[Any]:
+    """THINGS, of which there must be some for a judgement: WHAT the client never did."""
+    if not things:
+        raise NotSeen(what)
+    return things
+
+
+def shown(value: Any) -> str:
+    return cut(render(value), 80)
+
+
+def excerpt(text: str) -> str:
+    """Enough of what the client wrote to see what is wrong with it."""
+    return cut(text, 500)

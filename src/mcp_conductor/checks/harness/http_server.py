@@ -1,0 +1,292 @@
+"""The scripted server over HTTP: sessions, JSON or event streams, and everything that a client asks for elsewhere."""
+
+import asyncio
+import secrets
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp_conductor.checks.harness.client_record import HttpRequest, Line
+from mcp_conductor.checks.harness.scripted_server import Call, Departure
+from mcp_conductor.checks.harness.stdio_server import Open
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
+from mcp_conductor.protocol.message import Message, build, compact, decode, members
+from mcp_conductor.server.http.accepting import accepting
+from mcp_conductor.server.http.admission import Admission
+from mcp_conductor.server.http.exchange import Exchange, Headers, HttpRefused
+
+ADDRESS = "127.0.0.1"
+PATH = "/mcp"
+# Where messages of HTTP+SSE go; it is announced without the slash, relative to the URL of the stream.
+MESSAGES = "/old/messages"
+QUERY = "sessionId=old%2F1&x=1"
+
+
+class WebHost:
+    """One endpoint, and whatever else a client may look for on the same host."""
+
+    def __init__(self, opened: Open) -> None:
+        self.opened = opened
+        self.play = opened.play
+        self.script = opened.script
+        self.origin = ""
+        self._admission = Admission(ADDRESS, ADDRESS)
+        self._lines: dict[str, Line] = {}  # by their sessions
+        self._old: _OldStream | None = None
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[str]:
+        """Listen: the URL of the endpoint."""
+        # The protocol must be named: asyncio sets TCP_NODELAY only where it is.
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listener.bind((ADDRESS, 0))
+        async with accepting(listener, self.serve, grace=0):
+            self.origin = f"http://{ADDRESS}:{listener.getsockname()[1]}"
+            self.play.origin = self.origin
+            yield self.origin + PATH
+
+    async def serve(self, exchange: Exchange) -> None:
+        """Answer one request, and remember it."""
+        try:
+            self._admission.check(exchange.headers)
+            body = await exchange.body()
+        except HttpRefused as refused:
+            await exchange.refuse(refused.status, INVALID_REQUEST, refused.problem)
+            return
+        request = HttpRequest(
+            self.opened.now(),
+            exchange.method,
+            exchange.path,
+            exchange.query.decode("latin-1"),
+            exchange.headers,
+            body,
+        )
+        if self.opened.over:
+            exchange.cut()
+            return
+        self.play.http.append(request)
+        self.opened.count(len(body))
+        if await self.script.web(self, exchange, request):
+            return
+        if exchange.path == MESSAGES and exchange.method == "POST" and self._old is not None:
+            await self._old.take(exchange, request, self)
+        elif exchange.path != PATH:
+            await self.reply(exchange, request, 404)
+        elif exchange.method == "GET" and self._opens_old_stream(request):
+            self._old = _OldStream(self.opened, exchange)
+            request.status = 200
+            await self._old.open()
+        elif self.script.old_only:
+            await self.reply(exchange, request, 405, headers=[("Allow", "GET")])
+        elif exchange.method == "POST":
+            await self.post(exchange, request)
+        elif exchange.method == "GET" and self.script.finds_client_idle:
+            await self._ask_on_stream(exchange, request)
+        elif exchange.method == "DELETE" and request.header("mcp-session-id") in self._lines:
+            await self.reply(exchange, request, 200)
+        else:
+            await self.reply(exchange, request, 405, headers=[("Allow", "POST")])
+
+    async def reply(
+        self, exchange: Exchange, request: HttpRequest, status: int, body: str = "", headers: Headers = ()
+    ) -> None:
+        request.status = status
+        await exchange.reply(status, body.encode(), headers)
+
+    def _opens_old_stream(self, request: HttpRequest) -> bool:
+        """Whether a GET is that of HTTP+SSE: it comes before any POST."""
+        return request.takes_events and (self.script.old_only or not any(True for _ in self.play.posts()))
+
+    async def _ask_on_stream(self, exchange: Exchange, request: HttpRequest) -> None:
+        """Use the stream that a client opens to hear what we have to say."""
+        line = request.line = self._lines.get(request.header("mcp-session-id") or "", self.play.lines[-1])
+        voice = _Voice(self.opened, line, exchange, request)
+        voice.keep()
+        ready = build({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        self.opened.begin(self.script.ask_idle(Call(self.play, ready, line, voice, request)))
+        await exchange.gone
+
+    def line_of(self, request: HttpRequest, message: Message) -> Line:
+        """The session that a request belongs to; initialize begins one."""
+        session = request.header("mcp-session-id")
+        if session in self._lines:
+            return self._lines[session]
+        lines = [line for line in self.play.lines if line.transport == "http"]
+        begins = message.kind == "request" and message.method == "initialize"
+        if lines and not (begins and lines[-1].dialect is not None):
+            return lines[-1]
+        line = Line("http")
+        self.play.lines.append(line)
+        self.opened.count(0, connections=1)
+        return line
+
+    async def post(self, exchange: Exchange, request: HttpRequest) -> None:
+        """Take one message, or several in a batch."""
+        message = request.message = decode(request.body)
+        line = request.line = self.line_of(request, message)
+        self.opened.note(line, "client", message.text)
+        if message.kind == "invalid":
+            error = {"jsonrpc": "2.0", "error": {"code": PARSE_ERROR, "message": message.problem}}
+            await self.reply(exchange, request, 400, compact(error))
+            return
+        several = list(members(message)) if message.kind == "batch" else [message]
+        for each in several:
+            if each.kind != "request":
+                self.opened.take(line, each)
+        calls = [each for each in several if each.kind == "request"]
+        if not calls:
+            await self.reply(exchange, request, 202)
+            return
+        voice = _Voice(self.opened, line, exchange, request)
+        for each in calls:
+            if not await self._answer(each, line, voice, request):
+                return
+        await voice.end()
+
+    async def _answer(self, call: Message, line: Line, voice: "_Voice", request: HttpRequest) -> bool:
+        """Answer one request, if the server does that at all."""
+        asked = Call(self.play, call, line, voice, request)
+        working: asyncio.Future[Any] = asyncio.ensure_future(self.script.reply(asked))
+        gone: asyncio.Future[Any] = voice.exchange.gone
+        try:
+            await asyncio.wait([working, gone], return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                self._left(request)
+                return False
+            answer = working.result()
+        except Departure:
+            voice.exchange.cut()
+            return False
+        finally:
+            working.cancel()
+        if answer is None:
+            voice.keep()
+            await gone
+            self._left(request)
+            return False
+        if call.method == "initialize" and "result" in answer:
+            self._begin_session(line, voice)
+        voice.answers.append(answer)
+        return True
+
+    def _left(self, request: HttpRequest) -> None:
+        """The client closed the connection before there was an answer."""
+        if not self.opened.over:
+            request.left = self.opened.now()
+
+    def _begin_session(self, line: Line, voice: "_Voice") -> None:
+        if line.dialect is None or not line.dialect.http_session or not self.script.sessions:
+            return
+        line.session = secrets.token_hex(16)
+        self._lines[line.session] = line
+        voice.headers.append(("Mcp-Session-Id", line.session))
+
+
+class _Voice:
+    """The answer to one POST: JSON, or an event stream as soon as anything is said before the answer."""
+
+    def __init__(self, opened: Open, line: Line, exchange: Exchange, request: HttpRequest) -> None:
+        self.exchange = exchange
+        self.headers: list[tuple[str, str]] = list(opened.script.extra_headers)
+        self.answers: list[Json] = []
+        self._opened = opened
+        self._line = line
+        self._request = request
+        self._streams = False
+
+    def keep(self) -> None:
+        """Begin a stream on which nothing may ever come."""
+        if not self._streams:
+            self._streams = True
+            self._request.status = 200
+            self.exchange.begin(self.headers)
+
+    async def say(self, text: str) -> None:
+        self.keep()
+        self._opened.note(self._line, "server", text)
+        await self.exchange.write(self._opened.script.event(text), more=True)
+
+    async def mutter(self, text: str) -> None:
+        """There is no stderr here."""
+
+    async def ask(self, raw: Json, seconds: float) -> Message | None:
+        return await _answered(self._opened, self.say, raw, seconds)
+
+    async def end(self) -> None:
+        """Say the answers, in the way in which the script wants it."""
+        for answer in self.answers:
+            self._opened.note(self._line, "server", compact(answer))
+        if self._streams or self._opened.script.events:
+            self.keep()
+            said = b"".join(self._opened.script.event(compact(answer)) for answer in self.answers)
+            await self.exchange.write(said, more=False)
+            return
+        whole = self.answers[0] if len(self.answers) == 1 else self.answers
+        self._request.status = self._status()
+        await self.exchange.reply(self._request.status, compact(whole).encode(), self.headers)
+
+    def _status(self) -> int:
+        """In the modern era errors of the protocol have a status; before, they are answers like any other."""
+        error = self.answers[0].get("error")
+        dialect = self._line.dialect
+        if error is None or (dialect is not None and dialect.handshake):
+            return 200
+        return 404 if error["code"] == METHOD_NOT_FOUND and dialect is not None else 400
+
+
+class _OldStream:
+    """HTTP+SSE: one stream for all that we say, and POSTs for all that the client says."""
+
+    def __init__(self, opened: Open, exchange: Exchange) -> None:
+        self._opened = opened
+        self._exchange = exchange
+        self._line = Line("sse")
+
+    async def open(self) -> None:
+        self._opened.play.lines.append(self._line)
+        self._opened.count(0, connections=1)
+        self._exchange.begin()
+        await self._exchange.write(f"event: endpoint\ndata: {MESSAGES[1:]}?{QUERY}\n\n".encode(), more=True)
+        await self._exchange.gone
+
+    async def take(self, exchange: Exchange, request: HttpRequest, host: WebHost) -> None:
+        message = request.message = decode(request.body)
+        request.line = self._line
+        self._opened.note(self._line, "client", message.text)
+        await host.reply(exchange, request, 202)
+        for each in members(message) if message.kind == "batch" else [message]:
+            if each.kind == "request":
+                self._opened.begin(self._answer(each, request))
+            else:
+                self._opened.take(self._line, each, self)
+
+    async def _answer(self, message: Message, request: HttpRequest) -> None:
+        try:
+            answer = await self._opened.script.reply(Call(self._opened.play, message, self._line, self, request))
+        except Departure:
+            self._exchange.cut()
+            return
+        if answer is not None:
+            await self.say(compact(answer))
+
+    async def say(self, text: str) -> None:
+        self._opened.note(self._line, "server", text)
+        await self._exchange.write(self._opened.script.event(text), more=True)
+
+    async def mutter(self, text: str) -> None:
+        """There is no stderr here."""
+
+    async def ask(self, raw: Json, seconds: float) -> Message | None:
+        return await _answered(self._opened, self.say, raw, seconds)
+
+
+async def _answered(opened: Open, say: Callable[[str], Awaitable[None]], raw: Json, seconds: float) -> Message | None:
+    """What the client answers to RAW, if it does so in time."""
+    message = build(raw)
+    assert message.id is not None
+    waiting = asyncio.ensure_future(opened.answer_to(message.id, seconds))
+    await asyncio.sleep(0)  # the answer must be waited for before the question is asked
+    await say(message.text)
+    return await waiting

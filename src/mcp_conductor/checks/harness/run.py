@@ -1,0 +1,190 @@
+"""A check of one client: a polite scenario to find out what it does, then all others, and what came of it."""
+
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from typing import Any
+
+from mcp_conductor.bounded.turns import Pace
+from mcp_conductor.checks.engine.check import NotSeen
+from mcp_conductor.checks.engine.judging import Options, Seen, Verdicts, asked_for, outcome_of
+from mcp_conductor.checks.harness.client_record import Play, meta_of
+from mcp_conductor.checks.harness.run_client import Command
+from mcp_conductor.checks.harness.scenario import ANYTHING, NEVER, PLAIN, SCENARIOS, WATCHED, Watched, never
+from mcp_conductor.checks.harness.tour import Progress, Tour
+from mcp_conductor.checks.requirements import Requirement
+from mcp_conductor.errors import ProtocolError, TransportError, UsageError
+from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE
+from mcp_conductor.report.model import Finding, Outcome
+from mcp_conductor.text.visible import cut
+
+_EXPECTED = (
+    "CMD names the server by {server}, {url} or {config}, or the client reads CONDUCTOR_SERVER_COMMAND, CONDUCTOR_URL "
+    "or CONDUCTOR_CONFIG"
+)
+
+
+async def check_client(
+    command: Command,
+    version: str | None,
+    options: Options,
+    scenarios: Collection[str] = (),
+    progress: Progress | None = None,
+) -> Verdicts:
+    """Check the client that COMMAND starts, in VERSION or in the revision that it wants itself.
+
+    With SCENARIOS, only what they show is judged; the polite one is played before them in any case.
+    Raises when it cannot be started, never connects, or does not speak VERSION.
+    """
+    try:
+        directory = tempfile.mkdtemp(prefix="conductor-")
+    except OSError as error:
+        hint = "TMPDIR names another place for them"
+        raise UsageError(f"cannot write temporary files: {error.strerror}", hint=hint) from error
+    try:
+        tour = Tour(command, directory, options.timeout, progress or Progress())
+        return await _Checking(command, version, options, scenarios, tour).run()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def wanted(options: Options, version: str, transport: str) -> list[tuple[Requirement, Watched]]:
+    """The requirements that are to be checked here, with how."""
+    found = []
+    for each in asked_for(options, "client"):
+        # A client that speaks HTTP may fall back to HTTP+SSE, whatever it prefers.
+        old = transport == "http" and each.transports == ("sse",)
+        if (old or each.holds_for(version, transport)) and each.id in WATCHED:
+            found.append((each, WATCHED.get(each.id)))
+    return found
+
+
+class _Checking:
+    def __init__(
+        self, command: Command, version: str | None, options: Options, scenarios: Collection[str], tour: Tour
+    ) -> None:
+        self._command = command
+        self._version = version
+        self._options = options
+        self._scenarios = scenarios
+        self._tour = tour
+
+    async def run(self) -> Verdicts:
+        plain = await self._tour.begin(self._version)
+        try:
+            version = self._spoken(plain)
+        except ProtocolError:
+            # What cannot be read cannot be answered; but it can be judged.
+            if not any(message.kind == "invalid" for message in plain.said):
+                raise
+            version = self._version or NEWEST_HANDSHAKE.version
+            chosen = self._chosen(version, plain)
+        else:
+            chosen = self._chosen(version, plain)
+            names = {name for _, each in chosen for name in self._names(each)} - {PLAIN}
+            fitting = {name for name in names if SCENARIOS.get(name).fits(version, plain.line.transport)}
+            await self._tour.go_on(version, fitting, plain)
+        outcomes, pace = [], Pace()
+        for requirement, each in chosen:
+            outcomes.append(outcome_of(requirement, self._judged(each)))
+            await pace.keep()
+        partial = "--scenario leaves something out" if self._scenarios else None
+        if plain.is_idle and plain.requests():  # who sends no request at all is judged by what it sends instead
+            partial = never(ANYTHING)
+        return Verdicts(
+            version,
+            _introduction(plain),
+            outcomes,
+            _remarks(self._tour, outcomes),
+            transport=plain.line.transport,
+            partial=self._tour.given_up if self._tour.left_out else partial,
+        )
+
+    def _chosen(self, version: str, plain: Play) -> list[tuple[Requirement, Watched]]:
+        found = wanted(self._options, version, plain.line.transport)
+        return [(requirement, each) for requirement, each in found if not each.scenarios or self._names(each)]
+
+    def _names(self, each: Watched) -> tuple[str, ...]:
+        """The scenarios in which a requirement is judged, of those that are asked for."""
+        names = each.scenarios or (tuple(self._scenarios) or tuple(self._tour.plays))
+        return tuple(name for name in names if not self._scenarios or name in self._scenarios)
+
+    def _spoken(self, plain: Play) -> str:
+        """The revision of the polite scenario."""
+        if not plain.lines:
+            raise _never_connected(self._command, plain)
+        dialect = plain.line.dialect
+        asked = plain.line.initialize.get("protocolVersion")
+        if dialect is not None and (plain.line.went_on or asked == dialect.version):
+            return dialect.version
+        if dialect is not None and self._version is None:
+            raise ProtocolError("the client went away as soon as it was connected", hint=_last_words(plain))
+        if dialect is None and plain.outcome == "flooded":
+            raise ProtocolError("the client said too much, or connected too often, before it agreed on a revision")
+        spoken = self._version or "any revision that is known here"
+        raise ProtocolError(f"the client does not speak {spoken}", hint=_last_words(plain))
+
+    def _judged(self, each: Watched) -> Seen:
+        """What is found in the scenarios of a requirement, or the reason why there was nothing to see."""
+        plays = [self._tour.plays[name] for name in self._names(each) if name in self._tour.plays]
+        found: dict[str, Finding] = {}
+        reasons: list[str] = []
+        for record in plays:
+            try:
+                for finding in each.judge(record):
+                    found.setdefault(finding.message, _placed(finding, record))
+            except NotSeen as nothing:
+                reasons.append((record.lacking() if each.scenarios else None) or str(nothing))
+        if not plays:
+            left_out = set(self._names(each)) & set(self._tour.left_out)
+            unplayed = self._tour.given_up if left_out else None
+            reasons.append(unplayed or "its scenario is not for this transport and revision")
+        return Seen(list(found.values()), reasons[0] if not found and len(reasons) >= max(1, len(plays)) else None)
+
+
+def _remarks(tour: Tour, outcomes: list[Outcome]) -> list[str]:
+    """What many checks lacked, a line for each reason."""
+    told = []
+    if tour.left_out:
+        told.append(f"{tour.given_up}: {_counted(len(tour.left_out), 'scenario')} could not be played")
+    reasons = Counter(each.reason for each in outcomes if each.status == "skipped" and each.reason is not None)
+    lacks = [(reason, times) for reason, times in reasons.most_common() if reason.startswith(NEVER)]
+    return told + [f"{reason}: {_counted(times, 'check')} could not run" for reason, times in lacks]
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _placed(finding: Finding, record: Play) -> Finding:
+    if record.name == PLAIN or finding.hint is not None:
+        return finding
+    return replace(finding, hint=f"in the scenario {record.name!r}")
+
+
+def _never_connected(command: Command, plain: Play) -> TransportError | UsageError:
+    """Why there is nothing to check: nobody told the client where the server is, or it did not get there."""
+    how = "did not end in time" if plain.exit_code is None else f"ended with exit code {plain.exit_code}"
+    message = f"the client never connected to the server; it {how}"
+    if command.has_place:
+        return TransportError(message, hint=_last_words(plain))
+    return UsageError(message, hint=_EXPECTED)
+
+
+def _last_words(plain: Play) -> str | None:
+    words = next((line.strip() for line in reversed(plain.err + plain.out) if line.strip()), None)
+    return None if words is None else f"its last words: {cut(words, 300)}"
+
+
+def _introduction(plain: Play) -> dict[str, object]:
+    """Who the client says it is."""
+    named: Iterator[Any] = (meta_of(each).get(f"{META}clientInfo") for each in plain.requests())
+    for found in (plain.line.initialize.get("clientInfo"), *named):
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+__all__ = ["Command", "check_client", "wanted"]

@@ -1,0 +1,194 @@
+"""One start of the client: it meets the scripted server, and what it does is recorded, for so long and no longer.
+
+The client runs in a session of its own, and everything in it is ended afterwards. What it may start elsewhere are our
+relays, which end with their sockets.
+"""
+
+import asyncio
+import os
+import secrets
+import shlex
+import sys
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+from mcp_conductor.checks.harness import fake_browser, relay
+from mcp_conductor.checks.harness.client_record import Outcome, Play
+from mcp_conductor.checks.harness.fake_browser import page_in
+from mcp_conductor.checks.harness.scenario import Scenario
+from mcp_conductor.checks.harness.stdio_server import Open, RelayHost
+from mcp_conductor.errors import ConductorError
+from mcp_conductor.files.writing import write_file
+from mcp_conductor.protocol import Id
+from mcp_conductor.protocol.message import Message, compact
+from mcp_conductor.protocol.server_spec import StdioSpec
+from mcp_conductor.text.visible import cut
+from mcp_conductor.transport.stdio import StdioTransport, open_stdio
+
+PLACEHOLDERS = ("{server}", "{url}", "{config}")
+QUIET_SECONDS = 5.0  # a client that says nothing for so long, and is not asked anything, has nothing more to say
+_ANSWER_SECONDS = 4.0  # how long a client may take to answer us; less than the quiet after which it is ended
+_LAST_WORDS_SECONDS = 1.0  # for what the client wrote before it ended to arrive
+_MOST_LINES = 200  # of the client's output that are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """The command line of a client, with places where the server is to stand."""
+
+    words: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: str | None = None
+
+    @property
+    def has_place(self) -> bool:
+        return any(place in word for word in self.words for place in PLACEHOLDERS)
+
+    def filled(self, server: list[str], url: str, config: str) -> tuple[str, ...]:
+        """The command with the server in it: as words of their own, or quoted within a word for a shell."""
+        found: list[str] = []
+        for word in self.words:
+            if word == "{server}":
+                found += server
+            else:
+                filled = word.replace("{server}", shlex.join(server)).replace("{url}", url)
+                found.append(filled.replace("{config}", config))
+        return tuple(found)
+
+
+class _Ears:
+    """Who hears what the client prints."""
+
+    busy = False
+
+    def __init__(self, opened: Open) -> None:
+        self._opened = opened
+        self._play = opened.play
+
+    def heard(self, message: Message, answers: Id | None = None) -> None:  # noqa: ARG002
+        _keep(self._play.out, message.text)
+        self._look(message.text)
+
+    def muttered(self, line: str) -> None:
+        _keep(self._play.err, line)
+        self._look(line)
+
+    def _look(self, line: str) -> None:
+        """Do what a person would do: open the page that the client shows."""
+        page = page_in(line, self._play.origin)
+        if page is not None and not self._opened.over:
+            self._opened.begin(_visit(page))
+
+    def trace(self, text: str) -> None: ...
+
+    def note(self, text: str) -> None: ...
+
+    def hide(self, secrets: Iterable[str]) -> None: ...
+
+    def redact(self, text: str) -> str:
+        return text
+
+    def failed(self, request_id: Id, error: ConductorError) -> None: ...
+
+    def gone(self, why: str) -> None: ...
+
+
+async def _visit(page: str) -> None:
+    with suppress(OSError, ValueError):
+        await asyncio.to_thread(fake_browser.visit, page)
+
+
+def _keep(lines: list[str], line: str) -> None:
+    lines.append(cut(line, 2000))
+    if len(lines) > _MOST_LINES:
+        del lines[: _MOST_LINES // 2]
+
+
+async def play(
+    scenario: Scenario, version: str | None, command: Command, directory: str, timeout: float, plain: Play | None = None
+) -> Play:
+    """Start the client once, in SCENARIO and VERSION; files for it go into DIRECTORY. Raises if it cannot start."""
+    record = Play(scenario.name, plain=plain, patience=min(_ANSWER_SECONDS, timeout / 5))
+    opened = Open(record, scenario.script(record, version))
+    async with _relays(opened) as relays, _http(opened) as url:
+        server = [sys.executable, relay.__file__, str(relays.port), relays.token]
+        config = os.path.join(directory, f"{scenario.name}-{secrets.token_hex(4)}.json")
+        _write(config, server)
+        words = {
+            "CONDUCTOR_SERVER_COMMAND": shlex.join(server),
+            "CONDUCTOR_URL": url,
+            "CONDUCTOR_CONFIG": config,
+            "CONDUCTOR_SCENARIO": scenario.name,
+            "BROWSER": shlex.join([sys.executable, fake_browser.__file__, "%s"]),
+        }
+        spec = StdioSpec(command=command.filled(server, url, config), env={**command.env, **words}, cwd=command.cwd)
+        began = asyncio.get_running_loop().time()
+        async with open_stdio(spec, _Ears(opened)) as client:
+            # Who is slow with the polite server is given as much time to end.
+            usual = plain.seconds if plain is not None and plain.exit_code is not None else 0.0
+            quiet = min(timeout, scenario.seconds or max(QUIET_SECONDS, usual))
+            record.outcome = await _watch(client, opened, timeout, quiet)
+            record.exit_code = client.exit_code
+            record.seconds = asyncio.get_running_loop().time() - began
+            if record.exit_code is not None:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_LAST_WORDS_SECONDS):
+                        await relays.host.all_ended.wait()
+            # A server that goes away lets most clients end by themselves.
+            await opened.stop()
+            relays.host.close()
+    return record
+
+
+async def _watch(client: StdioTransport, opened: Open, limit: float, quiet: float) -> Outcome:
+    """Wait until the client ends, or has nothing more to say, or takes too long."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + limit
+    leaving = asyncio.ensure_future(client.hang_up(limit))
+    flooding = asyncio.ensure_future(opened.enough.wait())
+    try:
+        while not leaving.done() and not flooding.done() and loop.time() < deadline:
+            idle = loop.time() - opened.stirred if opened.stirred else 0.0
+            if idle >= quiet:
+                return "quiet"
+            most = min(deadline - loop.time(), quiet - idle)
+            await asyncio.wait([leaving, flooding], timeout=most, return_when=asyncio.FIRST_COMPLETED)
+        return "flooded" if flooding.done() else "ended" if client.exit_code is not None else "late"
+    finally:
+        leaving.cancel()
+        flooding.cancel()
+        await asyncio.gather(leaving, flooding, return_exceptions=True)
+
+
+def _write(config: str, server: list[str]) -> None:
+    entry = {"command": server[0], "args": server[1:]}
+    write_file(config, compact({"mcpServers": {"conductor": entry}}))
+
+
+@dataclass(slots=True)
+class _Relays:
+    host: RelayHost
+    port: int
+    token: str
+
+
+@asynccontextmanager
+async def _relays(opened: Open) -> AsyncIterator[_Relays]:
+    token = secrets.token_hex(16)
+    host = RelayHost(opened, token)
+    listener = await asyncio.start_server(host.serve, "127.0.0.1", 0)
+    try:
+        yield _Relays(host, listener.sockets[0].getsockname()[1], token)
+    finally:
+        listener.close()
+        host.close()
+
+
+@asynccontextmanager
+async def _http(opened: Open) -> AsyncIterator[str]:
+    from mcp_conductor.checks.harness.http_server import WebHost
+
+    host = WebHost(opened)
+    async with host.listening() as url:
+        yield url

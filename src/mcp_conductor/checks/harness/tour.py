@@ -1,0 +1,111 @@
+"""All starts of one client: which scenarios it meets, how many at a time, and when there have been enough of them."""
+
+import asyncio
+from collections.abc import Iterable
+
+from mcp_conductor.checks.harness.client_record import UNANSWERED, Play
+from mcp_conductor.checks.harness.run_client import Command, play
+from mcp_conductor.checks.harness.scenario import PLAIN, SCENARIOS
+
+AT_ONCE = 3  # clients that run at the same time
+_AT_ONCE_WAITING = 6  # the same for clients that do not end by themselves: they mostly wait
+_MOST_LIMITS = 12  # the whole takes no longer than so many times the limit of one start
+_HOPELESS = 3  # the polite server's start, and two others, had to be broken off: the rest would be no better
+_BROKEN_OFF = ("late", "flooded")
+_CONVINCED = 3  # second chances that changed nothing: it is not the machine that is slow
+
+
+class Progress:
+    """Who wants to know how far it is."""
+
+    def playing(self, names: list[str], done: int, total: int) -> None:
+        """These scenarios run now; so many are done."""
+
+    def played(self, play: Play) -> None:
+        """This one is over."""
+
+
+class Tour:
+    """The starts of one client in one revision."""
+
+    def __init__(self, command: Command, directory: str, timeout: float, progress: Progress) -> None:
+        self.plays: dict[str, Play] = {}
+        self.given_up: str | None = None  # why no more scenarios are played
+        self.left_out: list[str] = []  # those which were not
+        self._command = command
+        self._directory = directory
+        self._timeout = timeout
+        self._progress = progress
+        self._running: list[str] = []
+        self._total = 1
+        self._clock = asyncio.get_running_loop().time
+        self._last_start = self._clock() + timeout * (_MOST_LIMITS - 1)
+
+    async def begin(self, version: str | None) -> Play:
+        """Let the client meet the polite server."""
+        plain = await self._play(PLAIN, version, None)
+        if plain.outcome != "ended" and any(line.reused_ids for line in plain.lines):
+            self.given_up = "the client hung with the polite server, after it had used an id for two requests"
+        return plain
+
+    async def go_on(self, version: str, names: Iterable[str], plain: Play) -> None:
+        """Play all other scenarios, as far as that leads anywhere."""
+        self._total += len(set(names))
+        gate = asyncio.Semaphore(_AT_ONCE_WAITING if plain.outcome == "quiet" else AT_ONCE)
+
+        async def one(name: str) -> None:
+            async with gate:
+                if self._goes_on():
+                    await self._play(name, version, plain)
+                else:
+                    self.left_out.append(name)
+
+        # Those that take longest first.
+        ordered = sorted(names, key=lambda name: (-(SCENARIOS.get(name).seconds or 0), name))
+        async with asyncio.TaskGroup() as group:
+            for name in ordered:
+                group.create_task(one(name))
+        await self._try_again(version, ordered, plain)
+
+    async def _try_again(self, version: str, names: list[str], plain: Play) -> None:
+        """Where the client may only have been slow, because others ran, give it a second chance, alone."""
+        confirmed = 0
+        for name in names:
+            if name not in self.plays or not self._is_doubtful(self.plays[name], plain):
+                continue
+            if confirmed < _CONVINCED and self._goes_on():
+                record = await self._play(name, version, plain)
+                record.confirmed = True
+                confirmed += self._is_doubtful(record, plain)
+            else:
+                self.plays[name].confirmed = confirmed >= _CONVINCED
+
+    async def _play(self, name: str, version: str | None, plain: Play | None) -> Play:
+        self._running.append(name)
+        self._progress.playing(list(self._running), len(self.plays), self._total)
+        try:
+            record = await play(SCENARIOS.get(name), version, self._command, self._directory, self._timeout, plain)
+        finally:
+            self._running.remove(name)
+        record.others = self.plays
+        self.plays[name] = record
+        self._progress.played(record)
+        return record
+
+    def _goes_on(self) -> bool:
+        """Whether another start makes sense."""
+        broken_off = [each for each in self.plays.values() if each.outcome in _BROKEN_OFF]
+        hopeless = len(broken_off) >= _HOPELESS and self.plays[PLAIN] in broken_off
+        if self.given_up is None and hopeless:
+            late = broken_off[0].outcome == "late"
+            how = f"was still busy after {self._timeout:g} s" if late else "said too much"
+            self.given_up = f"the client {how} with the polite server, and in {len(broken_off) - 1} other scenarios"
+        if self.given_up is None and self._clock() > self._last_start:
+            self.given_up = f"the check had taken almost {self._timeout * _MOST_LIMITS:g} s"
+        return self.given_up is None
+
+    def _is_doubtful(self, record: Play, plain: Play) -> bool:
+        """Whether it may be the machine that made the client slow here."""
+        hung = record.outcome != "ended" and plain.outcome == "ended"
+        silent = any(moment.startswith(UNANSWERED) for moment in record.moments)
+        return (hung or silent) and SCENARIOS.get(record.name).seconds is None

@@ -1,0 +1,67 @@
+"""Batches: arrays of messages, which only one revision has."""
+
+from collections.abc import AsyncIterator, Iterator
+
+from mcp_conductor.checks.engine.by_hand import context, posting
+from mcp_conductor.checks.engine.check import fault, judged, probed
+from mcp_conductor.checks.engine.probe import Probe
+from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.server.malformed import reaction
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import compact
+from mcp_conductor.report.model import Finding
+
+_NOTICE: Json = {"jsonrpc": "2.0", "method": "notifications/conductor-unknown", "params": {}}
+_IDS = ("conductor-batch-a", "conductor-batch-b")
+
+
+@probed("batch-receive-server", alone=True)
+async def batches_are_answered(probe: Probe) -> AsyncIterator[Finding]:
+    """Send two pings and a notification as one array: both pings are answered, singly or as an array."""
+    batch: list[Json] = [{"jsonrpc": "2.0", "id": each, "method": "ping"} for each in _IDS]
+    async with probe.anew() as other:
+        reply = await other.say(compact([batch[0], _NOTICE, batch[1]]))
+        missing = _unanswered(other.record())
+        if missing and reply is not None:
+            await other.alive()  # a round trip, in which a second answer can come
+            missing = _unanswered(other.record())
+        if missing:
+            what = f"of the requests in a batch, {len(missing)} of {len(batch)} are not answered"
+            yield fault(what, batch if reply is None else reply.raw)
+
+
+def _unanswered(record: Record) -> set[str]:
+    return set(_IDS) - {str(message.id) for message in record.heard if message.kind in ("result", "error")}
+
+
+@probed("batch-notifications-only-202", alone=True)
+async def batches_of_notifications_are_accepted(probe: Probe) -> AsyncIterator[Finding]:
+    """POST an array of two notifications: the status is 202, and there is no body."""
+    async with posting(probe) as post:
+        answered = await post([_NOTICE, _NOTICE])
+    if answered.status != 202:
+        yield fault(f"a batch of notifications is answered with {answered.status}, not 202", answered.body)
+    elif answered.body.strip():
+        yield fault("a batch of notifications is answered with a body", answered.body)
+
+
+@judged("batch-removed-server")
+def no_batches_are_sent(record: Record) -> Iterator[Finding]:
+    """Look at everything that the server sent: none of it is an array."""
+    for frame in record.frames:
+        message = frame.message if frame.source == "server" else None
+        if message is not None and message.kind == "batch":
+            yield fault(f"an array of {len(message.raw)} messages", message.raw)
+
+
+@probed("batch-rejected-server", alone=True, follows="stdio-stdout-clean-server")
+async def batches_are_refused(probe: Probe) -> AsyncIterator[Finding]:
+    """Send an array of one request: it is refused with an error or a status of 400 and more, and not carried out."""
+    request: Json = {"jsonrpc": "2.0", "id": _IDS[0], "method": probe.harmless}
+    if not probe.dialect.handshake:
+        request["params"] = {"_meta": context(probe)}
+    came = await reaction(probe, compact([request]))
+    if came.message is None and came.status is None:
+        yield fault("a batch is not answered")
+    elif not came.refused and (came.message is None or came.message.kind != "error"):
+        yield fault("a batch is not refused", came.shown)

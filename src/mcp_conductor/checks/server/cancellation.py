@@ -1,0 +1,168 @@
+"""Requests that are called off, by either side."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from time import perf_counter
+
+from mcp_conductor.checks.engine.check import NotSeen, fault, judged, probed
+from mcp_conductor.checks.engine.probe import Probe
+from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.engine.visits import eventually
+from mcp_conductor.checks.server.notifications import calls, is_a, is_number
+from mcp_conductor.errors import RequestTimeout
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import Message, compact
+from mcp_conductor.report.model import Finding
+from mcp_conductor.transport import meanwhile
+
+SLOW_SECONDS = 0.3  # a call that takes so long can be cancelled while it runs
+IN_FLIGHT_SECONDS = 0.1  # what was on its way when a request was cancelled may still arrive
+RACES = 30
+_TOKEN = "conductor-cancelled-work"
+
+
+def _called_off(record: Record) -> list[Message]:
+    found = list(record.notifications("notifications/cancelled"))
+    if not found:
+        raise NotSeen("the server cancelled nothing")
+    return found
+
+
+@judged("cancel-notification-shape-server")
+def cancellations_name_a_request(record: Record) -> Iterator[Finding]:
+    """Look at every cancellation of the server: requestId is a string or a number, reason a string if it is given."""
+    for message in _called_off(record):
+        identity = message.params.get("requestId")
+        if not isinstance(identity, str) and not is_number(identity):
+            yield fault("requestId is neither a string nor a number", message.raw)
+        if "reason" in message.params and not isinstance(message.params["reason"], str):
+            yield fault("reason is not a string", message.raw)
+
+
+@judged("cancel-only-own-active-server")
+def the_server_cancels_its_own_requests(record: Record) -> Iterator[Finding]:
+    """Look at every cancellation of the server: it names a request that the server itself made."""
+    own = {message.id for message in record.questions()}
+    for message in _called_off(record):
+        identity = message.params.get("requestId")
+        if (isinstance(identity, str) or is_number(identity)) and identity not in own:
+            yield fault(f"the server cancels {identity!r}, which is no request of its own", message.raw)
+
+
+@judged("cancel-server-only-subscriptions")
+def the_server_cancels_subscriptions_only(record: Record) -> Iterator[Finding]:
+    """Look at every cancellation of the server: it names a subscriptions/listen request."""
+    requests = (message for message in record.sent if message.kind == "request")
+    subscriptions = {message.id for message in requests if message.method == "subscriptions/listen"}
+    for message in _called_off(record):
+        identity = message.params.get("requestId")
+        if not (isinstance(identity, str) or is_number(identity)) or identity not in subscriptions:
+            yield fault("the server cancels something that is no subscription", message.raw)
+
+
+def _by_notification(probe: Probe) -> None:
+    if not probe.dialect.handshake and probe.transport != "stdio":
+        raise NotSeen("over HTTP a request is cancelled by closing its stream")
+
+
+@probed("cancel-unknown-ignored-server", alone=True)
+async def senseless_cancellations_are_ignored(probe: Probe) -> AsyncIterator[Finding]:
+    """Cancel requests that are unknown, finished or not named at all: nothing comes back, and the server goes on."""
+    _by_notification(probe)
+    async with probe.apart() as other:
+        finished = (await other.ask(other.harmless)).id
+        mark = len(other.record().heard)
+        for params in ({"requestId": "conductor-unknown"}, {"requestId": finished}, {}, {"requestId": {"a": 1}}):
+            await other.say(compact({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
+        if not await other.alive():
+            yield fault("the server does not answer any longer after cancellations that mean nothing")
+        asked = {message.id for message in other.record().sent if message.kind == "request"}
+        for message in other.record().heard[mark:]:
+            stray = message.kind == "error" and message.id not in asked
+            if stray and probe.transport == "stdio":
+                yield fault("a cancellation that means nothing is answered", message.raw)
+
+
+@probed("cancel-race-server", alone=True)
+async def cancellation_may_cross_the_response(probe: Probe) -> AsyncIterator[Finding]:
+    """Send many requests, each cancelled at once, so that responses and cancellations cross: the server goes on."""
+    method = next((each for each in ("tools", "prompts", "resources") if probe.declares(each)), None)
+    if method is None:
+        raise NotSeen("the server declares nothing that could be cancelled")
+    async with probe.anew() as other:
+        began = perf_counter()
+        await other.ask(f"{method}/list")
+        usual = perf_counter() - began
+        async with AsyncExitStack() as stack:
+            for _ in range(RACES):
+                crossing = await stack.enter_async_context(meanwhile(other.ask(f"{method}/list")))
+                await asyncio.sleep(0)
+                crossing.cancel()
+        # It need not stop what it was asked to stop: then it is busy for as long as all of them take.
+        if not await other.alive(busy=RACES * usual):
+            yield fault("the server does not answer any longer after requests that were cancelled at once")
+
+
+@probed("cancel-no-response-server", alone=True)
+async def cancelled_requests_are_not_answered(probe: Probe) -> AsyncIterator[Finding]:
+    """Cancel a call that takes long: no response to it comes."""
+    if probe.transport != "stdio":
+        raise NotSeen("only on stdio it is certain that a late response would be seen")
+    slow = [(params, each) for params, each in calls(probe) if each.seconds >= SLOW_SECONDS]
+    if not slow:
+        raise NotSeen("no tool takes long enough to be cancelled")
+    params, usual = slow[0]
+    async with probe.anew(answers=probe.session.answers) as other:
+        async with meanwhile(other.ask("tools/call", params, id="conductor-cancelled")) as running:
+            await asyncio.wait({running}, timeout=SLOW_SECONDS / 3)
+        # Silence can only be seen by waiting for longer than the call usually takes.
+        await asyncio.sleep(usual.seconds + SLOW_SECONDS)
+        for message in other.record().heard:
+            if message.kind in ("result", "error") and message.id == "conductor-cancelled":
+                yield fault("a request that was cancelled is answered nevertheless", message.raw)
+
+
+@probed("cancel-stops-work-server", alone=True)
+async def work_that_was_cancelled_ends(probe: Probe) -> AsyncIterator[Finding]:
+    """Cancel a call after its first report of progress, where more came before: no further progress is reported."""
+    if probe.transport != "stdio":
+        raise NotSeen("only on stdio it is certain that further progress would be seen")
+    if not probe.dialect.handshake:
+        raise NotSeen("stdio-cancel-silences-server looks at everything that comes then")
+    params, seconds = _reporting(probe)
+    async with probe.anew(answers=probe.session.answers) as other:
+        working = other.ask("tools/call", {**params, "_meta": {"progressToken": _TOKEN}}, seconds=probe.patience)
+        async with meanwhile(working) as running:
+            await eventually(
+                lambda: running.done() or bool(_progress(other.record(), _TOKEN)), probe.patience, probe.trail
+            )
+        if not _progress(other.record(), _TOKEN):
+            raise NotSeen("the call reported no progress the second time")
+        # It is cancelled now. Once a later request is answered, the server has read so, however busy it was.
+        try:
+            await other.ask(other.harmless)
+        except RequestTimeout:
+            raise NotSeen("the server does nothing else while the call runs") from None
+        await asyncio.sleep(IN_FLIGHT_SECONDS)
+        before = len(_progress(other.record(), _TOKEN))
+        await asyncio.sleep(seconds)
+        for message in _progress(other.record(), _TOKEN)[before:][:1]:
+            yield fault("the work on a request goes on after it was cancelled: progress is reported", message.raw)
+
+
+def _reporting(probe: Probe) -> tuple[Json, float]:
+    """A call that took long, and reported progress more than once; and how long it took."""
+    record = probe.record()
+    for params, usual in calls(probe):
+        if usual.seconds >= SLOW_SECONDS and len(_progress(record, f"walk-{params['name']}")) > 1:
+            return params, usual.seconds
+    raise NotSeen("no tool that may be called takes long, and reports its progress meanwhile")
+
+
+def _progress(record: Record, token: str) -> list[Message]:
+    return [
+        each
+        for each in record.heard
+        if is_a(each, "notifications/progress") and each.params.get("progressToken") == token
+    ]

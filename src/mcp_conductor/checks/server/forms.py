@@ -1,0 +1,248 @@
+"""What elicitation may ask for: flat forms, and pages to visit."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from mcp_conductor.checks.engine.check import NotSeen, fault, judged
+from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.server.questions import ELICITATION, asked_for
+from mcp_conductor.protocol import Json
+from mcp_conductor.report.model import Finding
+
+URL_REQUIRED = -32042
+COMPLETE = "notifications/elicitation/complete"
+_FORMATS = ("email", "uri", "date", "date-time")
+_PRIMITIVES = ("string", "number", "integer", "boolean")
+# Names that leave no doubt: "token" alone may be a word, "key" may belong to a map.
+_SENSITIVE = re.compile(
+    r"pass_?(word|wd|phrase)|api_?key|(access|auth|bearer|refresh|api)_?token|private_?key|client_?secret"
+    r"|(credit_?)?card_?number|credit_?card|\bcvv\b|\bcvc\b|\bsecret(_?key)?\b",
+)
+_MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+")
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+
+
+def _mode(record: Record, mode: str) -> list[tuple[Json, Any]]:
+    found = [
+        (params, evidence)
+        for _, params, evidence in asked_for(record, ELICITATION)
+        if params.get("mode", "form") == mode
+    ]
+    if not found:
+        raise NotSeen(f"nothing was elicited in the mode {mode}")
+    return found
+
+
+def _fields(record: Record) -> Iterator[tuple[str, Any, Any]]:
+    """The properties of all forms: name, schema, and the message that it came in."""
+    for params, evidence in _mode(record, "form"):
+        schema = params.get("requestedSchema")
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        for name, each in properties.items() if isinstance(properties, dict) else []:
+            yield name, each, evidence
+
+
+@judged("elicit-form-request-server")
+def forms_are_whole(record: Record) -> Iterator[Finding]:
+    """Look at every form: it has a message, and a requestedSchema of type object with properties."""
+    for _, params, evidence in asked_for(record, ELICITATION):
+        if params.get("mode", "form") not in ("form", "url"):
+            yield fault("mode is neither form nor url", evidence)
+    for params, evidence in _mode(record, "form"):
+        schema = params.get("requestedSchema")
+        if not isinstance(params.get("message"), str):
+            yield fault("message is not a string", evidence)
+        if not isinstance(schema, dict) or schema.get("type") != "object":
+            yield fault("requestedSchema is not a schema of type object", evidence)
+        elif not isinstance(schema.get("properties"), dict):
+            yield fault("requestedSchema has no properties", evidence)
+        elif not isinstance(schema.get("required", []), list):
+            yield fault("required is not an array", evidence)
+
+
+@judged("elicit-form-flat-schema-server")
+def forms_are_flat(record: Record) -> Iterator[Finding]:
+    """Look at every property of a form: a string, a number, a boolean or a choice, and nothing nested."""
+    choices = record.dialect.tasks is not None  # multi-select came with the revision that has tasks
+    for name, schema, evidence in _fields(record):
+        kind = schema.get("type") if isinstance(schema, dict) else None
+        if kind not in _PRIMITIVES and not (kind == "array" and choices):
+            yield fault(f"the property {name} is not of a primitive type", evidence, path=name)
+        elif kind == "string" and "format" in schema and schema["format"] not in _FORMATS:
+            yield fault(f"the property {name} has a format other than {', '.join(_FORMATS)}", evidence, path=name)
+
+
+def _strings(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def _titled(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(each, dict) and isinstance(each.get("const"), str) and isinstance(each.get("title"), str)
+        for each in value
+    )
+
+
+def _is_choice(schema: Json) -> bool:
+    """Whether a property that offers a choice does so in one of the ways there are."""
+    if schema.get("type") == "array":
+        items = schema.get("items")
+        return isinstance(items, dict) and (_strings(items.get("enum")) or _titled(items.get("anyOf")))
+    return _strings(schema.get("enum")) or _titled(schema.get("oneOf"))
+
+
+@judged("elicit-enum-forms-server")
+def choices_are_offered_in_known_ways(record: Record) -> Iterator[Finding]:
+    """Look at every property of a form that offers a choice: enum, oneOf with titles, or an array of these."""
+    seen = False
+    for name, schema, evidence in _fields(record):
+        if not isinstance(schema, dict) or not (
+            schema.get("type") == "array" or {"enum", "oneOf", "anyOf"} & set(schema)
+        ):
+            continue
+        seen = True
+        if not _is_choice(schema):
+            yield fault(f"the property {name} offers a choice in no way that there is", evidence, path=name)
+    if not seen:
+        raise NotSeen("no form offers a choice")
+
+
+@judged("elicit-defaults-typed-server")
+def defaults_fit(record: Record) -> Iterator[Finding]:
+    """Look at the defaults in forms: they are of the type of their property."""
+    types: dict[str, Any] = {
+        "string": str,
+        "boolean": bool,
+        "number": (int, float),
+        "integer": (int, float),
+        "array": list,
+    }
+    seen = False
+    for name, schema, evidence in _fields(record):
+        if not isinstance(schema, dict) or "default" not in schema or schema.get("type") not in types:
+            continue
+        seen = True
+        default = schema["default"]
+        number_wanted = schema["type"] in ("number", "integer")
+        if not isinstance(default, types[schema["type"]]) or (number_wanted and isinstance(default, bool)):
+            yield fault(f"the default of {name} is not of its type", evidence, path=name)
+    if not seen:
+        raise NotSeen("no form has defaults")
+
+
+@judged("elicit-no-sensitive-form-server")
+def forms_do_not_ask_for_secrets(record: Record) -> Iterator[Finding]:
+    """Look at the names and titles of properties in forms: none asks for a password, a key, a token or a card."""
+    for name, schema, evidence in _fields(record):
+        title = schema.get("title") if isinstance(schema, dict) else None
+        spelled = (_plain(name), _plain(title) if isinstance(title, str) else "")
+        if any(_SENSITIVE.search(text) for text in spelled):
+            yield fault(f"the property {name} asks for a secret", evidence, path=name)
+
+
+def _plain(name: str) -> str:
+    """NAME in lower case with underscores, however it was written: apiKey, API-Key."""
+    return re.sub(r"[\s-]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)).lower()
+
+
+def _is_url(value: Any) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return False
+    return bool(parts.scheme) and bool(parts.netloc or parts.path)
+
+
+def _page_faults(params: Json, evidence: Any) -> Iterator[Finding]:
+    if not isinstance(params.get("message"), str):
+        yield fault("message is not a string", evidence)
+    if not _is_url(params.get("url")):
+        yield fault("url is not a URL", evidence)
+
+
+@judged("elicit-url-request-server")
+def pages_are_whole(record: Record) -> Iterator[Finding]:
+    """Look at every page that is to be visited: it has a message, a URL and an elicitationId."""
+    for params, evidence in _mode(record, "url"):
+        yield from _page_faults(params, evidence)
+        if not isinstance(params.get("elicitationId"), str):
+            yield fault("elicitationId is not a string", evidence)
+
+
+@judged("elicit-url-request-modern-server")
+def modern_pages_are_whole(record: Record) -> Iterator[Finding]:
+    """Look at every page that is to be visited: it has a message and a URL."""
+    for params, evidence in _mode(record, "url"):
+        yield from _page_faults(params, evidence)
+
+
+@judged("elicit-url-https-server")
+def pages_are_safe_to_visit(record: Record) -> Iterator[Finding]:
+    """Look at every page that is to be visited: its URL begins with https, except on this machine."""
+    for params, evidence in _mode(record, "url"):
+        if _is_url(params.get("url")):
+            parts = urlsplit(params["url"])
+            if parts.scheme == "http" and parts.hostname not in _LOCAL:
+                yield fault("the URL is not https", evidence)
+
+
+@judged("elicit-url-no-sensitive-server")
+def urls_have_no_secrets(record: Record) -> Iterator[Finding]:
+    """Look at every page that is to be visited: no password, token or mail address stands in its URL."""
+    for params, evidence in _mode(record, "url"):
+        if not _is_url(params.get("url")):
+            continue
+        parts = urlsplit(params["url"])
+        query = parse_qsl(parts.query)
+        if parts.password or any(_SENSITIVE.search(_plain(name)) or _MAIL.fullmatch(value) for name, value in query):
+            yield fault("the URL has sensitive data in it", evidence)
+
+
+@judged("elicit-complete-notification-server")
+def completed_pages_are_named(record: Record) -> Iterator[Finding]:
+    """Look at every notification that a page is done with: it has an elicitationId."""
+    found = list(record.notifications(COMPLETE))
+    if not found:
+        raise NotSeen(f"{COMPLETE} did not come")
+    for message in found:
+        if not isinstance(message.params.get("elicitationId"), str):
+            yield fault("elicitationId is not a string", message.raw)
+
+
+@judged("elicit-complete-removed-server")
+def completed_pages_are_not_notified(record: Record) -> Iterator[Finding]:
+    """Look for notifications that a page is done with, which this revision does not have."""
+    sent = list(record.notifications(COMPLETE))
+    if not sent and not any(result.get("resultType") == "input_required" for _, result in record.results()):
+        raise NotSeen("the server asked for nothing")
+    for message in sent:
+        yield fault(f"{COMPLETE} is gone", message.raw)
+
+
+@judged("elicit-url-required-error-server")
+def required_pages_are_listed(record: Record) -> Iterator[Finding]:
+    """Look at errors with the code -32042: their data lists pages to be visited, each with an elicitationId."""
+    found = [(exchange, error) for exchange, error in record.errors() if error.get("code") == URL_REQUIRED]
+    if not found:
+        raise NotSeen(f"no error had the code {URL_REQUIRED}")
+    for exchange, error in found:
+        data = error.get("data")
+        listed = data.get("elicitations") if isinstance(data, dict) else None
+        if not isinstance(listed, list) or not listed or not all(_is_page(each) for each in listed):
+            yield fault(
+                "data.elicitations is no list of pages with url and elicitationId",
+                exchange.reply and exchange.reply.raw,
+            )
+
+
+def _is_page(entry: Any) -> bool:
+    return (
+        isinstance(entry, dict)
+        and entry.get("mode") == "url"
+        and _is_url(entry.get("url"))
+        and isinstance(entry.get("elicitationId"), str)
+    )

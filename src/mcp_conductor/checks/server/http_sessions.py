@@ -1,0 +1,334 @@
+"""Sessions over HTTP in the handshake era: their ids, the GET stream, the version header, and coming back for more."""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Any
+
+from mcp_conductor.checks.engine.check import NotSeen, fault, probed
+from mcp_conductor.checks.engine.probe import Probe
+from mcp_conductor.checks.engine.visits import EVENTS, SESSION, VERSION, Seen, Visit, eventually, visiting
+from mcp_conductor.errors import RequestTimeout
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import compact
+from mcp_conductor.report.model import Finding
+
+SETTLING_SECONDS = 0.2  # for what a server sends on another stream than the one that we read
+MANY_SESSIONS = 8
+SHORTEST_ID = 16
+_VISIBLE = re.compile(r"[\x21-\x7e]+")
+_NUMBER = re.compile(r"\d+")
+
+
+# Sessions.
+
+
+@probed("session-id-visible-ascii", alone=True)
+async def session_ids_are_visible(probe: Probe) -> AsyncIterator[Finding]:
+    """Open a session: its id has only visible ASCII characters."""
+    async with _in_session(probe) as visit:
+        if not _VISIBLE.fullmatch(visit.session or ""):
+            yield fault("the session id has characters that are not visible ASCII", visit.session)
+
+
+@probed("session-id-secure", alone=True)
+async def session_ids_cannot_be_guessed(probe: Probe) -> AsyncIterator[Finding]:
+    """Open several sessions: their ids are all different, long enough, and do not count up."""
+    ids = []
+    for _ in range(MANY_SESSIONS):
+        async with _in_session(probe) as visit:
+            ids.append(visit.session or "")
+    if len(set(ids)) < len(ids):
+        yield fault("two sessions have the same id", ids)
+    elif min(map(len, ids)) < SHORTEST_ID:
+        yield fault(f"session ids are shorter than {SHORTEST_ID} characters", ids)
+    elif _counts(ids):
+        yield fault("session ids count up", ids)
+
+
+def _counts(ids: list[str]) -> bool:
+    """Whether the ids differ in one number only, which grows."""
+    if len({_NUMBER.sub("#", each) for each in ids}) > 1:
+        return False
+    columns = list(zip(*(map(int, _NUMBER.findall(each)) for each in ids), strict=True))
+    moving = [column for column in columns if len(set(column)) > 1]
+    return len(moving) == 1 and all(
+        0 < after - before < 1000 for before, after in zip(moving[0], moving[0][1:], strict=False)
+    )
+
+
+@probed("session-id-missing-400", alone=True)
+async def requests_without_the_session_get_400(probe: Probe) -> AsyncIterator[Finding]:
+    """POST ping without the session id: if it is refused, then with the status 400."""
+    async with _in_session(probe) as visit:
+        seen = await visit.post(visit.anything(), {SESSION: None})
+        if seen.refused and seen.status != 400:
+            yield fault(f"a request without session id is answered with {seen.status}, not 400", seen.shown())
+
+
+@probed("session-unknown-404", alone=True)
+async def sessions_that_are_over_get_404(probe: Probe) -> AsyncIterator[Finding]:
+    """End a session with DELETE and POST in it: the status is 404. An id that never was is not served either."""
+    async with _in_session(probe) as visit:
+        ended = await visit.verb("DELETE")
+        if not ended.refused:
+            seen = await visit.post(visit.anything())
+            if seen.status != 404:
+                yield fault(f"a request in a session that was ended is answered with {seen.status}", seen.shown())
+            return
+        seen = await visit.post(visit.anything(), {SESSION: "conductor-no-such-session"})
+        if not seen.refused:
+            yield fault("a request in a session that never was is served", seen.shown())
+
+
+@probed("session-not-authentication", "auths-token-every-request", alone=True)
+async def a_session_is_no_credential(probe: Probe) -> AsyncIterator[Finding]:
+    """POST in a session without the credentials that opened it: the request is refused."""
+    async with visiting(probe) as visit:
+        names = [name for name in visit.spec.headers if name.lower() == "authorization"]
+        if not names:
+            raise NotSeen("the server is used without credentials")
+        without = dict.fromkeys(names)
+        stranger = Visit(probe)
+        if not (await stranger.post(stranger.initialize(), without)).refused:
+            raise NotSeen("the server wants no credentials")
+        seen = await visit.post(visit.anything(), without)
+        if not seen.refused:
+            yield fault("a request with a session id, but without credentials, is served", seen.shown())
+
+
+@asynccontextmanager
+async def _in_session(probe: Probe) -> AsyncIterator[Visit]:
+    """A visit to a server that gives out session ids."""
+    async with visiting(probe) as visit:
+        if visit.session is None:
+            raise NotSeen("the server gives out no session ids")
+        yield visit
+
+
+# The version header.
+
+
+@probed("http-version-header-invalid-400", alone=True)
+async def unknown_versions_get_400(probe: Probe) -> AsyncIterator[Finding]:
+    """POST in a session with a version header that means nothing: the status is 400."""
+    async with visiting(probe) as visit:
+        for version in ("1999-01-01", "conductor"):
+            seen = await visit.post(visit.anything(), {VERSION: version})
+            if seen.status != 400:
+                yield fault(f"{VERSION}: {version} is answered with {seen.status}, not 400", seen.shown())
+
+
+@probed("http-version-header-missing-default", alone=True)
+async def a_missing_version_is_assumed(probe: Probe) -> AsyncIterator[Finding]:
+    """POST in a session without the version header: the request is served."""
+    async with visiting(probe) as visit:
+        seen = await visit.post(visit.anything(), {VERSION: None})
+        if seen.refused:
+            yield fault(f"a request without {VERSION} is answered with {seen.status}", seen.shown())
+
+
+# The GET stream.
+
+
+@probed("http-single-endpoint", "http-get-stream-or-405", alone=True)
+async def get_is_a_stream_or_405(probe: Probe) -> AsyncIterator[Finding]:
+    """GET the URL in a session: the answer is an event stream, or 405."""
+    async with visiting(probe) as visit:
+        try:
+            seen = await visit.verb("GET", {"Accept": EVENTS})
+        except RequestTimeout:
+            raise NotSeen("the GET was not answered in time") from None
+        if seen.status != 405 and not (seen.status == 200 and seen.streamed):
+            yield fault(f"GET is answered with {seen.status}, neither a stream of events nor 405", seen.shown())
+
+
+@probed("http-get-no-responses", alone=True)
+async def get_streams_bring_no_answers(probe: Probe) -> AsyncIterator[Finding]:
+    """Hold a GET stream open while requests are posted: no response comes on it."""
+    async with visiting(probe) as visit, AsyncExitStack() as stack:
+        stream = await _listening(visit, stack)
+        for _ in range(2):
+            await visit.post(visit.anything())
+        await asyncio.sleep(SETTLING_SECONDS)
+        for message in stream.messages:
+            if isinstance(message, dict) and "method" not in message:
+                yield fault("a response comes on the GET stream", message)
+
+
+@probed("http-get-unrelated-only", alone=True)
+async def get_streams_bring_no_progress(probe: Probe) -> AsyncIterator[Finding]:
+    """Hold a GET stream open while a tool reports progress: it comes with the answer, not on the GET stream."""
+    lively = _lively(probe)
+    async with visiting(probe) as visit, AsyncExitStack() as stack:
+        stream = await _listening(visit, stack)
+        await visit.post(_call(visit, lively, "conductor-get"))
+        await asyncio.sleep(SETTLING_SECONDS)
+        for message in stream.messages:
+            if _token(message) == "conductor-get":
+                yield fault("the progress of a request comes on the GET stream", message)
+
+
+@probed("http-no-broadcast", alone=True)
+async def messages_come_once(probe: Probe) -> AsyncIterator[Finding]:
+    """Hold GET streams open while a tool reports something: each message comes on one of the streams only."""
+    lively = _lively(probe)
+    async with visiting(probe) as visit, AsyncExitStack() as stack:
+        streams = [await _listening(visit, stack)]
+        with suppress(NotSeen):
+            streams.append(await _listening(visit, stack))
+        streams.append(await visit.post(_call(visit, lively, "conductor-once")))
+        await asyncio.sleep(SETTLING_SECONDS)
+        counted = Counter(compact(message) for stream in streams for message in _unique_progress(stream))
+        for text, times in counted.items():
+            if times > 1:
+                yield fault(f"the same message comes on {times} streams", text)
+
+
+def _unique_progress(stream: Seen) -> Iterator[Json]:
+    """Progress, which never repeats itself; of anything else two alike may be meant to be two."""
+    return (message for message in stream.messages if _token(message) == "conductor-once")
+
+
+@probed("http-sse-related-only", "http-sse-related-only-modern", alone=True)
+async def streams_keep_to_their_request(probe: Probe) -> AsyncIterator[Finding]:
+    """Call a tool that reports progress twice at the same time: each stream has the progress of its own call only."""
+    lively = _lively(probe)
+    async with visiting(probe) as visit:
+        tokens = ("conductor-one", "conductor-two")
+        seen = await asyncio.gather(*(visit.post(_call(visit, lively, token)) for token in tokens))
+        if not any(each.streamed for each in seen):
+            raise NotSeen("no request is answered with a stream")
+        for token, each in zip(tokens, seen, strict=True):
+            for message in each.messages:
+                if _token(message) not in (None, token):
+                    yield fault(f"the stream of the call with the token {token} has another's progress", message)
+
+
+async def _listening(visit: Visit, stack: AsyncExitStack) -> Seen:
+    try:
+        stream = await stack.enter_async_context(visit.listening())
+    except RequestTimeout:
+        raise NotSeen("the GET was not answered in time") from None
+    if stream.status != 200 or not stream.streamed:
+        raise NotSeen("the server offers no GET stream")
+    return stream
+
+
+def _lively(probe: Probe) -> Json:
+    """The params of a tool call that reported progress before."""
+    for exchange in probe.record().exchanges:
+        if exchange.request.method == "tools/call" and exchange.reply is not None and exchange.notices:
+            return exchange.request.params
+    raise NotSeen("no tool that may be called reports progress")
+
+
+def _call(visit: Visit, params: Json, token: str) -> Json:
+    return visit.request("tools/call", {**params, "_meta": {"progressToken": token}})
+
+
+def _token(message: Any) -> Any:
+    params = message.get("params") if isinstance(message, dict) else None
+    return params.get("progressToken") if isinstance(params, dict) else None
+
+
+# Coming back.
+
+
+@probed("resume-event-id-unique", alone=True)
+async def event_ids_are_unique(probe: Probe) -> AsyncIterator[Finding]:
+    """POST requests in one session: no event id comes twice, on whatever stream."""
+    async with visiting(probe) as visit:
+        seen = [await visit.post(visit.anything()) for _ in range(3)]
+        ids = [event.id for each in seen for event in each.events if event.id]
+        if not ids:
+            raise NotSeen("the server gives its events no ids")
+        for each, times in Counter(ids).items():
+            if times > 1:
+                yield fault(f"the event id {each!r} comes {times} times in one session", ids)
+
+
+@probed("resume-no-cross-stream-replay", "resume-event-id-identifies-stream", alone=True)
+async def only_the_same_stream_is_resumed(probe: Probe) -> AsyncIterator[Finding]:
+    """POST two requests and come back for the first stream by its first event id: nothing of the second comes."""
+    async with visiting(probe) as visit:
+        first, last_id = await _with_event_id(visit)
+        other = visit.anything()
+        await visit.post(other)
+        try:
+            resumed = await visit.verb("GET", {"Accept": EVENTS, "Last-Event-ID": last_id})
+        except RequestTimeout:
+            raise NotSeen("the GET was not answered in time") from None
+        if resumed.refused:
+            raise NotSeen(f"the server does not resume streams: HTTP {resumed.status}")
+        if resumed.reply(other["id"]) is not None:
+            yield fault(
+                f"resuming the stream of request {first['id']} brings the answer to {other['id']}", resumed.shown()
+            )
+
+
+@probed("resume-via-get-only", alone=True)
+async def streams_of_posts_are_resumed_by_get(probe: Probe) -> AsyncIterator[Finding]:
+    """Where GET is offered and events have ids: GET with the id of an event of a POST is not refused."""
+    async with visiting(probe) as visit:
+        _, last_id = await _with_event_id(visit)
+        with suppress(RequestTimeout):
+            if (await visit.verb("GET", {"Accept": EVENTS})).refused:
+                raise NotSeen("the server offers no GET stream")
+            seen = await visit.verb("GET", {"Accept": EVENTS, "Last-Event-ID": last_id})
+            if seen.refused:
+                yield fault(f"GET with Last-Event-ID: {last_id} is answered with {seen.status}", seen.shown())
+
+
+@probed("resume-priming-event", alone=True)
+async def streams_begin_with_an_id(probe: Probe) -> AsyncIterator[Finding]:
+    """POST a request: if a stream answers it, its first event has an id and no data."""
+    async with visiting(probe) as visit:
+        seen = await visit.post(visit.anything())
+        if not seen.streamed or not seen.events:
+            raise NotSeen("no request is answered with a stream")
+        first = seen.events[0]
+        if not first.id or first.data:
+            yield fault("the first event of a stream is not an id without data", {"id": first.id, "data": first.data})
+
+
+@probed("resume-retry-before-close", alone=True)
+async def a_stream_that_is_left_says_when_to_come_back(probe: Probe) -> AsyncIterator[Finding]:
+    """Where a stream ends before its answer: it said before how long to wait (retry)."""
+    async with visiting(probe) as visit:
+        raw = visit.anything()
+        seen = await visit.post(raw)
+        if not seen.streamed or not seen.ended or seen.reply(raw["id"]) is not None:
+            raise NotSeen("no stream ended before its answer")
+        if all(event.retry is None for event in seen.events):
+            yield fault("the stream ends before its answer, and does not say when to come back", seen.shown())
+
+
+@probed("http-disconnect-not-cancellation", alone=True)
+async def a_lost_connection_cancels_nothing(probe: Probe) -> AsyncIterator[Finding]:
+    """Drop the stream of a call that reports progress, and come back for the rest: the answer is there."""
+    lively = _lively(probe)
+    async with visiting(probe) as visit:
+        raw = _call(visit, lively, "conductor-drop")
+        seen = await visit.post(raw, until=lambda seen: bool(seen.events))
+        ids = [event.id for event in seen.events if event.id]
+        if not ids or seen.reply(raw["id"]) is not None:
+            raise NotSeen("the stream could not be dropped before its answer, and resumed")
+        async with visit.listening({"Last-Event-ID": ids[-1]}) as resumed:
+            if resumed.refused:
+                raise NotSeen(f"the server does not resume streams: HTTP {resumed.status}")
+            await eventually(lambda: resumed.ended or resumed.reply(raw["id"]) is not None, probe.timeout, probe.trail)
+        answer = resumed.reply(raw["id"])
+        if answer is None:
+            yield fault("the answer to a request whose connection was lost never comes", resumed.shown())
+
+
+async def _with_event_id(visit: Visit) -> tuple[Json, str]:
+    """A request that was answered with a stream, and the id of its first event."""
+    raw = visit.anything()
+    ids = [event.id for event in (await visit.post(raw)).events if event.id]
+    if not ids:
+        raise NotSeen("the server gives its events no ids")
+    return raw, ids[0]

@@ -1,0 +1,133 @@
+"""What a server makes of garbage: text that is no JSON, JSON that is no message, params that do not fit."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from mcp_conductor.checks.engine.by_hand import code_of, context, message_in, posting
+from mcp_conductor.checks.engine.check import NotSeen, fault, probed
+from mcp_conductor.checks.engine.probe import Probe
+from mcp_conductor.errors import RequestTimeout, TransportError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
+from mcp_conductor.protocol.message import Message, compact, parse
+from mcp_conductor.report.model import Finding
+
+_NO_JSON = '{"jsonrpc": "2.0", "id": 1, "method":'
+# Over HTTP a request that lacks its name lacks the header with its name, too.
+CLEAN = "stdio-stdout-clean-server"  # noise would be taken for the answer to what is no request
+_REFUSALS = (INVALID_PARAMS, INVALID_REQUEST, HEADER_MISMATCH)
+_MISFITS: dict[str, tuple[str, Json]] = {
+    "tools": ("tools/call", {"arguments": {}}),
+    "resources": ("resources/read", {}),
+    "prompts": ("prompts/get", {"name": 1}),
+}
+
+
+class Reaction:
+    """What came of a text that is no request: a message, an HTTP status, or nothing."""
+
+    def __init__(self, message: Message | None, status: int | None = None) -> None:
+        self.message = message
+        self.status = status
+
+    @property
+    def refused(self) -> bool:
+        return self.status is not None and 400 <= self.status < 500
+
+    @property
+    def shown(self) -> Any:
+        return self.message.raw if self.message is not None else self.status
+
+
+async def reaction(probe: Probe, text: str) -> Reaction:
+    """Say TEXT in a conversation of its own; once, however many ask."""
+    return (await probe.once(text, lambda: reactions(probe, [text])))[0]
+
+
+async def reactions(probe: Probe, texts: list[str]) -> list[Reaction]:
+    """Say TEXTS, one after the other, in a conversation of their own."""
+    if probe.transport == "http":
+        async with posting(probe) as post:
+            answers = [await post(text) for text in texts]
+        return [Reaction(message_in(answered), answered.status) for answered in answers]
+    async with probe.apart() as other:
+        return [await _said(other, text) for text in texts]
+
+
+async def _said(probe: Probe, text: str) -> Reaction:
+    seen = len(probe.record().frames)
+    message = await probe.odd(text)
+    since = probe.record().frames[seen:]
+    if message is None:  # perhaps an error without an id, which answers no request in particular
+        heard = [each for frame in since if frame.source == "server" for each in frame.messages()]
+        message = next((each for each in heard if each.kind == "error" and each.id is None), None)
+    statuses = [frame.text for frame in since if frame.source == "http"]
+    refused = next((int(each.split()[1]) for each in statuses if each.startswith("HTTP 4")), None)
+    return Reaction(message, refused)
+
+
+@probed("base-parse-error-server", alone=True, follows=CLEAN)
+async def no_json_is_a_parse_error(probe: Probe) -> AsyncIterator[Finding]:
+    """Send half of a message: the error has the code -32700; over HTTP the status is 400."""
+    came = await reaction(probe, _NO_JSON)
+    if code_of(came.message) == PARSE_ERROR:
+        if probe.transport == "http" and came.status != 400:
+            yield fault(f"the status of a parse error is {came.status}, not 400", came.shown)
+    elif came.message is None and came.status is None:
+        yield fault("text that is no JSON is not answered")
+    elif probe.transport != "sse" or not came.refused:
+        yield fault(f"text that is no JSON is not answered with {PARSE_ERROR}", came.shown)
+
+
+@probed("base-error-unreadable-id", alone=True)
+async def unreadable_ids_are_not_invented(probe: Probe) -> AsyncIterator[Finding]:
+    """Send half of a message: the error has no id, or the id null, which JSON-RPC wants and the MCP schema has not."""
+    came = await reaction(probe, _NO_JSON)
+    if came.message is None or came.message.kind != "error":
+        raise NotSeen("no error came")
+    if came.message.raw.get("id") is not None:
+        yield fault("the error has the id of a request that could not be read", came.message.raw)
+
+
+@probed("base-invalid-request-server", alone=True, follows=CLEAN)
+async def what_is_no_request_is_refused(probe: Probe) -> AsyncIterator[Finding]:
+    """Send requests with jsonrpc "1.0", with the id null, and without a method: the error has the code -32600."""
+    method = probe.harmless
+    params = {} if probe.dialect.handshake else {"params": {"_meta": context(probe)}}
+    wrong = {
+        'a request with jsonrpc "1.0"': {"jsonrpc": "1.0", "id": "conductor-1", "method": method, **params},
+        "a request with the id null": {"jsonrpc": "2.0", "id": None, "method": method, **params},
+        "a message without a method": {"jsonrpc": "2.0", "id": "conductor-2", **params},
+    }
+    answers = await reactions(probe, [compact(raw) for raw in wrong.values()])
+    for (what, raw), came in zip(wrong.items(), answers, strict=True):
+        if came.message is None and came.status is None:
+            yield fault(f"{what} is not answered", raw)
+        elif not came.refused and code_of(came.message) not in (INVALID_REQUEST, INVALID_PARAMS):
+            yield fault(f"{what} is not answered with {INVALID_REQUEST}", came.shown)
+
+
+@probed("base-invalid-params-server", alone=True)
+async def params_that_do_not_fit_are_refused(probe: Probe) -> AsyncIterator[Finding]:
+    """Call a tool without its name, read without a URI, get a prompt by a number: the error has the code -32602."""
+    offered = [each for capability, each in _MISFITS.items() if probe.declares(capability)]
+    if not offered:
+        raise NotSeen("the server declares neither tools, resources nor prompts")
+    async with probe.beside() as other:
+        for method, params in offered:
+            reply = await other.ask(method, params)
+            if code_of(reply) not in _REFUSALS:
+                yield fault(f"{method} with params {compact(params)} is not answered with {INVALID_PARAMS}", reply.raw)
+
+
+@probed("base-malformed-input-survival-server", alone=True)
+async def garbage_is_survived(probe: Probe) -> AsyncIterator[Finding]:
+    """Send garbage, then a request: it is answered as before."""
+    async with probe.apart() as other:
+        for text in ("garbage", _NO_JSON, "[]", "null"):
+            other.session.transport.send(parse(text))
+            try:
+                await other.ask(other.harmless)
+            except (RequestTimeout, TransportError) as error:
+                yield fault(f"after {text!r} the server does not go on", hint=error.message)
+                return

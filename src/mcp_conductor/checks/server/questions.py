@@ -1,0 +1,340 @@
+"""What a server asks of its client: roots, sampling, elicitation; as requests, or in place of a result."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from mcp_conductor.checks.engine.check import NotSeen, fault, judged, probed
+from mcp_conductor.checks.engine.probe import Probe
+from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.server.notifications import calls, is_number
+from mcp_conductor.errors import ConductorError, RequestTimeout, TransportError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.answers import Answers
+from mcp_conductor.protocol.dialect import Dialect
+from mcp_conductor.protocol.message import Message
+from mcp_conductor.report.model import Finding
+
+SAMPLING, ELICITATION, ROOTS = "sampling/createMessage", "elicitation/create", "roots/list"
+KINDS = (SAMPLING, ELICITATION, ROOTS)
+MOST_ASKING = 12  # tools that are called again because they ask
+Question = tuple[str, Json, Any]  # method, params, and the message that it came in
+
+
+def asked(record: Record) -> Iterator[Question]:
+    """All questions of the server, in either form."""
+    for message in record.questions():
+        yield message.method, message.params, message.raw
+    for exchange, result in record.results():
+        requests = result.get("inputRequests") if not record.dialect.handshake else None
+        for each in requests.values() if isinstance(requests, dict) else []:
+            if isinstance(each, dict) and isinstance(each.get("method"), str):
+                params = each.get("params")
+                yield each["method"], params if isinstance(params, dict) else {}, exchange.reply and exchange.reply.raw
+
+
+def asked_for(record: Record, method: str) -> list[Question]:
+    found = [question for question in asked(record) if question[0] == method]
+    if not found:
+        raise NotSeen(f"the server did not ask for {method}")
+    return found
+
+
+def asking(probe: Probe, *methods: str, mode: str | None = None) -> list[Json]:
+    """The params of calls during which the server asked one of METHODS, or anything; in this MODE of elicitation."""
+    names: set[Any] = set()
+    current: Any = None
+    for frame in probe.record().frames:
+        for message in frame.messages():
+            if frame.source == "client" and message.kind == "request" and message.method == "tools/call":
+                current = message.params.get("name")
+            elif frame.source == "server":
+                for method, params in _inside(message):
+                    if method in (methods or KINDS) and mode in (None, params.get("mode", "form")):
+                        names.add(current)
+    return [params for params, _ in calls(probe) if params.get("name") in names][:MOST_ASKING]
+
+
+def _inside(message: Message) -> Iterator[tuple[str, Json]]:
+    """The questions in one message: methods and params."""
+    if message.kind == "request":
+        yield message.method, message.params
+    result = message.result if message.kind == "result" else None
+    requests = result.get("inputRequests") if isinstance(result, dict) else None
+    for each in requests.values() if isinstance(requests, dict) else []:
+        if isinstance(each, dict):
+            params = each.get("params")
+            yield str(each.get("method")), params if isinstance(params, dict) else {}
+
+
+class Declaring(Answers):
+    """Answers everything, but declares no other capabilities than it is told to."""
+
+    def __init__(self, declared: Json) -> None:
+        super().__init__(roots=[], sampling="auto", elicitation="auto")
+        self._declared = declared
+
+    def capabilities(self, dialect: Dialect) -> Json:  # noqa: ARG002
+        return self._declared
+
+
+async def called_again(probe: Probe, wanted: list[Json], answers: Answers) -> Record:
+    """A conversation of its own in which tools are called once more, by a client that gives other ANSWERS."""
+    async with probe.beside(answers=answers) as other:
+        for params in wanted:
+            with suppress(ConductorError):
+                await other.session.request("tools/call", params)
+        await other.alive()  # whatever it still wants to say
+        return other.record()
+
+
+async def _unasked(probe: Probe) -> Record:
+    """What the server says to a client that declares nothing, when tools are called during which it asks."""
+    return await probe.once("unable", lambda: called_again(probe, asking(probe), Declaring({})))
+
+
+async def _gated(probe: Probe, method: str, capability: str) -> AsyncIterator[Finding]:
+    asked_for(probe.record(), method)
+    for name, _, evidence in asked(await _unasked(probe)):
+        if name == method:
+            yield fault(f"{method} is asked of a client that does not declare {capability}", evidence)
+
+
+# Roots.
+
+
+@probed("roots-request-server", alone=True)
+async def roots_are_asked_of_those_who_have_them(probe: Probe) -> AsyncIterator[Finding]:
+    """Connect without declaring roots, and call the tools that ask for them: roots/list is not asked."""
+    async for finding in _gated(probe, ROOTS, "roots"):
+        yield finding
+
+
+@probed("roots-listchanged-handled-server", alone=True)
+async def changed_roots_do_no_harm(probe: Probe) -> AsyncIterator[Finding]:
+    """Say that the roots have changed: the server goes on."""
+    async with probe.beside(answers=probe.session.answers) as other:
+        await other.session.notify("notifications/roots/list_changed")
+        if not await other.alive():
+            yield fault("the server does not answer any longer after notifications/roots/list_changed")
+
+
+# Sampling.
+
+
+@probed("sampling-request-server", alone=True)
+async def sampling_requests_are_whole(probe: Probe) -> AsyncIterator[Finding]:
+    """Look at sampling requests: messages with role and content, maxTokens; none to clients without sampling."""
+    for _, params, evidence in asked_for(probe.record(), SAMPLING):
+        messages = params.get("messages")
+        if not isinstance(messages, list) or not all(_is_message(each, probe.dialect) for each in messages):
+            yield fault("messages is not an array of messages with role and content", evidence)
+        if not is_number(params.get("maxTokens")):
+            yield fault("maxTokens is not a number", evidence)
+    async for finding in _gated(probe, SAMPLING, "sampling"):
+        yield finding
+
+
+def _is_message(message: Any, dialect: Dialect) -> bool:
+    if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
+        return False
+    content = message.get("content")
+    # Where there are tasks or input rounds, content may be an array of blocks.
+    blocks = content if isinstance(content, list) and dialect.tasks is not None else [content]
+    return all(isinstance(block, dict) and isinstance(block.get("type"), str) for block in blocks)
+
+
+def _blocks(message: Any, kind: str | None = None) -> list[Json]:
+    content = message.get("content") if isinstance(message, dict) else None
+    listed = content if isinstance(content, list) else [content]
+    return [block for block in listed if isinstance(block, dict) and kind in (None, block.get("type"))]
+
+
+def _conversations(record: Record) -> Iterator[tuple[list[Any], Any]]:
+    for _, params, evidence in asked_for(record, SAMPLING):
+        messages = params.get("messages")
+        yield messages if isinstance(messages, list) else [], evidence
+
+
+@judged("sampling-preferences-range")
+def priorities_are_from_0_to_1(record: Record) -> Iterator[Finding]:
+    """Look at the modelPreferences of sampling requests: priorities are numbers from 0 to 1."""
+    for _, params, evidence in asked_for(record, SAMPLING):
+        preferences = params.get("modelPreferences")
+        for name in ("costPriority", "speedPriority", "intelligencePriority"):
+            value = preferences.get(name, 0) if isinstance(preferences, dict) else 0
+            if not is_number(value) or not 0 <= value <= 1:
+                yield fault(f"{name} is not a number from 0 to 1", evidence)
+
+
+def _declared(record: Record, part: str) -> bool:
+    sampling = record.offered.get("sampling")
+    return isinstance(sampling, dict) and part in sampling
+
+
+@judged("sampling-include-context-server")
+def context_is_not_included(record: Record) -> Iterator[Finding]:
+    """Look at sampling requests to a client that does not declare sampling.context: they do not ask for context."""
+    for _, params, evidence in asked_for(record, SAMPLING):
+        if not _declared(record, "context") and params.get("includeContext") in ("thisServer", "allServers"):
+            yield fault("context is asked of a client that does not declare sampling.context", evidence)
+
+
+@judged("sampling-tools-gated-server")
+def tools_are_for_those_who_declare_them(record: Record) -> Iterator[Finding]:
+    """Look at sampling requests to a client that does not declare sampling.tools: they have no tools."""
+    for _, params, evidence in asked_for(record, SAMPLING):
+        if not _declared(record, "tools") and ("tools" in params or "toolChoice" in params):
+            yield fault("tools are given to a client that does not declare sampling.tools", evidence)
+
+
+@judged("sampling-tool-result-only-server")
+def tool_results_stand_alone(record: Record) -> Iterator[Finding]:
+    """Look at the messages of sampling requests: one with tool results has nothing else in it."""
+    seen = False
+    for messages, evidence in _conversations(record):
+        for message in messages:
+            results = _blocks(message, "tool_result")
+            seen = seen or bool(results)
+            if results and len(results) != len(_blocks(message)):
+                yield fault("a message mixes tool results with other content", evidence)
+    if not seen:
+        raise NotSeen("no sampling request has tool results")
+
+
+@judged("sampling-tool-balance-server")
+def tool_uses_are_answered(record: Record) -> Iterator[Finding]:
+    """Look at the messages of sampling requests: every tool_use has its tool_result in the message that follows."""
+    seen = False
+    for messages, evidence in _conversations(record):
+        for message, following in zip(messages, [*messages[1:], {}], strict=False):  # there may be no messages
+            used = {str(block.get("id")) for block in _blocks(message, "tool_use")}
+            seen = seen or bool(used)
+            answered = {str(block.get("toolUseId")) for block in _blocks(following, "tool_result")}
+            if used - answered:
+                yield fault(f"no result for the use of a tool: {', '.join(sorted(used - answered))}", evidence)
+    if not seen:
+        raise NotSeen("no sampling request has uses of tools")
+
+
+@probed("sampling-content-array-server", alone=True)
+async def samples_may_be_arrays(probe: Probe) -> AsyncIterator[Finding]:
+    """Answer sampling with an array of content: the tool works as it does with one piece of content."""
+    wanted = [params for params in asking(probe, SAMPLING) if _worked(probe.record(), params)]
+    if not wanted:
+        raise NotSeen(f"the server did not ask for {SAMPLING}")
+    content = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
+    sample = {"model": "stub-model", "role": "assistant", "stopReason": "endTurn", "content": content}
+    record = await called_again(probe, wanted, Answers(roots=[], sampling=sample, elicitation="auto"))
+    for params in wanted:
+        if not _worked(record, params):
+            yield fault(
+                f"the tool {params['name']} fails when the sample has an array of content", _last(record, params)
+            )
+
+
+def _outcomes(record: Record, params: Json) -> list[Message | None]:
+    return [
+        exchange.reply
+        for exchange in record.exchanges
+        if exchange.request.method == "tools/call" and exchange.request.params.get("name") == params.get("name")
+    ]
+
+
+def _worked(record: Record, params: Json) -> bool:
+    """Whether a call ended in a result that is not an error."""
+    results = [reply.result for reply in _outcomes(record, params) if reply is not None and reply.kind == "result"]
+    return any(isinstance(each, dict) and "content" in each and each.get("isError") is not True for each in results)
+
+
+def _last(record: Record, params: Json) -> Any:
+    replies = [reply.raw for reply in _outcomes(record, params) if reply is not None]
+    return replies[-1] if replies else None
+
+
+# Elicitation, as far as it must be provoked; what requests look like is judged in `forms`.
+
+
+@probed("elicit-gated-server", alone=True)
+async def elicitation_is_for_those_who_declare_it(probe: Probe) -> AsyncIterator[Finding]:
+    """Connect without declaring elicitation, and call the tools that elicit: nothing is elicited."""
+    async for finding in _gated(probe, ELICITATION, "elicitation"):
+        yield finding
+
+
+@probed("elicit-mode-gated-server", alone=True)
+async def modes_are_for_those_who_declare_them(probe: Probe) -> AsyncIterator[Finding]:
+    """Declare only one mode of elicitation, and call the tools that elicit: the other mode is not used."""
+    asked_for(probe.record(), ELICITATION)
+    wanted = asking(probe, ELICITATION)
+    for mode, other in (("form", "url"), ("url", "form")):
+        record = await called_again(probe, wanted, Declaring({"elicitation": {mode: {}}}))
+        for method, params, evidence in asked(record):
+            if method == ELICITATION and params.get("mode", "form") == other:
+                yield fault(f"mode {other} is used with a client that declares only {mode}", evidence)
+
+
+@probed("elicit-decline-handled-server", alone=True)
+async def refusals_are_taken(probe: Probe) -> AsyncIterator[Finding]:
+    """Decline, and cancel, what is elicited: the call ends nevertheless."""
+    wanted = asking(probe, ELICITATION)
+    if not wanted:
+        raise NotSeen(f"the server did not ask for {ELICITATION}")
+    for action in ("decline", "cancel"):
+        async with probe.beside(answers=Answers(roots=[], sampling="auto", elicitation=action)) as other:
+            for params in wanted:
+                try:
+                    await other.session.request("tools/call", params)
+                except (RequestTimeout, TransportError) as error:
+                    yield fault(f"{action}: {error.message}", params)
+                except ConductorError:
+                    pass  # an error is an end too
+
+
+class _Nonsense(Answers):
+    """Accepts every form, with content that does not fit it."""
+
+    def _accept(self, chosen: Any, schema: Any) -> Any:
+        content = {name: {"no": "sense"} for name in _properties(schema)}
+        return replace(super()._accept(chosen, schema), result={"action": "accept", "content": content})
+
+
+def _properties(schema: Any) -> Json:
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return properties if isinstance(properties, dict) else {}
+
+
+@probed("elicit-content-validated-server", alone=True)
+async def content_is_validated(probe: Probe) -> AsyncIterator[Finding]:
+    """Accept what is elicited with content that does not fit the schema: the tool does not take it."""
+    forms = (params for _, params, _ in asked_for(probe.record(), ELICITATION))
+    if not any(_properties(params.get("requestedSchema")) for params in forms):
+        raise NotSeen("the server asked for no form with properties")
+    wanted = [each for each in asking(probe, ELICITATION, mode="form") if _worked(probe.record(), each)]
+    record = await called_again(probe, wanted, _Nonsense(roots=[], sampling="auto", elicitation="auto"))
+    for params in wanted:
+        if _worked(record, params):
+            yield fault(f"the tool {params['name']} takes content that does not fit its schema", _last(record, params))
+
+
+_URL = re.compile(r"https?://", re.IGNORECASE)
+
+
+def texts(value: Any) -> Iterator[str]:
+    """All texts in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else []:
+        yield from texts(each)
+
+
+@judged("elicit-form-no-urls-server")
+def forms_have_no_urls(record: Record) -> Iterator[Finding]:
+    """Look at the texts of every form that is elicited: there is no URL in them."""
+    for _, params, evidence in asked_for(record, ELICITATION):
+        if params.get("mode", "form") == "form" and any(
+            _URL.search(text) for text in texts([params.get("message"), params.get("requestedSchema")])
+        ):
+            yield fault("a form has a URL in it", evidence)

@@ -1,0 +1,246 @@
+"""Questions in place of a result (2026-07-28): what they look like, and what comes of every way to answer them."""
+
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from typing import Any
+
+from mcp_conductor.checks.engine.check import NotSeen, fault, judged, probed
+from mcp_conductor.checks.engine.probe import Probe
+from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.server.questions import ELICITATION, ROOTS, SAMPLING, Declaring, asked, asking, called_again
+from mcp_conductor.errors import ConductorError, ProtocolError, UsageError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.input_rounds import next_round
+from mcp_conductor.protocol.ledger import Exchange
+from mcp_conductor.protocol.message import Message
+from mcp_conductor.report.model import Finding
+
+QUESTION = "input_required"
+ABANDONED = 10  # calls that are never answered, to see whether the server minds
+_CAPABILITIES = {ELICITATION: "elicitation", SAMPLING: "sampling", ROOTS: "roots"}
+
+
+def _questions(record: Record) -> list[tuple[Exchange, Json]]:
+    found = [(each, result) for each, result in record.results() if result.get("resultType") == QUESTION]
+    if not found:
+        raise NotSeen("no result was a question")
+    return found
+
+
+def _raw(exchange: Exchange) -> Any:
+    return exchange.reply.raw if exchange.reply is not None else None
+
+
+@judged("mrtr-only-via-result")
+def servers_send_no_requests(record: Record) -> Iterator[Finding]:
+    """Look for requests of the server, which this revision does not have: it asks in place of a result."""
+    requests = list(record.questions())
+    for message in requests:
+        yield fault(f"the server sends the request {message.method}", message.raw)
+    if not requests:
+        _questions(record)
+
+
+@judged("mrtr-supported-methods")
+def only_some_methods_ask(record: Record) -> Iterator[Finding]:
+    """Look at results that are questions: they answer tools/call, prompts/get or resources/read."""
+    for exchange, _ in _questions(record):
+        if exchange.request.method not in record.dialect.input_rounds:
+            yield fault(f"{exchange.request.method} is answered with a question", _raw(exchange))
+
+
+@judged("mrtr-shape")
+def questions_have_requests_or_a_state(record: Record) -> Iterator[Finding]:
+    """Look at results that are questions: they have inputRequests (an object), requestState (a string), or both."""
+    for exchange, result in _questions(record):
+        if "inputRequests" not in result and "requestState" not in result:
+            yield fault("neither inputRequests nor requestState", _raw(exchange))
+        if not isinstance(result.get("inputRequests", {}), dict):
+            yield fault("inputRequests is not an object", _raw(exchange))
+        if not isinstance(result.get("requestState", ""), str):
+            yield fault("requestState is not a string", _raw(exchange))
+
+
+@judged("mrtr-input-request-kinds")
+def questions_are_of_known_kinds(record: Record) -> Iterator[Finding]:
+    """Look at every question: its method is one of three, it has params, and neither jsonrpc nor id."""
+    for exchange, result in _questions(record):
+        requests = result.get("inputRequests")
+        for key, each in requests.items() if isinstance(requests, dict) else []:
+            problem = _problem(each)
+            if problem is not None:
+                yield fault(f"{key}: {problem}", _raw(exchange), path=f"inputRequests.{key}")
+
+
+def _problem(question: Any) -> str | None:
+    if not isinstance(question, dict) or question.get("method") not in _CAPABILITIES:
+        return "no elicitation/create, sampling/createMessage or roots/list"
+    if "jsonrpc" in question or "id" in question:
+        return "jsonrpc or id in a question that is no message"
+    if question["method"] != ROOTS and not isinstance(question.get("params"), dict):
+        return "no params"
+    return None
+
+
+@judged("mrtr-keys-unique")
+def keys_are_unique(record: Record) -> Iterator[Finding]:
+    """Read results that are questions with an eye for repeated keys: there are none in inputRequests."""
+    for exchange, _ in _questions(record):
+        text = exchange.reply.text if exchange.reply is not None else "{}"
+        for key in _repeated(text):
+            yield fault(f"the key {key} stands twice in inputRequests", text)
+
+
+def _repeated(text: str) -> list[str]:
+    """Keys that stand twice in the inputRequests of a message."""
+    found: list[str] = []
+
+    def members(pairs: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        for name, value in pairs:
+            if name == "inputRequests" and isinstance(value, list):
+                found.extend(key for key, times in Counter(key for key, _ in value).items() if times > 1)
+        return pairs
+
+    json.loads(text, object_pairs_hook=members)
+    return found
+
+
+@probed("mrtr-capability-respected", alone=True)
+async def only_what_is_declared_is_asked(probe: Probe) -> AsyncIterator[Finding]:
+    """Call the tools that ask with no capabilities, and with one at a time: nothing else is asked."""
+    wanted = asking(probe)
+    if not wanted:
+        raise NotSeen("no result was a question")
+    subsets: list[Json] = [{}, *({each: {}} for each in _CAPABILITIES.values())]
+    for declared in subsets:
+        record = await called_again(probe, wanted, Declaring(declared))
+        requests = {message.method for message in record.questions()}  # which there should not be at all
+        for method, _, evidence in asked(record):
+            if _CAPABILITIES.get(method, method) not in declared and method not in requests:
+                said = next(iter(declared), "nothing")
+                yield fault(f"{method} is asked of a client that declares {said}", evidence)
+
+
+# What comes of answers.
+
+
+class _Round:
+    """A call that was answered with a question, and the ways to go on with it."""
+
+    def __init__(self, probe: Probe, params: Json, question: Json) -> None:
+        self.params = params
+        self.question = question
+        self.responses = probe.session.input_responses(question.get("inputRequests"))
+
+    def following(self, responses: Json | None = None, **changes: Any) -> Json:
+        """The params of the next round; RESPONSES in place of the right ones, CHANGES to other members."""
+        params = next_round(self.params, self.question, self.responses if responses is None else responses)
+        return {key: value for key, value in {**params, **changes}.items() if value is not None}
+
+
+async def _asks(probe: Probe) -> list[_Round]:
+    """Fresh questions, one for each tool that asks."""
+    rounds = []
+    for params in asking(probe):
+        result = await probe.result("tools/call", params)
+        if result is not None and result.get("resultType") == QUESTION:
+            with suppress(UsageError, ProtocolError):  # a question that we have no answer to
+                rounds.append(_Round(probe, params, result))
+    if not rounds:
+        raise NotSeen("no result was a question")
+    return rounds
+
+
+def _kind(reply: Message) -> str:
+    """error, complete, failed (a tool result that is an error), or another resultType."""
+    if reply.kind != "result" or not isinstance(reply.result, dict):
+        return "error"
+    kind = str(reply.result.get("resultType", "complete"))
+    return "failed" if kind == "complete" and reply.result.get("isError") is True else kind
+
+
+@probed("mrtr-retry-completes")
+async def answers_are_enough(probe: Probe) -> AsyncIterator[Finding]:
+    """Answer a question on another connection (on stdio: on the same one): a result comes, or the next question."""
+    for each in await _asks(probe):
+        if probe.transport == "stdio":
+            reply = await probe.ask("tools/call", each.following())
+        else:
+            async with probe.anew(answers=probe.session.answers) as other:
+                reply = await other.ask("tools/call", each.following())
+        if reply.kind != "result":
+            yield fault(f"the tool {each.params['name']} does not take the answers it asked for", reply.raw)
+
+
+@probed("mrtr-state-tamper-rejected")
+async def a_state_that_was_changed_is_refused(probe: Probe) -> AsyncIterator[Finding]:
+    """Change requestState where the server needs it to go on: the call does not succeed."""
+    tried = False
+    for each in await _asks(probe):
+        state = each.question.get("requestState")
+        if not isinstance(state, str) or len(state) < 2:
+            continue
+        # A state without which the call succeeds as well influences nothing, and need not be protected.
+        if _kind(await probe.ask("tools/call", each.following(requestState=None))) == "complete":
+            continue
+        tried = True
+        reply = await probe.ask("tools/call", each.following(requestState=_changed(state)))
+        if _kind(reply) == "complete":
+            yield fault(f"the tool {each.params['name']} takes a requestState that was changed", reply.raw)
+    if not tried:
+        raise NotSeen("no requestState has an influence")
+
+
+def _changed(state: str) -> str:
+    middle = len(state) // 2
+    return state[:middle] + ("A" if state[middle] != "A" else "B") + state[middle + 1 :]
+
+
+@probed("mrtr-missing-response-rerequested")
+async def missing_answers_are_asked_for_again(probe: Probe) -> AsyncIterator[Finding]:
+    """Go on without the answers: the question comes again."""
+    for each in await _asks(probe):
+        if each.responses:
+            reply = await probe.ask("tools/call", each.following({}))
+            if _kind(reply) != QUESTION:
+                yield fault(f"the tool {each.params['name']} does not ask again for what is missing", reply.raw)
+
+
+@probed("mrtr-unknown-keys-ignored")
+async def unknown_answers_are_ignored(probe: Probe) -> AsyncIterator[Finding]:
+    """Answer more than was asked: it makes no difference."""
+    for each in await _asks(probe):
+        usual = _kind(await probe.ask("tools/call", each.following()))
+        extra = {**each.responses, "conductor-unknown": {"action": "cancel"}}
+        reply = await probe.ask("tools/call", each.following(extra))
+        if usual in ("complete", QUESTION) and _kind(reply) != usual:
+            yield fault(f"the tool {each.params['name']} minds an answer that it did not ask for", reply.raw)
+
+
+@probed("mrtr-invalid-responses-error")
+async def answers_that_are_none_are_refused(probe: Probe) -> AsyncIterator[Finding]:
+    """Answer with numbers in place of objects: an error comes, or the question once more."""
+    for each in await _asks(probe):
+        if each.responses:
+            reply = await probe.ask("tools/call", each.following(dict.fromkeys(each.responses, 5)))
+            if _kind(reply) == "complete":
+                yield fault(f"the tool {each.params['name']} takes numbers for answers", reply.raw)
+
+
+@probed("mrtr-no-abandon-assumption", alone=True)
+async def nobody_need_answer(probe: Probe) -> AsyncIterator[Finding]:
+    """Leave ten questions unanswered: the server goes on, and asks the same of the next one."""
+    wanted = asking(probe)
+    if not wanted:
+        raise NotSeen("no result was a question")
+    async with probe.beside(answers=probe.session.answers) as other:
+        try:
+            for _ in range(ABANDONED):
+                await other.ask("tools/call", wanted[0])
+        except ConductorError as error:
+            yield fault(f"after questions that were left unanswered: {error.message}", wanted[0])
+            return
+        if not await other.alive():
+            yield fault("the server does not answer any longer after questions that were left unanswered")

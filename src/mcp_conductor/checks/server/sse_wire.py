@@ -1,0 +1,185 @@
+"""HTTP+SSE, the transport of 2024-11-05, as it is; and how far a local server can be reached."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from urllib.parse import urljoin, urlsplit
+
+from mcp_conductor.checks.engine.check import NotSeen, fault, judged, probed
+from mcp_conductor.checks.engine.probe import Probe
+from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.engine.visits import EVIL, Headers, Seen, Visit, eventually, fresh
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import compact
+from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, origin
+from mcp_conductor.report.model import Finding
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@probed("sse-two-endpoints", alone=True)
+async def there_are_two_endpoints(probe: Probe) -> AsyncIterator[Finding]:
+    """GET the URL: a stream of events comes. POST initialize where its first event says: the status is 200 to 299."""
+    visit = Visit(probe)
+    async with visit.listening() as stream:
+        if stream.refused:  # our own conversation has one, so there is such an endpoint
+            raise NotSeen(f"another stream was refused: HTTP {stream.status}")
+        if not stream.streamed:
+            yield fault("GET is not answered with a stream of events", stream.shown())
+            return
+        endpoint = await _endpoint(visit, stream)
+        if endpoint is None:
+            raise NotSeen("the stream does not say where to post")
+        seen = await _post(visit, endpoint, visit.initialize())
+        if not 200 <= seen.status < 300:
+            yield fault(f"a POST to {endpoint} is answered with {seen.status}", seen.shown())
+
+
+@probed("sse-endpoint-event", alone=True)
+async def the_stream_says_where_to_post(probe: Probe) -> AsyncIterator[Finding]:
+    """GET the URL: the first event is an endpoint, and its data a URI."""
+    visit = Visit(probe)
+    async with _stream(visit) as stream:
+        await eventually(lambda: bool(stream.events), visit.timeout, visit.trail)
+        if not stream.events:
+            yield fault(f"no endpoint event comes within {visit.timeout:g} s")
+            return
+        first = stream.events[0]
+        if first.kind != "endpoint" or not _is_uri(first.data):
+            yield fault("the first event is not an endpoint with a URI", {"event": first.kind, "data": first.data})
+
+
+def _is_uri(text: str) -> bool:
+    if not text or any(letter.isspace() for letter in text):
+        return False
+    try:
+        return urlsplit(text).scheme in ("", "http", "https")
+    except ValueError:
+        return False
+
+
+@probed("sse-message-events", alone=True)
+async def messages_are_message_events(probe: Probe) -> AsyncIterator[Finding]:
+    """POST initialize: the answer comes on the stream, as an event of the type message."""
+    visit = Visit(probe)
+    async with _opened(visit) as (stream, endpoint):
+        raw = visit.initialize()
+        posted = await _post(visit, endpoint, raw)
+        if posted.refused:
+            raise NotSeen(f"initialize was refused: HTTP {posted.status}")
+        if not await eventually(lambda: stream.reply(raw["id"]) is not None, visit.timeout, visit.trail):
+            yield fault("the answer to initialize does not come on the stream", posted.shown())
+        for event in stream.events:
+            if event.kind not in ("endpoint", "message") and event.data.startswith("{") and "jsonrpc" in event.data:
+                yield fault(f"a message comes as an event of the type {event.kind}", event.data)
+
+
+@judged("sse-data-json")
+def events_are_messages(record: Record) -> Iterator[Finding]:
+    """Look at the data of every message event: it is one JSON object."""
+    for message in record.heard:
+        if not isinstance(message.raw, dict):
+            yield fault("the data of an event is not one JSON object", message.text)
+
+
+@probed("sse-origin-validation", alone=True)
+async def foreign_origins_are_refused(probe: Probe) -> AsyncIterator[Finding]:
+    """GET and POST with an Origin of another site: neither is served."""
+    visit = Visit(probe)
+    async with visit.listening({"Origin": EVIL}) as stream:
+        if not stream.refused:
+            yield fault(f"a GET with Origin: {EVIL} is served", stream.shown())
+            return
+    async with _opened(visit) as (_, endpoint):
+        seen = await _post(visit, endpoint, visit.initialize(), {"Origin": EVIL})
+        if not seen.refused:
+            yield fault(f"a POST with Origin: {EVIL} is served", seen.shown())
+
+
+@asynccontextmanager
+async def _opened(visit: Visit) -> AsyncIterator[tuple[Seen, str]]:
+    """A stream, and where to post."""
+    async with _stream(visit) as stream:
+        endpoint = await _endpoint(visit, stream)
+        if endpoint is None:
+            raise NotSeen("the stream does not say where to post")
+        yield stream, endpoint
+
+
+@asynccontextmanager
+async def _stream(visit: Visit) -> AsyncIterator[Seen]:
+    async with visit.listening() as stream:
+        if stream.refused or not stream.streamed:
+            raise NotSeen(f"another stream was refused: HTTP {stream.status}")
+        yield stream
+
+
+async def _endpoint(visit: Visit, stream: Seen) -> str | None:
+    def told() -> list[str]:
+        return [event.data for event in stream.events if event.kind == "endpoint"]
+
+    if not await eventually(lambda: bool(told()), visit.timeout, visit.trail):
+        return None
+    url = urljoin(visit.spec.url, told()[0].strip())
+    # Our credentials go with the POST: nowhere else than where the user sent them.
+    return url if origin(url) == origin(visit.spec.url) else None
+
+
+async def _post(visit: Visit, endpoint: str, raw: Json, headers: Headers | None = None) -> Seen:
+    given: Headers = {"Content-Type": "application/json", **(headers or {})}
+    async with visit.opened("POST", given, compact(raw).encode(), endpoint) as (seen, _):
+        return seen
+
+
+# Who can come in.
+
+
+@probed("http-bind-localhost", "sse-bind-localhost", alone=True)
+async def a_local_server_listens_locally(probe: Probe) -> AsyncIterator[Finding]:
+    """Connect to the port of a server on this machine by another address of the machine: nobody is there."""
+    assert isinstance(probe.spec, HttpSpec)
+    if not local(probe.spec):
+        raise NotSeen("the server is not on this machine")
+    address, port = _outer_address(), origin(probe.spec.url)[2]
+    if address is None:
+        raise NotSeen("this machine has no other address")
+    try:
+        async with asyncio.timeout(probe.timeout):
+            _, writer = await asyncio.open_connection(address, port)
+    except (OSError, TimeoutError):
+        return
+    writer.close()
+    yield fault(f"the server can be reached from outside, at {address}:{port}", hint="bind it to 127.0.0.1")
+
+
+def _outer_address() -> str | None:
+    """An address of this machine that others can see. Nothing is sent: connecting UDP only chooses a route."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect(("192.0.2.1", 9))
+            address = str(probe.getsockname()[0])
+    except OSError:
+        return None
+    return None if address.startswith(("127.", "0.")) else address
+
+
+@probed("http-authentication", "sse-authentication", alone=True)
+async def strangers_are_not_served(probe: Probe) -> AsyncIterator[Finding]:
+    """Use a server on another machine without credentials: it does not serve."""
+    if local(probe.spec):
+        raise NotSeen("the server is on this machine")
+    assert isinstance(probe.spec, HttpSpec)
+    without: Headers = {name: None for name in probe.spec.headers if name.lower() == "authorization"}
+    visit = Visit(probe)
+    if probe.spec.sse:
+        async with visit.listening(without) as seen:
+            pass
+    else:
+        seen = await visit.post(fresh(visit), without)
+    if not seen.refused:
+        yield fault("a client without credentials is served", {"status": seen.status})
+
+
+def local(spec: ServerSpec) -> bool:
+    return isinstance(spec, HttpSpec) and origin(spec.url)[1] in _LOOPBACK

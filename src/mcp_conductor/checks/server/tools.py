@@ -1,0 +1,179 @@
+"""Tools, as they are listed: the capability, names, schemas, annotations."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from mcp_conductor.checks.engine.check import NotSeen, fault, judged, probed
+from mcp_conductor.checks.engine.probe import Probe
+from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.engine.shapes import (
+    TOOL_ANNOTATIONS,
+    array_faults,
+    declared_faults,
+    flag,
+    having,
+    listing,
+    misfits,
+    name_faults,
+    objects,
+    served_faults,
+    structure,
+    text,
+    texts,
+    undeclared_changes,
+)
+from mcp_conductor.protocol import Json
+from mcp_conductor.report.model import Finding
+
+TASK_SUPPORT = ("forbidden", "optional", "required")
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+
+def listed_tools(record: Record) -> Iterator[tuple[str, Json]]:
+    """Every listed tool that is an object, with its path."""
+    return objects(listing(record, "tools/list", "tools"))
+
+
+@probed("tools-capability-declared")
+async def tools_are_declared(probe: Probe) -> AsyncIterator[Finding]:
+    """Call tools/list: tools come only if the capability is declared, and the method exists if it is."""
+    async for finding in declared_faults(probe, "tools/list", "tools"):
+        yield finding
+
+
+@judged("tools-listchanged-flag", needs="tools")
+def list_changed_is_a_flag(record: Record) -> Iterator[Finding]:
+    """Look at the declared capability: listChanged is a boolean."""
+    for path, capability in having([("capabilities.tools", record.capabilities["tools"])], "listChanged"):
+        yield from misfits(capability, {"listChanged": flag}, path)
+
+
+@judged("tools-list-array", needs="tools")
+def the_list_is_an_array(record: Record) -> Iterator[Finding]:
+    """Look at every result of tools/list: tools is an array."""
+    yield from array_faults(record, "tools/list", "tools")
+
+
+@judged("tools-item-name", needs="tools")
+def tools_have_names(record: Record) -> Iterator[Finding]:
+    """Look at every listed tool, over all pages: it has a name, which is not empty, and no other has the same."""
+    items = listing(record, "tools/list", "tools")
+    yield from name_faults(items, "tool")
+    for path, tool in objects(items):
+        if tool.get("name") == "":
+            yield fault("the name of a tool is empty", tool, path=path)
+
+
+@judged("tools-item-inputschema", needs="tools")
+def tools_have_input_schemas(record: Record) -> Iterator[Finding]:
+    """Look at every listed tool: inputSchema is an object with type "object" at its root."""
+    for path, tool in listed_tools(record):
+        schema = tool.get("inputSchema")
+        where = f"{path}.inputSchema"
+        if not isinstance(schema, dict):
+            yield fault(f"the tool {tool.get('name')!r} has no inputSchema", tool, path=path)
+            continue
+        if schema.get("type") != "object":
+            yield fault(f"the inputSchema of {tool.get('name')!r} has not the type object", schema, path=where)
+        yield from misfits(schema, {"properties": structure, "required": texts}, where)
+
+
+@judged("tools-item-outputschema-object", needs="tools")
+def output_schemas_are_for_objects(record: Record) -> Iterator[Finding]:
+    """Look at every listed tool that has an outputSchema: it is an object with type "object" at its root."""
+    seen = False
+    for path, tool in listed_tools(record):
+        if "outputSchema" in tool:
+            seen = True
+            schema = tool["outputSchema"]
+            if not isinstance(schema, dict) or schema.get("type") != "object":
+                message = f"the outputSchema of {tool.get('name')!r} has not the type object"
+                yield fault(message, schema, path=f"{path}.outputSchema")
+    if not seen:
+        raise NotSeen("no tool has an outputSchema")
+
+
+@judged("tools-item-description", needs="tools")
+def descriptions_are_texts(record: Record) -> Iterator[Finding]:
+    """Look at every listed tool: its description, if there is one, is a string."""
+    yield from _members(record, {"description": text})
+
+
+@judged("tools-item-title", needs="tools")
+def titles_are_texts(record: Record) -> Iterator[Finding]:
+    """Look at every listed tool: its title, if there is one, is a string."""
+    yield from _members(record, {"title": text})
+
+
+def _members(record: Record, members: dict[str, Any]) -> Iterator[Finding]:
+    for path, tool in having(listed_tools(record), *members):
+        yield from misfits(tool, members, path)
+
+
+@judged("tools-item-annotations", needs="tools")
+def annotations_are_hints(record: Record) -> Iterator[Finding]:
+    """Look at the annotations of every listed tool: title is a string, hints are booleans that do not contradict."""
+    for path, tool in having(listed_tools(record), "annotations"):
+        yield from misfits(tool, {"annotations": structure}, path)
+        annotations = tool.get("annotations")
+        yield from misfits(annotations, TOOL_ANNOTATIONS, f"{path}.annotations")
+        if (
+            isinstance(annotations, dict)
+            and annotations.get("readOnlyHint") is annotations.get("destructiveHint") is True
+        ):
+            yield fault("a tool that only reads cannot destroy", annotations, path=f"{path}.annotations")
+
+
+@judged("tools-item-execution", needs="tools")
+def task_support_is_one_of_three(record: Record) -> Iterator[Finding]:
+    """Look at every listed tool that has execution.taskSupport: it is forbidden, optional or required."""
+    for path, tool in having(listed_tools(record), "execution"):
+        yield from misfits(tool, {"execution": structure}, path)
+        execution = tool.get("execution")
+        if isinstance(execution, dict) and execution.get("taskSupport", TASK_SUPPORT[0]) not in TASK_SUPPORT:
+            yield fault(f"taskSupport is not {', '.join(TASK_SUPPORT)}", execution, path=f"{path}.execution")
+
+
+@judged("tools-name-length-charset", needs="tools")
+def names_are_plain(record: Record) -> Iterator[Finding]:
+    """Look at the name of every listed tool: 1 to 128 letters, digits, underscores, hyphens and dots."""
+    for path, tool in listed_tools(record):
+        name = tool.get("name")
+        if isinstance(name, str) and not _NAME.fullmatch(name):
+            yield fault("a name should be 1 to 128 characters of A-Z a-z 0-9 _ - .", name, path=f"{path}.name")
+
+
+@probed("tools-list-served", needs="tools")
+async def the_list_is_served(probe: Probe) -> AsyncIterator[Finding]:
+    """Call tools/list: the reply is a result."""
+    async for finding in served_faults(probe, "tools/list"):
+        yield finding
+
+
+@probed("tools-list-deterministic", needs="tools", alone=True)
+async def the_order_is_the_same(probe: Probe) -> AsyncIterator[Finding]:
+    """List the first page of tools several times, on two connections: the order is the same if the tools are."""
+    async with probe.beside() as other:
+        listed = [await _names(each) for each in (other, other, other)]
+        # Another connection, if only over HTTP: the session of the walk is still open.
+        async with probe.beside(second=True) as third:
+            listed.append(await _names(third))
+    if len(listed[0]) < 2:
+        raise NotSeen("fewer than two tools are listed")
+    for names in listed[1:]:
+        if names != listed[0] and sorted(names) == sorted(listed[0]):
+            yield fault("the same tools come in another order", names, hint=f"before: {', '.join(listed[0])}")
+            return
+
+
+async def _names(probe: Probe) -> list[str]:
+    result = await probe.result("tools/list") or {}
+    tools = result.get("tools")
+    return [str(tool.get("name")) for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+
+
+@judged("tools-listchanged-needs-capability")
+def changes_are_declared(record: Record) -> Iterator[Finding]:
+    """Look for notifications/tools/list_changed from a server that does not declare tools.listChanged."""
+    yield from undeclared_changes(record, "tools")
