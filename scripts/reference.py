@@ -13,12 +13,12 @@ from mcp_conductor.report.formats import REPORTERS
 from mcp_conductor.server.faults import FAULTS
 from mcp_conductor.server.presets import MEMBERS, PRESETS
 from mcp_conductor.server.steps import STEPS
-from mcp_conductor.suites.actions import ACTIONS
-from mcp_conductor.suites.expectations import EXPECT_KEYS
-from mcp_conductor.suites.matchers import MATCHERS, SPECIAL_KEYS, manual
-from mcp_conductor.suites.matchers.text import has_part, resembles
-from mcp_conductor.suites.steps import STEP_KEYS
-from mcp_conductor.suites.suite import CASE_ONLY_KEYS, SUITE_KEYS
+from mcp_conductor.suites.language.actions import ACTIONS
+from mcp_conductor.suites.language.expectations import EXPECT_KEYS
+from mcp_conductor.suites.language.steps import STEP_KEYS
+from mcp_conductor.suites.language.suite import CASE_ONLY_KEYS, SUITE_KEYS
+from mcp_conductor.suites.matching.matchers import MATCHERS, SPECIAL_KEYS, manual
+from mcp_conductor.suites.matching.matchers.text import has_part, resembles
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 # What `match:outputSchema` is shown with.

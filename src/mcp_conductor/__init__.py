@@ -57,9 +57,7 @@ if TYPE_CHECKING:
         Tool as Tool,
         ToolResult as ToolResult,
     )
-    from mcp_conductor.suites.like import (
-        like as like,
-    )
+    from mcp_conductor.suites.python_matchers import like as like
 
 # A literal: importlib.metadata would cost every program 45 ms.
 __version__ = "0.1.0"
@@ -103,7 +101,7 @@ _HOMES = {
     "TransportError": "errors",
     "UsageError": "errors",
     "connect": "client.connect",
-    "like": "suites.like",
+    "like": "suites.python_matchers",
 }
 
 __all__ = [*_HOMES, "__version__"]  # noqa: PLE0604  # all of them are texts

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from mcp_conductor.errors import UsageError
-from mcp_conductor.files.source import load, parse
 from mcp_conductor.files import yaml_nodes
+from mcp_conductor.files.source import load, parse
 
 
 def refusal(text: str, file: str) -> UsageError:

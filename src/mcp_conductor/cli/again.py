@@ -13,8 +13,8 @@ from mcp_conductor.cli.run_flags import OUTPUT_FLAGS
 from mcp_conductor.cli.target import TARGET_FLAGS
 from mcp_conductor.report.formats.folding import InRevisions
 from mcp_conductor.report.model import BAD, Outcome
-from mcp_conductor.suites.job import Job
-from mcp_conductor.suites.suite import Case, Suite
+from mcp_conductor.suites.language.suite import Case, Suite
+from mcp_conductor.suites.running.job import Job
 from mcp_conductor.text.redaction import REDACTED, Redactor, secrets_of_environment, secrets_of_words
 from mcp_conductor.text.visible import one_line
 

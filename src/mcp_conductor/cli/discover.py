@@ -13,10 +13,10 @@ from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
-from mcp_conductor.suites.discover import Discovered, Wishes, discover
-from mcp_conductor.suites.job import DEFAULT_SECONDS
-from mcp_conductor.suites.select import SUFFIXES
-from mcp_conductor.suites.skeleton import suite_text
+from mcp_conductor.suites.authoring.discover import Discovered, Wishes, discover
+from mcp_conductor.suites.authoring.suite_text import suite_text
+from mcp_conductor.suites.running.job import DEFAULT_SECONDS
+from mcp_conductor.suites.running.select import SUFFIXES
 
 FLAGS: Groups = {
     "Server": TARGET_FLAGS,

@@ -15,10 +15,10 @@ from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec, from_words
-from mcp_conductor.suites.discover import Wishes, discover
-from mcp_conductor.suites.job import DEFAULT_SECONDS
-from mcp_conductor.suites.project import Guess, Project, without_secrets
-from mcp_conductor.suites.skeleton import suite_text, template
+from mcp_conductor.suites.authoring.discover import Wishes, discover
+from mcp_conductor.suites.authoring.project import Guess, Project, without_secrets
+from mcp_conductor.suites.authoring.suite_text import suite_text, template
+from mcp_conductor.suites.running.job import DEFAULT_SECONDS
 
 FLAGS: Groups = {
     "Running": (

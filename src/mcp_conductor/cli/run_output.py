@@ -24,9 +24,9 @@ from mcp_conductor.report.formats.console import Console
 from mcp_conductor.report.formats.folding import InRevisions
 from mcp_conductor.report.formats.wording import counted, warning_text
 from mcp_conductor.report.model import BAD, Finding, Outcome, Report, Status, redacted, redacted_outcome
-from mcp_conductor.suites.job import Job
-from mcp_conductor.suites.run import Result
-from mcp_conductor.suites.select import SUFFIXES
+from mcp_conductor.suites.running.job import Job
+from mcp_conductor.suites.running.run import Result
+from mcp_conductor.suites.running.select import SUFFIXES
 
 _DEFAULT_WIDTH = 100
 

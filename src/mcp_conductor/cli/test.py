@@ -22,11 +22,11 @@ from mcp_conductor.cli.time_limit import TimeLimit
 from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.report.formats.wording import warning_text
 from mcp_conductor.report.model import BAD, Finding, Outcome, Report, strict, strict_outcome
-from mcp_conductor.suites import coverage
-from mcp_conductor.suites.job import Options
-from mcp_conductor.suites.run import Run
-from mcp_conductor.suites.select import files_of, read_pattern
-from mcp_conductor.suites.variables import Variables
+from mcp_conductor.suites.language.variables import Variables
+from mcp_conductor.suites.running import coverage
+from mcp_conductor.suites.running.job import Options
+from mcp_conductor.suites.running.run import Run
+from mcp_conductor.suites.running.select import files_of, read_pattern
 
 _USAGE = """\
 usage: conductor test [PATTERN …] [FLAGS] [-- COMMAND [ARGS …]]

@@ -20,8 +20,10 @@ from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.report.formats.wording import counted
 from mcp_conductor.report.model import BAD, Finding, Outcome
-from mcp_conductor.suites.job import Job, in_ci, variants
-from mcp_conductor.suites.select import (
+from mcp_conductor.suites.language.suite import Case, Suite, load_suite
+from mcp_conductor.suites.language.variables import Variables, from_command_line, of_settings
+from mcp_conductor.suites.running.job import Job, in_ci, variants
+from mcp_conductor.suites.running.select import (
     Pattern,
     chosen_by,
     files_of,
@@ -31,8 +33,6 @@ from mcp_conductor.suites.select import (
     read_pattern,
     shard_of,
 )
-from mcp_conductor.suites.suite import Case, Suite, load_suite
-from mcp_conductor.suites.variables import Variables, from_command_line, of_settings
 
 _LAST_FAILED = os.path.join(".conductor", "last-failed.json")
 _AEGIS_SETTINGS = "aegis.config.json"

@@ -76,7 +76,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, right: object) -> list[str] | None:
     # Nobody can have called like() before its module was imported.
-    if "mcp_conductor.suites.like" not in sys.modules:
+    if "mcp_conductor.suites.python_matchers" not in sys.modules:
         return None
     from mcp_conductor.pytest_plugin.texts import explained
 

@@ -20,13 +20,13 @@ from mcp_conductor.pytest_plugin.texts import error_text, failure_text
 from mcp_conductor.report.events import Event, Warned
 from mcp_conductor.report.formats.wording import counted
 from mcp_conductor.report.model import BAD, Outcome
-from mcp_conductor.suites.file_run import FileRun
-from mcp_conductor.suites.job import DEFAULT_SECONDS, Job, Options, in_ci, variants
-from mcp_conductor.suites.run import obsolete
-from mcp_conductor.suites.snapshots import Snapshots
-from mcp_conductor.suites.suite import Case, Suite, load_suite
-from mcp_conductor.suites.transports import compared
-from mcp_conductor.suites.variables import Variables, from_command_line, of_settings
+from mcp_conductor.suites.language.suite import Case, Suite, load_suite
+from mcp_conductor.suites.language.variables import Variables, from_command_line, of_settings
+from mcp_conductor.suites.running.file_run import FileRun
+from mcp_conductor.suites.running.job import DEFAULT_SECONDS, Job, Options, in_ci, variants
+from mcp_conductor.suites.running.run import obsolete
+from mcp_conductor.suites.running.snapshots import Snapshots
+from mcp_conductor.suites.running.transports import compared
 from mcp_conductor.text.visible import visible
 
 T = TypeVar("T")

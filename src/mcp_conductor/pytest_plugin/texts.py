@@ -71,7 +71,7 @@ def style_of(config: pytest.Config) -> Style:
 
 def explained(config: pytest.Config, op: str, left: object, right: object) -> list[str] | None:
     """Why `left == right` does not hold, where one of them is like(…)."""
-    from mcp_conductor.suites.like import Like
+    from mcp_conductor.suites.python_matchers import Like
 
     wanted, actual = (right, left) if isinstance(right, Like) else (left, right)
     if not isinstance(wanted, Like) or op not in ("==", "!="):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.suites.conftest import CONDUCTOR
 
-from mcp_conductor.suites.aegis import reply_passes
+from mcp_conductor.suites.language.aegis import reply_passes
 
 AEGIS = Path(__file__).parents[2] / "peers/node_modules/.bin/mcp-aegis"
 ARITHMETIC = """

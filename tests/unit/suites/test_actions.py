@@ -5,8 +5,8 @@ import pytest
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import parse
-from mcp_conductor.suites.actions import Sent, read_action
-from mcp_conductor.suites.variables import Variables
+from mcp_conductor.suites.language.actions import Sent, read_action
+from mcp_conductor.suites.language.variables import Variables
 
 
 def sent(text, **variables):

@@ -4,10 +4,10 @@ import pytest
 
 from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.protocol.server_spec import StdioSpec
-from mcp_conductor.suites.expectations import Observed
-from mcp_conductor.suites.job import Job, Options, patience
-from mcp_conductor.suites.suite import load_suite
-from mcp_conductor.suites.variables import Variables
+from mcp_conductor.suites.language.expectations import Observed
+from mcp_conductor.suites.language.suite import load_suite
+from mcp_conductor.suites.language.variables import Variables
+from mcp_conductor.suites.running.job import Job, Options, patience
 
 REQUEST = 'request: {jsonrpc: "2.0", id: 1, method: tools/call, params: {name: x, arguments: {text: %s}}}'
 

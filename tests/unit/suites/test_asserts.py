@@ -5,7 +5,7 @@ import pytest
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import Document
-from mcp_conductor.suites.asserts import compile_assert
+from mcp_conductor.suites.language.asserts import compile_assert
 
 REPLY = {
     "result": {

@@ -9,14 +9,14 @@ from mcp_conductor.files.source import Document, parse
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE
 from mcp_conductor.protocol.message import Digits
 from mcp_conductor.protocol.schema import complaints
-from mcp_conductor.suites.discover import Case, Discovered
-from mcp_conductor.suites.expectations import Observed, read_expect
-from mcp_conductor.suites.recorded import Recorder, plain_data
-from mcp_conductor.suites.samples import optional_arguments, sample_arguments
-from mcp_conductor.suites.skeleton import suite_text, template
-from mcp_conductor.suites.sketches import Sketch
-from mcp_conductor.suites.variables import Variables, filling
-from mcp_conductor.suites.yaml_text import block, comment, entry, is_writable
+from mcp_conductor.suites.authoring.case_drafts import Sketch
+from mcp_conductor.suites.authoring.discover import Case, Discovered
+from mcp_conductor.suites.authoring.recorded import Recorder, plain_data
+from mcp_conductor.suites.authoring.samples import optional_arguments, sample_arguments
+from mcp_conductor.suites.authoring.suite_text import suite_text, template
+from mcp_conductor.suites.authoring.yaml_text import block, comment, entry, is_writable
+from mcp_conductor.suites.language.expectations import Observed, read_expect
+from mcp_conductor.suites.language.variables import Variables, filling
 
 NASTY = [
     "", " ", "a", "no", "Yes", "off", "null", "~", "true", "NaN", ".inf", "0", "-1", "1e3", "0x1f", "0o17", "1_000", "12:30",

@@ -6,8 +6,8 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import parse
 from mcp_conductor.protocol.dialect import DIALECTS
-from mcp_conductor.suites.expectations import Observed, error_of, plain, read_expect
-from mcp_conductor.suites.variables import Variables
+from mcp_conductor.suites.language.expectations import Observed, error_of, plain, read_expect
+from mcp_conductor.suites.language.variables import Variables
 
 OLD = next(dialect for dialect in DIALECTS.values() if dialect.handshake)
 MODERN = next(dialect for dialect in DIALECTS.values() if not dialect.handshake)

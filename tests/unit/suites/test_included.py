@@ -3,8 +3,8 @@
 import pytest
 
 from mcp_conductor.errors import UsageError
-from mcp_conductor.suites.suite import load_suite
-from mcp_conductor.suites.variables import Variables
+from mcp_conductor.suites.language.suite import load_suite
+from mcp_conductor.suites.language.variables import Variables
 
 TEST = "tests: [{it: x, call: {tool: x, args: {a: '{{ a }}'}}, expect: {ok: true}}]"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from mcp_conductor.cli.run_flags import FLAGS
-from mcp_conductor.suites.actions import ACTIONS
-from mcp_conductor.suites.expectations import EXPECT_KEYS
-from mcp_conductor.suites.steps import STEP_KEYS
-from mcp_conductor.suites.suite import CASE_ONLY_KEYS, SUITE_KEYS
+from mcp_conductor.suites.language.actions import ACTIONS
+from mcp_conductor.suites.language.expectations import EXPECT_KEYS
+from mcp_conductor.suites.language.steps import STEP_KEYS
+from mcp_conductor.suites.language.suite import CASE_ONLY_KEYS, SUITE_KEYS
 
 ROOT = Path(__file__).parent.parent.parent.parent
 CASES = sorted((ROOT / "tests" / "golden").glob("test-*"))

@@ -9,8 +9,8 @@ import pytest
 
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import parse
-from mcp_conductor.suites.comparison import Place, Trials
-from mcp_conductor.suites.matching import compare, compile_expected, compile_node
+from mcp_conductor.suites.matching.comparison import Place, Trials
+from mcp_conductor.suites.matching.expected import compare, compile_expected, compile_node
 
 
 def check(yaml, actual, *, partial=False, tools=None, file="a.test.mcp.yml"):

@@ -7,7 +7,7 @@ import pytest
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.message import Digits
-from mcp_conductor.suites.matchers.patterns import read_pattern
+from mcp_conductor.suites.matching.matchers.patterns import read_pattern
 
 PEOPLE = [{"name": "Ann", "at": {"id": 1}}, {"name": "Bob", "at": {"id": 2}}]
 

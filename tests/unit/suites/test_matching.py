@@ -9,7 +9,7 @@ from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import parse
 from mcp_conductor.protocol.message import Digits, read
 from mcp_conductor.report.model import NOTHING
-from mcp_conductor.suites.matching import compile_expected, compile_text
+from mcp_conductor.suites.matching.expected import compile_expected, compile_text
 
 
 def given(yaml):

@@ -7,7 +7,7 @@ from hashlib import sha256
 import pytest
 
 from mcp_conductor.report.model import NOTHING
-from mcp_conductor.suites.paths import parse_path, scan_path
+from mcp_conductor.suites.matching.paths import parse_path, scan_path
 
 REPLY = {
     "result": {

@@ -6,8 +6,8 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import parse
 from mcp_conductor.protocol.dialect import DIALECTS
-from mcp_conductor.suites.script import ScriptedAnswers, read_script
-from mcp_conductor.suites.variables import Variables
+from mcp_conductor.suites.language.script import ScriptedAnswers, read_script
+from mcp_conductor.suites.language.variables import Variables
 
 DIALECT = next(dialect for dialect in DIALECTS.values() if dialect.version == "2025-11-25")
 FORM = {"message": "Who?", "requestedSchema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}  # fmt: skip

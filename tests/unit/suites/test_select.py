@@ -3,9 +3,9 @@
 import pytest
 
 from mcp_conductor.errors import UsageError
-from mcp_conductor.suites.select import Pattern, chosen_by, files_of, no_files, read_pattern, shard_of
-from mcp_conductor.suites.suite import load_suite
-from mcp_conductor.suites.variables import Variables
+from mcp_conductor.suites.language.suite import load_suite
+from mcp_conductor.suites.language.variables import Variables
+from mcp_conductor.suites.running.select import Pattern, chosen_by, files_of, no_files, read_pattern, shard_of
 
 TEXT = """
 description: Files of all kinds

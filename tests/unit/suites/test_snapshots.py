@@ -4,7 +4,7 @@ import pytest
 
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import parse
-from mcp_conductor.suites.snapshots import Snapshots
+from mcp_conductor.suites.running.snapshots import Snapshots
 from mcp_conductor.text.redaction import Redactor
 
 WHERE = Field(parse("expect: snapshot\n", "a.test.mcp.yml"), ("expect",), "snapshot")

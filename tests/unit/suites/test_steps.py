@@ -6,8 +6,8 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import parse
 from mcp_conductor.report.model import NOTHING
-from mcp_conductor.suites.steps import Again, Reading, read_step
-from mcp_conductor.suites.suite import CASE_KEYS
+from mcp_conductor.suites.language.steps import Again, Reading, read_step
+from mcp_conductor.suites.language.suite import CASE_KEYS
 
 
 def step(text, known=None):

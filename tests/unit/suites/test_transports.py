@@ -3,8 +3,8 @@
 import pytest
 
 from mcp_conductor.report.model import NOTHING
-from mcp_conductor.suites.paths import parse_path
-from mcp_conductor.suites.transports import without
+from mcp_conductor.suites.matching.paths import parse_path
+from mcp_conductor.suites.running.transports import without
 
 DOCUMENT = {"a": {"b": 1, "c": 2}, "rows": [{"n": 1, "k": "x"}, {"n": 2, "k": "y"}], "text": '{"id": 7, "is": "it"}'}
 

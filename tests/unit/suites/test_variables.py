@@ -7,7 +7,7 @@ import pytest
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import parse
-from mcp_conductor.suites.variables import Variables, check_name, filling, from_command_line
+from mcp_conductor.suites.language.variables import Variables, check_name, filling, from_command_line
 
 
 def run(**given) -> Variables:

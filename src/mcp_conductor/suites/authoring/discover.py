@@ -1,0 +1,281 @@
+"""A first suite for any server: what it offers, tried once, and written down as tests that pass.
+
+Every case is tried before it is written, by the code that will run it, since nobody can tell from a schema whether a
+made-up argument is taken. Tools are called only if they are marked read-only, or if that is asked for; the others are
+written as cases to be skipped, so that the suite never does what we did not dare to do. Where expectations are recorded
+or tools may change something, everything is tried twice: what differs is not pinned.
+"""
+
+import re
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from time import time
+from typing import Any
+
+from mcp_conductor.bounded.turns import Pace
+from mcp_conductor.bounded.worker import without_blocking
+from mcp_conductor.errors import UsageError
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.source import Document
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import compact
+from mcp_conductor.protocol.paging import LIST_MEMBERS
+from mcp_conductor.protocol.schema import complaints
+from mcp_conductor.protocol.server_spec import ServerSpec, secrets_of_server
+from mcp_conductor.report.model import redacted_value
+from mcp_conductor.suites.authoring.case_drafts import LONGEST_NAME, Sketch, sketches
+from mcp_conductor.suites.authoring.recorded import Recorder, plain_text
+from mcp_conductor.suites.authoring.yaml_text import is_writable
+from mcp_conductor.suites.language.actions import read_action
+from mcp_conductor.suites.language.expectations import Observed, error_of, plain, read_expect
+from mcp_conductor.suites.language.steps import Reading, Step, read_step
+from mcp_conductor.suites.language.suite import CASE_KEYS
+from mcp_conductor.suites.language.variables import Variables
+from mcp_conductor.suites.running.connecting import converse
+from mcp_conductor.suites.running.conversation import Conversation, Done
+from mcp_conductor.text.redaction import Redactor
+
+_NO_VARIABLES = Variables()
+_MOST_LOOKS = 1_000_000  # at items, to see that a list has what it had
+_PLAIN_NAME = re.compile(r"[A-Za-z][\w./:{}?&=,*+#;-]*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """How a suite is to be written."""
+
+    record: bool = False  # what came back is expected again
+    writes: bool = False  # tools that are not marked read-only are called too
+    timeout: float = 10.0  # for each request
+    paths: tuple[str, ...] = ()  # of this machine: not to be expected elsewhere
+    redactor: Redactor = field(default_factory=Redactor)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case that can be written: what is sent, and what is to be expected of it."""
+
+    sketch: Sketch
+    expect: Json
+    remark: str = ""  # what a reader should know about what came back
+
+
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """What a server offers, as cases; those that have a `gap` or are to be skipped come with the reason."""
+
+    server: Json
+    cases: tuple[Case, ...]
+
+    @property
+    def left_out(self) -> list[Sketch]:
+        return [case.sketch for case in self.cases if case.sketch.gap is not None]
+
+    @property
+    def skipped(self) -> list[Sketch]:
+        return [case.sketch for case in self.cases if case.sketch.gap is None and case.sketch.skip is not None]
+
+    @property
+    def written(self) -> list[Case]:
+        return [case for case in self.cases if case.sketch.gap is None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What became of a case that was tried."""
+
+    observed: Observed
+    problem: str | None = None  # why it can be no test
+
+
+def _untold(_: str) -> None:
+    """Nothing is done with it."""
+
+
+async def discover(spec: ServerSpec, wishes: Wishes, tell: Callable[[str], None] = _untold) -> Discovered:
+    """Ask the server for everything, and try it; raises what keeps us from reaching the server.
+
+    TELL is called with what is done now, in words.
+    """
+    wishes.redactor.learn(secrets_of_server(spec))
+    redact = wishes.redactor.redact
+    async with AsyncExitStack() as stack:
+        tell("connecting to the server")
+        conversation = await stack.enter_async_context(_conversation(spec, wishes))
+        session = conversation.session
+        found = await sketches(session, tell, writes=wishes.writes)
+        to_try = [sketch for sketch in found if sketch.gap is None and sketch.skip is None]
+        rounds = [await _try_all(spec, wishes, to_try, tell, conversation)]
+    if wishes.record or wishes.writes:
+        rounds.append(await _try_all(spec, wishes, to_try, lambda what: tell(f"again: {what}")))
+    tell("writing tests")
+    recorder = Recorder(now=time(), paths=wishes.paths, redact=redact)
+    tried = {id(sketch): attempts for sketch, *attempts in zip(to_try, *rounds, strict=True)}
+    cases = []
+    pace = Pace()
+    for sketch in found:
+        case = await without_blocking(_case, sketch, tried.get(id(sketch)), recorder if wishes.record else None)
+        cases.append(_without_secrets(case, redact))
+        await pace.keep()
+    return Discovered(redacted_value(session.server, redact), tuple(cases))
+
+
+def _without_secrets(case: Case, redact: Callable[[str], str]) -> Case:
+    """CASE as it can be written to a file; one that needs a secret to be sent does not pass, but tells nothing."""
+    sketch = case.sketch
+    shown = replace(
+        sketch,
+        what=redact(sketch.what),
+        title=redact(sketch.title),
+        action=redacted_value(sketch.action, redact),
+        about=redact(sketch.about),
+        optional=tuple(map(redact, sketch.optional)),
+        gap=sketch.gap and redact(sketch.gap),
+        tool=redacted_value(sketch.tool, redact),
+    )
+    return Case(shown, redacted_value(case.expect, redact), redact(case.remark))
+
+
+def _conversation(spec: ServerSpec, wishes: Wishes) -> Any:
+    return converse(spec, protocol=None, kinds=set(), timeout=wishes.timeout, redactor=wishes.redactor)
+
+
+async def _try_all(
+    spec: ServerSpec,
+    wishes: Wishes,
+    to_try: Collection[Sketch],
+    tell: Callable[[str], None],
+    conversation: Conversation | None = None,
+) -> list[_Tried]:
+    """Try everything in order on one server, as the suite will; a server that goes away is replaced by a new one."""
+    left = deque(to_try)
+    tried: list[_Tried] = []
+    while left:
+        async with AsyncExitStack() as stack:
+            talk = (
+                await stack.enter_async_context(_conversation(spec, wishes)) if conversation is None else conversation
+            )
+            lost = False
+            while left and not lost:
+                sketch = left.popleft()
+                tell(f"{'calling' if sketch.tool else 'trying'} {sketch.what} ({len(tried) + 1} of {len(to_try)})")
+                done = (await talk.perform(_step(sketch), (), _NO_VARIABLES))[0]
+                tried.append(_Tried(done.observed, _problem(done)))
+                lost = done.lost is not None
+            conversation = None
+    return tried
+
+
+def _problem(done: Done) -> str | None:
+    if done.lost is not None:
+        return done.lost.message
+    if done.findings:
+        return done.findings[0].message
+    return None if done.observed.reply is not None else "no reply came"
+
+
+def _step(sketch: Sketch) -> Step:
+    reading = Reading(None)
+    field = _field(sketch.action)
+    return read_step(field, reading.members(field, CASE_KEYS, {}), reading)
+
+
+def _field(value: Any) -> Field:
+    return Field(Document("a case", "", value, json=True), (), value)
+
+
+# What is to be expected.
+
+
+def _case(sketch: Sketch, attempts: list[_Tried] | None, recorder: Recorder | None) -> Case:
+    if attempts is None:
+        return Case(sketch, {"ok": True})
+    problem = next((each.problem for each in attempts if each.problem is not None), None)
+    if problem is not None:
+        return Case(replace(sketch, gap=problem), {"ok": True})
+    first, last = attempts[0].observed, attempts[-1].observed
+    errors = [error_of(each.reply or {}) for each in (first, last)]
+    if (errors[0] is None) != (errors[1] is None):
+        said = next(str(error.get("message")) for error in errors if error is not None)
+        return Case(replace(sketch, gap=f"it does not always answer alike: once it failed with {said!r}"), {"ok": True})
+    remark = "" if errors[0] is None else f"It failed: {errors[0].get('message')}"
+    for expect in _expectations(sketch, first, last, recorder):
+        if first.stray or last.stray:
+            expect["stdout"] = "any"
+            remark = f"It prints to stdout what is no message: {(first.stray or last.stray)[0]!r}"
+        if _holds(expect, sketch, first) and _holds(expect, sketch, last):
+            return Case(sketch, expect, remark)
+    return Case(replace(sketch, gap="it does not always answer alike"), {"ok": True})
+
+
+def _expectations(sketch: Sketch, first: Observed, last: Observed, recorder: Recorder | None) -> Iterable[Json]:
+    """What could be expected, from the most that can be said to the least."""
+    failed = error_of(first.reply or {})
+    if sketch.pins is not None and failed is None:
+        yield {"asserts": _pinned(sketch, first, last)}
+    elif recorder is not None and failed is None:
+        yield {"result": _result(sketch, first, last, recorder)}
+    elif recorder is not None:
+        yield {"error": _error(first, last, recorder)}
+    yield {"ok": failed is None}
+
+
+def _pinned(sketch: Sketch, first: Observed, last: Observed) -> list[str]:
+    """That a list has these items, whatever else there may be."""
+    assert sketch.action is not None
+    member = LIST_MEMBERS[read_action("list", _field(sketch.action["list"]), None).sent(_NO_VARIABLES).method]
+    names, again = (_names(each, member, str(sketch.pins)) for each in (first, last))
+    path = f"result.{member}[*].{sketch.pins}"
+    # Each assertion looks at each item.
+    most = max(1, _MOST_LOOKS // max(1, len(names)))
+    return [f"{path} contains {_word(name)}" for name in [each for each in names if each in again][:most]]
+
+
+def _word(name: str) -> str:
+    """NAME as it stands in an assertion: in quotes, unless it is a plain word."""
+    return plain_text(name if _PLAIN_NAME.fullmatch(name) else compact(name))
+
+
+def _names(observed: Observed, member: str, name: str) -> dict[str, None]:
+    items = ((observed.reply or {}).get("result") or {}).get(member) or []
+    names = [item.get(name) for item in items if isinstance(item, dict)]
+    texts = (each for each in names if isinstance(each, str) and len(each) <= LONGEST_NAME)
+    return dict.fromkeys(filter(is_writable, texts))
+
+
+def _result(sketch: Sketch, first: Observed, last: Observed, recorder: Recorder) -> Any:
+    one, other = (_shown(each) for each in (first, last))
+    expected = recorder.expected(one, other)
+    schema = (sketch.tool or {}).get("outputSchema")
+    if schema is None or not isinstance(expected, dict) or "structuredContent" not in expected:
+        return expected
+    fits = not any(complaints(each["structuredContent"], schema) for each in (one, other))
+    return {**expected, "structuredContent": "match:outputSchema"} if fits else expected
+
+
+def _shown(observed: Observed) -> Any:
+    """A result without what the modern era adds, which a test does not look at either."""
+    return plain(observed.reply or {}, observed.dialect, {}, verbatim=True).get("result")
+
+
+def _error(first: Observed, last: Observed, recorder: Recorder) -> Any:
+    one, other = (error_of(each.reply or {}) or {} for each in (first, last))
+    if one.get("isError"):
+        return recorder.expected(one.get("message"), other.get("message"))
+    return recorder.expected(_code_and_message(one), _code_and_message(other))
+
+
+def _code_and_message(error: Json) -> Json:
+    return {key: error[key] for key in ("code", "message") if key in error}
+
+
+def _holds(expect: Json, sketch: Sketch, observed: Observed) -> bool:
+    """Whether a case with this expectation passes on what was OBSERVED."""
+    try:
+        read = read_expect(_field(expect), None)
+    except UsageError:  # an empty message of an error, say
+        return False
+    seen = replace(observed, tool=sketch.tool)
+    return not any(not finding.warning for finding in read.findings(seen, _NO_VARIABLES, verbatim=False))

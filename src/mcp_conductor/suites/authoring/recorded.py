@@ -1,0 +1,147 @@
+"""What came back, as what is expected from now on.
+
+A value that cannot be the same the next time becomes a pattern: identifiers and times, paths of this machine, secrets,
+whatever differed between two calls; and what nobody would want in a file of tests, because it is too long or too deep.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from string import digits
+from typing import Any
+
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import Digits
+from mcp_conductor.suites.authoring.yaml_text import is_writable
+from mcp_conductor.suites.matching.differences import is_number, same
+from mcp_conductor.suites.matching.matchers import PREFIX
+from mcp_conductor.suites.matching.matchers.regexes import read_regex
+from mcp_conductor.suites.matching.matchers.times import iso_moment
+
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?"
+_ANY_UUID = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|/]")
+_LONGEST_TEXT = 1000
+_SHOWN_OF_LONG_TEXT = 200
+_MOST_ELEMENTS = 100
+_DEEPEST = 12
+_DAY = 86400.0
+_SHORTEST_PATH = 4
+
+
+def plain_text(text: str) -> str:
+    """TEXT as it must stand in a suite to be sent as it is: braces are not placeholders."""
+    return text.replace("{{", r"\{{")
+
+
+def plain_data(value: Any) -> Any:
+    """VALUE as it must stand in a suite to be sent as it is."""
+    if isinstance(value, str):
+        return plain_text(value)
+    if isinstance(value, dict):
+        return {key: plain_data(member) for key, member in value.items()}
+    return [plain_data(item) for item in value] if isinstance(value, list) else value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorder:
+    """Makes expectations from replies."""
+
+    now: float  # Unix time: what is close to it, is it by no chance
+    paths: tuple[str, ...] = ()  # of this machine
+    redact: Callable[[str], str] = str  # what it changes is secret
+
+    def expected(self, first: Any, second: Any, depth: int = 0) -> Any:
+        """What FIRST and SECOND, the answers to the same request, have in common."""
+        match first, second:
+            case str(), str():
+                return plain_text(self._text(first, second))
+            case dict(), dict():
+                return self._object(first, second, depth)
+            case list(), list():
+                if len(first) != len(second) or depth > _DEEPEST:
+                    return "match:type:array"
+                if len(first) > _MOST_ELEMENTS:
+                    return f"match:arrayLength:{len(first)}"
+                return [self.expected(one, other, depth + 1) for one, other in zip(first, second, strict=True)]
+        if is_number(first) and is_number(second):
+            return self._number(first, second)
+        return first if same(first, second) else "match:any"
+
+    def _object(self, first: Json, second: Json, depth: int) -> Any:
+        if depth > _DEEPEST or not all(map(_can_be_key, first)):
+            return "match:type:object"
+        members = {key: self.expected(first[key], second[key], depth + 1) for key in first if key in second}
+        return members if first.keys() == second.keys() else {"match:partial": members}
+
+    def _number(self, first: Any, second: Any) -> Any:
+        if all(self._is_now(number) or self._is_now(number, 1000) for number in (first, second)):
+            return "match:dateValid"
+        return first if same(first, second) and not isinstance(first, Digits) else "match:type:number"
+
+    def _is_now(self, number: float, parts: int = 1) -> bool:
+        """Whether NUMBER is the time, in so many PARTS of a second."""
+        return abs(number - int(self.now) * parts) < _DAY * parts  # an integer may be beyond all floats
+
+    def _text(self, first: str, second: str) -> str:
+        if not is_writable(first) or any(self.redact(text) != text for text in (first, second)):
+            return "match:type:string"
+        if first == second:
+            return self._same_text(first)
+        pattern = self._pattern(first)
+        if pattern is not None and read_regex(pattern).search(second):
+            return _short_pattern(first, pattern)
+        # A number that changes does so as a whole: the digits that two of them share say nothing of the third.
+        start = _common_start(first, second)[:_SHOWN_OF_LONG_TEXT].rstrip(digits)
+        rest = _common_start(first[len(start) :][::-1], second[len(start) :][::-1])
+        end = rest[:_SHOWN_OF_LONG_TEXT].rstrip(digits)[::-1]
+        return f"match:regex:^{_literally(start)}[^]*{_literally(end)}$" if start or end else "match:type:string"
+
+    def _same_text(self, text: str) -> str:
+        pattern = self._pattern(text)
+        if pattern is not None:
+            return _short_pattern(text, pattern)
+        if len(text) > _LONGEST_TEXT:
+            return f"match:startsWith:{text[:_SHOWN_OF_LONG_TEXT]}"
+        return f"match:literal:{text}" if text.startswith(PREFIX) else text
+
+    def _pattern(self, text: str) -> str | None:
+        """A regular expression for TEXT without what will change; None if nothing in it will."""
+        shown = text if len(text) <= _LONGEST_TEXT else text[:_SHOWN_OF_LONG_TEXT]
+        end = "$" if shown == text else ""
+        pieces, at = [], 0
+        for found in self._changing().finditer(shown):
+            pieces += [_literally(shown[at : found.start()]), self._class_of(found)]
+            at = found.end()
+        return f"^{''.join(pieces)}{_literally(shown[at:])}{end}" if pieces else None
+
+    def _changing(self) -> re.Pattern[str]:
+        today = datetime.fromtimestamp(self.now, UTC).date().isoformat()
+        paths = sorted((path for path in self.paths if len(path) >= _SHORTEST_PATH), key=len, reverse=True)
+        places = "|".join(map(re.escape, paths)) or "(?!)"
+        return re.compile(
+            rf"(?P<uuid>\b{_UUID}\b)|(?P<time>\b{_TIME})|(?P<day>\b{today}\b)|(?P<path>{places})", re.IGNORECASE
+        )
+
+    def _class_of(self, found: re.Match[str]) -> str:
+        kinds = {"uuid": _ANY_UUID, "time": _TIME, "day": "[0-9]{4}-[0-9]{2}-[0-9]{2}", "path": ".+"}
+        return next(pattern for kind, pattern in kinds.items() if found[kind] is not None)
+
+
+def _common_start(one: str, other: str) -> str:
+    length = next((at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), None)
+    return one[: min(len(one), len(other)) if length is None else length]
+
+
+def _short_pattern(text: str, pattern: str) -> str:
+    return "match:dateValid" if iso_moment(text) is not None else f"match:regex:{pattern}"
+
+
+def _literally(text: str) -> str:
+    return _SPECIAL.sub(r"\\\g<0>", text)
+
+
+def _can_be_key(key: str) -> bool:
+    return not key.startswith(PREFIX) and is_writable({key: None})

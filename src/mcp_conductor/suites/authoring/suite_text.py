@@ -1,0 +1,89 @@
+"""The file that `conductor discover` writes, and the one that `conductor init` writes when it has no server to ask."""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from mcp_conductor.protocol import Json
+from mcp_conductor.suites.authoring.discover import Case, Discovered
+from mcp_conductor.suites.authoring.yaml_text import comment, entry
+
+_HEAD = "# Written by `conductor discover`: a case for everything that the server offers. Make it your own.\n"
+_TEMPLATE = """\
+# A first suite. `conductor test` runs it against the server of conductor.config.json.
+# `conductor discover` writes one with a case for every tool, resource and prompt of a server.
+description: the server answers
+
+tests:
+  - it: answers ping
+    request: {method: ping}
+    expect: {ok: true}
+
+  # A tool, and what it should answer. What may vary is a pattern: match:contains:…, match:regex:…, match:type:number
+  #
+  # - it: adds two numbers
+  #   call: {tool: add, args: {a: 1, b: 2}}
+  #   expect:
+  #     result:
+  #       content: [{type: text, text: "3"}]
+  #
+  # - it: refuses what is no number
+  #   call: {tool: add, args: {a: one, b: 2}}
+  #   expect: {error: "match:contains:number"}
+  #
+  # - it: reads a resource
+  #   read: "file:///hello.txt"
+  #   expect:
+  #     ok: true
+  #     asserts:
+  #       - result.contents[0].text startsWith Hello
+"""
+
+
+def template() -> str:
+    """A suite that says how suites are written."""
+    return _TEMPLATE
+
+
+def suite_text(found: Discovered, *, protocol: str | None = None) -> str:
+    """The suite for what was FOUND; PROTOCOL is the revision that it was found in, if one was asked for."""
+    lines = [*entry("description", _name(found.server))]
+    lines += entry("protocol", protocol) if protocol is not None else []
+    lines += ["", "tests:"]
+    for group, cases in groupby(found.cases, key=lambda case: case.sketch.group):
+        lines += [f"  # {group}", ""]
+        for case in cases:
+            lines += _case_lines(case)
+    return _HEAD + "\n".join([*lines, *_left_out(found)]).rstrip("\n") + "\n"
+
+
+def _name(server: Json) -> str:
+    words = [server.get(key) for key in ("name", "version")]
+    name = " ".join(str(word) for word in words if word)
+    return name.encode(errors="replace").decode() or "what the server offers"
+
+
+def _case_lines(case: Case) -> Iterator[str]:
+    sketch = case.sketch
+    if sketch.action is None:
+        return
+    body = entry("it", sketch.title, 4)
+    body += [comment(sketch.about, 4)] if sketch.about else []
+    body += entry("skip", sketch.skip, 4) if sketch.skip is not None and sketch.gap is None else []
+    for key, value in sketch.action.items():
+        body += entry(key, value, 4)
+    body += [comment(f"optional: {each}", 4) for each in sketch.optional]
+    body += [comment(case.remark, 4)] if case.remark else []
+    body += entry("expect", case.expect, 4)
+    body[0] = f"  - {body[0][4:]}"
+    if sketch.gap is not None:
+        yield comment(sketch.gap, 2)
+        body = [f"  # {line[2:]}" for line in body]
+    yield from body
+    yield ""
+
+
+def _left_out(found: Discovered) -> Iterator[str]:
+    if found.left_out:
+        yield "# Left out:"
+        for sketch in found.left_out:
+            yield comment(f"- {sketch.what}: {sketch.gap}")

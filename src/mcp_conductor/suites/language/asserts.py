@@ -1,0 +1,274 @@
+r"""Assertions on one line: a path into the reply, and what must be true of what is there.
+
+All matchers of texts may follow the path, and some words of their own:
+
+    result.tools[*].name contains read_file         result.content[0].text | json | items  count >= 3
+    result.isError == false                         notifications[method=notifications/progress] count >= 2
+    result.nextCursor not exists                    result.content[0].text matches /^Hello, \w+/i
+    duration < 200ms                                result.structuredContent.celsius between:-90:60
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_conductor.bounded.worker import TooSlowError
+from mcp_conductor.errors import UsageError, nearest
+from mcp_conductor.files.fields import Field
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.duration import seconds
+from mcp_conductor.protocol.message import read
+from mcp_conductor.report.model import NOTHING
+from mcp_conductor.suites.matching.differences import (
+    clipped,
+    described,
+    difference,
+    number_in,
+    same,
+    shown,
+    without_nothing,
+)
+from mcp_conductor.suites.matching.matchers import ANYTHING, MATCHERS
+from mcp_conductor.suites.matching.matchers.conditions import WORDS, holds
+from mcp_conductor.suites.matching.matchers.patterns import read_pattern
+from mcp_conductor.suites.matching.matchers.regexes import read_written_regex
+from mcp_conductor.suites.matching.matchers.text import ends_with, starts_with
+from mcp_conductor.suites.matching.paths import JsonPath, scan_path
+
+Judge = Callable[[Any], str | None]
+
+_DURATION = "duration"
+ROOTS = ("result", "error", "notifications", "session", _DURATION, "id", "jsonrpc")
+_OPERATOR = re.compile(r"(==?|!=|<=?|>=?)\s*")
+_WORD = re.compile(r"([A-Za-z]\w*)\s*:?\s*")
+_COUNTED = re.compile(r"(count|length)\s*(==?|!=|<=?|>=?)\s*([0-9]{1,15})")
+_EXAMPLE = "for example: result.tools[*].name contains read_file"
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """Something that must be true of a document."""
+
+    text: str
+    path: JsonPath
+    judge: Judge
+    optional: bool = False  # whether there may be nothing
+    selects: bool = False  # whether an empty selection is nothing: to `exists` and `!=` it is, to `count` it is not
+
+    def check(self, document: Json) -> str | None:
+        """What is wrong, if anything is."""
+        found = self.path.pick(document, empty=False) if self.selects else self._found(document)
+        if found is NOTHING:
+            return None if self.optional else f"is missing: {self.path.why(document)}"
+        try:
+            return self.judge(found)
+        except TooSlowError as error:
+            return f"cannot be told: {error.message}"
+
+    def _found(self, document: Json) -> Any:
+        """What is there. Where no element has what the path ends with, it is most likely misspelled."""
+        found = self.path.find(document)
+        return self.path.pick(document) if found else found
+
+
+def compile_assert(field: Field) -> Assertion:
+    """Read an assertion; raises UsageError that points at it when it is none."""
+    if isinstance(field.value, dict):
+        field.refuse("must be a string, not an object", 'a text with ": " in it must stand in quotes')
+    text = field.text()
+    if text == ANYTHING:
+        return Assertion(text, JsonPath("$", ()), lambda _: None)
+    try:
+        path, end = scan_path(text)
+        _refuse_unknown_root(path)
+        return _asserted(text, path, text[end:].strip())
+    except ValueError as error:
+        field.refuse(f"is not an assertion: {error}", _EXAMPLE)
+    except UsageError as error:
+        field.refuse(f"{shown(text)} {error.message}", error.hint)
+
+
+def _refuse_unknown_root(path: JsonPath) -> None:
+    """A root that no document has is a mistake, and would make `not exists` true. `$.name` is for odd replies."""
+    root = path.parts[0].steps[0] if path.parts[0].steps else None
+    if isinstance(root, str) and root not in ROOTS and not path.text.startswith("$"):
+        near = nearest(root, list(ROOTS))
+        known = f"did you mean {near!r}?" if near else f"known: {', '.join(ROOTS)}"
+        raise UsageError(f"begins with {root!r}, which is no root of a path", hint=known)
+
+
+def _asserted(text: str, path: JsonPath, predicate: str) -> Assertion:
+    asked = re.sub(r"^not\b[\s:]*", "", predicate)
+    judge = _judge(asked, path.text)
+    if asked == predicate:
+        return Assertion(text, path, judge, selects=asked == "exists" or asked.startswith("!="))
+
+    def opposite(value: Any) -> str | None:
+        return f"is {shown(value)}, but `{asked}` must not be true of it" if judge(value) is None else None
+
+    return Assertion(text, path, opposite, optional=asked == "exists", selects=asked == "exists")
+
+
+def _judge(predicate: str, path: str) -> Judge:
+    if not predicate:
+        raise ValueError(f"{path!r} is only a path, and says nothing about what is there")
+    if found := _COUNTED.fullmatch(predicate):
+        return _counted(*found.groups())
+    if found := _OPERATOR.match(predicate):
+        return _compared(found[1], predicate[found.end() :], path)
+    found = _WORD.match(predicate)
+    if found is None:
+        raise ValueError(f"cannot read {predicate!r} after the path {path!r}")
+    word, rest = found[1], predicate[found.end() :]
+    if word in _WITHOUT_TEXT and not rest:
+        return _WITHOUT_TEXT[word]
+    if word in _WITH_TEXT:
+        if not rest:
+            raise ValueError(f"nothing stands after {word!r}")
+        return _WITH_TEXT[word](rest)
+    if word not in MATCHERS:
+        raise _unknown(word)
+    pattern = read_pattern(f"{word}:{rest}" if rest else word)
+    return lambda value: pattern.complaint(without_nothing(value))
+
+
+def _unknown(word: str) -> UsageError:
+    known = [*_WITH_TEXT, *_WITHOUT_TEXT, *(name for name, _ in MATCHERS.items())]
+    near = nearest(word, known)
+    hint = f"did you mean {near!r}?" if near else f"known: {', '.join(known[:6])}, operators, and all matchers"
+    return UsageError(f"has the unknown predicate {word!r}", hint=hint)
+
+
+# Comparing.
+
+
+def _counted(word: str, operator: str, number: str) -> Judge:
+    countable = (list, dict, str) if word == "length" else (list, dict)
+
+    def judge(value: Any) -> str | None:
+        if not isinstance(value, countable):
+            return f"is {described(value)}, which cannot be counted"
+        if holds(len(value), operator, int(number)):
+            return None
+        wanted = number if operator in ("=", "==") else f"{WORDS[operator]} {number}"
+        return f"has {_size(value)}, not {wanted}"
+
+    return judge
+
+
+def _size(value: Any) -> str:
+    unit = "element" if isinstance(value, list) else "member" if isinstance(value, dict) else "character"
+    return f"{len(value) or 'no'} {unit}{'' if len(value) == 1 else 's'}"
+
+
+def _compared(operator: str, written: str, path: str) -> Judge:
+    if not written:
+        raise ValueError(f"nothing stands after {operator}")
+    if path == _DURATION:
+        return _timed(operator, written)
+    wanted = _literal(written)
+    if operator in ("=", "=="):
+        return lambda value: None if same(wanted, value) else _unequal(wanted, value)
+    if operator == "!=":
+        return lambda value: f"is {shown(value)}, but must not be" if same(wanted, value) else None
+    return lambda value: _ordered(value, operator, wanted)
+
+
+def _unequal(wanted: Any, value: Any) -> str:
+    quotes = f" (a text is written in quotes: == {shown(value)})" if _is_written_alike(wanted, value) else ""
+    return difference(wanted, without_nothing(value)) + quotes.replace("'", '"')
+
+
+def _is_written_alike(wanted: Any, value: Any) -> bool:
+    return isinstance(value, str) and not isinstance(wanted, str) and same(wanted, _literal(value or '""'))
+
+
+def _ordered(value: Any, operator: str, wanted: Any) -> str | None:
+    if number_in(wanted) is not None and number_in(value) is None:
+        return f"is {described(value)}, not a number"
+    if holds(value, operator, wanted):
+        return None
+    return f"is {shown(value)}, not {WORDS[operator]} {shown(wanted)}"
+
+
+def _timed(operator: str, written: str) -> Judge:
+    wanted = seconds(written)
+    if wanted is None or written.strip()[-1].isdigit():
+        raise ValueError(f"{written!r} is not a time with its unit, such as 200ms or 2s")
+
+    def judge(value: Any) -> str | None:
+        told = f"is {value * 1000:.4g} ms, not {WORDS[operator]} {wanted * 1000:g} ms"
+        return None if holds(value, operator, wanted) else told
+
+    return judge
+
+
+def _literal(text: str) -> Any:
+    """The JSON value that TEXT is, or else TEXT itself."""
+    try:
+        return read(text)
+    except (ValueError, RecursionError):
+        return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "'" else text
+
+
+# Words.
+
+
+def _contains(written: str) -> Judge:
+    wanted = _literal(written)
+    part = wanted if isinstance(wanted, str) else written
+
+    def judge(value: Any) -> str | None:
+        if isinstance(value, str):
+            return None if part in value else f"does not contain {clipped(part)!r}: {shown(value)}"
+        if isinstance(value, dict):
+            return None if part in value else f"has no member {part!r}{_near(part, list(value))}"
+        if not isinstance(value, list):
+            return f"is {described(value)}, not text, an array or an object"
+        # Whole elements: `contains read_file` must not be satisfied by read_file_v2.
+        if any(same(wanted, item) or item == part for item in value):
+            return None
+        return f"has no element {shown(wanted)}{_near(part, value)}"
+
+    return judge
+
+
+def _near(part: str, items: list[Any]) -> str:
+    texts = [item for item in items[:100] if isinstance(item, str)]
+    near = nearest(part, texts)
+    return f"; it has {near!r}" if near else f": {shown(items)}"
+
+
+def _matches(written: str) -> Judge:
+    regex = read_written_regex(written)
+
+    def judge(value: Any) -> str | None:
+        if not isinstance(value, str):
+            return f"is {described(value)}, not text"
+        return None if regex.search(value) else f"is {shown(value)}, which does not match {written}"
+
+    return judge
+
+
+def _text(written: str) -> str:
+    literal = _literal(written)
+    return literal if isinstance(literal, str) else written
+
+
+def _is_empty(value: Any) -> str | None:
+    if not isinstance(value, (str, list, dict)):
+        return f"is {described(value)}, which is never empty"
+    return f"is not empty: {shown(value)}" if value else None
+
+
+_WITH_TEXT: dict[str, Callable[[str], Judge]] = {
+    "contains": _contains,
+    "startsWith": lambda written: lambda value: starts_with(value, _text(written)),
+    "endsWith": lambda written: lambda value: ends_with(value, _text(written)),
+    "matches": _matches,
+}
+_WITHOUT_TEXT: dict[str, Judge] = {
+    "exists": lambda value: "is null" if value is None else None,
+    "isEmpty": _is_empty,
+}

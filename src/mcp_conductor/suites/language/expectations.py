@@ -1,0 +1,373 @@
+"""What a test expects, and what there is to say when it is not so: every difference, with its place in the file."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from mcp_conductor.errors import Location
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.mistakes import Mistakes, read_all
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import META, Dialect
+from mcp_conductor.protocol.message import compact, kind_of
+from mcp_conductor.report.model import NOTHING, Finding
+from mcp_conductor.suites.language.actions import Names
+from mcp_conductor.suites.language.asserts import Assertion, compile_assert
+from mcp_conductor.suites.language.keys import IN_EXPECT, known_members
+from mcp_conductor.suites.language.notifications import Notifications, read_notifications
+from mcp_conductor.suites.language.templates import Template
+from mcp_conductor.suites.language.variables import Variables
+from mcp_conductor.suites.matching.comparison import Mismatch
+from mcp_conductor.suites.matching.expected import Expected, compile_expected, compile_text
+
+# What may stand under `expect`, and what the manual says of it.
+EXPECT_KEYS = {
+    "response": "the whole reply, matched strictly; for shorthands `jsonrpc` and `id` may be left out",
+    "result": "the result of the reply, matched strictly",
+    "ok": "true: the reply is a result that is no error; false: it is an error of either kind",
+    "error": "the message of a JSON-RPC error or of a tool result that is an error, or `{code, message, data}`",
+    "asserts": "an array of lines such as `result.tools[*].name contains read_file`, `session.serverInfo.name == NAME`",
+    "notifications": "an array, in this order with others in between; `none`; or `{exactly: …}`, `{unordered: …}`",
+    "stderr": "what the server wrote to stderr meanwhile: `toBeEmpty`, `match:…`, or the text",
+    "stdout": "`any` allows lines on stdout that are no messages; `clean`, the default, does not",
+    "exitCode": "the server ends by this request, with this code",
+    "shutdown": "`{within, exitCode}`: the server ends when its stdin is closed, and leaves nothing running",
+    "performance": "`{maxResponseTime, minResponseTime}`",
+    "snapshot": "true: the reply is as it was the first time; `expect: snapshot` is short for it",
+    "no_response_within": "no reply comes within this time; with `cancel_after`, after the cancellation",
+}
+_MODERN_MEMBERS = ("resultType", "ttlMs", "cacheScope")
+
+
+@dataclass(slots=True)
+class Observed:
+    """What happened while a test ran."""
+
+    dialect: Dialect
+    reply: Json | None = None  # as it was sent; None: there was none
+    seconds: float = 0.0
+    notifications: list[Json] = field(default_factory=list)
+    stderr: list[str] = field(default_factory=list)
+    stray: list[str] = field(default_factory=list)  # lines on stdout that are no messages
+    stray_amid: list[str] = field(default_factory=list)  # those of them that came between a request and its reply
+    notes: list[str] = field(default_factory=list)  # what else was odd
+    tool: Json | None = None  # what tools/list says of the tool that was called
+    refused: tuple[str, str] | None = None  # method and name, where a tool or a prompt was answered with an error
+    silent: bool = False  # why there is no reply is known already
+    ended: bool = False  # whether the server has gone
+    exit_code: int | None = None
+    left_running: list[str] = field(default_factory=list)  # processes that outlived the server
+    end_seconds: float = 0.0
+    session: Json = field(default_factory=dict)  # what the server said of itself when the conversation was opened
+
+    @property
+    def document(self) -> Json:
+        """The reply, and beside its members what else a path may begin with."""
+        return {**(self.reply or {}), "session": self.session}
+
+
+@dataclass(frozen=True, slots=True)
+class Shutdown:
+    """How the server is to end when its stdin is closed."""
+
+    within: float
+    exit_code: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """Everything that one test expects; what is None is not looked at."""
+
+    given: Field
+    response: Template | None = None
+    result: Template | None = None
+    ok: bool | None = None
+    error: Template | None = None
+    asserts: tuple[Template, ...] = ()
+    notifications: Notifications | None = None
+    stderr: Template | None = None
+    clean_stdout: bool = True
+    exit_code: int | None = None
+    shutdown: Shutdown | None = None
+    slowest: float | None = None
+    quickest: float | None = None
+    snapshot: bool = False
+    silence: float | None = None  # seconds in which no reply may come
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The variables that it is made of."""
+        templates = (self.response, self.result, self.error, self.stderr, *self.asserts)
+        listed = () if self.notifications is None else self.notifications.wanted
+        return frozenset().union(*(each.filling.needs for each in (*templates, *listed) if each is not None))
+
+    @property
+    def checks_something(self) -> bool:
+        checked = (self.response, self.result, self.ok, self.error, self.notifications, self.stderr, self.exit_code)
+        more = (self.shutdown, self.slowest, self.quickest, self.silence)
+        return bool(self.asserts) or self.snapshot or any(each is not None for each in (*checked, *more))
+
+    def findings(self, observed: Observed, variables: Variables, *, verbatim: bool) -> list[Finding]:
+        """Everything that is not as it should be, snapshots aside."""
+        found: list[Finding] = []
+        if self.clean_stdout:
+            found += [stray(line) for line in observed.stray]
+        found += [Finding(message=note, warning=True) for note in observed.notes]
+        if self.silence is not None and observed.reply is not None:
+            message = f"a reply came although there should be none within {self.silence:g} s"
+            found.append(Finding(message=message, actual=observed.reply, where=self._at("no_response_within")))
+        found += self._of_reply(observed, variables, verbatim=verbatim)
+        if self.notifications is not None:
+            found += self.notifications.findings(observed.notifications, variables)
+        if self.stderr is not None:
+            found += self._of_stderr(observed, variables)
+        return found + self._of_end(observed) + self._of_time(observed)
+
+    def _at(self, key: str) -> Location | None:
+        return self.given.document.locate((*self.given.path, key))
+
+    def _of_reply(self, observed: Observed, variables: Variables, *, verbatim: bool) -> list[Finding]:
+        wanted = (self.response, self.result, self.ok, self.error, self.asserts or None)
+        if observed.reply is None:
+            if any(each is not None for each in wanted) and self.silence is None and not observed.silent:
+                return [
+                    Finding(message="there is no reply to look at", where=self.given.document.locate(self.given.path))
+                ]
+            return []
+        found: list[Finding] = []
+        reply = observed.reply
+        if self.response is not None:
+            expected = self.response.made(variables)
+            shown = plain(reply, observed.dialect, self.response.given.value, verbatim=verbatim)
+            found += _compared(self.response.given, expected, shown, observed.tool)
+        if self.result is not None:
+            found += self._of_result(self.result, reply, observed, variables)
+        if self.ok is not None or self.error is not None:
+            found += self._of_error(reply, variables)
+        document = {**observed.document, "duration": observed.seconds, "notifications": observed.notifications}
+        for each in self.asserts:
+            assertion: Assertion = each.made(variables)
+            complaint = assertion.check(document)
+            if complaint is not None:
+                where = each.given.document.locate(each.given.path)
+                path = assertion.path.text
+                found.append(Finding(message=f"{path} {complaint}", path=path, where=where))
+        return found
+
+    def _of_result(self, wanted: Template, reply: Json, observed: Observed, variables: Variables) -> list[Finding]:
+        where = wanted.given.document.locate(wanted.given.path)
+        if "result" not in reply:
+            message = f"there is no result, but an error: {compact(reply.get('error'))}"
+            return [Finding(message=message, path="error", actual=reply.get("error"), where=where)]
+        shown = plain(reply, observed.dialect, {"result": wanted.given.value}, verbatim=True)["result"]
+        return _compared(wanted.given, wanted.made(variables), shown, observed.tool, below="result")
+
+    def _of_error(self, reply: Json, variables: Variables) -> list[Finding]:
+        problem = error_of(reply)
+        if self.ok is True and problem is not None:
+            path = _error_path(reply)
+            message = (
+                f"{'there is an error' if path == 'error' else 'the result is an error'}: {problem.get('message')}"
+            )
+            return [Finding(message=message, path=path, actual=problem, where=self._at("ok"))]
+        if problem is None and (self.ok is False or self.error is not None):
+            key = "ok" if self.error is None else "error"
+            message = "it succeeded, but an error is expected"
+            return [Finding(message=message, actual=reply.get("result", NOTHING), where=self._at(key))]
+        if self.error is None or problem is None:
+            return []
+        path, expected = _error_path(reply), self.error.made(variables)
+        if isinstance(self.error.given.value, dict):
+            return _compared(self.error.given, expected, problem, None, below=path)
+        path = f"{path}.{'message' if path == 'error' else 'content[*].text'}"
+        return _compared(self.error.given, expected, problem.get("message"), None, below=path)
+
+    def _of_stderr(self, observed: Observed, variables: Variables) -> list[Finding]:
+        assert self.stderr is not None
+        check: Callable[[str], str | None] = self.stderr.made(variables)
+        text = "".join(f"{line}\n" for line in observed.stderr)
+        complaint = check(text)
+        if complaint is None:
+            return []
+        return [Finding(message=f"stderr {complaint}", actual=text, where=self._at("stderr"))]
+
+    def _of_end(self, observed: Observed) -> list[Finding]:
+        found: list[Finding] = []
+        wanted, key, limit = self.exit_code, "exitCode", None
+        if self.shutdown is not None:
+            wanted, key, limit = self.shutdown.exit_code, "shutdown", self.shutdown.within
+        if self.exit_code is None and self.shutdown is None:
+            return []
+        if not observed.ended:
+            when = "although it was expected to" if limit is None else f"{limit:g} s after its stdin was closed"
+            found.append(Finding(message=f"the server has not ended {when}", where=self._at(key)))
+        elif wanted is not None and observed.exit_code != wanted:
+            message = f"the server ended with exit code {observed.exit_code}, not {wanted}"
+            found.append(Finding(message=message, expected=wanted, actual=observed.exit_code, where=self._at(key)))
+        left = [f"the server left a process running: {process}" for process in observed.left_running]
+        return found + [Finding(message=message, where=self._at(key)) for message in left]
+
+    def _of_time(self, observed: Observed) -> list[Finding]:
+        where = self._at("performance")
+        taken = f"the reply took {observed.seconds * 1000:.0f} ms"
+        if self.slowest is not None and observed.seconds > self.slowest:
+            return [Finding(message=f"{taken}, more than {self.slowest * 1000:g} ms", where=where)]
+        if self.quickest is not None and observed.seconds < self.quickest:
+            return [Finding(message=f"{taken}, less than {self.quickest * 1000:g} ms", where=where)]
+        return []
+
+
+def stray(line: str) -> Finding:
+    hint = "stdout is for messages alone; logs belong on stderr (`stdout: any` allows it)"
+    return Finding(message=f"the server printed a line that is no message: {line!r}", actual=line, hint=hint)
+
+
+def error_of(reply: Json) -> Json | None:
+    """What went wrong by REPLY: its error, or the text of a tool result that is one; None when nothing did."""
+    if "error" in reply:
+        error = reply["error"]
+        return error if isinstance(error, dict) else {"message": compact(error)}
+    if "result" not in reply:
+        return {"message": "the reply has neither a result nor an error"}
+    result = reply["result"]
+    is_error = result.get("isError") if isinstance(result, dict) else None
+    if is_error is None or is_error is False:
+        return None
+    if is_error is not True:
+        return {"message": f"isError is {kind_of(is_error)}, neither true nor false", "isError": is_error}
+    blocks = result.get("content") if isinstance(result.get("content"), list) else []
+    texts = [block["text"] for block in blocks or [] if isinstance(block, dict) and isinstance(block.get("text"), str)]
+    return {"message": "\n".join(texts), "isError": True}
+
+
+def _error_path(reply: Json) -> str:
+    return "error" if "error" in reply else "result"
+
+
+def plain(reply: Json, dialect: Dialect, wanted: Any, *, verbatim: bool) -> Json:
+    """REPLY without what the test cannot mean: an id that it did not give, and what the modern era adds to results."""
+    asked = wanted if isinstance(wanted, dict) else {}
+    shown = {
+        key: value for key, value in reply.items() if verbatim or key not in ("jsonrpc", "id") or _mentions(asked, key)
+    }
+    result = shown.get("result")
+    if dialect.handshake or not isinstance(result, dict):
+        return shown
+    about = next(_members(asked, "result"), asked)
+    kept = {key: value for key, value in result.items() if key not in _MODERN_MEMBERS or _mentions(about, key)}
+    if isinstance(kept.get("_meta"), dict) and not _mentions(about, "_meta"):
+        kept["_meta"] = {key: value for key, value in kept["_meta"].items() if key != f"{META}serverInfo"}
+        if not kept["_meta"]:
+            del kept["_meta"]
+    return {**shown, "result": kept}
+
+
+def _mentions(wanted: Any, key: str) -> bool:
+    """Whether an expectation says anything of a member, however deep in special keys it stands."""
+    return any(True for _ in _members(wanted, key))
+
+
+def _members(wanted: Any, key: str) -> Iterator[Any]:
+    """What an expectation says of a member, here or below special keys."""
+    for name, value in wanted.items() if isinstance(wanted, dict) else ():
+        if name == key:
+            yield value
+        elif name.startswith("match:"):
+            yield from _members(value, key)
+
+
+def _compared(given: Field, expected: Expected, actual: Any, tool: Json | None, *, below: str = "") -> list[Finding]:
+    mismatches = expected.check(actual, None if tool is None else {str(tool.get("name")): tool})
+    found = [_finding(given, each, below) for each in mismatches]
+    if len(mismatches) > 1 and not expected.has_matchers and isinstance(given.value, dict | list):
+        where = given.document.locate(given.path)
+        message = f"the whole {below or 'reply'} differs"
+        found.append(Finding(message=message, path=below, expected=given.value, actual=actual, where=where, whole=True))
+    return found
+
+
+def _finding(given: Field, mismatch: Mismatch, below: str) -> Finding:
+    path = _below(below, mismatch.path)
+    return Finding(
+        message=f"{path or 'the reply'} {mismatch.message}",
+        path=path,
+        expected=mismatch.expected,
+        actual=mismatch.actual,
+        where=given.document.locate((*given.path, *mismatch.at)),
+        hint=mismatch.hint,
+    )
+
+
+def _below(parent: str, path: str | None) -> str:
+    if not path:
+        return parent
+    return f"{parent}{path}" if path.startswith("[") or not parent else f"{parent}.{path}"
+
+
+# Reading.
+
+
+def read_expect(given: Field, known: Names) -> Expect:
+    """What stands under `expect`."""
+    if given.value == "snapshot":
+        return Expect(given, snapshot=True)
+    mistakes = Mistakes()
+    members = known_members(given, tuple(EXPECT_KEYS), IN_EXPECT, mistakes)
+    found: dict[str, Any] = {}
+    for key, each in members.items():
+        found |= mistakes.read(each, partial(_READ[key], known=known), {})
+    mistakes.tell()
+    return Expect(given, **found)
+
+
+def _read_asserts(given: Field, known: Names) -> tuple[Template, ...]:
+    if isinstance(given.value, str):
+        hint = f"each assertion is an element: asserts: [{compact(given.value)}]"
+        given.refuse("must be an array, not a string", hint)
+    return tuple(read_all(lambda item: Template(item, known, compile_assert), given.items()))
+
+
+def _read_performance(given: Field) -> Json:
+    members = {"maxResponseTime": "slowest", "minResponseTime": "quickest"}
+    return {members[key]: bound.seconds() for key, bound in given.members(tuple(members)).items()}
+
+
+def _compile_error(given: Field) -> Expected:
+    if not isinstance(given.value, (str, dict)) or given.value == "":
+        given.refuse(
+            f"must be a text, a pattern or an object, not {kind_of(given.value)}", "`ok: false` takes any error"
+        )
+    return compile_expected(given, partial=True)
+
+
+def _read_shutdown(given: Field) -> Shutdown:
+    members = given.members(("within", "exitCode"))
+    within = members["within"].seconds() if "within" in members else 2.0
+    return Shutdown(within, members["exitCode"].integer(-255, 255) if "exitCode" in members else None)
+
+
+def _template(member: str, make: Callable[[Field], Any]) -> Callable[..., Json]:
+    return lambda field, known: {member: Template(field, known, make)}
+
+
+def _value(member: str, read: Callable[[Field], Any]) -> Callable[..., Json]:
+    return lambda field, known: {member: read(field)}  # noqa: ARG005  # values have no placeholders
+
+
+# The members of an `Expect` that each key gives.
+_READ: dict[str, Callable[..., Json]] = {
+    "response": _template("response", compile_expected),
+    "result": _template("result", compile_expected),
+    "ok": _value("ok", Field.boolean),
+    "error": _template("error", _compile_error),
+    "asserts": lambda field, known: {"asserts": _read_asserts(field, known)},
+    "notifications": lambda field, known: {"notifications": read_notifications(field, known)},
+    "stderr": _template("stderr", compile_text),
+    "stdout": _value("clean_stdout", lambda field: field.one_of(("clean", "any")) != "any"),
+    "exitCode": _value("exit_code", lambda field: field.integer(-255, 255)),
+    "shutdown": _value("shutdown", _read_shutdown),
+    "performance": lambda field, known: _read_performance(field),  # noqa: ARG005  # two members, no placeholders
+    "snapshot": _value("snapshot", Field.boolean),
+    "no_response_within": _value("silence", Field.seconds),
+}

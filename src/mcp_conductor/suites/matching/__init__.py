@@ -1,0 +1,1 @@
+"""What is expected, compared with what came."""

@@ -1,0 +1,89 @@
+"""Matchers by name. A matcher is one decorated function: it is given the value that came and its own arguments, and
+says what is wrong, or None. The annotations of its arguments are what a file may write there, its docstring is its
+manual.
+
+There are two kinds: texts such as `match:contains:x` (`@matcher`), and keys such as `match:anyOf` (`@special_key`).
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeAlias
+
+from mcp_conductor.catalog import Catalog
+from mcp_conductor.protocol import Json
+
+PREFIX = "match:"
+# Instead of anything else, it leaves that open: what is not known yet can be read like the rest.
+ANYTHING = "match:any"
+# What tools/list says of the tool that was called, under its name.
+Tools: TypeAlias = Mapping[str, Json]
+Judge = Callable[..., str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """What a text after `match:` can ask for by name."""
+
+    name: str
+    judge: Judge
+
+    @property
+    def params(self) -> list[inspect.Parameter]:
+        """What stands in the file."""
+        return [param for param in _params(self.judge) if param.kind is not inspect.Parameter.KEYWORD_ONLY]
+
+    @property
+    def wants_tools(self) -> bool:
+        """Whether it must also know which tool was called."""
+        return any(param.name == "tools" for param in _params(self.judge))
+
+    @property
+    def usage(self) -> str:
+        return _entry(self.judge)[0]
+
+
+@cache
+def _params(judge: Judge) -> list[inspect.Parameter]:
+    """All but the value that came; read once, for it takes longer than most of what matchers do."""
+    return list(inspect.signature(judge, eval_str=True).parameters.values())[1:]
+
+
+MATCHERS: Catalog[Matcher] = Catalog("matcher", __name__)
+SPECIAL_KEYS: Catalog[Callable[..., Any]] = Catalog("special key", __name__)
+
+
+def matcher(name: str) -> Callable[[Judge], Judge]:
+    """Register a matcher that stands in a text."""
+
+    def register(judge: Judge) -> Judge:
+        MATCHERS.add(name, Matcher(name, judge))
+        return judge
+
+    return register
+
+
+def special_key(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a matcher that is a key of a mapping; its function compiles what stands below the key."""
+
+    def register(make: Callable[..., Any]) -> Callable[..., Any]:
+        SPECIAL_KEYS.add(name, make)
+        return make
+
+    return register
+
+
+def manual() -> list[tuple[str, str, str]]:
+    """Everything that may stand after `match:`: its name, how it is written, and what it means."""
+    texts = [(name, *_entry(each.judge)) for name, each in MATCHERS.items()]
+    # Those without a name can only be reached by what they are.
+    from mcp_conductor.suites.matching.matchers.text import has_part, resembles
+
+    texts = [("", *_entry(has_part)), ("", *_entry(resembles)), *texts]
+    return texts + [(name, *_entry(make)) for name, make in SPECIAL_KEYS.items()]
+
+
+def _entry(function: Callable[..., Any]) -> tuple[str, str]:
+    usage, _, doc = " ".join((function.__doc__ or "").split("\n\n")[0].split()).partition(" — ")
+    return usage, doc

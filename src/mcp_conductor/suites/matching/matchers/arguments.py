@@ -1,0 +1,113 @@
+"""The arguments of a matcher, from the text of a file to the types that its function is annotated with.
+
+They are read when the file is, so that a mistake is found before any server starts.
+"""
+
+import inspect
+import re
+import typing
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+from itertools import combinations, pairwise
+from typing import Any, Literal, NewType
+
+from mcp_conductor.bounded.patterns import Regex
+from mcp_conductor.suites.matching.differences import NUMBER
+from mcp_conductor.suites.matching.matchers.conditions import Condition, read_condition
+from mcp_conductor.suites.matching.matchers.regexes import read_regex
+from mcp_conductor.suites.matching.matchers.times import Moment, read_moment
+
+Divisor = NewType("Divisor", Decimal)
+Tolerance = NewType("Tolerance", Decimal)
+
+_UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_AGE = re.compile(rf"([0-9]{{1,12}}(?:\.[0-9]+)?)({'|'.join(_UNITS)})")
+
+
+def read_arguments(text: str, params: list[inspect.Parameter]) -> tuple[Any, ...]:
+    """The values for PARAMS in TEXT, where colons stand between them; raises ValueError that says what is wrong."""
+    if not params:
+        return ()
+    readers = [_reader(param.annotation) for param in params]
+    arguments = _read_split(text, readers, [param.name.upper() for param in params])
+    bounds = dict(zip((param.name for param in params), arguments, strict=True))
+    if "low" in bounds and bounds["low"] > bounds["high"]:
+        raise ValueError("the bounds are reversed: write the smaller one first")
+    return arguments
+
+
+def _read_split(text: str, readers: list[Callable[[str], Any]], names: list[str]) -> tuple[Any, ...]:
+    """What READERS make of TEXT, cut where it makes sense to all of them: times have colons too."""
+    if len(readers) == 2 and text.count("..") == 1:
+        return tuple(reader(part) for reader, part in zip(readers, text.split(".."), strict=True))
+    colons = [index for index, character in enumerate(text) if character == ":"]
+    if len(colons) < len(readers) - 1:
+        raise ValueError(f"{text!r} should be {':'.join(names)}")
+    problem = ValueError(f"{text!r} should be {':'.join(names)}")
+    for cuts in combinations(colons, len(readers) - 1):
+        edges = [-1, *cuts, len(text)]
+        parts = [text[start + 1 : end] for start, end in pairwise(edges)]
+        try:
+            return tuple(reader(part) for reader, part in zip(readers, parts, strict=True))
+        except ValueError as error:
+            problem = error if len(colons) == len(readers) - 1 else problem
+    raise problem
+
+
+def _reader(annotation: Any) -> Callable[[str], Any]:
+    if typing.get_origin(annotation) is Literal:
+        return lambda text: _read_word(text, typing.get_args(annotation))
+    return _READERS[annotation]
+
+
+def _read_word(text: str, words: tuple[str, ...]) -> str:
+    if text not in words:
+        raise ValueError(f"{text!r} is none of {', '.join(words)}")
+    return text
+
+
+def _read_count(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,15}", text):
+        raise ValueError(f"{text!r} is not a whole number from 0 on")
+    return int(text)
+
+
+def _read_number(text: str) -> Decimal:
+    if not NUMBER.fullmatch(text):
+        raise ValueError(f"{text!r} is not a number")
+    return Decimal(text)
+
+
+def _read_divisor(text: str) -> Decimal:
+    number = _read_number(text)
+    if not number:
+        raise ValueError("nothing can be divided by 0")
+    return number
+
+
+def _read_tolerance(text: str) -> Decimal:
+    number = _read_number(text)
+    if number < 0:
+        raise ValueError(f"the tolerance {text} is less than 0")
+    return number
+
+
+def _read_age(text: str) -> timedelta:
+    found = _AGE.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is not a time such as 500ms, 30s, 5m, 2h or 7d")
+    return timedelta(seconds=float(found[1]) * _UNITS[found[2]])
+
+
+_READERS: dict[Any, Callable[[str], Any]] = {
+    str: str,
+    int: _read_count,
+    Decimal: _read_number,
+    Divisor: _read_divisor,
+    Tolerance: _read_tolerance,
+    timedelta: _read_age,
+    Moment: read_moment,
+    Condition: read_condition,
+    Regex: read_regex,
+}

@@ -1,0 +1,120 @@
+"""The texts after `match:` in a file, read: which matcher, with which arguments, or what the mistake is."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from mcp_conductor.errors import UsageError, nearest
+from mcp_conductor.suites.matching.matchers import MATCHERS, PREFIX, SPECIAL_KEYS, Judge, Matcher, Tools
+from mcp_conductor.suites.matching.matchers.arguments import read_arguments
+from mcp_conductor.suites.matching.matchers.regexes import read_regex
+from mcp_conductor.suites.matching.matchers.text import has_part, resembles
+
+_NAME = re.compile(r"[A-Za-z]\w*(?=:|\Z)")
+# What makes a text that begins with no name a regular expression.
+_REGEX_SIGNS = re.compile(r"\.\*|\.\+|\\[dwsb]|[\^$\[(|?*+{]")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A matcher with its arguments."""
+
+    text: str  # as it stands in the file after `match:`
+    judge: Judge
+    arguments: tuple[Any, ...]
+    negated: bool
+    optional: bool = False  # whether the value may be missing altogether
+    wants_tools: bool = False
+
+    def complaint(self, actual: Any, tools: Tools | None = None) -> str | None:
+        """What is wrong with ACTUAL, if anything is."""
+        known = {"tools": tools} if self.wants_tools else {}
+        found = self.judge(actual, *self.arguments, **known)
+        if not self.negated:
+            return found
+        return f"matches {self.text.removeprefix('not:')!r}, but must not" if found is None else None
+
+
+@cache  # a suite says the same a thousand times
+def read_pattern(text: str) -> Pattern:
+    """The pattern that TEXT is, `match:` taken off; raises UsageError for what can only be a mistake."""
+    asked = text.removeprefix("not:")
+    negated = asked != text
+    name, colon, rest = asked.partition(":")
+    if name not in MATCHERS:
+        _refuse_mistakes(asked, negated=negated)
+        return _unnamed(text, asked, negated=negated)
+    found = MATCHERS.get(name)
+    params = found.params
+    if not colon and params:
+        raise UsageError(f"says nothing after {name!r}", hint=_advice(found.usage, text))
+    if colon and not params:
+        raise UsageError(f"has {rest!r} after {name!r}, which takes no argument", hint=_advice(found.usage, text))
+    try:
+        arguments = read_arguments(rest, params)
+    except ValueError as error:
+        raise UsageError(f"cannot be used: {error}", hint=f"it is written {found.usage}") from None
+    optional = negated and name == "exists"
+    return Pattern(text, found.judge, arguments, negated, optional, found.wants_tools)
+
+
+def _unnamed(text: str, asked: str, *, negated: bool) -> Pattern:
+    """A regular expression, if it looks like one; else a part of the text."""
+    if not _REGEX_SIGNS.search(asked):
+        return Pattern(text, has_part, (asked,), negated)
+    try:
+        return Pattern(text, resembles, (read_regex(asked),), negated)
+    except ValueError as error:
+        hint = f"to look for this very text, write {_literally(text)}"
+        raise UsageError(f"cannot be used: {error}", hint=hint) from None
+
+
+def _refuse_mistakes(asked: str, *, negated: bool) -> None:
+    """A text without the name of a matcher is looked for as it stands; not so one that was meant to have a name."""
+    text = f"{'not:' * negated}{asked}"
+    if not asked.strip():
+        raise UsageError("matches everything", hint=f"{PREFIX}any says so; an empty text is {PREFIX}stringEmpty")
+    if asked != asked.lstrip() and (found := _NAME.match(asked.lstrip())) and found[0] in MATCHERS:
+        raise UsageError(
+            f"has white space before {found[0]!r}", hint=f"write {PREFIX}{text.replace(asked, asked.lstrip())}"
+        )
+    found = _NAME.match(asked)
+    if found is None or asked[found.end() :].startswith(": "):
+        return
+    word, has_colon = found[0], found.end() < len(asked)
+    if word in SPECIAL_KEYS:
+        hint = f"write `{PREFIX}{word}: …`, a mapping; to look for this very text, {_literally(text)}"
+        raise UsageError(f"has {word!r} in a text, which is a key", hint=hint)
+    if near := _near(word, has_colon=has_colon):
+        meant = text.replace(word, near.name, 1) if near.params else f"{'not:' * negated}{near.name}"
+        hint = f"did you mean {PREFIX + meant!r}? To look for this very text, write {_literally(text)}"
+        raise UsageError(f"asks for the unknown matcher {word!r}", hint=hint)
+    # Under `not:` it would pass whatever comes, and nobody would notice.
+    if has_colon and (negated or (word[0].islower() and not asked.startswith("://", len(word)))):
+        raise UsageError(
+            f"asks for the unknown matcher {word!r}", hint=f"to look for this very text, write {_literally(text)}"
+        )
+
+
+def _near(word: str, *, has_colon: bool) -> Matcher | None:
+    names = {name.lower(): each for name, each in MATCHERS.items() if has_colon or not each.params}
+    return names.get(nearest(word.lower(), list(names)) or "")
+
+
+def _advice(usage: str, text: str) -> str:
+    return f"it is written {usage}; to look for this very text, write {_literally(text)}"
+
+
+def _literally(text: str) -> str:
+    asked = text.removeprefix("not:")
+    return f"{PREFIX}{'not:' if asked != text else ''}contains:{asked}"
+
+
+def forgotten_prefix(text: str) -> str | None:
+    """What TEXT was probably meant to be, if it is a pattern but for `match:`."""
+    asked = text.removeprefix("not:")
+    name, colon, _ = asked.partition(":")
+    if name in MATCHERS and bool(colon) == bool(MATCHERS.get(name).params):
+        return f"did you mean {PREFIX + text!r}?"
+    return None

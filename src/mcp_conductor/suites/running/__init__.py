@@ -1,0 +1,1 @@
+"""The engine: test files run against servers, as a stream of events."""

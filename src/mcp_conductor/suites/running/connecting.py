@@ -1,0 +1,62 @@
+"""How the server under test is started or reached, and what is told of one that cannot be."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import islice
+
+from mcp_conductor.client.connect import connect
+from mcp_conductor.errors import ConductorError
+from mcp_conductor.protocol.answers import Incoming
+from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.suites.language.script import ScriptedAnswers
+from mcp_conductor.suites.running.conversation import Conversation
+from mcp_conductor.text.redaction import Redactor
+
+_MOST_PRINTED = 20  # lines on stdout that are no messages
+_LONGEST_PRINTED = 400
+
+
+@asynccontextmanager
+async def converse(
+    spec: ServerSpec,
+    *,
+    protocol: str | None,
+    kinds: set[str],
+    timeout: float,
+    redactor: Redactor,
+    lenient: bool = False,
+) -> AsyncIterator[Conversation]:
+    """Start or reach a server, and open the conversation."""
+    answers = ScriptedAnswers(kinds)
+    conversations: list[Conversation] = []
+
+    def hear(incoming: Incoming) -> None:
+        for conversation in conversations:
+            conversation.hear(incoming)
+
+    transcript = Transcript(budgets=spec.budgets, redactor=redactor)
+    connection = connect(
+        spec,
+        protocol=protocol,
+        answers=answers,
+        timeout=timeout,
+        transcript=transcript,
+        on_incoming=hear,
+        lenient=lenient,
+    )
+    async with AsyncExitStack() as stack:
+        try:
+            session = await stack.enter_async_context(connection)
+        except ConductorError as error:
+            error.stderr = (*_printed(transcript), *error.stderr)
+            raise
+        conversations.append(Conversation(session, answers))
+        yield conversations[0]
+
+
+def _printed(transcript: Transcript) -> Iterator[str]:
+    """What a server that did not open wrote to stdout besides messages: often its usage, or why it cannot start."""
+    lines = (frame.text for frame in transcript.frames if frame.source == "server" and frame.text[:1] not in "{[")
+    for line in islice(lines, _MOST_PRINTED):
+        yield f"(stdout) {transcript.redact(line)[:_LONGEST_PRINTED]}"

@@ -1,0 +1,393 @@
+"""One server under test: steps are done on it one after the other, and everything that happens meanwhile is observed.
+
+stdout and stderr are two pipes; what a server writes to stderr before it answers is there when its answer is, but may
+be read a moment later. So after each reply we look until nothing more comes: no line is blamed on the next test.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from mcp_conductor.bounded.turns import Pace
+from mcp_conductor.bounded.worker import without_blocking
+from mcp_conductor.client.session import MOST_ROUNDS, Session
+from mcp_conductor.errors import ConductorError, MethodError, RequestTimeout, TransportError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.answers import Incoming
+from mcp_conductor.protocol.input_rounds import is_final, next_round
+from mcp_conductor.protocol.message import parse
+from mcp_conductor.protocol.oddities import NOT_A_MESSAGE, shortened
+from mcp_conductor.protocol.transcript import Frame
+from mcp_conductor.report.model import Finding
+from mcp_conductor.suites.language.actions import Action, Sent
+from mcp_conductor.suites.language.expectations import Expect, Observed
+from mcp_conductor.suites.language.notifications import Heard
+from mcp_conductor.suites.language.script import Script, ScriptedAnswers
+from mcp_conductor.suites.language.steps import Step
+from mcp_conductor.suites.language.variables import Variables
+from mcp_conductor.suites.running.listed import NAMING, Listed, may_be_unknown
+from mcp_conductor.transport import meanwhile
+
+NOTIFICATION_SECONDS = 1.0  # how long a notification may come after the reply
+STDERR_SECONDS = 0.25  # how long a line on stderr may come after the reply, or after the conversation was opened
+_OPENING_SECONDS = 1.0  # how long lines may come one after the other because the conversation was opened
+_LOOK_SECONDS = 0.002
+_MOST_LOOKS = 20  # for a server that never stops writing to stderr
+_MOST_ODDITIES = 100  # stray lines, and notes, that one step reports
+_LONGEST_STRAY = 2000
+
+
+@dataclass(slots=True)
+class Done:
+    """What came of one action."""
+
+    observed: Observed
+    findings: list[Finding]
+    lost: TransportError | None = None  # the server went away
+
+
+class Conversation:
+    """A session, and what its server has said so far."""
+
+    def __init__(self, session: Session, answers: ScriptedAnswers) -> None:
+        self.session = session
+        self.answers = answers
+        self.over = False  # the server has ended, and was expected to
+        self.lost = False  # the server has gone
+        self._news = asyncio.Event()
+        self._begun = False  # whether anything has been done
+        self._looked = 0  # how far into the transcript
+        self.listed = Listed(session)
+        self._taken: set[int] = set()  # ids that are not ours to give
+        self._next_id = session.next_id
+        session.next_id = self._own_id
+
+    def avoid(self, ids: set[int]) -> None:
+        """Give none of IDS to a request of ours: the file sends them itself."""
+        self._taken |= ids
+
+    def _own_id(self) -> int:
+        return next(found for found in iter(self._next_id, None) if found not in self._taken)
+
+    def hear(self, _: Incoming) -> None:
+        self._news.set()
+
+    async def perform(self, step: Step, scripts: tuple[Script, ...], variables: Variables) -> list[Done]:
+        """Do STEP: one outcome for each of its actions."""
+        if step.delay:
+            await asyncio.sleep(step.delay)
+        if not self._begun and any(expect is not None and expect.stderr is not None for expect in step.expects):
+            await self._until_opening_is_over()
+        self._begun = True
+        self.answers.begin((*scripts, step.script), variables)
+        start = self.session.transcript.mark
+        pairs = list(zip(step.actions, step.expects, strict=True))
+        if len(pairs) == 1:
+            done = [await self._act(step, *pairs[0], variables)]
+        else:
+            done = list(await asyncio.gather(*(self._act(step, action, expect, variables) for action, expect in pairs)))
+        await self._look_around(start, list(zip(done, step.expects, strict=True)), variables)
+        done[0].findings += await without_blocking(self.answers.findings) + self.answers.unused(step.script)
+        return done
+
+    def wire(self, start: int) -> tuple[str, ...]:
+        """What was said after frame number START."""
+        arrows = {"client": "--> ", "server": "<-- "}
+        frames = self.session.transcript.since(start)
+        return tuple(arrows[frame.source] + frame.text for frame in frames if frame.source in arrows)
+
+    # One action.
+
+    async def _act(self, step: Step, action: Action, expect: Expect | None, variables: Variables) -> Done:
+        observed = Observed(self.session.dialect, session=_opened(self.session))
+        findings: list[Finding] = []
+        lost: TransportError | None = None
+        began = perf_counter()
+        try:
+            sent = action.sent(variables)
+            observed.reply = await self._reply(step, action, sent, expect)
+            observed.seconds = perf_counter() - began
+            observed.tool = await self._tool(sent, expect)
+            if sent.method in NAMING and observed.reply is not None and may_be_unknown(observed.reply):
+                observed.refused = (sent.method, _name(sent))
+        except RequestTimeout as error:
+            observed.seconds = perf_counter() - began
+            if expect is None or expect.silence is None:
+                findings.append(Finding(message=error.message, hint=error.hint))
+        except TransportError as error:
+            observed.seconds = perf_counter() - began
+            observed.ended = self.lost = True
+            if expect is None or (expect.exit_code is None and expect.shutdown is None):
+                lost = error
+        except ConductorError as error:
+            findings.append(Finding(message=error.message, hint=error.hint, where=error.where))
+        if expect is not None:
+            findings += self._unseen(expect)
+            if (expect.exit_code is not None or expect.shutdown is not None) and self._is_ours:
+                await self._watch_the_end(step, expect, observed)
+        return Done(observed, findings, lost)
+
+    @property
+    def _is_ours(self) -> bool:
+        """Whether we started the server, and see its stderr and its end."""
+        return hasattr(self.session.transport, "hang_up")
+
+    def _unseen(self, expect: Expect) -> list[Finding]:
+        """What cannot be expected of a server at a URL."""
+        if self._is_ours:
+            return []
+        wanted = {"stderr": expect.stderr, "exitCode": expect.exit_code, "shutdown": expect.shutdown}
+        message = "cannot be seen of a server at a URL, only of one that is started"
+        return [
+            Finding(message=f"{key} {message}", where=expect.given.document.locate((*expect.given.path, key)))
+            for key, value in wanted.items()
+            if value is not None
+        ]
+
+    async def _reply(self, step: Step, action: Action, sent: Sent, expect: Expect | None) -> Json | None:
+        limit = step.timeout
+        silence = None if expect is None else expect.silence
+        if silence is not None and sent.kind == "request":
+            return await self._silence(step, sent, silence)
+        if silence is not None:
+            limit = silence
+        if step.cancel_after is not None and sent.kind == "request":
+            return await self._cancelled(step, sent)
+        if sent.kind == "notification":
+            await self.session.notify(sent.method, sent.params)
+            return None if silence is None else await self._any_reply(silence)
+        if sent.kind == "raw":
+            message = await self.session.say(sent.text, timeout=limit)
+            return None if message is None else _document(message.raw)
+        if sent.kind == "list":
+            return await self._whole_list(sent, limit)
+        return await self._exchanged(sent, limit, rounds=not action.verbatim)
+
+    async def _exchanged(self, sent: Sent, limit: float | None, *, rounds: bool) -> Json:
+        """The reply to a request; where the modern era answers with questions, these are answered by the script."""
+        params = sent.params
+        for _ in range(MOST_ROUNDS):
+            exchange = await self.session.exchange(self._request(sent, params), timeout=limit)
+            assert exchange.reply is not None
+            reply = _document(exchange.reply.raw, exchange.reply.text)
+            result = reply.get("result")
+            if not rounds or self.session.dialect.handshake or not isinstance(result, dict):
+                return reply
+            if is_final(sent.method, result, self.session.dialect):
+                return reply
+            params = next_round(sent.params or {}, result, self.session.input_responses(result.get("inputRequests")))
+        return reply
+
+    def _request(self, sent: Sent, params: Json | None) -> Json:
+        dialect = self.session.dialect
+        raw: Json = {"jsonrpc": "2.0", "id": self.session.next_id(), "method": sent.method}
+        raw |= {} if sent.raw is None else {key: value for key, value in sent.raw.items() if key != "params"}
+        if not dialect.handshake:
+            context = dialect.context(self.session.client, self.session.client_capabilities(dialect))
+            params = dialect.stamp(params, context)
+        return raw if params is None else {**raw, "params": params}
+
+    async def _whole_list(self, sent: Sent, limit: float | None) -> Json:
+        try:
+            async with asyncio.timeout(limit):
+                whole = await self.session.everything(sent.method, sent.params)
+        except MethodError as error:
+            return {"jsonrpc": "2.0", "id": None, "error": error.error}
+        except TimeoutError:
+            raise RequestTimeout(sent.method, limit or 0.0) from None
+        return {"jsonrpc": "2.0", "id": None, "result": whole}
+
+    async def _any_reply(self, seconds: float) -> Json | None:
+        """Whether anything is answered within SECONDS, although nothing was asked."""
+        start = self.session.transcript.mark
+        await asyncio.sleep(seconds)
+        pace = Pace()
+        for frame in self.session.transcript.since(start):
+            for message in frame.messages() if frame.source == "server" else ():
+                if message.kind in ("result", "error"):
+                    return _document(message.raw, message.text)
+                await pace.keep()
+        return None
+
+    async def _cancelled(self, step: Step, sent: Sent) -> Json:
+        """The reply to a request that is cancelled meanwhile; some servers answer all the same."""
+        request = self._request(sent, sent.params)
+        async with meanwhile(self.session.exchange(request, timeout=step.timeout)) as asked:
+            await asyncio.wait({asked}, timeout=step.cancel_after)
+            if not asked.done():
+                await self.session.notify("notifications/cancelled", {"requestId": request["id"]})
+            reply = (await asked).reply
+        assert reply is not None
+        return _document(reply.raw, reply.text)
+
+    async def _silence(self, step: Step, sent: Sent, seconds: float) -> Json | None:
+        """Send, perhaps cancel, and see whether a reply comes all the same."""
+        request = self._request(sent, sent.params)
+        asked = asyncio.ensure_future(self.session.exchange(request, timeout=seconds + (step.cancel_after or 0) + 60))
+        try:
+            if step.cancel_after is not None:
+                await asyncio.wait({asked}, timeout=step.cancel_after)
+                if not asked.done():
+                    await self.session.notify("notifications/cancelled", {"requestId": request["id"]})
+            await asyncio.wait({asked}, timeout=seconds)
+            if not asked.done():
+                if step.cancel_after is not None:
+                    self.session.forget(request["id"])  # it has been told once
+                return None
+            reply = asked.result().reply
+            return None if reply is None else _document(reply.raw, reply.text)
+        finally:
+            asked.cancel()
+            await asyncio.gather(asked, return_exceptions=True)
+
+    async def _tool(self, sent: Sent, expect: Expect | None) -> Json | None:
+        """What tools/list says of the tool that was called, where the test wants its output schema."""
+        if expect is None or sent.method != "tools/call" or not _wants_schema(expect):
+            return None
+        return await self.listed.tool(_name(sent))
+
+    # What else happened.
+
+    async def _look_around(self, start: int, pairs: list[tuple[Done, Expect | None]], variables: Variables) -> None:
+        """Take in what else happened; each action of a step has seen all of it."""
+        await self._until_quiet()
+        heard = Heard(self.session.transcript, start, self.session.budgets)
+        for done, expect in pairs:
+            if expect is not None and expect.notifications is not None:
+                await self._wait_for(expect, heard, variables)
+            if expect is not None and (expect.notifications is not None or expect.asserts):
+                done.observed.notifications = await heard.so_far()
+                done.observed.notes += heard.left_out()
+            if expect is not None and expect.stderr is not None and self._is_ours:
+                await self._wait_for_stderr(expect, start, variables)
+            done.observed.stderr = self._stderr(start)
+        # From where we last looked: what came before the first test is seen in it.
+        window = self.session.transcript.since(self._looked)
+        self._looked = self.session.transcript.mark
+        if any(frame.source == "note" for frame in window):
+            self._noted(window, pairs[0][0].observed)
+
+    def _stderr(self, start: int) -> list[str]:
+        return [frame.text for frame in self.session.transcript.since(start) if frame.source == "stderr"]
+
+    async def _wait_for_stderr(self, expect: Expect, start: int, variables: Variables) -> None:
+        """What is expected on stderr may come after the reply; wait for it, but not for long."""
+        assert expect.stderr is not None
+        check = expect.stderr.made(variables)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + STDERR_SECONDS
+        while check("".join(f"{line}\n" for line in self._stderr(start))) is not None and loop.time() < deadline:
+            await asyncio.sleep(_LOOK_SECONDS)
+            if expect.stderr.given.value == "toBeEmpty":
+                return  # it will not become emptier
+
+    async def _until_opening_is_over(self) -> None:
+        """Wait for what the server writes to stderr because it was started and greeted: it is about no test.
+
+        Nothing answers `notifications/initialized`, so it cannot be known when a server is done with it. It is taken to
+        be when it has written nothing for as long as it took to start and answer, which is long for a slow server or on
+        a busy machine, and for STDERR_SECONDS at most. One that has written something is given all of STDERR_SECONDS
+        after each line, but not more than _OPENING_SECONDS. Only a first step that looks at stderr waits; in a later
+        one, the server has answered the one before. mcp-aegis does not wait.
+        """
+        if not self._is_ours or self.session.lenient:
+            return
+        loop = asyncio.get_running_loop()
+        first: dict[str, float] = {}
+        for frame in self.session.transcript.since(0):
+            first.setdefault(frame.source, frame.at)
+        to_start = first.get("server", 0.0) - first.get("client", 0.0)
+        quiet_seconds = STDERR_SECONDS if "stderr" in first else min(STDERR_SECONDS, to_start)
+        quiet_since, seen = loop.time(), self.session.transcript.mark
+        deadline = quiet_since + _OPENING_SECONDS
+        while loop.time() < min(deadline, quiet_since + quiet_seconds):
+            await asyncio.sleep(_LOOK_SECONDS)
+            if self._stderr(seen):
+                quiet_since, seen = loop.time(), self.session.transcript.mark
+                quiet_seconds = STDERR_SECONDS
+
+    async def _until_quiet(self) -> None:
+        transcript = self.session.transcript
+        for _ in range(_MOST_LOOKS):
+            seen = transcript.mark
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            if transcript.mark == seen:
+                return
+
+    def _noted(self, window: list[Frame], observed: Observed) -> None:
+        """A note is made where something is odd: a line that is no message, or anything else."""
+        left_out = 0
+        before: Frame | None = None
+        waiting = False  # for a reply
+        for frame in window:
+            stray = frame.source == "note" and frame.text.startswith(NOT_A_MESSAGE)
+            if len(observed.stray) + len(observed.notes) >= _MOST_ODDITIES:
+                left_out += frame.source == "note"
+            elif stray and before is not None and parse(before.text).raw is None:
+                observed.stray.append(shortened(before.text, self.session.redact, _LONGEST_STRAY))
+                observed.stray_amid += observed.stray[-1:] if waiting else []
+            elif frame.source == "note":
+                observed.notes.append(frame.text)
+            before = frame if frame.source == "server" else before
+            if frame.source in ("client", "server"):
+                kinds = {message.kind for message in frame.messages()}
+                asked = "request" in kinds
+                waiting = asked if frame.source == "client" else waiting and not kinds & {"result", "error"}
+        if left_out:
+            observed.notes.append(f"{left_out} more remarks on what the server said are left out")
+
+    async def _wait_for(self, expect: Expect, heard: Heard, variables: Variables) -> None:
+        """Notifications may come after the reply; wait for those that are expected, but not for ever."""
+        wanted = expect.notifications
+        assert wanted is not None
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + NOTIFICATION_SECONDS
+        while wanted.wanted and loop.time() < deadline:
+            began = loop.time()
+            if await without_blocking(wanted.satisfied, await heard.so_far(), variables):
+                return
+            # To look takes the longer, the more there is: it must not take all the time there is.
+            await asyncio.sleep(loop.time() - began)
+            self._news.clear()
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await self._news.wait()
+            except TimeoutError:
+                return
+
+    async def _watch_the_end(self, step: Step, expect: Expect, observed: Observed) -> None:
+        """See how the server ends: of its own accord, or because its stdin is closed."""
+        self.over = True
+        transport: Any = self.session.transport
+        began = perf_counter()
+        if expect.shutdown is not None:
+            observed.ended = await transport.hang_up(expect.shutdown.within)
+        else:
+            observed.ended = await transport.exits(step.timeout or self.session.timeout)
+        observed.end_seconds = perf_counter() - began
+        observed.exit_code = transport.exit_code
+        observed.left_running = transport.left_running() if observed.ended else []
+
+
+def _document(raw: Any, text: str = "") -> Json:
+    """A reply as an object; one that is none is shown as it is."""
+    return raw if isinstance(raw, dict) else {"unreadable": text if raw is None else raw}
+
+
+def _opened(session: Session) -> Json:
+    """What the server said of itself, in the words of either era."""
+    said = {key: session.opened[key] for key in ("instructions",) if key in session.opened}
+    version = {"protocolVersion": session.dialect.version}
+    return {"serverInfo": session.server, "capabilities": session.capabilities, **version, **said}
+
+
+def _name(sent: Sent) -> str:
+    """The name of the tool or prompt that SENT asks for."""
+    return str((sent.params or {}).get("name"))
+
+
+def _wants_schema(expect: Expect) -> bool:
+    parts = [repr(each.given.value) for each in (expect.response, expect.result) if each is not None]
+    return any("match:outputSchema" in part or "match:not:outputSchema" in part for part in parts)

@@ -1,0 +1,79 @@
+"""What is run: the tests of one file on one server, and how."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from mcp_conductor.client.session import Session
+from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec, secrets_of_server
+from mcp_conductor.protocol.transcript import Frame
+from mcp_conductor.suites.language.suite import Case, Suite
+from mcp_conductor.suites.language.variables import Variables
+from mcp_conductor.text.redaction import Redactor
+
+DEFAULT_SECONDS = 10.0  # for each request
+
+Judge = Callable[[Session, list[Frame], ServerSpec], list[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to run."""
+
+    isolation: str | None = None  # None: as the file says, or one server per file
+    jobs: int = 1
+    timeout: float | None = None  # for each reply; None: as the server's settings or we say
+    restart: bool = False  # go on with a new server when one has died
+    max_failures: int | None = None
+    keep_wire: bool = False
+    update_snapshots: bool = False
+    frozen_snapshots: bool = False
+    snapshot_paths: Mapping[str, str] = field(default_factory=dict)
+    coverage: bool = False
+    lenient: bool = False  # open conversations as mcp-aegis does
+    judge: Judge | None = None  # what else there is to say of a server, by what was said
+    redactor: Redactor = field(default_factory=Redactor)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """The tests of one file on one server in one revision."""
+
+    suite: Suite
+    cases: tuple[Case, ...]
+    spec: ServerSpec
+    protocol: str | None = None
+    suffix: str = ""  # what tells it from other jobs of the same file
+
+    def identity(self, case: Case) -> str:
+        """What selects CASE, and its outcome."""
+        return f"{self.suite.file}::{case.name}{self.suffix}"
+
+
+def variants(suite: Suite) -> Iterator[tuple[str | None, str | None, str]]:
+    """What SUITE wants to be run on: the name of a server and a revision, and what tells it from the others."""
+    protocols: tuple[str | None, ...] = suite.protocols or (None,)
+    names: tuple[str | None, ...] = suite.transports or (suite.server,)
+    for name in names:
+        for protocol in protocols:
+            parts = [name if suite.transports else None, protocol if suite.protocols else None]
+            told = ", ".join(part for part in parts if part)
+            yield name, protocol, f" [{told}]" if told and len(names) * len(protocols) > 1 else ""
+
+
+def in_ci(environ: Mapping[str, str]) -> bool:
+    """Whether others rely on this run."""
+    return environ.get("CI", "") not in ("", "false", "0")
+
+
+def patience(job: Job, options: Options) -> float:
+    """How long each reply may take, in seconds."""
+    startup = None
+    if options.lenient and isinstance(job.spec, StdioSpec):  # mcp-aegis waits as long for a reply as for the start
+        startup = job.spec.startup_timeout
+    return job.suite.timeout or options.timeout or startup or DEFAULT_SECONDS
+
+
+def learned(options: Options, job: Job, variables: Variables) -> Redactor:
+    """The redactor of the run, which knows what must not be shown of the variables and of the server's settings."""
+    options.redactor.learn([*variables.secrets, *secrets_of_server(job.spec)])
+    return options.redactor
