@@ -181,3 +181,9 @@ def test_no_file_is_longer_than_four_hundred_lines():
     files = [file for folder in ("src", "tests", "examples", "benchmarks") for file in (ROOT / folder).rglob("*.py")]
     lengths = {file.name: len(file.read_text().splitlines()) for file in files if "node_modules" not in file.parts}
     assert {name: length for name, length in lengths.items() if length > 400} == {}
+
+
+def test_unit_tests_stand_where_the_code_that_they_test_stands():
+    tests, source = ROOT / "tests" / "unit", ROOT / "src" / "mcp_conductor"
+    rooms = {file.parent.relative_to(tests) for file in tests.rglob("test_*.py")}
+    assert {str(room) for room in rooms if not (source / room / "__init__.py").exists()} == set()

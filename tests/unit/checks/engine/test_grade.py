@@ -133,7 +133,7 @@ def test_letters_go_down_with_the_score():
 
 
 def test_the_manual_has_the_same_figures():
-    manual = (Path(__file__).parents[3] / "docs" / "check.md").read_text(encoding="utf-8")
+    manual = (Path(__file__).parents[4] / "docs" / "check.md").read_text(encoding="utf-8")
     assert f"| the score is at least | {' | '.join(f'{least:g}' for least in LEAST.values())} |" in manual
     for severity, weight in WEIGHTS.items():
         assert f"| {severity} | {weight} | " in manual
