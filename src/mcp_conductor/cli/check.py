@@ -58,7 +58,7 @@ FLAGS: Groups = {
             many=True,
         ),
         Flag("--expected-failures", "what is known to fail, and why: a JSON or YAML array", "FILE"),
-        Flag("--timeout", "for each answer; default 2s", "TIME"),
+        Flag("--timeout", "for each answer; default 2s, with --client 20s", "TIME"),
     ),
     "Limits": LIMIT_FLAGS,
     "Recording": (Flag("--transcript", "judge what was said in this recording, and start nothing", "FILE"),),

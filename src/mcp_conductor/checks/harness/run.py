@@ -18,6 +18,7 @@ from mcp_conductor.checks.requirements import Requirement
 from mcp_conductor.errors import ProtocolError, TransportError, UsageError
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE
 from mcp_conductor.report.model import Finding, Outcome
+from mcp_conductor.text.telling import cause
 from mcp_conductor.text.visible import cut
 
 _EXPECTED = (
@@ -174,8 +175,10 @@ def _never_connected(command: Command, plain: Play) -> TransportError | UsageErr
 
 
 def _last_words(plain: Play) -> str | None:
-    words = next((line.strip() for line in reversed(plain.err + plain.out) if line.strip()), None)
-    return None if words is None else f"its last words: {cut(words, 300)}"
+    lines = [line.strip() for line in plain.out + plain.err if line.strip()]
+    if why := cause(lines):
+        return f"it said: {cut(why, 300)}"
+    return f"its last words: {cut(lines[-1], 300)}" if lines else None
 
 
 def _introduction(plain: Play) -> dict[str, object]:

@@ -15,6 +15,7 @@ from mcp_conductor.report.formats.wording import (
     headline,
     migration_heading,
     not_run,
+    numbers,
     place,
     slowest,
     span,
@@ -86,8 +87,8 @@ def _grade(report: Report) -> str:
 
 
 def _counts(report: Report) -> str:
-    counts = report.summary
-    return _rows([words(status) for status in counts], [[str(count) for count in counts.values()]])
+    counts = {each: count for each, count in numbers(report.outcomes).items() if count or each != "xfailed"}
+    return _rows([words(each) for each in counts], [[str(count) for count in counts.values()]])
 
 
 def _table(heading: str, outcomes: list[Outcome]) -> str:

@@ -4,14 +4,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from heapq import nlargest
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from mcp_conductor.protocol.message import render
-from mcp_conductor.report.model import Finding, Outcome, Report, Status
+from mcp_conductor.report.model import STATUSES, Finding, Outcome, Report, Status
 from mcp_conductor.text.visible import one_line, visible
 
+Counted = Status | Literal["xfailed"]
+_COUNTED: tuple[Counted, ...] = (*STATUSES, "xfailed")
 # The order in which a person wants to know.
-_TALLY: tuple[Status, ...] = ("failed", "errored", "not-run", "warned", "passed", "skipped")
+_TALLY: tuple[Counted, ...] = ("failed", "errored", "not-run", "warned", "passed", "skipped", "xfailed")
 
 
 def value_text(value: Any) -> str:
@@ -53,7 +55,7 @@ def migration_heading(found: Mapping[str, Any]) -> str:
     return f"broken in {found['to']}, but not in {found['from']}" if found["spoken"] else f"to speak {found['to']}"
 
 
-def words(status: Status) -> str:
+def words(status: Counted) -> str:
     """STATUS as a person writes it."""
     return status.replace("-", " ")
 
@@ -95,15 +97,20 @@ def warnings(outcome: Outcome) -> list[Finding]:
 
 def tally(outcomes: Iterable[Outcome]) -> str:
     """3 failed, 41 passed (1 flaky), 2 skipped, 1 xfailed."""
-    counts: Counter[str] = Counter()
-    for outcome in outcomes:
-        known = outcome.status == "skipped" and outcome.failed_as_expected
-        counts["xfailed" if known else outcome.status] += 1
-        counts["flaky"] += outcome.flaky
-    flaky = f" ({counts['flaky']} flaky)" if counts["flaky"] else ""
-    parts = [f"{counts[each]} {words(each)}{flaky if each == 'passed' else ''}" for each in _TALLY if counts[each]]
-    parts += [f"{counts['xfailed']} xfailed"] if counts["xfailed"] else []
+    outcomes = list(outcomes)
+    counts, flaky = numbers(outcomes), sum(outcome.flaky for outcome in outcomes)
+    remark = f" ({flaky} flaky)" if flaky else ""
+    parts = [f"{counts[each]} {words(each)}{remark if each == 'passed' else ''}" for each in _TALLY if counts[each]]
     return ", ".join(parts) or "nothing was run"
+
+
+def numbers(outcomes: Iterable[Outcome]) -> dict[Counted, int]:
+    """How many of OUTCOMES have each status; those that are skipped because they failed as expected are apart."""
+    counts = Counter(
+        "xfailed" if outcome.status == "skipped" and outcome.failed_as_expected else outcome.status
+        for outcome in outcomes
+    )
+    return {each: counts[each] for each in _COUNTED}
 
 
 def summary(report: Report) -> str:

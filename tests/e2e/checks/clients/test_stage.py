@@ -53,6 +53,11 @@ def test_a_client_that_never_connects_is_code_3_with_its_last_words(check, scrip
     )
 
 
+def test_a_client_that_says_why_it_never_connects_is_quoted_there(check, script):
+    client = script("sys.exit(\"Error: Cannot find module 'mcp'\\n    at loader:1\\n\\nNode.js v20.1.0\")")
+    assert "  hint: it said: Error: Cannot find module 'mcp'\n" in check(client + " {server}").stderr
+
+
 def test_a_client_without_a_place_for_the_server_is_code_2_and_told_what_was_expected(check, script):
     done = check(script("sys.exit()"))
     assert done.returncode == 2

@@ -144,3 +144,11 @@ def test_what_was_not_the_same_in_all_runs_is_a_table():
         in text
     )
     assert "4 runs" not in written(outcome(), metrics={"repeat": 4, "flaky": {}})
+
+
+def test_what_failed_as_expected_is_counted_apart_as_in_the_title():
+    known = outcome("skipped", reason="known", findings=(Finding(message="is wrong"),))
+    text = written(known, outcome("skipped", reason="no tools"))
+    assert text.startswith("## conductor test: 1 skipped, 1 xfailed in ")
+    assert "| skipped | errored | not run | xfailed |" in text
+    assert "| 1 | 0 | 0 | 1 |" in text
