@@ -138,9 +138,11 @@ async def test_an_http_server_that_never_begins_its_answer_costs_one_timeout(ver
         server.shutdown()
         server.server_close()
         thread.join()
-    assert [finding.message for finding in verdicts.outcomes[0].findings] == [
-        "no answer to the POST within 0.5 s: the server is silent"
-    ]
+    [outcome] = verdicts.outcomes
+    late = "no answer to the POST within 0.5 s: the server is silent"
+    # On a machine that is too busy to tell, it is said so.
+    inconclusive = f"inconclusive: late cannot be told from wrong ({late})"
+    assert [finding.message for finding in outcome.findings] == [late] or outcome.reason == inconclusive
 
 
 async def test_an_answer_that_is_late_once_gets_a_second_chance(verdicts_of, tmp_path):

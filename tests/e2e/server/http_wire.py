@@ -7,6 +7,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,9 @@ class Web(Program):
 
     def _read_errors(self) -> None:
         assert self.process.stderr is not None
-        self._errors += iter(self.process.stderr.readline, b"")
+        with suppress(OSError, ValueError):  # the stream was closed while it was read, after the program had ended
+            for line in iter(self.process.stderr.readline, b""):
+                self._errors.append(line)
 
     @property
     def errors(self) -> str:
