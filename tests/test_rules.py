@@ -31,7 +31,7 @@ def test_mcp_cli_starts_without_any_of_the_slow_modules():
 
 def test_a_server_on_stdio_starts_without_any_of_the_slow_modules():
     needed = {"mcp_conductor.protocol.schema", "mcp_conductor.files.source"}
-    imports = "import mcp_conductor.cli.serve, mcp_conductor.server.config, mcp_conductor.server.stdio_host"
+    imports = "import mcp_conductor.cli.serve, mcp_conductor.server.config_file, mcp_conductor.server.stdio_host"
     assert loaded_after(imports) & (BANNED - needed) == set()
 
 
@@ -52,7 +52,7 @@ def test_patterns_of_others_are_compiled_in_one_place():
 
 
 def test_the_manual_names_every_step_fault_and_key_of_a_server_file():
-    from mcp_conductor.server.config import KEYS, TRANSPORT_KEYS
+    from mcp_conductor.server.config_file import KEYS, TRANSPORT_KEYS
     from mcp_conductor.server.faults import FAULTS, WHEN_KEYS
     from mcp_conductor.server.inline import PROMPT_KEYS, RESOURCE_KEYS, TEMPLATE_KEYS, TOOL_KEYS
     from mcp_conductor.server.steps import STEPS

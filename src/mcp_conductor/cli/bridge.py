@@ -70,7 +70,8 @@ def _file(given: Given) -> str:
 
 
 def _transport(given: Given) -> "TransportConfig":
-    from mcp_conductor.server.config import DEFAULT_HOST, DEFAULT_PORT, Overrides, TransportConfig
+    from mcp_conductor.server.config import DEFAULT_HOST, DEFAULT_PORT, TransportConfig
+    from mcp_conductor.server.config_file import Overrides
 
     kind = given.one("--transport") or "stdio"
     if kind not in _TRANSPORTS:

@@ -93,7 +93,7 @@ def _help(program: str, bad: int) -> str:
 
 
 def _config(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
-    from mcp_conductor.server.config import Overrides, load
+    from mcp_conductor.server.config_file import Overrides, load
 
     named = [*given.words, *given.after, *given.all("--config")]
     if not named:

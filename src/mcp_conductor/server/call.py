@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.protocol import Id, Json
@@ -12,10 +12,8 @@ from mcp_conductor.protocol.schema import complaints, flaw
 from mcp_conductor.server.client import Client, Outlet
 from mcp_conductor.server.definitions import AskFailed
 from mcp_conductor.server.rounds import Rounds
-
-if TYPE_CHECKING:
-    from mcp_conductor.server.server import Server
-    from mcp_conductor.server.tasks import Task
+from mcp_conductor.server.state import ServerState
+from mcp_conductor.server.tasks import Task
 
 
 class Call:
@@ -35,7 +33,7 @@ class Call:
         "variables",
     )
 
-    def __init__(self, server: "Server", client: Client, message: Message, outlet: Outlet) -> None:
+    def __init__(self, server: ServerState, client: Client, message: Message, outlet: Outlet) -> None:
         self.server = server
         self.client = client
         self.id: Id = message.id  # type: ignore[assignment]  # a request has one
@@ -47,6 +45,12 @@ class Call:
         self.answers: Json = {}  # what the client said before this became a task
         self.variables: dict[str, str] = {}  # of a resource template
         self.rounds: Rounds | None = None  # what the client answered before; modern era only
+
+    def become(self, task: Task) -> None:
+        """From here on, this request is the work of TASK."""
+        self.task = task
+        if self.client.revision.handshake:
+            self.outlet = self.client.outlet  # the stream of this request ends with its answer
 
     @property
     def arguments(self) -> Json:

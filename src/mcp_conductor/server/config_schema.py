@@ -8,7 +8,8 @@ from typing import Any, Literal
 from mcp_conductor.files.fields import FREE
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS
-from mcp_conductor.server.config import INFO_KEYS, KEYS, TRANSPORT_KEYS, TRANSPORTS
+from mcp_conductor.server.config import TRANSPORTS
+from mcp_conductor.server.config_file import INFO_KEYS, KEYS, TRANSPORT_KEYS
 from mcp_conductor.server.definitions import SCHEMA_2020_12
 from mcp_conductor.server.faults import FAULTS
 from mcp_conductor.server.inline import ARGUMENT_KEYS, PROMPT_KEYS, RESOURCE_KEYS, TEMPLATE_KEYS, TOOL_KEYS

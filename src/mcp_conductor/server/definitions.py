@@ -17,11 +17,11 @@ from mcp_conductor.protocol.schema import checker
 
 if TYPE_CHECKING:
     from mcp_conductor.protocol.uri_template import UriTemplate
-    from mcp_conductor.server.call import Call
 
 # What a definition does when it is used: the whole result, at once or in time. What is given at once is answered
-# within the same turn of the event loop.
-Act = Callable[["Call"], Json | Awaitable[Json]]
+# within the same turn of the event loop. It is given a `Call`, which knows its server, which has definitions: that is
+# a circle, and it is open here.
+Act = Callable[[Any], Json | Awaitable[Json]]
 TaskSupport = Literal["required", "optional"]
 
 

@@ -11,6 +11,7 @@ from mcp_conductor.files.mistakes import Mistakes, read_all
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.protocol.schema import flaw
+from mcp_conductor.server.call import Call
 from mcp_conductor.server.definitions import Act, Completions, Prompt, Resource, TaskSupport, Template, Tool
 from mcp_conductor.server.placeholders import Draft, Scope, array, record
 from mcp_conductor.server.steps import Script, Step, one_of, perform
@@ -18,7 +19,6 @@ from mcp_conductor.server.steps.resources import CONTENTS, RESOURCE_MEMBERS, con
 
 if TYPE_CHECKING:
     from mcp_conductor.protocol.uri_template import UriTemplate
-    from mcp_conductor.server.call import Call
 
 _DESCRIBED = ("name", "title", "description", "icons", "_meta")
 _TOOL_MEMBERS = (*_DESCRIBED, "inputSchema", "outputSchema", "annotations", "execution")
@@ -204,13 +204,13 @@ def _acts(before: list[Step], steps: list[Step], result: Draft) -> tuple[Act | N
         fixed: Json = result.value
         return None, (lambda _: fixed) if result.fill is None else (lambda call: result.filled(Scope(call)))
 
-    async def begin(call: "Call") -> Json:
+    async def begin(call: Call) -> Json:
         scope = Scope(call)
         await perform(before, scope)
         call.answers = scope.answers  # they are for the rest, too
         return {}
 
-    async def run(call: "Call") -> Json:
+    async def run(call: Call) -> Json:
         scope = Scope(call)
         scope.answers.update(call.answers)
         await perform(steps, scope)

@@ -1,9 +1,8 @@
 """What a server answers to each method: one function each, a result at once or in time."""
 
-import asyncio
 import base64
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_conductor.bounded.worker import at_once, without_blocking
 from mcp_conductor.protocol import Json
@@ -11,18 +10,16 @@ from mcp_conductor.protocol.dialect import (
     DIALECTS,
     INVALID_PARAMS,
     LOG_LEVELS,
-    META,
     METHOD_NOT_FOUND,
     UNSUPPORTED_VERSION,
 )
 from mcp_conductor.protocol.message import kind_of
+from mcp_conductor.server.call import Call
 from mcp_conductor.server.definitions import Prompt, Refusal, Template, Tool, failed
-from mcp_conductor.server.tasks import has_extension, need_extension
+from mcp_conductor.server.state import Listener
+from mcp_conductor.server.tasks import Task, has_extension, need_extension
 
-if TYPE_CHECKING:
-    from mcp_conductor.server.call import Call
-
-Method = Callable[["Call"], Any]
+Method = Callable[[Call], Any]
 
 METHODS: dict[str, Method] = {}
 _MOST_COMPLETIONS = 100
@@ -40,7 +37,7 @@ def method(name: str) -> Callable[[Method], Method]:
 
 
 @method("initialize")
-def initialize(call: "Call") -> Json:
+def initialize(call: Call) -> Json:
     offered, versions = _text(call, "protocolVersion"), call.server.handshake_versions
     for member in ("capabilities", "clientInfo"):
         if not isinstance(call.params.get(member), dict):
@@ -59,7 +56,7 @@ def initialize(call: "Call") -> Json:
 
 
 @method("server/discover")
-def discover(call: "Call") -> Json:
+def discover(call: Call) -> Json:
     return {
         "supportedVersions": list(call.server.modern_versions),
         "capabilities": call.server.capabilities(call.client.revision),
@@ -68,11 +65,11 @@ def discover(call: "Call") -> Json:
 
 
 @method("ping")
-def ping(_: "Call") -> Json:
+def ping(_: Call) -> Json:
     return {}
 
 
-def _instructions(call: "Call") -> Json:
+def _instructions(call: Call) -> Json:
     instructions = call.server.config.instructions
     return {} if instructions is None else {"instructions": instructions}
 
@@ -81,7 +78,7 @@ def _instructions(call: "Call") -> Json:
 
 
 @method("tools/list")
-def list_tools(call: "Call") -> Json:
+def list_tools(call: Call) -> Json:
     tools = [tool.listed for tool in call.server.tools.values()]
     if call.client.revision.tasks != "core":  # which is the only revision that asks a tool whether it runs as a task
         tools = [{key: value for key, value in tool.items() if key != "execution"} for tool in tools]
@@ -89,26 +86,26 @@ def list_tools(call: "Call") -> Json:
 
 
 @method("resources/list")
-def list_resources(call: "Call") -> Json:
+def list_resources(call: Call) -> Json:
     return _page(call, "resources", [resource.listed for resource in call.server.resources.values()])
 
 
 @method("resources/templates/list")
-def list_templates(call: "Call") -> Json:
+def list_templates(call: Call) -> Json:
     return _page(call, "resourceTemplates", [template.listed for template in call.server.templates])
 
 
 @method("prompts/list")
-def list_prompts(call: "Call") -> Json:
+def list_prompts(call: Call) -> Json:
     return _page(call, "prompts", [prompt.listed for prompt in call.server.prompts.values()])
 
 
 @method("tasks/list")
-def list_tasks(call: "Call") -> Json:
+def list_tasks(call: Call) -> Json:
     return _page(call, "tasks", call.server.tasks.list())
 
 
-def _page(call: "Call", member: str, items: list[Json]) -> Json:
+def _page(call: Call, member: str, items: list[Json]) -> Json:
     cursor = call.params.get("cursor")
     start = 0 if cursor is None else _start(cursor, member, len(items))
     size = call.server.config.page_sizes.get(member, 0) or len(items)
@@ -137,7 +134,7 @@ def _start(cursor: Any, member: str, length: int) -> int:
 
 
 @method("tools/call")
-def call_tool(call: "Call") -> Any:
+def call_tool(call: Call) -> Any:
     name = _text(call, "name")
     tool = call.server.tools.get(name)
     if tool is None:
@@ -148,11 +145,11 @@ def call_tool(call: "Call") -> Any:
     return _checked_in_time(call, tool) if complaints is None else _checked(call, tool, complaints)
 
 
-async def _checked_in_time(call: "Call", tool: Tool) -> Json:
+async def _checked_in_time(call: Call, tool: Tool) -> Json:
     return await _awaited(_checked(call, tool, await without_blocking(tool.argument_complaints, call.arguments)))
 
 
-def _checked(call: "Call", tool: Tool, complaints: list[str]) -> Any:
+def _checked(call: Call, tool: Tool, complaints: list[str]) -> Any:
     if complaints:
         problem = f"Invalid arguments for tool {tool.name}: {'; '.join(complaints)}"
         if not call.client.revision.tool_argument_errors:
@@ -161,7 +158,7 @@ def _checked(call: "Call", tool: Tool, complaints: list[str]) -> Any:
     return _used(call, tool)
 
 
-def _used(call: "Call", tool: Tool) -> Any:
+def _used(call: Call, tool: Tool) -> Any:
     if tool.task is not None or tool.before is not None or "task" in call.params:
         return _call_task_tool(call, tool)
     result = tool.run(call)
@@ -169,32 +166,42 @@ def _used(call: "Call", tool: Tool) -> Any:
     return _sound_in_time(tool, result) if sound is None else sound
 
 
-def _call_task_tool(call: "Call", tool: Tool) -> Any:
+def _call_task_tool(call: Call, tool: Tool) -> Any:
     """Run a tool as a task, where the revision, the config, the client and the tool agree on it."""
     config, kind = call.server.config, call.client.revision.tasks
     if kind == "core" and config.tasks is not None:
         if "task" in call.params:
             if tool.task is None:
                 raise Refusal(METHOD_NOT_FOUND, f"Tool {tool.name} does not run as a task")
-            return call.server.tasks.start(call, lambda call: _in_time(call, tool))
+            return _as_task(call, lambda: _in_time(call, tool))
         if tool.task == "required":
             raise Refusal(METHOD_NOT_FOUND, f"Tool {tool.name} runs as a task only: add `task` to the params")
     if kind == "extension" and config.tasks_extension and tool.task is not None:
         if tool.task == "required":
-            need_extension(call)
-        if has_extension(call):
+            need_extension(call.client)
+        if has_extension(call.client):
             return _task_after(call, tool)
     return _in_time(call, tool)
 
 
-async def _task_after(call: "Call", tool: Tool) -> Json:
+async def _task_after(call: Call, tool: Tool) -> Json:
     """What comes before the task belongs to the request: it may still be answered with questions."""
     if tool.before is not None:
         await _awaited(tool.before(call))
-    return call.server.tasks.start(call, lambda call: _sound_in_time(tool, tool.run(call)))
+    return _as_task(call, lambda: _sound_in_time(tool, tool.run(call)))
 
 
-async def _in_time(call: "Call", tool: Tool) -> Json:
+def _as_task(call: Call, run: Callable[[], Awaitable[Json]]) -> Json:
+    """Make a task of CALL, whose work is what RUN begins; the result that says so."""
+
+    def begin(task: Task) -> Awaitable[Json]:
+        call.become(task)
+        return run()
+
+    return call.server.tasks.start(call.client, call.params, begin)
+
+
+async def _in_time(call: Call, tool: Tool) -> Json:
     if tool.before is not None:
         await _awaited(tool.before(call))
     return await _sound_in_time(tool, tool.run(call))
@@ -220,7 +227,7 @@ def _sound(tool: Tool, result: Json) -> Json:
 
 
 @method("resources/read")
-def read_resource(call: "Call") -> Any:
+def read_resource(call: Call) -> Any:
     uri = _text(call, "uri")
     resource = call.server.resources.get(uri)
     if resource is not None:
@@ -233,12 +240,12 @@ def read_resource(call: "Call") -> Any:
     raise _no_resource(call, uri)
 
 
-def _no_resource(call: "Call", uri: str) -> Refusal:
+def _no_resource(call: Call, uri: str) -> Refusal:
     return Refusal(call.client.revision.resource_not_found, f"Resource not found: {uri}", {"uri": uri})
 
 
 @method("prompts/get")
-def get_prompt(call: "Call") -> Any:
+def get_prompt(call: Call) -> Any:
     name = _text(call, "name")
     prompt = call.server.prompts.get(name)
     if prompt is None:
@@ -253,7 +260,7 @@ def get_prompt(call: "Call") -> Any:
 
 
 @method("completion/complete")
-def complete(call: "Call") -> Json | Awaitable[Json]:
+def complete(call: Call) -> Json | Awaitable[Json]:
     argument = call.params.get("argument")
     if not isinstance(argument, dict) or not all(isinstance(argument.get(key), str) for key in ("name", "value")):
         raise Refusal(INVALID_PARAMS, "completion/complete needs argument.name and argument.value, strings")
@@ -271,7 +278,7 @@ def complete(call: "Call") -> Json | Awaitable[Json]:
     }
 
 
-def _to_complete(call: "Call") -> Prompt | Template | None:
+def _to_complete(call: Call) -> Prompt | Template | None:
     """What has the argument that is to be completed; None: a resource, which has no arguments."""
     match call.params.get("ref"):
         case {"type": "ref/prompt", "name": str(name)} if name in call.server.prompts:
@@ -289,7 +296,7 @@ def _to_complete(call: "Call") -> Prompt | Template | None:
 
 
 @method("logging/setLevel")
-def set_level(call: "Call") -> Json:
+def set_level(call: Call) -> Json:
     level = call.params.get("level")
     if level not in LOG_LEVELS:
         raise Refusal(INVALID_PARAMS, f"level must be one of {', '.join(LOG_LEVELS)}, not {level!r}")
@@ -298,7 +305,7 @@ def set_level(call: "Call") -> Json:
 
 
 @method("resources/subscribe")
-def subscribe(call: "Call") -> Json:
+def subscribe(call: Call) -> Json:
     uri = _text(call, "uri")
     known = uri in call.server.resources or any(
         template.pattern is not None and template.pattern.match(uri) is not None for template in call.server.templates
@@ -310,40 +317,17 @@ def subscribe(call: "Call") -> Json:
 
 
 @method("resources/unsubscribe")
-def unsubscribe(call: "Call") -> Json:
+def unsubscribe(call: Call) -> Json:
     call.client.subscriptions.discard(_text(call, "uri"))
     return {}
 
 
-class Listener:
-    """A client of the modern era that listens (basic/patterns/subscriptions); WANTS is what it will be told."""
-
-    def __init__(self, call: "Call", wants: Json) -> None:
-        self.wants = wants
-        self._call = call
-        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def tell(self, method: str, params: Json) -> None:
-        self._call.notify(method, {**params, "_meta": self.meta})
-
-    @property
-    def meta(self) -> Json:
-        return {f"{META}subscriptionId": self._call.id}
-
-    def end(self) -> None:
-        if not self._ended.done():
-            self._ended.set_result(None)
-
-    async def until_ended(self) -> None:
-        await self._ended
-
-
 @method("subscriptions/listen")
-async def listen(call: "Call") -> Json:
+async def listen(call: Call) -> Json:
     wanted = call.params.get("notifications")
     if not isinstance(wanted, dict):
         raise Refusal(INVALID_PARAMS, f"notifications must be an object, not {kind_of(wanted)}")
-    listener = Listener(call, _honoured(call, wanted))
+    listener = Listener(call.id, call.notify, _honoured(call, wanted))
     call.server.listeners.add(listener)
     try:
         listener.tell("notifications/subscriptions/acknowledged", {"notifications": listener.wants})
@@ -353,7 +337,7 @@ async def listen(call: "Call") -> Json:
     return {"_meta": listener.meta}
 
 
-def _honoured(call: "Call", wanted: Json) -> Json:
+def _honoured(call: Call, wanted: Json) -> Json:
     """The part of a subscription that this server will keep."""
     config = call.server.config
     honoured: Json = {}
@@ -363,7 +347,7 @@ def _honoured(call: "Call", wanted: Json) -> Json:
     uris, tasks = wanted.get("resourceSubscriptions"), wanted.get("taskIds")
     if config.subscriptions and isinstance(uris, list):
         honoured["resourceSubscriptions"] = uris
-    if config.tasks_extension and has_extension(call) and isinstance(tasks, list):
+    if config.tasks_extension and has_extension(call.client) and isinstance(tasks, list):
         honoured["taskIds"] = [identity for identity in tasks if call.server.tasks.known(identity)]
     return honoured
 
@@ -372,26 +356,26 @@ def _honoured(call: "Call", wanted: Json) -> Json:
 
 
 @method("tasks/get")
-def get_task(call: "Call") -> Json:
-    return call.server.tasks.get(call)
+def get_task(call: Call) -> Json:
+    return call.server.tasks.get(call.client, call.params)
 
 
 @method("tasks/result")
-def task_result(call: "Call") -> Any:
-    return call.server.tasks.result(call)
+def task_result(call: Call) -> Any:
+    return call.server.tasks.result(call.client, call.params, call.outlet)
 
 
 @method("tasks/cancel")
-def cancel_task(call: "Call") -> Json:
-    return call.server.tasks.cancel(call)
+def cancel_task(call: Call) -> Json:
+    return call.server.tasks.cancel(call.client, call.params)
 
 
 @method("tasks/update")
-def update_task(call: "Call") -> Json:
-    return call.server.tasks.update(call)
+def update_task(call: Call) -> Json:
+    return call.server.tasks.update(call.client, call.params)
 
 
-def _text(call: "Call", member: str) -> str:
+def _text(call: Call, member: str) -> str:
     value = call.params.get(member)
     if not isinstance(value, str):
         raise Refusal(INVALID_PARAMS, f"{call.method} needs {member}, a string")

@@ -1,15 +1,13 @@
 """What `{{ … }}` in a server's file is filled in from: one request, and what its client has answered meanwhile."""
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from mcp_conductor.files import placeholders
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.placeholders import FILTERS, Known, Vocabulary, array, record
 from mcp_conductor.protocol import Json
-
-if TYPE_CHECKING:
-    from mcp_conductor.server.call import Call
+from mcp_conductor.server.call import Call
 
 __all__ = ["FILTERS", "KNOWN", "ROOTS", "Draft", "Fill", "Known", "Scope", "array", "draft", "record", "text_draft"]
 
@@ -19,7 +17,7 @@ class Scope:
 
     __slots__ = ("answers", "call")
 
-    def __init__(self, call: "Call") -> None:
+    def __init__(self, call: Call) -> None:
         self.call = call
         self.answers: Json = {}
 

@@ -1,9 +1,8 @@
-"""The server between its hosts and its definitions: what it has now, who listens, and how a request becomes a reply."""
+"""The server between its hosts and its definitions: how a request becomes a reply."""
 
 import asyncio
-import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import (
@@ -13,20 +12,17 @@ from mcp_conductor.protocol.dialect import (
     INVALID_REQUEST,
     META,
     METHOD_NOT_FOUND,
-    TASKS_EXTENSION,
     Dialect,
 )
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.server.call import Call
 from mcp_conductor.server.client import Client, Outlet
-from mcp_conductor.server.definitions import AskFailed, InputRequired, Prompt, Refusal, Resource, Template, Tool, failed
+from mcp_conductor.server.config import ServerConfig
+from mcp_conductor.server.definitions import AskFailed, InputRequired, Refusal, failed
 from mcp_conductor.server.faults import Bend, Faults
-from mcp_conductor.server.methods import METHODS, Listener
+from mcp_conductor.server.methods import METHODS
 from mcp_conductor.server.rounds import Rounds
-from mcp_conductor.server.tasks import Task, Tasks
-
-if TYPE_CHECKING:
-    from mcp_conductor.server.config import ServerConfig
+from mcp_conductor.server.state import ServerState
 
 # What becomes of a request: its reply, or None when it was cancelled and gets none.
 Deliver = Callable[[Json | None], None]
@@ -43,54 +39,13 @@ _CAPABILITY_OF_METHOD = {
 }
 
 
-class Server:
-    """Everything that clients share: definitions, which may change, and tasks."""
+class Server(ServerState):
+    """What its clients share, and the answers to their requests."""
 
-    def __init__(self, config: "ServerConfig", complain: Callable[[str], None] = lambda _: None) -> None:
-        self.config = config
-        self.complain = complain  # told in a line what went wrong inside
-        self.why_missing: Callable[[str], str] = lambda _: ""  # more about a name that is not there, if there is more
-        self.tools: dict[str, Tool] = {tool.name: tool for tool in config.tools}
-        self.resources: dict[str, Resource] = {resource.uri: resource for resource in config.resources}
-        self.templates: list[Template] = list(config.templates)
-        self.prompts: dict[str, Prompt] = {prompt.name: prompt for prompt in config.prompts}
-        completing = [*(each.completions for each in config.prompts), *(each.completions for each in config.templates)]
-        self._completes = config.completions or any(completing)
-        self.tasks = Tasks(config.poll_interval, self._publish_task)
-        self.secret = os.urandom(32)
-        self.clients: set[Client] = set()  # those of the handshake era that are ready for notifications
-        self.listeners: set[Listener] = set()  # those of the modern era that asked for notifications
-        self.handshake_versions = tuple(version for version in config.versions if DIALECTS[version].handshake)
-        self.modern_versions = tuple(version for version in config.versions if not DIALECTS[version].handshake)
+    def __init__(self, config: ServerConfig, complain: Callable[[str], None] = lambda _: None) -> None:
+        super().__init__(config, complain)
         self._faults = Faults(config.faults, config.seed) if config.faults else None
         self._methods = {version: self._offered(DIALECTS[version]) for version in config.versions}
-
-    # What the server has, and what it says about that.
-
-    def capabilities(self, dialect: Dialect) -> Json:
-        """What the config says, and nothing else."""
-        config = self.config
-        capabilities: Json = {}
-        for kind, there in (
-            ("tools", config.tools),
-            ("resources", config.resources or config.templates or config.subscriptions),
-            ("prompts", config.prompts),
-        ):
-            if there or kind in config.list_changed:
-                capabilities[kind] = {"listChanged": True} if kind in config.list_changed else {}
-        if config.subscriptions:
-            capabilities["resources"]["subscribe"] = True
-        if config.logging:
-            capabilities["logging"] = {}
-        if self._completes and dialect.completions:
-            capabilities["completions"] = {}
-        if dialect.tasks == "core" and config.tasks is not None:
-            capabilities["tasks"] = {name: {} for name in ("list", "cancel") if name in config.tasks} | {
-                "requests": {"tools": {"call": {}}}
-            }
-        if dialect.tasks == "extension" and config.tasks_extension:
-            capabilities["extensions"] = {TASKS_EXTENSION: {}}
-        return capabilities
 
     def _offered(self, dialect: Dialect) -> dict[str, Callable[[Call], Any]]:
         """The methods that clients of this revision may use."""
@@ -105,39 +60,12 @@ class Server:
             if method.startswith("tasks/"):
                 return has_tasks and method in tasks
             if method == "completion/complete":
-                return self._completes
+                return self.completes
             if method in ("resources/subscribe", "resources/unsubscribe"):
                 return subscribing
             return _CAPABILITY_OF_METHOD.get(method) in (None, *capabilities)
 
         return {name: act for name, act in METHODS.items() if name in dialect.methods and offered(name)}
-
-    def changed(self, kind: str) -> None:
-        """Tell everybody who should know that the list of tools, resources or prompts has changed."""
-        if kind not in self.config.list_changed:
-            return
-        method = f"notifications/{kind}/list_changed"
-        for client in list(self.clients):
-            client.outlet({"jsonrpc": "2.0", "method": method})
-        for listener in list(self.listeners):
-            if listener.wants.get(f"{kind}ListChanged"):
-                listener.tell(method, {})
-
-    def updated(self, uri: str) -> None:
-        """Tell the subscribers of a resource that it has changed."""
-        for client in list(self.clients):
-            if uri in client.subscriptions:
-                client.outlet({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}})
-        for listener in list(self.listeners):
-            if uri in listener.wants.get("resourceSubscriptions", ()):
-                listener.tell("notifications/resources/updated", {"uri": uri})
-
-    def _publish_task(self, task: Task) -> None:
-        for listener in list(self.listeners):
-            if task.id in listener.wants.get("taskIds", ()):
-                listener.tell("notifications/tasks", task.detailed())
-
-    # Requests and notifications.
 
     def bend(self, message: Message) -> Bend | None:
         """What is to go wrong with the reply to MESSAGE, if anything is."""

@@ -7,17 +7,14 @@ same: working, perhaps input_required, then completed, failed or cancelled, and 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INTERNAL_ERROR, INVALID_PARAMS, RELATED_TASK, TASKS_EXTENSION
 from mcp_conductor.protocol.message import kind_of
-from mcp_conductor.server.client import ASK_SECONDS, missing_capability
+from mcp_conductor.server.client import ASK_SECONDS, Client, Outlet, missing_capability
 from mcp_conductor.server.definitions import AskFailed, Refusal, failed
 from mcp_conductor.server.identity import new_uuid
-
-if TYPE_CHECKING:
-    from mcp_conductor.server.call import Call
 
 EXTENSION_TTL_MS = 60_000
 _MOST_KEPT = 10_000
@@ -37,8 +34,9 @@ class _Question:
 class Task:
     """One task, and everybody who waits for it."""
 
-    def __init__(self, call: "Call", ttl: int | None, poll_interval: int, changed: "Callable[[Task], None]") -> None:
+    def __init__(self, client: Client, ttl: int | None, poll_interval: int, changed: "Callable[[Task], None]") -> None:
         self.id = new_uuid()
+        self.client = client  # the one that it was made for
         self.status = "working"
         self.status_message: str | None = "The operation is now in progress."
         self.created = self.updated = _now()
@@ -49,17 +47,12 @@ class Task:
         self.questions: dict[str, _Question] = {}
         self.polls = 0
         self.job: asyncio.Task[None] | None = None
-        self._call = call
         self._changed = changed
         self._watchers: list[asyncio.Future[None]] = []
 
     @property
     def ended(self) -> bool:
         return self.status in _ENDED
-
-    @property
-    def call(self) -> "Call":
-        return self._call
 
     def core(self) -> Json:
         """The task as 2025-11-25 writes it."""
@@ -141,21 +134,18 @@ class Tasks:
         self._publish = publish
         self._tasks: dict[str, Task] = {}
 
-    def start(self, call: "Call", run: Callable[["Call"], Awaitable[Json]]) -> Json:
-        """Make a task of CALL: the result that says so."""
-        core = call.client.revision.tasks == "core"
-        task = Task(call, _asked_ttl(call) if core else EXTENSION_TTL_MS, self._poll_interval, self._tell)
-        call.task = task
-        if call.client.revision.handshake:
-            call.outlet = call.client.outlet  # the stream of this request ends with its answer
+    def start(self, client: Client, params: Json, run: Callable[[Task], Awaitable[Json]]) -> Json:
+        """Make a task of the request with PARAMS; RUN is its work. The result says that there is a task now."""
+        core = client.revision.tasks == "core"
+        task = Task(client, _asked_ttl(params) if core else EXTENSION_TTL_MS, self._poll_interval, self._tell)
         self._keep(task)
         made = {"task": task.core()} if core else {"resultType": "task", **task.extension()}
         task.job = asyncio.create_task(self._run(task, run))
         return made
 
-    async def _run(self, task: Task, run: Callable[["Call"], Awaitable[Json]]) -> None:
+    async def _run(self, task: Task, run: Callable[[Task], Awaitable[Json]]) -> None:
         try:
-            result = await run(task.call)
+            result = await run(task)
         except Refusal as refusal:
             task.error = refusal.error()
             task.become("failed", refusal.message)
@@ -172,7 +162,7 @@ class Tasks:
 
     def _complete(self, task: Task, result: Json) -> None:
         task.result = result
-        core = task.call.client.revision.tasks == "core"
+        core = task.client.revision.tasks == "core"
         task.become("failed" if core and result.get("isError") else "completed")
 
     def _keep(self, task: Task) -> None:
@@ -190,7 +180,7 @@ class Tasks:
             task.job.cancel()
 
     def _tell(self, task: Task) -> None:
-        client = task.call.client
+        client = task.client
         if client.revision.handshake:
             client.outlet({"jsonrpc": "2.0", "method": "notifications/tasks/status", "params": task.core()})
         else:
@@ -201,10 +191,10 @@ class Tasks:
             if task.job is not None:
                 task.job.cancel()
 
-    def find(self, call: "Call") -> Task:
-        task = self._tasks.get(str(call.params.get("taskId")))
+    def find(self, params: Json) -> Task:
+        task = self._tasks.get(str(params.get("taskId")))
         if task is None:
-            raise Refusal(INVALID_PARAMS, f"Unknown taskId: {call.params.get('taskId')}")
+            raise Refusal(INVALID_PARAMS, f"Unknown taskId: {params.get('taskId')}")
         return task
 
     def known(self, identity: Any) -> bool:
@@ -215,25 +205,25 @@ class Tasks:
     def list(self) -> "list[Json]":
         return [task.core() for task in self._tasks.values()]
 
-    def get(self, call: "Call") -> Json:
-        core = call.client.revision.tasks == "core"
+    def get(self, client: Client, params: Json) -> Json:
+        core = client.revision.tasks == "core"
         if not core:
-            need_extension(call)
-        task = self.find(call)
+            need_extension(client)
+        task = self.find(params)
         answer = task.core() if core else task.detailed()
         task.polls += 1
         task.touch()
         return answer
 
-    async def result(self, call: "Call") -> Json:
+    async def result(self, client: Client, params: Json, outlet: Outlet) -> Json:
         """Wait for the end of a task, and put its questions to the client meanwhile."""
-        task = self.find(call)
+        task = self.find(params)
         while not task.ended:
             waiting = next((question for question in task.questions.values() if not question.asked), None)
             if waiting is None:
                 await task.change()
             else:
-                await _put(waiting, task, call)
+                await _put(waiting, task, client, outlet)
         if task.error is not None:
             raise Refusal(task.error["code"], task.error["message"], task.error.get("data"))
         if task.result is None:
@@ -241,11 +231,11 @@ class Tasks:
         meta = {**task.result.get("_meta", {}), RELATED_TASK: {"taskId": task.id}}
         return {**task.result, "_meta": meta}
 
-    def cancel(self, call: "Call") -> Json:
-        core = call.client.revision.tasks == "core"
+    def cancel(self, client: Client, params: Json) -> Json:
+        core = client.revision.tasks == "core"
         if not core:
-            need_extension(call)
-        task = self.find(call)
+            need_extension(client)
+        task = self.find(params)
         if core and task.ended:
             raise Refusal(INVALID_PARAMS, f"Cannot cancel task: it is {task.status} already")
         task.become("cancelled", "The task was cancelled by request.")
@@ -253,10 +243,10 @@ class Tasks:
             task.job.cancel()
         return task.core() if core else {}
 
-    def update(self, call: "Call") -> Json:
-        need_extension(call)
-        task = self.find(call)
-        responses = call.params.get("inputResponses")
+    def update(self, client: Client, params: Json) -> Json:
+        need_extension(client)
+        task = self.find(params)
+        responses = params.get("inputResponses")
         if not isinstance(responses, dict):
             raise Refusal(INVALID_PARAMS, f"inputResponses must be an object, not {kind_of(responses)}")
         for key, answer in responses.items():
@@ -268,12 +258,12 @@ class Tasks:
         return {}
 
 
-async def _put(waiting: _Question, task: Task, call: "Call") -> None:
+async def _put(waiting: _Question, task: Task, client: Client, outlet: Outlet) -> None:
     waiting.asked = True
     params = waiting.question.get("params") or {}
     meta = {**params.get("_meta", {}), RELATED_TASK: {"taskId": task.id}}
     try:
-        answer = await call.client.ask({**waiting.question, "params": {**params, "_meta": meta}}, call.outlet)
+        answer = await client.ask({**waiting.question, "params": {**params, "_meta": meta}}, outlet)
     except AskFailed as failure:
         if not waiting.answer.done():
             waiting.answer.set_exception(failure)
@@ -287,18 +277,18 @@ async def _put(waiting: _Question, task: Task, call: "Call") -> None:
     await asyncio.sleep(0)  # the task takes its answer before anybody looks for the next question
 
 
-def has_extension(call: "Call") -> bool:
-    extensions = call.client.capabilities.get("extensions")
+def has_extension(client: Client) -> bool:
+    extensions = client.capabilities.get("extensions")
     return isinstance(extensions, dict) and TASKS_EXTENSION in extensions
 
 
-def need_extension(call: "Call") -> None:
-    if not has_extension(call):
+def need_extension(client: Client) -> None:
+    if not has_extension(client):
         raise missing_capability({"extensions": {TASKS_EXTENSION: {}}})
 
 
-def _asked_ttl(call: "Call") -> int | None:
-    asked = call.params.get("task")
+def _asked_ttl(params: Json) -> int | None:
+    asked = params.get("task")
     ttl = asked.get("ttl") if isinstance(asked, dict) else None
     if not isinstance(asked, dict) or (
         ttl is not None and (not isinstance(ttl, int) or isinstance(ttl, bool) or ttl < 0)

@@ -15,7 +15,7 @@ from mcp_conductor.protocol.message import build
 from mcp_conductor.server import inline
 from mcp_conductor.server.call import Call
 from mcp_conductor.server.client import Client
-from mcp_conductor.server.config import Overrides, load
+from mcp_conductor.server.config_file import Overrides, load
 from mcp_conductor.server.server import Server
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "servers"

@@ -1,0 +1,103 @@
+"""What all clients of a server share: its definitions, which may change, its tasks, and who is told of changes."""
+
+import asyncio
+import os
+from collections.abc import Callable
+
+from mcp_conductor.protocol import Id, Json
+from mcp_conductor.protocol.dialect import DIALECTS, META, TASKS_EXTENSION, Dialect
+from mcp_conductor.server.client import Client
+from mcp_conductor.server.config import ServerConfig
+from mcp_conductor.server.definitions import Prompt, Resource, Template, Tool
+from mcp_conductor.server.tasks import Task, Tasks
+
+
+class Listener:
+    """A client of the modern era that listens (basic/patterns/subscriptions); WANTS is what it will be told."""
+
+    def __init__(self, identity: Id, notify: Callable[[str, Json], None], wants: Json) -> None:
+        self.wants = wants
+        self._notify = notify  # within the request that listens
+        self.meta: Json = {f"{META}subscriptionId": identity}
+        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def tell(self, method: str, params: Json) -> None:
+        self._notify(method, {**params, "_meta": self.meta})
+
+    def end(self) -> None:
+        if not self._ended.done():
+            self._ended.set_result(None)
+
+    async def until_ended(self) -> None:
+        await self._ended
+
+
+class ServerState:
+    """What a server has now, what it says of that, and who listens."""
+
+    def __init__(self, config: ServerConfig, complain: Callable[[str], None] = lambda _: None) -> None:
+        self.config = config
+        self.complain = complain  # told in a line what went wrong inside
+        self.why_missing: Callable[[str], str] = lambda _: ""  # more about a name that is not there, if there is more
+        self.tools: dict[str, Tool] = {tool.name: tool for tool in config.tools}
+        self.resources: dict[str, Resource] = {resource.uri: resource for resource in config.resources}
+        self.templates: list[Template] = list(config.templates)
+        self.prompts: dict[str, Prompt] = {prompt.name: prompt for prompt in config.prompts}
+        completing = [*(each.completions for each in config.prompts), *(each.completions for each in config.templates)]
+        self.completes = config.completions or any(completing)
+        self.tasks = Tasks(config.poll_interval, self._publish_task)
+        self.secret = os.urandom(32)
+        self.clients: set[Client] = set()  # those of the handshake era that are ready for notifications
+        self.listeners: set[Listener] = set()  # those of the modern era that asked for notifications
+        self.handshake_versions = tuple(version for version in config.versions if DIALECTS[version].handshake)
+        self.modern_versions = tuple(version for version in config.versions if not DIALECTS[version].handshake)
+
+    def capabilities(self, dialect: Dialect) -> Json:
+        """What the config says, and nothing else."""
+        config = self.config
+        capabilities: Json = {}
+        for kind, there in (
+            ("tools", config.tools),
+            ("resources", config.resources or config.templates or config.subscriptions),
+            ("prompts", config.prompts),
+        ):
+            if there or kind in config.list_changed:
+                capabilities[kind] = {"listChanged": True} if kind in config.list_changed else {}
+        if config.subscriptions:
+            capabilities["resources"]["subscribe"] = True
+        if config.logging:
+            capabilities["logging"] = {}
+        if self.completes and dialect.completions:
+            capabilities["completions"] = {}
+        if dialect.tasks == "core" and config.tasks is not None:
+            capabilities["tasks"] = {name: {} for name in ("list", "cancel") if name in config.tasks} | {
+                "requests": {"tools": {"call": {}}}
+            }
+        if dialect.tasks == "extension" and config.tasks_extension:
+            capabilities["extensions"] = {TASKS_EXTENSION: {}}
+        return capabilities
+
+    def changed(self, kind: str) -> None:
+        """Tell everybody who should know that the list of tools, resources or prompts has changed."""
+        if kind not in self.config.list_changed:
+            return
+        method = f"notifications/{kind}/list_changed"
+        for client in list(self.clients):
+            client.outlet({"jsonrpc": "2.0", "method": method})
+        for listener in list(self.listeners):
+            if listener.wants.get(f"{kind}ListChanged"):
+                listener.tell(method, {})
+
+    def updated(self, uri: str) -> None:
+        """Tell the subscribers of a resource that it has changed."""
+        for client in list(self.clients):
+            if uri in client.subscriptions:
+                client.outlet({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}})
+        for listener in list(self.listeners):
+            if uri in listener.wants.get("resourceSubscriptions", ()):
+                listener.tell("notifications/resources/updated", {"uri": uri})
+
+    def _publish_task(self, task: Task) -> None:
+        for listener in list(self.listeners):
+            if task.id in listener.wants.get("taskIds", ()):
+                listener.tell("notifications/tasks", task.detailed())
