@@ -17,7 +17,8 @@ from mcp_conductor.suites.language.actions import ACTIONS
 from mcp_conductor.suites.language.expectations import EXPECT_KEYS
 from mcp_conductor.suites.language.steps import STEP_KEYS
 from mcp_conductor.suites.language.suite import CASE_ONLY_KEYS, SUITE_KEYS
-from mcp_conductor.suites.matching.matchers import MATCHERS, SPECIAL_KEYS, manual
+from mcp_conductor.suites.matching.manual import manual
+from mcp_conductor.suites.matching.matchers import MATCHERS, SPECIAL_KEYS
 from mcp_conductor.suites.matching.matchers.text import has_part, resembles
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"

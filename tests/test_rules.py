@@ -5,7 +5,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 import mcp_conductor
 
@@ -41,6 +44,49 @@ def test_the_judges_of_a_run_of_tests_need_no_http_client():
     )
     assert "mcp_conductor.checks.server.http_wire" in loaded
     assert loaded & {"anyio", "h11", "httpcore2"} == set()
+
+
+def imports_of(file: Path, module: str, known: set[str]) -> Iterator[str]:
+    """The modules of KNOWN that FILE, which is MODULE, imports anywhere: at its top, in a function, for types alone."""
+    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            origin = ".".join([*above, *([node.module] if node.module else [])])
+            named = {f"{origin}.{alias.name}" for alias in node.names}
+            yield from named & known or {origin} & known
+
+
+def cycle_in(source: Path) -> list[str] | None:
+    """The modules of a cycle of imports within the package at SOURCE, if there is one."""
+    files = {
+        ".".join(file.relative_to(source.parents[1]).with_suffix("").parts).removesuffix(".__init__"): file
+        for file in source.rglob("*.py")
+    }
+    graph = {module: set(imports_of(file, module, set(files))) - {module} for module, file in files.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return None
+
+
+@pytest.mark.parametrize(
+    "package", ["bounded", "cli", "files", "pytest_plugin", "report", "server", "suites", "text"]
+)  # fmt: skip
+def test_no_import_leads_back_to_where_it_came_from(package):
+    assert cycle_in(ROOT / "src" / "mcp_conductor" / package) is None
+
+
+def test_an_import_that_leads_back_is_found_even_in_a_function(tmp_path):
+    package = tmp_path / "house" / "room"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "one.py").write_text("from .two import b\n")
+    (package / "two.py").write_text("def b():\n    from house.room import one\n")
+    assert set(cycle_in(package) or ()) == {"house.room.one", "house.room.two"}
 
 
 def test_patterns_of_others_are_compiled_in_one_place():

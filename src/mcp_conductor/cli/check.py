@@ -1,41 +1,13 @@
 """`conductor check`: does this server keep the specification?"""
 
-import asyncio
-import os
-import time
-from collections.abc import Iterable
-from dataclasses import replace
-from datetime import UTC, datetime
-
-from mcp_conductor.checks.engine.expected_failures import Told, read_expected, so_far, with_expected
-from mcp_conductor.checks.engine.grade import grade, metrics
-from mcp_conductor.checks.engine.judging import Trigger
-from mcp_conductor.checks.engine.migration import migration
-from mcp_conductor.checks.engine.run import Options, Verdicts, check
-from mcp_conductor.checks.engine.sessions import Sessions
-from mcp_conductor.checks.engine.walk import ALL
-from mcp_conductor.checks.requirements import LEVELS, requirements
-from mcp_conductor.cli.again import next_lines
-from mcp_conductor.cli.exit_codes import COULD_NOT_RUN, FAILED
-from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
+from mcp_conductor.cli.checking import Checking
+from mcp_conductor.cli.flags import Flag, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.limits import LIMIT_FLAGS
-from mcp_conductor.cli.live import CheckInProgress
-from mcp_conductor.cli.plan import json_of
-from mcp_conductor.cli.run_flags import OUTPUT_FLAGS, choice, time as time_of
-from mcp_conductor.cli.run_output import Output
-from mcp_conductor.cli.target import TARGET_FLAGS, secrets_of_flags, source_file, target
-from mcp_conductor.cli.terminal import Terminal, tell_all
-from mcp_conductor.client.connect import connect
-from mcp_conductor.errors import HttpStatusError, MethodError, ProtocolError, TransportError, UsageError, nearest
-from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_HANDSHAKE, PROTOCOL_CHOICES
-from mcp_conductor.protocol.message import kind_of
-from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, secrets_of_server
-from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.report.formats.badge import badge
-from mcp_conductor.report.formats.folding import once_for_all
-from mcp_conductor.report.model import Outcome, Report
+from mcp_conductor.cli.run_flags import OUTPUT_FLAGS
+from mcp_conductor.cli.target import TARGET_FLAGS
+from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.errors import UsageError
 
 _SERVER_FLAGS = tuple(flag for flag in TARGET_FLAGS if flag.name != "--protocol")
 FLAGS: Groups = {
@@ -93,8 +65,6 @@ _EXIT_CODES = """\
 Exit codes: 0 no MUST is broken but those that are expected, 1 some are, 2 could not run, or a report could not be
 written, 3 the server could not be started or went away.
 """
-_DEFAULT_SECONDS = 2.0
-_NOT_ALL = ("--only", "--skip", "--level")  # flags that leave requirements out
 
 
 def main(argv: list[str], terminal: Terminal) -> int:
@@ -129,192 +99,3 @@ def main(argv: list[str], terminal: Terminal) -> int:
     if "--scenario" in given:
         raise UsageError("--scenario is for --client CMD")
     return run_interruptibly(Checking(given, terminal).run())
-
-
-class Checking:
-    """One command line of `conductor check`."""
-
-    subject = "server"
-    default_seconds = _DEFAULT_SECONDS
-
-    def __init__(self, given: Given, terminal: Terminal) -> None:
-        self._given = given
-        self._terminal = terminal
-        terminal.learn(secrets_of_flags(given))
-        self._protocol = choice(given, "--protocol", ("all", *PROTOCOL_CHOICES)) or "auto"
-        self._target = self._aim()
-        self._output = Output(given, terminal)
-        self._progress = CheckInProgress()
-        known = given.one("--expected-failures")
-        self._expected = [] if known is None else read_expected(os.path.join(terminal.directory, known), known)
-        level = choice(given, "--level", tuple(each.lower() for each in LEVELS)) or "may"
-        named = {each.group for each in requirements().values()} | set(requirements())
-        for word in (*given.all("--only"), *given.all("--skip")):
-            if word not in named:
-                near = nearest(word, sorted(named))
-                hint = f"did you mean {near!r}?" if near else "--list shows all of them"
-                raise UsageError(f"there is no group and no requirement {word!r}", hint=hint)
-        whole = {"--level"} if level == LEVELS[-1].lower() else set()
-        self._left_out = next((flag for flag in _NOT_ALL if flag in given and flag not in whole), None)
-        if self._left_out is not None and "--badge" in given:
-            raise UsageError(
-                f"--badge shows the grade of a whole check, but {self._left_out} leaves something out",
-                hint="what is known to fail can be named by --expected-failures",
-            )
-        calls = given.all("--call-tools")
-        self._options = Options(
-            timeout=time_of(given, "--timeout") or self.default_seconds,
-            call=ALL if ALL in calls else frozenset(calls),
-            triggers=tuple(_trigger(text) for text in given.all("--trigger")),
-            levels=LEVELS[: LEVELS.index(level.upper()) + 1],
-            only=frozenset(given.all("--only")),
-            skip=frozenset(given.all("--skip")),
-            keep_wire=self._output.wants_wire,
-        )
-
-    def _aim(self) -> str:
-        """Find out what is to be checked: its name."""
-        without = {name: values for name, values in self._given.values.items() if name != "--protocol"}
-        self._spec = target(replace(self._given, values=without), self._terminal, program="conductor check")
-        return _named(self._spec)
-
-    async def run(self) -> int:
-        from mcp_conductor.cli.explain import rules
-
-        began, started = time.perf_counter(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        try:
-            async with self._output.live_check(self._progress):
-                verdicts = await self._all_verdicts()
-        except asyncio.CancelledError:
-            self._output.note("interrupted: a check that did not end has no result, and no report is written")
-            raise
-        if not verdicts:
-            raise ProtocolError(f"the {self.subject} speaks none of the revisions that were asked for")
-        for remark in dict.fromkeys(remark for each in verdicts for remark in each.remarks):
-            self._output.note(f"warning: {remark}")
-        told = with_expected(verdicts, self._expected, datetime.now(UTC).date())
-        outcomes = [replace(outcome, version=version) if len(verdicts) > 1 else outcome for version, outcome in told]
-        grades = [found for each in verdicts if (found := grade(each.outcomes, each.version)) is not None]
-        concluded = metrics(grades, self._ungraded(verdicts))
-        report = Report(
-            kind="check",
-            target=self._target,
-            server=verdicts[-1].server,
-            protocol_version=", ".join(each.version for each in verdicts),
-            started=started,
-            seconds=time.perf_counter() - began,
-            outcomes=tuple(outcomes),
-            rules=rules(dict.fromkeys(outcome.id for outcome in outcomes)),
-            source=source_file(self._given, self._terminal.directory),
-            metrics=concluded and {**concluded, **self._migration(verdicts, told)},
-        )
-        order = {name: index for index, name in enumerate(requirements())}
-        shown = once_for_all(sorted(told, key=lambda each: order[each[1].id]))
-        self._output.checked(report, shown, next_lines(self._given, shown))
-        return self._ended(report)
-
-    async def _all_verdicts(self) -> list[Verdicts]:
-        """What came of each revision that is to be checked, and spoken."""
-        versions, verdicts = await self._versions(), []
-        for version in versions:
-            began = time.perf_counter()
-            self._progress.begin(version, versions)
-            verdict = await self._verdicts(version)
-            if verdict is not None:
-                verdicts.append(verdict)
-                if len(versions) > 1:
-                    outcomes = so_far(verdict, self._expected, datetime.now(UTC).date())
-                    self._output.checked_revision(version, outcomes, time.perf_counter() - began)
-        return verdicts
-
-    def _migration(self, verdicts: Iterable[Verdicts], told: Iterable[Told]) -> Json:
-        """What the server lacks for the newest era, where all revisions were asked for."""
-        if self._protocol != "all" or self.subject != "server":
-            return {}
-        outcomes: dict[str, list[Outcome]] = {}
-        for version, outcome in told:
-            outcomes.setdefault(version, []).append(outcome)
-        traits = {each.version: each.traits for each in verdicts if each.traits is not None}
-        found = migration(outcomes, traits, self._options)
-        return {} if found is None else {"migration": found}
-
-    def _ended(self, report: Report) -> int:
-        """Write what was asked for: the exit code."""
-        file, graded = self._given.one("--badge"), report.metrics.get("grade")
-        picture = None if file is None or graded is None else (file, badge(graded))
-        tell_all(self._output.write_reports(report, badge=picture), self._terminal)
-        if not report.metrics:
-            self._terminal.say("error: nothing was checked, so there is no grade")
-            if not report.outcomes:
-                self._terminal.say("  hint: what was asked for holds on another transport, or in another revision")
-            return COULD_NOT_RUN
-        if file is not None and graded is None:
-            raise UsageError(f"there is no grade to write to {file}: {report.metrics['ungraded']}")
-        return FAILED if report.summary["failed"] or report.summary["errored"] else 0
-
-    def _ungraded(self, checked: Iterable[Verdicts]) -> str | None:
-        """Why what was CHECKED is not the whole, if it is not."""
-        if self._left_out is not None:
-            return f"{self._left_out} leaves something out"
-        return next((each.partial for each in checked if each.partial is not None), None)
-
-    async def _versions(self) -> list[str]:
-        """The revisions to check: all, the one that was asked for, or what the server prefers."""
-        if self._protocol == "all":
-            return list(DIALECTS)
-        if self._protocol in DIALECTS:
-            return [self._protocol]
-        spec = Sessions(self._spec, self._options.timeout).patient_spec
-        heard = Transcript(secrets_of_server(spec), budgets=spec.budgets)
-        try:
-            async with connect(
-                spec,
-                protocol=self._protocol,
-                timeout=self._options.timeout,
-                needs_version=False,
-                transcript=heard,
-            ) as session:
-                return [session.dialect.version]
-        except ProtocolError:
-            return [NEWEST_HANDSHAKE.version]  # what is wrong with its opening is reported there
-        except HttpStatusError as error:
-            if error.status != 401:
-                raise
-            return [NEWEST_HANDSHAKE.version]  # it is looked at from outside
-        except TransportError:
-            if not any(heard.messages("server")):
-                raise
-            return [NEWEST_HANDSHAKE.version]  # it speaks, but so that nothing can be made of it
-
-    async def _check(self, version: str) -> Verdicts:
-        return await check(self._spec, version, self._options, self._progress.take)
-
-    async def _verdicts(self, version: str) -> Verdicts | None:
-        try:
-            verdicts = await self._check(version)
-        except (ProtocolError, MethodError, TransportError) as error:
-            # What a server of one revision does with another is its own affair, if only it can be reached.
-            unreached = isinstance(error, TransportError) and self._options.started_in is None
-            if self._protocol != "all" or unreached:
-                raise
-            self._output.note(f"{version}: not spoken ({error.message})")
-            return None
-        self._options = replace(self._options, started_in=verdicts.started_in)
-        return verdicts
-
-
-def _trigger(text: str) -> Trigger:
-    """What TOOL or TOOL=JSON spells."""
-    tool, equals, written = text.partition("=")
-    if not tool:
-        raise UsageError(f"--trigger takes TOOL or TOOL=JSON, not {text!r}")
-    if not equals:
-        return Trigger(tool)
-    arguments = json_of(f"what --trigger gives to {tool!r}", written)
-    if not isinstance(arguments, dict):
-        raise UsageError(f"what --trigger gives to {tool!r} must be a JSON object, not {kind_of(arguments)}")
-    return Trigger(tool, arguments)
-
-
-def _named(spec: ServerSpec) -> str:
-    return spec.url if isinstance(spec, HttpSpec) else " ".join(spec.command)

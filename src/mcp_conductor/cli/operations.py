@@ -1,28 +1,15 @@
 """What `mcp-cli` does for each method once it is connected: mostly one request, with the differences of the eras."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any
 
 from mcp_conductor.cli.methods import is_tool_error
+from mcp_conductor.cli.outcome import NoteStatus, Outcome
 from mcp_conductor.cli.plan import Plan
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import nearest
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.protocol.server_spec import HttpSpec
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What to print; whether the server says that it failed; and what we have to complain of."""
-
-    result: Any
-    failed: bool = False
-    complaint: str | None = None
-
-
-NoteStatus = Callable[[Json], None]
 
 
 async def perform(session: Session, plan: Plan, note_status: NoteStatus) -> Outcome:

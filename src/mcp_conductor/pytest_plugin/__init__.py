@@ -20,8 +20,13 @@ _MARKER = (
 )
 
 
-class SuiteWarning(UserWarning):
-    """Something about a test file or a server that is worth knowing, but no failure."""
+def __getattr__(name: str) -> Any:
+    """`SuiteWarning`, for a filter of warnings that names it."""
+    if name != "SuiteWarning":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from mcp_conductor.pytest_plugin.suite_warning import SuiteWarning
+
+    return SuiteWarning
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -13,9 +13,9 @@ from mcp_conductor.cli.judging import Judging
 from mcp_conductor.errors import ConductorError, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.duration import seconds
-from mcp_conductor.pytest_plugin import SuiteWarning
 from mcp_conductor.pytest_plugin.hosting import loop_of
 from mcp_conductor.pytest_plugin.servers import server_near, setting, settings_near
+from mcp_conductor.pytest_plugin.suite_warning import SuiteWarning
 from mcp_conductor.pytest_plugin.texts import error_text, failure_text
 from mcp_conductor.report.events import Event, Warned
 from mcp_conductor.report.formats.wording import counted

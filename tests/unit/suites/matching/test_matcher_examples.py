@@ -8,7 +8,8 @@ from scripts.reference import CALLED, examples, matcher_functions
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import parse
 from mcp_conductor.suites.matching.expected import compile_expected
-from mcp_conductor.suites.matching.matchers import MATCHERS, SPECIAL_KEYS, manual
+from mcp_conductor.suites.matching.manual import manual
+from mcp_conductor.suites.matching.matchers import MATCHERS, SPECIAL_KEYS
 
 FUNCTIONS = matcher_functions()
 EXAMPLES = [example for function in FUNCTIONS.values() for example in examples(function)]

@@ -6,7 +6,8 @@ import pytest
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.message import Digits
-from mcp_conductor.suites.matching.matchers import MATCHERS, SPECIAL_KEYS, manual
+from mcp_conductor.suites.matching.manual import manual
+from mcp_conductor.suites.matching.matchers import MATCHERS, SPECIAL_KEYS
 from mcp_conductor.suites.matching.matchers.patterns import read_pattern
 from mcp_conductor.suites.matching.matchers.regexes import read_regex
 

@@ -41,7 +41,7 @@ class Matcher:
 
     @property
     def usage(self) -> str:
-        return _entry(self.judge)[0]
+        return manual_entry(self.judge)[0]
 
 
 @cache
@@ -74,16 +74,7 @@ def special_key(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
     return register
 
 
-def manual() -> list[tuple[str, str, str]]:
-    """Everything that may stand after `match:`: its name, how it is written, and what it means."""
-    texts = [(name, *_entry(each.judge)) for name, each in MATCHERS.items()]
-    # Those without a name can only be reached by what they are.
-    from mcp_conductor.suites.matching.matchers.text import has_part, resembles
-
-    texts = [("", *_entry(has_part)), ("", *_entry(resembles)), *texts]
-    return texts + [(name, *_entry(make)) for name, make in SPECIAL_KEYS.items()]
-
-
-def _entry(function: Callable[..., Any]) -> tuple[str, str]:
+def manual_entry(function: Callable[..., Any]) -> tuple[str, str]:
+    """How what FUNCTION judges is written, and what it means: the first paragraph of its docstring."""
     usage, _, doc = " ".join((function.__doc__ or "").split("\n\n")[0].split()).partition(" — ")
     return usage, doc
