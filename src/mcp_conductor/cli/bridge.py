@@ -91,14 +91,14 @@ def _transport(given: Given) -> "TransportConfig":
 
 async def _serve(file: str, transport: "TransportConfig", separator: str, budgets: Budgets, terminal: Terminal) -> int:
     from mcp_conductor.bridge import Bridge
-    from mcp_conductor.cli.mirror import Mirror
+    from mcp_conductor.bridge.facade import Facade
 
     events = _Events()
     bridge = Bridge(file, timeout=_CALL_SECONDS, start_timeout=_START_SECONDS, on_event=events.put, budgets=budgets)
     terminal.learn(bridge.secrets())
     async with bridge:
-        mirror = Mirror(bridge, transport, separator, terminal.say)
-        await mirror.refresh()
+        facade = Facade(bridge, transport, separator, terminal.say)
+        await facade.refresh()
         for name, health in bridge.health().items():
             if health.last_error is not None:
                 error = health.last_error
@@ -106,9 +106,9 @@ async def _serve(file: str, transport: "TransportConfig", separator: str, budget
                 terminal.say(f"{name}: {health.state}: {_told(error)}{hint}")
             elif health.state != "up":
                 terminal.say(f"{name}: {health.state}: it has not answered within {_START_SECONDS:g} s")
-        following = asyncio.create_task(_follow(events, mirror, terminal))
+        following = asyncio.create_task(_follow(events, facade, terminal))
         try:
-            return await serve_until_cancelled(lambda stop: _host(mirror, transport, stop, terminal))
+            return await serve_until_cancelled(lambda stop: _host(facade, transport, stop, terminal))
         finally:
             following.cancel()
 
@@ -138,20 +138,20 @@ class _Events:
         return self._waiting.pop(next(iter(self._waiting)))
 
 
-async def _follow(events: _Events, mirror: Any, terminal: Terminal) -> None:
+async def _follow(events: _Events, facade: Any, terminal: Terminal) -> None:
     """Pass on what happens to the servers: to our clients, and in a line each to whoever started us."""
     while True:
         event = await events.get()
         if event.kind in ("connected", "lost", "down"):
             terminal.say(f"{event.server}: {event.kind}" + (f": {_told(event.error)}" if event.error else ""))
-        await mirror.take(event)
+        await facade.take(event)
 
 
-async def _host(mirror: Any, transport: "TransportConfig", stop: asyncio.Event, terminal: Terminal) -> int:
+async def _host(facade: Any, transport: "TransportConfig", stop: asyncio.Event, terminal: Terminal) -> int:
     if transport.type == "stdio":
         from mcp_conductor.server.stdio_host import serve_stdio
 
-        return await serve_stdio(mirror.server, stop)
+        return await serve_stdio(facade.server, stop)
     from mcp_conductor.server.http.serving import serve_http
 
-    return await serve_http(mirror.server, transport, stop, lambda url: terminal.say(f"Bridge listening at {url}"))
+    return await serve_http(facade.server, transport, stop, lambda url: terminal.say(f"Bridge listening at {url}"))

@@ -79,7 +79,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
         terminal.show(scenario_listing())
         return 0
     if "--list" in given or "--explain" in given:
-        from mcp_conductor.cli.explain import explained, explained_as_json, listing, named
+        from mcp_conductor.checks.explain import explained, explained_as_json, listing, named
 
         if "--list" in given:
             subjects = ("client",) if "--client" in given else ("server", "client")

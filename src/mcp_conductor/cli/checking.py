@@ -87,7 +87,7 @@ class Checking:
         return _named(self._spec)
 
     async def run(self) -> int:
-        from mcp_conductor.cli.explain import rules
+        from mcp_conductor.checks.explain import rules
 
         began, started = time.perf_counter(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         try:

@@ -10,10 +10,8 @@ from typing import Any
 from mcp_conductor.cli.again import Again
 from mcp_conductor.cli.event_log import EventLog
 from mcp_conductor.cli.flags import Given
-from mcp_conductor.cli.github_actions import append_summary, from_root
 from mcp_conductor.cli.live import CheckInProgress, Live, RunInProgress, now_and_then
 from mcp_conductor.cli.run_flags import choice, number
-from mcp_conductor.cli.server_coverage import told
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
 from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.files.writing import write_file
@@ -22,11 +20,13 @@ from mcp_conductor.report.formats import REPORTERS
 from mcp_conductor.report.formats.check_console import CheckConsole
 from mcp_conductor.report.formats.console import Console
 from mcp_conductor.report.formats.folding import InRevisions
+from mcp_conductor.report.formats.github_actions import append_summary, from_root
 from mcp_conductor.report.formats.wording import counted, warning_text
 from mcp_conductor.report.model import BAD, Finding, Outcome, Report, Status, redacted, redacted_outcome
 from mcp_conductor.suites.running.job import Job
 from mcp_conductor.suites.running.run import Result
 from mcp_conductor.suites.running.select import SUFFIXES
+from mcp_conductor.suites.running.server_coverage import told
 
 _DEFAULT_WIDTH = 100
 

@@ -8,13 +8,12 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 
+from mcp_conductor.checks.engine.listening import ListeningJudges
 from mcp_conductor.cli.exit_codes import OK, code_of
 from mcp_conductor.cli.flags import Given, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
-from mcp_conductor.cli.judging import Judging
 from mcp_conductor.cli.run_flags import FLAGS, ISOLATIONS, choice, in_our_words, number, time
 from mcp_conductor.cli.run_output import Output
-from mcp_conductor.cli.server_coverage import figures
 from mcp_conductor.cli.target import secrets_of_flags
 from mcp_conductor.cli.terminal import Terminal, diagnostic, tell_all
 from mcp_conductor.cli.test_plan import Plan, Planning
@@ -27,6 +26,7 @@ from mcp_conductor.suites.running import coverage
 from mcp_conductor.suites.running.job import Options
 from mcp_conductor.suites.running.run import Run
 from mcp_conductor.suites.running.select import files_of, read_pattern
+from mcp_conductor.suites.running.server_coverage import figures
 
 _USAGE = """\
 usage: conductor test [PATTERN …] [FLAGS] [-- COMMAND [ARGS …]]
@@ -64,7 +64,7 @@ class _CommandLine:
         self._least_coverage = number(given, "--min-coverage", 0, 100)
         self._output = Output(given, terminal)
         unheard = "--no-judge" in given or self._planning.lenient or self._output.silent
-        self._judging = None if unheard else Judging()
+        self._judging = None if unheard else ListeningJudges()
         self._options = self._read_options()
 
     def _read_options(self) -> Options:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.run_flags import choice, number
-from mcp_conductor.cli.server_coverage import covered
 from mcp_conductor.cli.target import named_server, nearest_settings, target
 from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.errors import Location, UsageError
@@ -33,6 +32,7 @@ from mcp_conductor.suites.running.select import (
     read_pattern,
     shard_of,
 )
+from mcp_conductor.suites.running.server_coverage import covered
 
 _LAST_FAILED = os.path.join(".conductor", "last-failed.json")
 _AEGIS_SETTINGS = "aegis.config.json"

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from mcp_conductor.cli.judging import Judging
+from mcp_conductor.checks.engine.listening import ListeningJudges
 from mcp_conductor.errors import ConductorError, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.duration import seconds
@@ -36,7 +36,7 @@ _NOT_IN_A_MARK = re.compile(r"[^\w:+.-]+")  # -m takes these, and little else
 _MARKS_OF_PYTEST = {"conductor_server", "filterwarnings", "parametrize", "skip", "skipif", "usefixtures", "xfail"}
 Variant = tuple[str | None, str | None, str]  # the name of a server, a revision, and what tells it from the others
 _CHOSEN: pytest.StashKey[dict[tuple["SuiteFile", Variant], list[Case]]] = pytest.StashKey()
-_JUDGING: pytest.StashKey[Judging] = pytest.StashKey()
+_JUDGING: pytest.StashKey[ListeningJudges] = pytest.StashKey()
 _WARNED: pytest.StashKey[set[Warned]] = pytest.StashKey()
 
 
@@ -323,6 +323,6 @@ def _options(config: pytest.Config) -> Options:
     )
 
 
-def _judging(config: pytest.Config) -> Judging:
+def _judging(config: pytest.Config) -> ListeningJudges:
     """The judges of this run."""
-    return config.stash.setdefault(_JUDGING, Judging())
+    return config.stash.setdefault(_JUDGING, ListeningJudges())

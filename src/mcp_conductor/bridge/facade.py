@@ -29,7 +29,7 @@ _KINDS = ("tools", "resources", "prompts")
 _OF_THE_ERA = ("resultType", "ttlMs", "cacheScope")
 
 
-class Mirror:
+class Facade:
     """A server whose definitions are those of a bridge."""
 
     def __init__(

@@ -7,7 +7,7 @@ from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame
 
 
-class Judging:
+class ListeningJudges:
     """A judge for `Options`.
 
     Judges are many modules: these are imported while the first server starts, when there is nothing else to do.

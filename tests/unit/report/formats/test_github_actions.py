@@ -2,8 +2,8 @@
 
 import pytest
 
-from mcp_conductor.cli.github_actions import append_summary, from_root
 from mcp_conductor.errors import Location, UsageError
+from mcp_conductor.report.formats.github_actions import append_summary, from_root
 from mcp_conductor.report.model import Finding, Outcome, Report
 
 MEBIBYTE = 1024 * 1024
