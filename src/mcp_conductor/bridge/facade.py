@@ -29,6 +29,25 @@ _KINDS = ("tools", "resources", "prompts")
 _OF_THE_ERA = ("resultType", "ttlMs", "cacheScope")
 
 
+class PendingEvents:
+    """What has happened and was not passed on yet. A change that waits already is not told twice."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[object, BridgeEvent] = {}
+        self._some = asyncio.Event()
+
+    def put(self, event: BridgeEvent) -> None:
+        is_change = event.kind == "resource_updated" or event.kind.endswith("_changed")
+        self._waiting.setdefault((event.kind, event.server, event.uri) if is_change else object(), event)
+        self._some.set()
+
+    async def get(self) -> BridgeEvent:
+        while not self._waiting:
+            self._some.clear()
+            await self._some.wait()
+        return self._waiting.pop(next(iter(self._waiting)))
+
+
 class Facade:
     """A server whose definitions are those of a bridge."""
 

@@ -16,7 +16,7 @@ from mcp_conductor.text.telling import cause
 from mcp_conductor.text.visible import one_line
 
 if TYPE_CHECKING:
-    from mcp_conductor.bridge import BridgeEvent
+    from mcp_conductor.bridge.facade import Facade, PendingEvents
     from mcp_conductor.server.config import TransportConfig
 
 FLAGS: Groups = {
@@ -91,9 +91,9 @@ def _transport(given: Given) -> "TransportConfig":
 
 async def _serve(file: str, transport: "TransportConfig", separator: str, budgets: Budgets, terminal: Terminal) -> int:
     from mcp_conductor.bridge import Bridge
-    from mcp_conductor.bridge.facade import Facade
+    from mcp_conductor.bridge.facade import Facade, PendingEvents
 
-    events = _Events()
+    events = PendingEvents()
     bridge = Bridge(file, timeout=_CALL_SECONDS, start_timeout=_START_SECONDS, on_event=events.put, budgets=budgets)
     terminal.learn(bridge.secrets())
     async with bridge:
@@ -119,26 +119,7 @@ def _told(error: ConductorError) -> str:
     return one_line(error.message + (f" ({why.strip()})" if why else ""))
 
 
-class _Events:
-    """What has happened and was not passed on yet. A change that waits already is not told twice."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[object, BridgeEvent] = {}
-        self._some = asyncio.Event()
-
-    def put(self, event: "BridgeEvent") -> None:
-        is_change = event.kind == "resource_updated" or event.kind.endswith("_changed")
-        self._waiting.setdefault((event.kind, event.server, event.uri) if is_change else object(), event)
-        self._some.set()
-
-    async def get(self) -> "BridgeEvent":
-        while not self._waiting:
-            self._some.clear()
-            await self._some.wait()
-        return self._waiting.pop(next(iter(self._waiting)))
-
-
-async def _follow(events: _Events, facade: Any, terminal: Terminal) -> None:
+async def _follow(events: "PendingEvents", facade: "Facade", terminal: Terminal) -> None:
     """Pass on what happens to the servers: to our clients, and in a line each to whoever started us."""
     while True:
         event = await events.get()
@@ -147,7 +128,7 @@ async def _follow(events: _Events, facade: Any, terminal: Terminal) -> None:
         await facade.take(event)
 
 
-async def _host(facade: Any, transport: "TransportConfig", stop: asyncio.Event, terminal: Terminal) -> int:
+async def _host(facade: "Facade", transport: "TransportConfig", stop: asyncio.Event, terminal: Terminal) -> int:
     if transport.type == "stdio":
         from mcp_conductor.server.stdio_host import serve_stdio
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_conductor.cli.again import Again
-from mcp_conductor.cli.event_log import EventLog
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.live import CheckInProgress, Live, RunInProgress, now_and_then
 from mcp_conductor.cli.run_flags import choice, number
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
 from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.files.writing import write_file
+from mcp_conductor.report.event_log import EventLog, log_to_file
 from mcp_conductor.report.events import CaseFinished, Event, FileFinished, FileStarted, Warned
 from mcp_conductor.report.formats import REPORTERS
 from mcp_conductor.report.formats.check_console import CheckConsole
@@ -81,12 +81,26 @@ class Output:
 
     def begin(self, jobs: list[Job], seed: int) -> None:
         live = [(kind, file) for kind, file in self._reports if REPORTERS.get(kind).live]
-        self._logs = [EventLog(file, self._terminal) for _, file in live]
+        self._logs = [self._log(file) for _, file in live]
         self._one_by_one = len(jobs) == 1
         self._again.about(jobs, seed)
         self.warned = []
         self._told = {}
         self._shown = set()
+
+    def _log(self, file: str | None) -> EventLog:
+        """The events of the run, for a file or for stdout."""
+        terminal = self._terminal
+        if file is not None:
+            return log_to_file(os.path.join(terminal.directory, file), file, terminal.redactor)
+
+        def write(text: str) -> None:
+            try:
+                terminal.write_report_as_it_is(text)
+            except ReaderGone:
+                raise UsageError("the events are not read any more") from None
+
+        return EventLog(write, terminal.redactor)
 
     def live(self) -> AbstractAsyncContextManager[None]:
         """Show what runs now, while what follows goes on, if there is a terminal to show it on."""

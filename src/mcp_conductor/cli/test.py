@@ -16,14 +16,15 @@ from mcp_conductor.cli.run_flags import FLAGS, ISOLATIONS, choice, in_our_words,
 from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.target import secrets_of_flags
 from mcp_conductor.cli.terminal import Terminal, diagnostic, tell_all
-from mcp_conductor.cli.test_plan import Plan, Planning
 from mcp_conductor.cli.time_limit import TimeLimit
+from mcp_conductor.cli.wanted_tests import WantedTests
 from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.report.formats.wording import warning_text
 from mcp_conductor.report.model import BAD, Finding, Outcome, Report, strict, strict_outcome
 from mcp_conductor.suites.language.variables import Variables
 from mcp_conductor.suites.running import coverage
 from mcp_conductor.suites.running.job import Options
+from mcp_conductor.suites.running.plan import Plan
 from mcp_conductor.suites.running.run import Run
 from mcp_conductor.suites.running.select import files_of, read_pattern
 from mcp_conductor.suites.running.server_coverage import figures
@@ -60,10 +61,11 @@ class _CommandLine:
         self._given = given
         self._terminal = terminal
         terminal.learn(secrets_of_flags(given))
-        self._planning = Planning(given, terminal)
+        self._wanted = WantedTests(given, terminal)
+        self._planning = self._wanted.planning()
         self._least_coverage = number(given, "--min-coverage", 0, 100)
         self._output = Output(given, terminal)
-        unheard = "--no-judge" in given or self._planning.lenient or self._output.silent
+        unheard = "--no-judge" in given or self._wanted.lenient or self._output.silent
         self._judging = None if unheard else ListeningJudges()
         self._options = self._read_options()
 
@@ -79,9 +81,9 @@ class _CommandLine:
             max_failures=1 if "--exitfirst" in given else number(given, "--max-failures"),
             keep_wire=self._output.wants_wire,
             update_snapshots="--update-snapshots" in given,
-            frozen_snapshots=self._planning.in_ci and "--update-snapshots" not in given,
+            frozen_snapshots=self._wanted.in_ci and "--update-snapshots" not in given,
             snapshot_paths={self._terminal.directory: "<cwd>", environ.get("HOME") or "~": "<home>"},
-            lenient=self._planning.lenient,
+            lenient=self._wanted.lenient,
             coverage="--coverage" in given or "--min-coverage" in given,
             judge=self._judging,
             redactor=self._terminal.redactor,
@@ -90,7 +92,7 @@ class _CommandLine:
     # Running it.
 
     async def once(self) -> int:
-        variables = self._planning.variables()
+        variables = self._wanted.variables()
         self._terminal.learn(variables.secrets)  # a mistake is shown with its line
         try:
             plan = self._planning.plan(variables)
@@ -111,7 +113,7 @@ class _CommandLine:
                     self._terminal.show(f"{job.identity(case)}\n")
             return OK
         began, started = clock.perf_counter(), clock.strftime(_TIME, clock.gmtime())
-        self._output.begin(plan.jobs, self._planning.seed)
+        self._output.begin(plan.jobs, self._wanted.seed)
         limit = TimeLimit(time(self._given, "--timeout"), self._terminal)
         runs: list[Run] = []
         async with limit:  # it raises nothing: a run that is stopped says itself what was not run
@@ -173,15 +175,13 @@ class _CommandLine:
         if self._options.coverage:
             metrics["coverage"] = coverage.figures(whole)
             metrics["coveragePercent"] = round(coverage.percentage(whole), 1)
-        if self._planning.coverage_folder is not None:
-            metrics["serverCoverage"] = figures(
-                next(iter(self._planning.specs.values())), self._planning.coverage_folder
-            )
+        if self._wanted.coverage_folder is not None:
+            metrics["serverCoverage"] = figures(next(iter(self._wanted.specs.values())), self._wanted.coverage_folder)
         if len(runs) > 1:
             metrics["repeat"] = len(runs)
             metrics["flaky"] = _flakes(rounds)
         if "--shuffle" in self._given:
-            metrics["seed"] = self._planning.seed
+            metrics["seed"] = self._wanted.seed
         server = next((each for each in last if each.server), None)
         report = Report(
             kind="test",
@@ -232,7 +232,7 @@ class _CommandLine:
         files = set(self._planning.files)
         for text in self._given.words or (".",):
             files.update(files_of(read_pattern(text), self._terminal.directory))
-        for spec in self._planning.specs.values():
+        for spec in self._wanted.specs.values():
             cwd = getattr(spec, "cwd", None) or self._terminal.directory
             files.update(os.path.join(cwd, word) for word in getattr(spec, "command", ()))
         return {file: os.stat(file).st_mtime for file in files if os.path.isfile(file)}

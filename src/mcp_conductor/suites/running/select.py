@@ -114,7 +114,7 @@ Chosen = Callable[[Suite, Case], bool]
 
 
 def chosen_by(
-    *, keyword: str | None, tags: list[str], not_tags: list[str], text: str | None, failed: set[str] | None
+    *, keyword: str | None, tags: Sequence[str], not_tags: Sequence[str], text: str | None, failed: set[str] | None
 ) -> Chosen:
     """Whether a test is wanted, by all filters of the command line together."""
     by_keyword = _keyword(keyword) if keyword is not None else None

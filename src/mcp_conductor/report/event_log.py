@@ -1,36 +1,29 @@
-"""`--report events`: what happens in a run as lines of JSON, each written when it happens."""
+"""The events of a run as lines of JSON, each written when it happens, without secrets."""
 
 import os
+from collections.abc import Callable
 from typing import BinaryIO
 
-from mcp_conductor.cli.terminal import ReaderGone, Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.writing import open_pipe
 from mcp_conductor.protocol.message import render
 from mcp_conductor.report.events import CaseFinished, Event, FileFinished, RunFinished, event_json
 from mcp_conductor.report.model import Report, Status, redacted, redacted_outcome, redacted_value
+from mcp_conductor.text.redaction import Redactor
 from mcp_conductor.text.visible import json_escaped
 
 
 class EventLog:
-    """The events of one run, for a file or (FILE is None) for stdout."""
+    """The events of one run: each line is given to WRITE, which raises UsageError when there can be no more of them."""
 
-    def __init__(self, file: str | None, terminal: Terminal) -> None:
-        self._shown = file
-        self._terminal = terminal
-        self._file: BinaryIO | None = None if file is None else self._open(os.path.join(terminal.directory, file))
+    def __init__(
+        self, write: Callable[[str], None], redactor: Redactor, close: Callable[[], None] | None = None
+    ) -> None:
+        self._write_line = write
+        self._redactor = redactor
+        self._close = close
         self._told: dict[str, Status] = {}
         self.problem: UsageError | None = None  # why there is no more of it
-
-    def _open(self, path: str) -> BinaryIO:
-        try:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            return open(path, "wb", buffering=0, opener=open_pipe)
-        except OSError as error:
-            raise self._unwritten(error) from error
-
-    def _unwritten(self, error: OSError) -> UsageError:
-        return UsageError(f"cannot write the report to {self._shown}: {error.strerror}")
 
     def take(self, event: Event) -> None:
         """Write EVENT; how the run ended is told at its `end`."""
@@ -45,28 +38,21 @@ class EventLog:
             if self._told.get(outcome.id) != outcome.status:
                 self._write(CaseFinished(outcome=outcome))
         self._write(RunFinished(report=report))
-        if self._file is not None:
-            self._file.close()
+        if self._close is not None:
+            self._close()
 
     def _write(self, event: Event) -> None:
         if self.problem is not None:
             return
         text = json_escaped(render(event_json(self._clean(event)))) + "\n"
         try:
-            if self._file is None:
-                self._terminal.write_report_as_it_is(text)
-            else:
-                rest = memoryview(text.encode(errors="backslashreplace"))
-                while rest:
-                    rest = rest[self._file.write(rest) :]
-        except ReaderGone:
-            self.problem = UsageError("the events are not read any more")
-        except OSError as error:
-            self.problem = self._unwritten(error)
+            self._write_line(text)
+        except UsageError as error:
+            self.problem = error
 
     def _clean(self, event: Event) -> Event:
-        redact = self._terminal.redactor.redact
-        if not self._terminal.redactor.knows_secrets:
+        redact = self._redactor.redact
+        if not self._redactor.knows_secrets:
             return event
         if isinstance(event, CaseFinished):
             return CaseFinished(outcome=redacted_outcome(event.outcome, redact))
@@ -75,3 +61,29 @@ class EventLog:
         if isinstance(event, FileFinished):  # of its outcomes only their number is told
             return event._replace(file=redact(event.file), title=redact(event.title))
         return event._replace(**{name: redacted_value(value, redact) for name, value in event._asdict().items()})
+
+
+def log_to_file(path: str, shown: str, redactor: Redactor) -> EventLog:
+    """A log in the file at PATH, which people call SHOWN."""
+
+    def unwritten(error: OSError) -> UsageError:
+        return UsageError(f"cannot write the report to {shown}: {error.strerror}")
+
+    def write(text: str) -> None:
+        try:
+            rest = memoryview(text.encode(errors="backslashreplace"))
+            while rest:
+                rest = rest[file.write(rest) :]
+        except OSError as error:
+            raise unwritten(error) from error
+
+    try:
+        file = _open(path)
+    except OSError as error:
+        raise unwritten(error) from error
+    return EventLog(write, redactor, file.close)
+
+
+def _open(path: str) -> BinaryIO:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    return open(path, "wb", buffering=0, opener=open_pipe)

@@ -1,18 +1,13 @@
-"""What one command line of `conductor test` means: which tests, of which files, on which servers."""
+"""Which tests are run, of which files, on which servers: for every front end that runs tests of files."""
 
 import gc
 import json
 import os
 import random
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from mcp_conductor.cli.flags import Given
-from mcp_conductor.cli.run_flags import choice, number
-from mcp_conductor.cli.target import named_server, nearest_settings, target
-from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.files.reading import read_bytes
 from mcp_conductor.files.writing import write_file
@@ -20,8 +15,8 @@ from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.report.formats.wording import counted
 from mcp_conductor.report.model import BAD, Finding, Outcome
 from mcp_conductor.suites.language.suite import Case, Suite, load_suite
-from mcp_conductor.suites.language.variables import Variables, from_command_line, of_settings
-from mcp_conductor.suites.running.job import Job, in_ci, variants
+from mcp_conductor.suites.language.variables import Variables
+from mcp_conductor.suites.running.job import Job, variants
 from mcp_conductor.suites.running.select import (
     Pattern,
     chosen_by,
@@ -32,10 +27,31 @@ from mcp_conductor.suites.running.select import (
     read_pattern,
     shard_of,
 )
-from mcp_conductor.suites.running.server_coverage import covered
 
 _LAST_FAILED = os.path.join(".conductor", "last-failed.json")
-_AEGIS_SETTINGS = "aegis.config.json"
+
+# The server of a name that a test file says; None is the one that is meant where it says none.
+ServerOf = Callable[[str | None], ServerSpec]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which tests are wanted, and in what order; texts are written as the flags of `conductor test` take them."""
+
+    directory: str  # where patterns begin, and what is remembered of a run stands
+    seed: int  # of everything that is random
+    patterns: Sequence[str] = ()  # none: everything below the directory
+    keyword: str | None = None
+    tags: Sequence[str] = ()
+    not_tags: Sequence[str] = ()
+    filter: str | None = None
+    shard: str | None = None
+    last_failed: bool = False  # only those that failed in the run before
+    shuffle: bool = False
+    lenient: bool = False  # files of mcp-aegis are taken as they are
+    in_ci: bool = False  # others rely on the run
+    strict: bool = False
+    allow_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,86 +99,42 @@ class Plan:
 
 
 class Planning:
-    """Reads flags and files, as often as it is asked to."""
+    """Reads the files that are wanted, as often as it is asked to.
 
-    def __init__(self, given: Given, terminal: Terminal) -> None:
-        self._given = given
-        self._terminal = terminal
-        seed = number(given, "--seed", 0, 10**9)
-        self.seed = random.SystemRandom().randrange(10**6) if seed is None else seed
-        self._compat = choice(given, "--compat", ("aegis",))
-        self.specs: dict[str | None, ServerSpec] = {}
+    SERVER is asked for the server of each job; where it is None, jobs have none, and can only be listed. REFUSE is
+    given all mistakes that were found in files, and raises the last of them, if there are any. SAY tells people what is
+    worth knowing.
+    """
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        server: ServerOf | None,
+        refuse: Callable[[list[UsageError]], None],
+        say: Callable[[str], None],
+    ) -> None:
+        self._wanted = wanted
+        self._server = server
+        self._refuse = refuse
+        self._say = say
         self.files: set[str] = set()  # that test files name, or that a mistake stands in
         self.refused: dict[str, UsageError] = {}  # why nothing is run, by the files that are to be changed
-
-    @property
-    def lenient(self) -> bool:
-        """Whether files of mcp-aegis are taken as they are."""
-        return self._compat is not None
-
-    def variables(self) -> Variables:
-        given = self._given
-        return from_command_line(
-            files=[os.path.join(self._terminal.directory, file) for file in given.all("--vars-file")],
-            pairs=given.all("--var"),
-            secrets=given.all("--secret"),
-            environ=self._terminal.environ,
-            config=self._vars_of_settings(),
-            seed=self.seed,
-        )
-
-    def _vars_of_settings(self) -> dict[str, object]:
-        """Those of the settings file, also where the server is another than its own."""
-        file = self._given.one("--config") or nearest_settings(self._terminal.directory)
-        if file is None:
-            return {}
-        path = os.path.join(self._terminal.directory, os.path.expanduser(file))
-        shown = self._given.one("--config") or os.path.relpath(path, self._terminal.directory)
-        return of_settings(path, shown, self._terminal.environ)
-
-    def _suites(self, variables: Variables) -> list[tuple[Suite, list[Pattern]]]:
-        """The files that are meant, each with the patterns that mean it; every bad file is told of."""
-        patterns = [read_pattern(text) for text in self._given.words or (".",)]
-        found: dict[str, list[Pattern]] = {}
-        for pattern in patterns:
-            files = files_of(pattern, self._terminal.directory)
-            if not files:
-                raise no_files(pattern, self._terminal.directory)
-            for file in files:
-                found.setdefault(file, []).append(pattern)
-        suites = []
-        with _no_collecting():
-            for file, meant in found.items():
-                shown = os.path.relpath(file, self._terminal.directory)
-                try:
-                    suites.append((load_suite(file, variables, shown=shown, lenient=self.lenient), meant))
-                    self.files.update(suites[-1][0].files)
-                except UsageError as error:
-                    self.refused[shown] = error
-                    places = [each.where.file for each in (error, *error.more) if each.where is not None]
-                    self.files.update(os.path.join(self._terminal.directory, place) for place in places)
-        tell_all(list(self.refused.values()), self._terminal)
-        for pattern in patterns:
-            near = [suite for suite, meant in suites if pattern in meant]
-            if not any(pattern.means(case) for suite in near for case in suite.cases) and pattern.is_one:
-                raise no_tests(pattern, near)
-        return suites
 
     def plan(self, variables: Variables) -> Plan:
         self.refused = {}
         suites = self._suites(variables)
         total = sum(_count(suite) for suite, _ in suites)
-        if "--shard" in self._given:
-            part, parts = shard_of(self._given.need("--shard"))
+        if self._wanted.shard is not None:
+            part, parts = shard_of(self._wanted.shard)
             files, suites = len(suites), suites[part - 1 :: parts]
             if not suites:  # there are more machines than files, which is no fault of the tests
                 there = f"there {'is' if files == 1 else 'are'} {counted(files, 'file')}"
                 return Plan([], [], total, empty=f"shard {part}/{parts} is empty: {there}")
         only, left_out = self._only([suite for suite, _ in suites])
-        failed = self._last_failed() if "--lf" in self._given else None
+        failed = self._last_failed() if self._wanted.last_failed else None
         jobs = self._jobs(suites, failed, only=only)
         if failed is not None and not jobs:
-            self._terminal.say("--lf: none of these tests failed in the last run, so all of them are run")
+            self._say("--lf: none of these tests failed in the last run, so all of them are run")
             jobs = self._jobs(suites, None, only=only)
         if not jobs:
             error = no_jobs([suite for suite, _ in suites])
@@ -172,12 +144,40 @@ class Planning:
         deselected = total - sum(len(job.cases) for job in jobs)
         return Plan(jobs, [suite for suite, _ in suites], deselected, left_out)
 
+    def _suites(self, variables: Variables) -> list[tuple[Suite, list[Pattern]]]:
+        """The files that are meant, each with the patterns that mean it; every bad file is told of."""
+        patterns = [read_pattern(text) for text in self._wanted.patterns or (".",)]
+        found: dict[str, list[Pattern]] = {}
+        for pattern in patterns:
+            files = files_of(pattern, self._wanted.directory)
+            if not files:
+                raise no_files(pattern, self._wanted.directory)
+            for file in files:
+                found.setdefault(file, []).append(pattern)
+        suites = []
+        with _no_collecting():
+            for file, meant in found.items():
+                shown = os.path.relpath(file, self._wanted.directory)
+                try:
+                    suites.append((load_suite(file, variables, shown=shown, lenient=self._wanted.lenient), meant))
+                    self.files.update(suites[-1][0].files)
+                except UsageError as error:
+                    self.refused[shown] = error
+                    places = [each.where.file for each in (error, *error.more) if each.where is not None]
+                    self.files.update(os.path.join(self._wanted.directory, place) for place in places)
+        self._refuse(list(self.refused.values()))
+        for pattern in patterns:
+            near = [suite for suite, meant in suites if pattern in meant]
+            if not any(pattern.means(case) for suite in near for case in suite.cases) and pattern.is_one:
+                raise no_tests(pattern, near)
+        return suites
+
     def _jobs(self, suites: list[tuple[Suite, list[Pattern]]], failed: set[str] | None, *, only: bool) -> list[Job]:
         chosen = chosen_by(
-            keyword=self._given.one("--keyword"),
-            tags=self._given.all("--tag"),
-            not_tags=self._given.all("--not-tag"),
-            text=self._filter(),
+            keyword=self._wanted.keyword,
+            tags=self._wanted.tags,
+            not_tags=self._wanted.not_tags,
+            text=self._wanted.filter,
             failed=failed,
         )
         jobs: list[Job] = []
@@ -187,31 +187,23 @@ class Planning:
                 for case in suite.cases
                 if chosen(suite, case) and any(each.means(case) for each in meant) and (case.only or not only)
             ]
-            if "--shuffle" in self._given:
-                random.Random(f"{self.seed}:{suite.file}").shuffle(cases)
+            if self._wanted.shuffle:
+                random.Random(f"{self._wanted.seed}:{suite.file}").shuffle(cases)
             if cases:
                 jobs += self._jobs_of(suite, tuple(cases))
-        if "--shuffle" in self._given:
-            random.Random(self.seed).shuffle(jobs)
+        if self._wanted.shuffle:
+            random.Random(self._wanted.seed).shuffle(jobs)
         return jobs
-
-    def _filter(self) -> str | None:
-        """What names must have; mcp-aegis does not care for upper and lower case."""
-        text = self._given.one("--filter")
-        if text is None or self._compat is None:
-            return text
-        if text.startswith("/") and text.rfind("/") > 0:
-            return f"{text}i" if text.endswith("/") else text
-        return f"/{re.escape(text)}/i"
 
     def _only(self, suites: list[Suite]) -> tuple[bool, Finding | None]:
         """Whether a test says `only`, and what that leaves out; it is never meant where others rely on the run."""
+        wanted = self._wanted
         marked = [case for suite in suites for case in suite.cases if case.only]
         if not marked:
             return False, None
         left_out = sum(len(suite.cases) for suite in suites) - len(marked)
-        if (self.in_ci or "--strict" in self._given) and "--allow-only" not in self._given and left_out:
-            where = "CI is set" if self.in_ci else "--strict is given"
+        if (wanted.in_ci or wanted.strict) and not wanted.allow_only and left_out:
+            where = "CI is set" if wanted.in_ci else "--strict is given"
             error = UsageError(
                 f"`only: true` would leave out {counted(left_out, 'test')}, and {where}",
                 where=marked[0].where,
@@ -222,44 +214,21 @@ class Planning:
         message = f"`only: true` leaves out {counted(left_out, 'test')}"
         return True, Finding(message=message, where=marked[0].where, warning=True) if left_out else None
 
-    @property
-    def in_ci(self) -> bool:
-        return in_ci(self._terminal.environ)
-
     def _jobs_of(self, suite: Suite, cases: tuple[Case, ...]) -> Iterator[Job]:
         """One job for each server and revision that the file wants."""
         for name, protocol, suffix in variants(suite):
-            spec = None if "--collect-only" in self._given else self._spec(name)
+            spec = None if self._server is None else self._server(name)
             yield Job(suite=suite, cases=cases, spec=spec, protocol=protocol, suffix=suffix)  # type: ignore[arg-type]  # none is needed to list tests
-
-    def _spec(self, name: str | None) -> ServerSpec:
-        if name not in self.specs:
-            given = Given(self._given.after, self._given.values)
-            if self._compat is not None and not given.words and "--config" not in given:
-                aegis = os.path.join(self._terminal.directory, _AEGIS_SETTINGS)
-                if os.path.isfile(aegis):
-                    given = Given((), {**self._given.values, "--config": [_AEGIS_SETTINGS]})
-            if name is None or given.words:  # what the command line names is what is meant
-                spec = target(given, self._terminal, program="conductor test")
-            else:
-                spec = named_server(given, self._terminal, name)
-            self.specs[name] = spec if self.coverage_folder is None else covered(spec, self.coverage_folder)
-        return self.specs[name]
-
-    @property
-    def coverage_folder(self) -> str | None:
-        folder = self._given.one("--server-coverage")
-        return None if folder is None else os.path.join(self._terminal.directory, folder)
 
     def _last_failed(self) -> set[str]:
         try:
-            return set(json.loads(read_bytes(os.path.join(self._terminal.directory, _LAST_FAILED))))
+            return set(json.loads(read_bytes(os.path.join(self._wanted.directory, _LAST_FAILED))))
         except (OSError, ValueError, TypeError, RecursionError):
             raise UsageError("--lf: nothing is known of an earlier run here", hint="run without --lf first") from None
 
     def remember(self, outcomes: list[Outcome]) -> None:
         failed = sorted({outcome.id for outcome in outcomes if outcome.status in BAD})
-        path = os.path.join(self._terminal.directory, _LAST_FAILED)
+        path = os.path.join(self._wanted.directory, _LAST_FAILED)
         with suppress(UsageError):  # a run that cannot be remembered was still a run
             write_file(os.path.join(os.path.dirname(path), ".gitignore"), "*\n")  # it concerns this directory alone
             write_file(path, json.dumps(failed, indent=1))
