@@ -11,24 +11,25 @@ _GARBAGE_AFTER = 20_000
 
 def mcp_cli() -> int:
     """Program `mcp-cli`."""
-    return _program("mcp_cli", 1)
+    return _program("mcp_cli", "mcp-cli")
 
 
 def conductor() -> int:
     """Program `conductor`, also called `mcp-conductor`, as the package is."""
-    return _program("conductor", 2)
+    return _program("conductor", "conductor")
 
 
 def server_composable() -> int:
     """Program `server-composable`: `conductor serve` by the name and with the exit code of the Inspector's."""
-    return _program("serve", 1, program="server-composable", bad=1)
+    return _program("serve", "server-composable", program="server-composable")
 
 
-def _program(module: str, bad_start: int, **options: object) -> int:
-    """Run the program that MODULE is; BAD_START is its exit code where it cannot even begin."""
+def _program(module: str, name: str, **options: object) -> int:
+    """Run the program NAME, which MODULE is."""
     gc.set_threshold(_GARBAGE_AFTER)
     try:
         from mcp_conductor.cli.exhaustion import end_for_shortage
+        from mcp_conductor.cli.exit_codes import PROGRAMS
         from mcp_conductor.cli.signals import exit_at_once_on_signals
 
         exit_at_once_on_signals()
@@ -37,11 +38,11 @@ def _program(module: str, bad_start: int, **options: object) -> int:
         from mcp_conductor.cli.terminal import Terminal
 
         main = import_module(f"mcp_conductor.cli.{module}").main
-        return _ended(main(sys.argv[1:], Terminal.of_process(bad=bad_start), **options))
+        return _ended(main(sys.argv[1:], Terminal.of_process(bad=PROGRAMS[name].usage), **options))
     except KeyboardInterrupt:
-        return 130
+        return 130  # the table of exit codes may not be there yet
     except (MemoryError, OSError) as error:
-        end_for_shortage(error, bad_start)
+        end_for_shortage(error, PROGRAMS[name].usage)
         raise
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from mcp_conductor.bridge import Backoff, Bridge
 from mcp_conductor.cli import methods
+from mcp_conductor.cli.exit_codes import OK, PROGRAMS
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.limits import budgets_of
@@ -53,7 +54,7 @@ async def _list(file: str, method: str, seconds: float, budgets: Budgets, termin
     terminal.write_result_as_it_is(render({LIST_MEMBERS[method]: items}, 2) + "\n")
     for name, error in failed.items():
         terminal.say(f"error: {name}: {error.message}" + (f"\n  hint: {error.hint}" if error.hint else ""))
-    return 1 if failed else 0
+    return PROGRAMS["mcp-cli"].server if failed else OK
 
 
 def _named(item: Listed) -> Any:

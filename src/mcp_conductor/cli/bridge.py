@@ -4,7 +4,6 @@ import asyncio
 import os
 from typing import TYPE_CHECKING, Any
 
-from mcp_conductor.cli.exit_codes import COULD_NOT_RUN
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly, serve_until_cancelled
 from mcp_conductor.cli.limits import MESSAGE_LIMIT_FLAGS, budgets_of
@@ -56,7 +55,7 @@ def _help() -> str:
         "away is tried again, and takes none of the others with it.\n\n"
         + help_text(FLAGS)
         + "\nexample:\n  conductor bridge mcp.json --transport streamable-http --port 8080\n"
-        + exit_codes(COULD_NOT_RUN)
+        + exit_codes("conductor")
     )
 
 

@@ -16,7 +16,7 @@ from mcp_conductor.checks.engine.sessions import Sessions
 from mcp_conductor.checks.engine.walk import ALL
 from mcp_conductor.checks.requirements import LEVELS, requirements
 from mcp_conductor.cli.again import next_lines
-from mcp_conductor.cli.exit_codes import COULD_NOT_RUN, FAILED
+from mcp_conductor.cli.exit_codes import code_of
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.live import CheckInProgress
 from mcp_conductor.cli.plan import json_of
@@ -155,10 +155,9 @@ class Checking:
             self._terminal.say("error: nothing was checked, so there is no grade")
             if not report.outcomes:
                 self._terminal.say("  hint: what was asked for holds on another transport, or in another revision")
-            return COULD_NOT_RUN
-        if file is not None and graded is None:
+        elif file is not None and graded is None:
             raise UsageError(f"there is no grade to write to {file}: {report.metrics['ungraded']}")
-        return FAILED if report.summary["failed"] or report.summary["errored"] else 0
+        return code_of(report)
 
     def _ungraded(self, checked: Iterable[Verdicts]) -> str | None:
         """Why what was CHECKED is not the whole, if it is not."""

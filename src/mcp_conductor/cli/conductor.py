@@ -3,10 +3,9 @@
 import os
 
 from mcp_conductor import __version__
-from mcp_conductor.cli.exhaustion import shortage
-from mcp_conductor.cli.exit_codes import COULD_NOT_RUN, INTERNAL_ERROR, NO_SERVER
-from mcp_conductor.cli.terminal import Interrupted, ReaderGone, Terminal, diagnostic, say_internal_error
-from mcp_conductor.errors import ConductorError, UsageError, nearest
+from mcp_conductor.cli.program import run_program
+from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.errors import UsageError, nearest
 
 COMMANDS = {
     "test": "run declarative tests of an MCP server",
@@ -20,20 +19,7 @@ COMMANDS = {
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run one command: the exit code."""
-    try:
-        return _main(argv, terminal)
-    except ReaderGone:
-        return 0
-    except Interrupted as interrupted:
-        return interrupted.exit_code
-    except ConductorError as error:
-        terminal.say(diagnostic(error))
-        return COULD_NOT_RUN if isinstance(error, UsageError) else NO_SERVER
-    except Exception as error:
-        if shortage(error) is not None:
-            raise
-        say_internal_error(error, argv, "conductor", terminal)
-        return INTERNAL_ERROR
+    return run_program(lambda: _main(argv, terminal), argv, terminal, "conductor")
 
 
 def _main(argv: list[str], terminal: Terminal) -> int:
@@ -41,7 +27,7 @@ def _main(argv: list[str], terminal: Terminal) -> int:
     if command == "serve":
         from mcp_conductor.cli.serve import main as serve
 
-        return serve(rest, terminal, program="conductor serve", bad=COULD_NOT_RUN)
+        return serve(rest, terminal, program="conductor serve")
     if command in COMMANDS:
         return _run(command, rest, terminal)
     if _is_pattern(argv, terminal.directory):

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 from mcp_conductor.cli.alarm import ALARM
 from mcp_conductor.cli.exhaustion import ending_for_shortage
+from mcp_conductor.cli.exit_codes import COULD_NOT_RUN, code_of_signal
 from mcp_conductor.cli.signals import on_signals
 from mcp_conductor.cli.terminal import Interrupted
 from mcp_conductor.transport.processes import adopt_orphans, kill_all
 
-COULD_NOT_GO_ON = 2
 HURRY_SECONDS = 1.0  # for what is not over after the second signal
 DEAF_SECONDS = 4.0  # for the event loop to hear of the first: it may be in the middle of long work
 CLEANUP_SECONDS = 12.0  # for all that follows the first: more than the end of a stubborn server takes
@@ -27,7 +27,7 @@ def run_interruptibly(work: Coroutine[Any, Any, Result]) -> Result:
         with asyncio.Runner() as runner:
             # The look-up of a name may hang in its thread for minutes; the program ends without it (`cli._ended`).
             runner.get_loop().shutdown_default_executor = _leave_threads  # type: ignore[method-assign]
-            runner.get_loop().set_exception_handler(ending_for_shortage(COULD_NOT_GO_ON))
+            runner.get_loop().set_exception_handler(ending_for_shortage(COULD_NOT_RUN))
             return runner.run(_within_signals(work))
     finally:
         ALARM.clear(for_signal=True)
@@ -57,15 +57,15 @@ async def _within_signals(work: Coroutine[Any, Any, Result]) -> Result:
     def stop(number: int, _: FrameType | None) -> None:
         signals.append(number)
         if len(signals) == 1:
-            ALARM.set(DEAF_SECONDS, 128 + number, for_signal=True)
+            ALARM.set(DEAF_SECONDS, code_of_signal(number), for_signal=True)
             loop.call_soon_threadsafe(cancel)
         else:
             kill_all()
-            ALARM.set(HURRY_SECONDS, 128 + signals[0], for_signal=True)
+            ALARM.set(HURRY_SECONDS, code_of_signal(signals[0]), for_signal=True)
 
     def cancel() -> None:
         if len(signals) == 1:
-            ALARM.set(CLEANUP_SECONDS, 128 + signals[0], for_signal=True)
+            ALARM.set(CLEANUP_SECONDS, code_of_signal(signals[0]), for_signal=True)
         task.cancel()
 
     before = on_signals(stop)

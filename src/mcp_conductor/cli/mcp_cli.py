@@ -5,24 +5,24 @@ The exit code comes from what happened on the wire, never from the wording of a 
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from mcp_conductor import __version__
 from mcp_conductor.cli import methods
 from mcp_conductor.cli.display import Display
-from mcp_conductor.cli.exhaustion import end_for_shortage, shortage
-from mcp_conductor.cli.exit_codes import INTERNAL_ERROR, TIMED_OUT
+from mcp_conductor.cli.exhaustion import end_for_shortage
+from mcp_conductor.cli.exit_codes import OK, PROGRAMS, code_of_error
 from mcp_conductor.cli.flags import Given, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.operations import perform
 from mcp_conductor.cli.plan import FLAGS, Plan, plan, run_time
+from mcp_conductor.cli.program import run_program
 from mcp_conductor.cli.target import secrets_of_flags
-from mcp_conductor.cli.terminal import Interrupted, ReaderGone, Terminal, diagnostic, say_internal_error
+from mcp_conductor.cli.terminal import Terminal, diagnostic
 from mcp_conductor.cli.time_limit import TimeLimit
 from mcp_conductor.client.connect import NONE, connect
 from mcp_conductor.client.session import Session
-from mcp_conductor.errors import ConductorError, MethodError, RequestTimeout, UsageError
+from mcp_conductor.errors import ConductorError, MethodError, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, TASKS_EXTENSION
 from mcp_conductor.protocol.message import Message, parse as parse_message, render
@@ -34,15 +34,7 @@ if TYPE_CHECKING:
     from mcp_conductor.transport.http_client import HttpClient
 
 
-class Exit(IntEnum):
-    """What a run of mcp-cli can end with."""
-
-    OK = 0
-    FAILED = 1  # bad arguments, cannot connect, server died
-    METHOD = 2  # the server answered with an error, or the tool result has isError
-    INTERNAL_ERROR = INTERNAL_ERROR
-    TIMEOUT = TIMED_OUT
-
+_CODES = PROGRAMS["mcp-cli"]
 
 USAGE = """\
 usage: mcp-cli COMMAND [ARGS …] --method METHOD [FLAGS]
@@ -65,35 +57,26 @@ Exit codes: 0 success, 1 bad arguments or no connection, 2 the server answered w
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run mcp-cli; every way it can end has an exit code and, unless all went well, a message on stderr."""
-    try:
-        given = parse(argv, FLAGS)
-        terminal.learn(secrets_of_flags(given))
-        if "--help" in given:
-            terminal.show(f"{USAGE}\n{help_text(FLAGS)}\nMethods:\n{methods.listing()}\n\n{EXAMPLES}\n{EXIT_CODES}\n")
-            return Exit.OK
-        if "--version" in given:
-            terminal.show(f"mcp-cli {__version__}\n")
-            return Exit.OK
-        if (given.one("--method") or "").startswith("oauth/"):
-            return _run_oauth(given, terminal)
-        if given.one("--server") == "all":
-            from mcp_conductor.cli.all_servers import list_all, means_all
+    return run_program(lambda: _main(argv, terminal), argv, terminal, "mcp-cli")
 
-            if means_all(given):
-                return list_all(given, terminal)
-        return _Run(plan(given, terminal), terminal).run()
-    except ConductorError as error:
-        terminal.say(diagnostic(error))
-        return Exit.FAILED
-    except ReaderGone:
-        return Exit.OK
-    except Interrupted as interrupted:
-        return interrupted.exit_code
-    except Exception as error:  # a bug of ours: say so, in one line
-        if shortage(error) is not None:
-            raise
-        say_internal_error(error, argv, "mcp-cli", terminal)
-        return Exit.INTERNAL_ERROR
+
+def _main(argv: list[str], terminal: Terminal) -> int:
+    given = parse(argv, FLAGS)
+    terminal.learn(secrets_of_flags(given))
+    if "--help" in given:
+        terminal.show(f"{USAGE}\n{help_text(FLAGS)}\nMethods:\n{methods.listing()}\n\n{EXAMPLES}\n{EXIT_CODES}\n")
+        return OK
+    if "--version" in given:
+        terminal.show(f"mcp-cli {__version__}\n")
+        return OK
+    if (given.one("--method") or "").startswith("oauth/"):
+        return _run_oauth(given, terminal)
+    if given.one("--server") == "all":
+        from mcp_conductor.cli.all_servers import list_all, means_all
+
+        if means_all(given):
+            return list_all(given, terminal)
+    return _Run(plan(given, terminal), terminal).run()
 
 
 def _run_oauth(given: Given, terminal: Terminal) -> int:
@@ -118,11 +101,11 @@ def _run_oauth(given: Given, terminal: Terminal) -> int:
         terminal.write_result_as_it_is(render(run_interruptibly(talk()), 2) + "\n")
     except MethodError as error:
         terminal.write_result_as_it_is(render({"error": error.error}, 2) + "\n")
-        return Exit.METHOD
+        return _CODES.method
     except TimeoutError:
         terminal.say(f"error: no result within {run_time(given):g} s\n  hint: --timeout TIME allows more")
-        return Exit.TIMEOUT
-    return Exit.OK
+        return _CODES.timeout
+    return OK
 
 
 class _Run:
@@ -154,9 +137,9 @@ class _Run:
             self.print(render({"error": error.error}, 2))
             if error.method != self.plan.method:
                 self.terminal.say(diagnostic(error))
-            return Exit.METHOD
+            return _CODES.method
         self.terminal.say(diagnostic(error))
-        return Exit.TIMEOUT if isinstance(error, RequestTimeout) else Exit.FAILED
+        return code_of_error(error, _CODES)
 
     def no_hurry(self) -> None:
         """The result is there: a pager may show it for hours, unless --timeout was given."""
@@ -169,7 +152,7 @@ class _Run:
 
     def say_internal_error(self, _: asyncio.AbstractEventLoop, context: Json) -> None:
         """A bug of ours in a callback; without this asyncio would print a traceback."""
-        end_for_shortage(context.get("exception"), Exit.FAILED)
+        end_for_shortage(context.get("exception"), _CODES.server)
         self.terminal.say(f"internal error: {context.get('message')}: {context.get('exception')!r}")
 
     async def within_time(self) -> int:
@@ -181,7 +164,7 @@ class _Run:
                     code = await self.operate(session)
                 except MemoryError as error:
                     # Here and not later: Python 3.11 may crash on the way out if it gets no memory at all.
-                    end_for_shortage(error, Exit.FAILED)
+                    end_for_shortage(error, _CODES.server)
                     raise
                 if follow is not None:
                     self.following = True
@@ -221,7 +204,7 @@ class _Run:
     def timed_out(self) -> int:
         """What --timeout means depends on what we were doing: to follow for so long is what was asked for."""
         if self.following:
-            return Exit.OK
+            return OK
         if self.last_status is not None:
             self.print(render(self.last_status, 2))
         waiting = self.transcript.unanswered
@@ -231,30 +214,30 @@ class _Run:
         )
         error.stderr = self.transcript.stderr_tail()
         self.terminal.say(diagnostic(error))
-        return Exit.TIMEOUT
+        return _CODES.timeout
 
     async def operate(self, session: Session) -> int:
         """Do what was asked for, and print the result."""
         if self.plan.raw is not None:
             return self.print_raw(await session.say(self.plan.raw))
         if self.plan.method is None:
-            return Exit.OK
+            return OK
         outcome = await perform(session, self.plan, self.note_status)
         self.print(render(outcome.result, 2))
         if outcome.complaint is not None:
             self.terminal.say(f"error: {outcome.complaint}")
-            return Exit.FAILED
-        return Exit.METHOD if outcome.failed else Exit.OK
+            return _CODES.server
+        return _CODES.method if outcome.failed else OK
 
     def note_status(self, task: Json) -> None:
         self.last_status = task
 
     def print_raw(self, reply: Message | None) -> int:
         if reply is None:
-            return Exit.OK
+            return OK
         self.print(reply.text)
         failed = reply.kind == "error" or (reply.kind == "result" and methods.is_tool_error(reply.result))
-        return Exit.METHOD if failed else Exit.OK
+        return _CODES.method if failed else OK
 
 
 def _follow(terminal: Terminal, budget: int) -> "Follow":

@@ -4,10 +4,12 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from mcp_conductor import __version__
+from mcp_conductor.cli.exit_codes import PROGRAMS
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly, serve_until_cancelled
-from mcp_conductor.cli.terminal import Interrupted, ReaderGone, Terminal, diagnostic
-from mcp_conductor.errors import ConductorError, UsageError
+from mcp_conductor.cli.program import run_program
+from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.message import render
 
 if TYPE_CHECKING:
@@ -39,22 +41,15 @@ _TRANSPORTS = {"stdio": "stdio", "streamable-http": "streamable-http", "http": "
 _LONGEST_SIGNATURE = 34
 
 
-def main(argv: list[str], terminal: Terminal, *, program: str, bad: int) -> int:
-    """Run PROGRAM; BAD is its exit code for what cannot be run."""
-    try:
-        return _main(parse(argv, FLAGS, server_words=False), terminal, program, bad)
-    except ReaderGone:
-        return 0
-    except Interrupted as interrupted:
-        return interrupted.exit_code
-    except ConductorError as error:
-        terminal.say(diagnostic(error))
-        return bad
+def main(argv: list[str], terminal: Terminal, *, program: str) -> int:
+    """Run PROGRAM: the exit code."""
+    return run_program(lambda: _main(argv, terminal, program), argv, terminal, program)
 
 
-def _main(given: Given, terminal: Terminal, program: str, bad: int) -> int:
+def _main(argv: list[str], terminal: Terminal, program: str) -> int:
+    given = parse(argv, FLAGS, server_words=False)
     if "--help" in given:
-        terminal.show(_help(program, bad))
+        terminal.show(_help(program))
     elif "--version" in given:
         terminal.show(f"{program} {__version__}\n")
     elif "--list-presets" in given:
@@ -73,22 +68,22 @@ def _main(given: Given, terminal: Terminal, program: str, bad: int) -> int:
     return 0
 
 
-def exit_codes(bad: int) -> str:
-    """What the exit codes of a program that serves mean; BAD is that of what cannot be run."""
+def exit_codes(program: str) -> str:
+    """What the exit codes of a program that serves mean."""
     return (
         "\nExit codes: 0 ended by SIGINT, SIGTERM or SIGHUP while it served, or by the end of stdin; "
-        f"{bad} could not serve;\n"
+        f"{PROGRAMS[program].usage} could not serve;\n"
         "130, 143 and 129 ended by SIGINT, SIGTERM and SIGHUP while it started.\n"
     )
 
 
-def _help(program: str, bad: int) -> str:
+def _help(program: str) -> str:
     return (
         f"usage: {program} FILE [flags]\n\n"
         "Serve MCP as a JSON or YAML file describes it: presets, definitions written out, faults on purpose.\n\n"
         + help_text(FLAGS)
         + f"\nexample:\n  {program} examples/servers/demo.json\n"
-        + exit_codes(bad)
+        + exit_codes(program)
     )
 
 

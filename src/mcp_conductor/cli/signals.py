@@ -10,12 +10,14 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any
 
+from mcp_conductor.cli.exit_codes import code_of_signal
+
 STOP_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 def exit_at_once_on_signals() -> None:
     """Until something runs that has to be cleaned up, a signal just ends the program, without a traceback."""
-    on_signals(lambda number, _: os._exit(128 + number))
+    on_signals(lambda number, _: os._exit(code_of_signal(number)))
 
 
 def on_signals(reaction: Callable[[int, FrameType | None], Any]) -> dict[int, Any]:

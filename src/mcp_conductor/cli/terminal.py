@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
+from mcp_conductor.cli.exit_codes import code_of_signal
 from mcp_conductor.errors import ConductorError, UsageError
 from mcp_conductor.text.redaction import Redactor
 from mcp_conductor.text.visible import one_line, visible
@@ -35,7 +36,7 @@ class Interrupted(Exception):  # noqa: N818  # what happened; nobody is at fault
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
-        self.exit_code = 128 + number
+        self.exit_code = code_of_signal(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,18 +151,6 @@ class Terminal:
         """Python flushes stdout at exit, and would complain about the closed pipe a second time."""
         with suppress(OSError, ValueError, AttributeError), open(os.devnull, "wb") as null:
             os.dup2(null.fileno(), self.stdout.fileno())  # type: ignore[union-attr]
-
-
-def say_internal_error(error: Exception, argv: Sequence[str], program: str, terminal: Terminal) -> None:
-    """A bug of ours, in one line; with --verbose, where it is."""
-    if "--verbose" in argv or "-v" in argv:
-        import traceback
-
-        terminal.say("".join(traceback.format_exception(error)))
-    terminal.say(
-        f"internal error: {type(error).__name__}: {error}\n"
-        f"  hint: this is a bug in {program}; report it with what --verbose shows"
-    )
 
 
 def tell_all(problems: Sequence[ConductorError], terminal: Terminal) -> None:

@@ -97,14 +97,22 @@ def test_tests_of_the_same_name_are_outcomes_of_their_own(check):
     assert "again: conductor test a.test.mcp.yml:5 --" in done.out
 
 
-@pytest.mark.parametrize(("program", "words"), [("conductor", ["test"]), ("mcp_cli", ["true", "--method", "ping"])])
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("conductor", ["test"]),
+        ("mcp_cli", ["true", "--method", "ping"]),
+        ("server_composable", ["x.json"]),
+    ],
+)
 def test_a_bug_of_ours_is_one_line_and_a_code_of_its_own(program, words, tmp_path, surroundings):
     code = f"""
 import sys
 from importlib import import_module
-test, cli = import_module("mcp_conductor.cli.test"), import_module("mcp_conductor.cli.mcp_cli")
-test.main = cli.plan = lambda *_: 1 / 0
-sys.exit(import_module("mcp_conductor.cli")._program({program!r}, 1))
+from mcp_conductor.cli import {program} as run  # before the module of this name takes its place
+test, cli, serve = (import_module(f"mcp_conductor.cli.{{name}}") for name in ("test", "mcp_cli", "serve"))
+test.main = cli.plan = serve._config = lambda *_: 1 / 0
+sys.exit(run())
 """
     done = subprocess.run(
         [sys.executable, "-c", code, *words],

@@ -2,7 +2,17 @@
 
 import pytest
 
-from mcp_conductor.cli.exit_codes import COULD_NOT_RUN, FAILED, NO_SERVER, OK, TIMED_OUT, code_of
+from mcp_conductor.cli.exit_codes import (
+    COULD_NOT_RUN,
+    FAILED,
+    NO_SERVER,
+    OK,
+    PROGRAMS,
+    TIMED_OUT,
+    code_of,
+    code_of_error,
+)
+from mcp_conductor.errors import ConfigError, MethodError, ProtocolError, RequestTimeout, TransportError
 from mcp_conductor.report.formats import REPORTERS
 from mcp_conductor.report.model import Finding, Outcome, Report, strict
 
@@ -57,3 +67,39 @@ def test_warnings_that_belong_to_no_test_are_failures_of_their_own_if_one_is_str
     ]  # fmt: skip
     assert made.warnings == ()
     assert code_of(made) == FAILED
+
+
+@pytest.mark.parametrize(
+    ("statuses", "members", "code"),
+    [
+        (("passed",), {"metrics": {"grade": "A"}}, OK),
+        (("passed", "failed"), {"metrics": {"grade": "B"}}, FAILED),
+        (("skipped",), {}, COULD_NOT_RUN),
+        ((), {}, COULD_NOT_RUN),
+    ],
+)
+def test_the_code_of_a_check(statuses, members, code):
+    assert code_of(Report(kind="check", target="a", outcomes=tuple(map(outcome, statuses)), **members)) == code
+
+
+def test_a_server_that_went_away_in_a_check_is_a_failure_of_the_server():
+    died = outcome("failed", cause="server")
+    assert code_of(Report(kind="check", target="a", outcomes=(died,), metrics={"grade": "F"})) == FAILED
+
+
+@pytest.mark.parametrize(
+    ("program", "usage", "server", "method", "timeout"),
+    [
+        ("mcp-cli", 1, 1, 2, 124),
+        ("conductor", 2, 3, 3, 3),
+        ("conductor serve", 2, 2, 2, 2),
+        ("server-composable", 1, 1, 1, 1),
+    ],
+)
+def test_the_code_of_an_error_is_that_of_its_program(program, usage, server, method, timeout):
+    codes = PROGRAMS[program]
+    assert code_of_error(ConfigError("bad file"), codes) == usage
+    assert code_of_error(TransportError("cannot start"), codes) == server
+    assert code_of_error(ProtocolError("what is that"), codes) == server
+    assert code_of_error(MethodError("ping", {"code": -32601, "message": "no"}), codes) == method
+    assert code_of_error(RequestTimeout("ping", 1.0), codes) == timeout

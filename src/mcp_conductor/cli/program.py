@@ -1,0 +1,38 @@
+"""How a program ends: with what it says of itself, of an error, of a signal, or of a bug of ours."""
+
+from collections.abc import Callable, Sequence
+
+from mcp_conductor.cli.exhaustion import shortage
+from mcp_conductor.cli.exit_codes import INTERNAL_ERROR, OK, PROGRAMS, code_of_error
+from mcp_conductor.cli.terminal import Interrupted, ReaderGone, Terminal, diagnostic
+from mcp_conductor.errors import ConductorError
+
+
+def run_program(work: Callable[[], int], argv: Sequence[str], terminal: Terminal, program: str) -> int:
+    """Do the WORK of PROGRAM: the exit code. Unless all went well, there is a message on stderr."""
+    try:
+        return work()
+    except ReaderGone:
+        return OK
+    except Interrupted as interrupted:
+        return interrupted.exit_code
+    except ConductorError as error:
+        terminal.say(diagnostic(error))
+        return code_of_error(error, PROGRAMS[program])
+    except Exception as error:
+        if shortage(error) is not None:
+            raise
+        _say_internal_error(error, argv, program, terminal)
+        return INTERNAL_ERROR
+
+
+def _say_internal_error(error: Exception, argv: Sequence[str], program: str, terminal: Terminal) -> None:
+    """A bug of ours, in one line; with --verbose, where it is."""
+    if "--verbose" in argv or "-v" in argv:
+        import traceback
+
+        terminal.say("".join(traceback.format_exception(error)))
+    terminal.say(
+        f"internal error: {type(error).__name__}: {error}\n"
+        f"  hint: this is a bug in {program}; report it with what --verbose shows"
+    )
