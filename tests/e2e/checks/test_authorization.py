@@ -3,7 +3,8 @@
 import pytest
 from tests.servers.oauth_server import oauth_server
 
-from mcp_conductor.checks.engine.check import CHECKS, NotSeen
+from mcp_conductor.checks.engine.check import CHECKS
+from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.requirements import requirements
 from mcp_conductor.checks.server.authorization import Stranger
 from mcp_conductor.protocol.dialect import DIALECTS

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import asynccontextmanager
 from typing import Any
 
-from mcp_conductor.checks.engine.check import NotSeen
+from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.probe import Answered, Probe
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, META

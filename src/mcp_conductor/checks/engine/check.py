@@ -6,10 +6,10 @@ Both yield findings; none means that the requirement is kept. `NotSeen` means th
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_conductor.catalog import Catalog
-from mcp_conductor.report.model import NOTHING, Finding
+from mcp_conductor.report.model import Finding
 
 if TYPE_CHECKING:
     from mcp_conductor.checks.engine.probe import Probe
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 
 Judge = Callable[["Record"], Iterable[Finding]]
 Act = Callable[["Probe"], AsyncIterator[Finding]]
-
-
-class NotSeen(Exception):  # noqa: N818  # nobody is at fault
-    """There was nothing to look at: the reason why a check is skipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +75,3 @@ def probed(
         return act
 
     return register
-
-
-def fault(message: str, actual: Any = NOTHING, *, path: str | None = None, hint: str | None = None) -> Finding:
-    """A finding with its evidence."""
-    return Finding(message=message, actual=actual, path=path, hint=hint)

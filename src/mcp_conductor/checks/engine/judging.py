@@ -5,8 +5,9 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from mcp_conductor.bounded.worker import checkpoint
-from mcp_conductor.checks.engine.check import CHECKS, Check, NotSeen
+from mcp_conductor.checks.engine.check import CHECKS, Check
 from mcp_conductor.checks.engine.evidence import excerpted, lines_of, proven
+from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.record import SMALL, Record, Traits, judged_part, transport_of
 from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
 from mcp_conductor.client.session import Session

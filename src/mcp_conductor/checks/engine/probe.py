@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mcp_conductor.checks.engine.check import NotSeen
 from mcp_conductor.checks.engine.evidence import CAME, SENT, Trail, http_request, http_response
+from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.record import SMALL, Record, judged_part, transport_of
 from mcp_conductor.checks.engine.sessions import SLOWER, Sessions, Use
 from mcp_conductor.client.session import Session

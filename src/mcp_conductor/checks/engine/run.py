@@ -11,8 +11,9 @@ from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.checks.engine.busy import BUSY_PART, INCONCLUSIVE, pulse, slow
 from mcp_conductor.checks.engine.by_hand import declared_lists
-from mcp_conductor.checks.engine.check import Act, Check, NotSeen, fault
+from mcp_conductor.checks.engine.check import Act, Check
 from mcp_conductor.checks.engine.evidence import Trail
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.judging import (
     MOST_FINDINGS,
     Death,

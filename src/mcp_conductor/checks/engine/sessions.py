@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
-from mcp_conductor.checks.engine.check import NotSeen
+from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.record import judged_part
 from mcp_conductor.client.connect import NONE, connect
 from mcp_conductor.client.session import Session

@@ -8,7 +8,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from mcp_conductor.checks.engine.check import NotSeen, fault
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.errors import RequestTimeout, TransportError
@@ -50,13 +50,13 @@ def flag(value: Any) -> bool:
     return isinstance(value, bool)
 
 
-def number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def whole(value: Any) -> bool:
+def is_integer(value: Any) -> bool:
     """1.0 is an integer too: JSON knows only numbers."""
-    return number(value) and value == value // 1
+    return is_number(value) and value == value // 1
 
 
 def texts(value: Any) -> bool:
@@ -70,12 +70,12 @@ def structure(value: Any) -> bool:
 _KINDS: dict[Fits, str] = {
     text: "a string",
     flag: "a boolean",
-    number: "a number",
-    whole: "an integer",
+    is_number: "a number",
+    is_integer: "an integer",
     texts: "an array of strings",
     structure: "an object",
 }
-ANNOTATIONS: dict[str, Fits] = {"audience": texts, "priority": number, "lastModified": text}
+ANNOTATIONS: dict[str, Fits] = {"audience": texts, "priority": is_number, "lastModified": text}
 TOOL_ANNOTATIONS: dict[str, Fits] = {
     "title": text,
     "readOnlyHint": flag,
@@ -115,7 +115,7 @@ def annotation_faults(thing: Json, path: str) -> Iterator[Finding]:
     if texts(audience) and not set(audience) <= set(ROLES):
         yield fault(f"audience is not of {' and '.join(ROLES)}", audience, path=f"{path}.audience")
     priority: Any = annotations.get("priority")
-    if number(priority) and not 0 <= priority <= 1:
+    if is_number(priority) and not 0 <= priority <= 1:
         yield fault("priority is not between 0 and 1", priority, path=f"{path}.priority")
 
 
@@ -336,3 +336,19 @@ def acknowledges(probe: Probe, method: str, reply: Message) -> bool:
     if more and remark not in probe.found.remarks:
         probe.found.remarks.append(remark)
     return True
+
+
+def is_notification(message: Message, method: str) -> bool:
+    """Whether MESSAGE is a notification by this name."""
+    return message.kind == "notification" and message.method == method
+
+
+def listed_tools(record: Record) -> Iterator[tuple[str, Json]]:
+    """Every listed tool that is an object, with its path."""
+    return objects(listing(record, "tools/list", "tools"))
+
+
+def unasked(record: Record) -> list[Message]:
+    """Answers to no request of ours."""
+    asked = {message.id for message in record.sent if message.kind == "request"}
+    return [message for message in record.heard if message.kind in ("result", "error") and message.id not in asked]

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Protocol
 
-from mcp_conductor.checks.engine.check import NotSeen
 from mcp_conductor.checks.engine.evidence import CAME, SENT, Trail, http_request, http_response
+from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.probe import JSON_AND_EVENTS
 from mcp_conductor.client.connect import CLIENT
 from mcp_conductor.errors import ConductorError, RequestTimeout, TransportError

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_conductor.bounded.turns import Pace
-from mcp_conductor.checks.engine.check import NotSeen
+from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.judging import Options, Seen, Verdicts, asked_for, outcome_of
 from mcp_conductor.checks.harness.client_record import Play, meta_of
 from mcp_conductor.checks.harness.run_client import Command

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from mcp_conductor.catalog import Catalog
-from mcp_conductor.checks.engine.check import NotSeen, fault
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.report.model import Finding
 

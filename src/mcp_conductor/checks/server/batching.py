@@ -3,10 +3,11 @@
 from collections.abc import AsyncIterator, Iterator
 
 from mcp_conductor.checks.engine.by_hand import context, posting
-from mcp_conductor.checks.engine.check import fault, judged, probed
+from mcp_conductor.checks.engine.check import judged, probed
+from mcp_conductor.checks.engine.findings import fault
 from mcp_conductor.checks.engine.probe import Probe
+from mcp_conductor.checks.engine.reactions import reaction
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.checks.server.malformed import reaction
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.report.model import Finding

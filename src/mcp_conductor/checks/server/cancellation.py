@@ -5,11 +5,13 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from time import perf_counter
 
-from mcp_conductor.checks.engine.check import NotSeen, fault, judged, probed
+from mcp_conductor.checks.engine.check import judged, probed
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.engine.shapes import is_notification, is_number
+from mcp_conductor.checks.engine.tool_calls import calls
 from mcp_conductor.checks.engine.visits import eventually
-from mcp_conductor.checks.server.notifications import calls, is_a, is_number
 from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Message, compact
@@ -164,5 +166,5 @@ def _progress(record: Record, token: str) -> list[Message]:
     return [
         each
         for each in record.heard
-        if is_a(each, "notifications/progress") and each.params.get("progressToken") == token
+        if is_notification(each, "notifications/progress") and each.params.get("progressToken") == token
     ]

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from mcp_conductor.checks.engine.check import NotSeen, fault, judged
+from mcp_conductor.checks.engine.check import judged
+from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.questions import ELICITATION, asked_for
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.checks.server.questions import ELICITATION, asked_for
 from mcp_conductor.protocol import Json
 from mcp_conductor.report.model import Finding
 

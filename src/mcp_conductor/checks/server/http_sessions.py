@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
-from mcp_conductor.checks.engine.check import NotSeen, fault, probed
+from mcp_conductor.checks.engine.check import probed
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.visits import EVENTS, SESSION, VERSION, Seen, Visit, eventually, visiting
 from mcp_conductor.errors import RequestTimeout

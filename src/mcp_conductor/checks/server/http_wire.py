@@ -3,7 +3,8 @@
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 
-from mcp_conductor.checks.engine.check import NotSeen, fault, probed
+from mcp_conductor.checks.engine.check import probed
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.visits import EVENTS, EVIL, VERSION, Seen, Visit, fresh, its_end, visiting
 from mcp_conductor.errors import RequestTimeout

@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from mcp_conductor.checks.engine.by_hand import CAPABILITIES, code_of, context, declared_lists, first, initialize
-from mcp_conductor.checks.engine.check import NotSeen, fault, judged, probed
+from mcp_conductor.checks.engine.check import judged, probed
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.engine.shapes import unasked
 from mcp_conductor.errors import RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
@@ -222,12 +224,6 @@ async def notifications_are_not_answered(probe: Probe) -> AsyncIterator[Finding]
             await other.ask(other.harmless)
         for message in unasked(other.record()):
             yield fault("a notification was answered", message.raw)
-
-
-def unasked(record: Record) -> list[Message]:
-    """Answers to no request of ours."""
-    asked = {message.id for message in record.sent if message.kind == "request"}
-    return [message for message in record.heard if message.kind in ("result", "error") and message.id not in asked]
 
 
 @probed("base-params-omitted-accepted-server")

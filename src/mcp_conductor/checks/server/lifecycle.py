@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_conductor.checks.engine.by_hand import (
-    LISTS,
     code_of,
     data_of,
     declared_lists,
@@ -16,10 +15,12 @@ from mcp_conductor.checks.engine.by_hand import (
     result_of,
     walked_calls,
 )
-from mcp_conductor.checks.engine.check import NotSeen, fault, judged, probed
+from mcp_conductor.checks.engine.capabilities import capability_flaws, served_undeclared
+from mcp_conductor.checks.engine.check import judged, probed
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import HANDSHAKE_DIALECTS, Probe
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.checks.server.jsonrpc import unasked
+from mcp_conductor.checks.engine.shapes import unasked
 from mcp_conductor.errors import HttpStatusError, RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND
@@ -28,8 +29,6 @@ from mcp_conductor.report.model import Finding
 from mcp_conductor.transport.stdio import StdioTransport
 
 _UNKNOWN_VERSIONS = ("1999-01-01", "1.0.0")
-_FLAGS = {"tools": ("listChanged",), "resources": ("listChanged", "subscribe"), "prompts": ("listChanged",)}
-_OBJECTS = ("experimental", "logging", "completions", "prompts", "resources", "tools", "tasks", "extensions")
 _QUESTIONS = ("roots/list", "sampling/createMessage", "elicitation/create")
 _EXIT_SECONDS = 5.0  # what "promptly" means at the end
 _IMPLEMENTATION: dict[str, type] = {"title": str, "description": str, "websiteUrl": str, "icons": list}
@@ -68,22 +67,6 @@ def _opening_flaws(result: Json) -> Iterator[tuple[str, str]]:
     for member in ("name", "version"):
         if not isinstance(info.get(member), str):
             yield f"serverInfo.{member}", f"serverInfo has no {member}"
-
-
-def capability_flaws(result: Json) -> Iterator[tuple[str, str]]:
-    """What is wrong with the capabilities of a server, with its path."""
-    capabilities = result.get("capabilities")
-    if not isinstance(capabilities, dict):
-        yield "capabilities", "there is no object capabilities"
-        return
-    for name in _OBJECTS:
-        declared = capabilities.get(name, {})
-        if not isinstance(declared, dict):
-            yield f"capabilities.{name}", f"the capability {name} is {kind_of(declared)}, not an object"
-            continue
-        for flag in _FLAGS.get(name, ()):
-            if not isinstance(declared.get(flag, False), bool):
-                yield f"capabilities.{name}.{flag}", f"{name}.{flag} is {kind_of(declared[flag])}, not a boolean"
 
 
 @judged("lifecycle-instructions-string")
@@ -282,17 +265,6 @@ async def what_is_served_is_declared(probe: Probe) -> AsyncIterator[Finding]:
     """Ask for the lists of features that are not declared: nothing is in them."""
     async for finding in served_undeclared(probe):
         yield finding
-
-
-async def served_undeclared(probe: Probe) -> AsyncIterator[Finding]:
-    """Features that are there although they are not declared; an empty list is none."""
-    undeclared = [name for name in LISTS if not probe.declares(name)]
-    if not undeclared:
-        raise NotSeen("the server declares tools, resources and prompts")
-    for name in undeclared:
-        result = await probe.served(LISTS[name])
-        if result is not None and result.get(name):
-            yield fault(f"{LISTS[name]} is served, but {name} is not declared", result)
 
 
 @probed("lifecycle-undeclared-feature-method-not-found", follows="base-method-not-found-server")

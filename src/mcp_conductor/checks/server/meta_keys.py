@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from mcp_conductor.checks.engine.check import NotSeen, fault, judged
+from mcp_conductor.checks.engine.check import judged
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.meta_keys import KEY, TRACE, is_reserved, labels_of

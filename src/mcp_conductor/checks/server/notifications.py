@@ -7,19 +7,20 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakSet
 
-from mcp_conductor.checks.engine.check import NotSeen, fault, judged, probed
+from mcp_conductor.checks.engine.check import judged, probed
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.checks.engine.shapes import acknowledges
+from mcp_conductor.checks.engine.shapes import acknowledges, is_notification, is_number
+from mcp_conductor.checks.engine.tool_calls import MOST_CALLS, callable_again, calls
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, LOG_LEVELS, META
-from mcp_conductor.protocol.ledger import Exchange, progress_token
+from mcp_conductor.protocol.ledger import progress_token
 from mcp_conductor.protocol.message import Message, render
 from mcp_conductor.report.model import Finding
 
-MOST_CALLS = 40  # tools that are called again
 # Over HTTP, progress may travel on another stream than the response, and come in after it.
 STREAM_SECONDS = {"stdio": 0.0}
 OTHER_STREAM_SECONDS = 0.3
@@ -31,41 +32,6 @@ _SECRETS = re.compile(
 )
 _MOST_SEARCHED = 100_000  # characters of a message; more take longer than what is found there is worth
 _loud: WeakSet[Session] = WeakSet()  # sessions in which tools have been called with the level debug
-
-
-def calls(probe: Probe) -> list[tuple[Json, Exchange]]:
-    """The calls of tools that the walk was allowed to make, and that were answered: params that may be sent again."""
-    found: dict[str, tuple[Json, Exchange]] = {}
-    exchanges = probe.record().exchanges
-    silent = {_tool(each) for each in exchanges if each.reply is None}
-    for exchange in exchanges:
-        params = exchange.request.params
-        own: Json = {key: params[key] for key in ("name", "arguments", "task") if key in params}
-        if own in probe.found.called and _tool(exchange) not in (None, *silent):
-            found.setdefault(str(own["name"]), (own, exchange))
-    return list(found.values())
-
-
-def _tool(exchange: Exchange) -> Any:
-    return exchange.request.params.get("name") if exchange.request.method == "tools/call" else None
-
-
-def callable_again(probe: Probe) -> list[Json]:
-    """The params of calls that the walk was allowed to make."""
-    found = [params for params, _ in calls(probe)][:MOST_CALLS]
-    if not found:
-        raise NotSeen("no tool may be called (--call-tools names those that do more than read)")
-    return found
-
-
-def is_a(message: Message, method: str) -> bool:
-    """Whether MESSAGE is a notification by this name."""
-    return message.kind == "notification" and message.method == method
-
-
-def is_number(value: Any) -> bool:
-    """Whether a JSON value is a number; to Python, true is one too."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 # Logging.
@@ -151,7 +117,7 @@ async def lower_levels_are_not_sent(probe: Probe) -> AsyncIterator[Finding]:
 
 def _lower(heard: list[Message], than: str) -> Iterator[Finding]:
     for message in heard:
-        if not is_a(message, "notifications/message"):
+        if not is_notification(message, "notifications/message"):
             continue
         level = message.params.get("level")
         if level in LOG_LEVELS and LOG_LEVELS.index(level) < LOG_LEVELS.index(than):
@@ -191,7 +157,7 @@ def log_messages_are_asked_for(record: Record) -> Iterator[Finding]:
                     asked.add(message.id)
             elif frame.source == "server" and message.kind in ("result", "error"):
                 asked.discard(message.id)
-            elif frame.source == "server" and is_a(message, "notifications/message") and not asked:
+            elif frame.source == "server" and is_notification(message, "notifications/message") and not asked:
                 yield fault("a log message that no open request asked for", message.raw)
     if not called:
         raise NotSeen("no tool was called")
@@ -225,7 +191,7 @@ def _reports(record: Record) -> Iterator[tuple[Message, str]]:
                 token_text = tokens.pop(message.id)
                 ended[token_text] = frame.at
                 states[token_text] = "task" if _is_task(message) else "answered"
-            elif frame.source == "server" and is_a(message, "notifications/progress"):
+            elif frame.source == "server" and is_notification(message, "notifications/progress"):
                 text = str(message.params.get("progressToken"))
                 state = states.get(text, "unknown")
                 late = state == "answered" and frame.at - ended[text] <= grace
@@ -257,7 +223,9 @@ async def progress_has_its_token_and_ais_number(probe: Probe) -> AsyncIterator[F
             with suppress(ConductorError):
                 await probe.session.request("tools/call", {**params, "_meta": {"progressToken": token}})
             for message in probe.record().heard[mark:]:
-                given = message.params.get("progressToken") if is_a(message, "notifications/progress") else token
+                given = (
+                    message.params.get("progressToken") if is_notification(message, "notifications/progress") else token
+                )
                 if str(given) == str(token) and type(given) is not type(token):
                     yield fault(f"the token {token!r} comes back as {given!r}", message.raw)
     for message, _ in _seen(probe.record()):
@@ -311,7 +279,7 @@ def progress_increases(record: Record) -> Iterator[Finding]:
         for message in frame.messages():
             if frame.source == "client" and message.kind == "request":
                 last[str(progress_token(message.raw))] = -math.inf
-            elif frame.source == "server" and is_a(message, "notifications/progress"):
+            elif frame.source == "server" and is_notification(message, "notifications/progress"):
                 token, progress = str(message.params.get("progressToken")), message.params.get("progress", 0)
                 if is_number(progress) and token in last:
                     if progress <= last[token]:

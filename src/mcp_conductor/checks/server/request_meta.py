@@ -20,7 +20,8 @@ from mcp_conductor.checks.engine.by_hand import (
     walked_calls,
     with_meta,
 )
-from mcp_conductor.checks.engine.check import NotSeen, fault, judged, probed
+from mcp_conductor.checks.engine.check import judged, probed
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Answered, Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.errors import ConductorError, MethodError

@@ -4,7 +4,8 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from mcp_conductor.checks.engine.check import NotSeen, fault, judged, probed
+from mcp_conductor.checks.engine.check import judged, probed
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.shapes import (
@@ -20,6 +21,7 @@ from mcp_conductor.checks.engine.shapes import (
     error_code,
     flag,
     having,
+    is_integer,
     listing,
     misfits,
     objects,
@@ -28,7 +30,6 @@ from mcp_conductor.checks.engine.shapes import (
     text,
     undeclared_changes,
     uri_flaw,
-    whole,
 )
 from mcp_conductor.errors import RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
@@ -95,7 +96,7 @@ def resources_have_uris_and_names(record: Record) -> Iterator[Finding]:
 def optional_members_fit(record: Record) -> Iterator[Finding]:
     """Look at every listed resource: title, description and mimeType are strings, size an integer, if present."""
     for path, resource in having(listed_resources(record), *_OPTIONAL, "size", "annotations"):
-        yield from misfits(resource, {**_OPTIONAL, "size": whole}, path)
+        yield from misfits(resource, {**_OPTIONAL, "size": is_integer}, path)
         yield from annotation_faults(resource, path)
 
 

@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from typing import Any
 
-from mcp_conductor.checks.engine.check import NotSeen, fault, judged, probed
+from mcp_conductor.checks.engine.check import judged, probed
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
+from mcp_conductor.checks.engine.questions import ELICITATION, ROOTS, SAMPLING, Declaring, asked, asking, called_again
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.checks.server.questions import ELICITATION, ROOTS, SAMPLING, Declaring, asked, asking, called_again
 from mcp_conductor.errors import ConductorError, ProtocolError, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.input_rounds import next_round

@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from mcp_conductor.bounded.worker import without_blocking
-from mcp_conductor.checks.engine.check import NotSeen, fault, judged, probed
+from mcp_conductor.checks.engine.check import judged, probed
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.checks.engine.shapes import icon_flaw, listing, objects
-from mcp_conductor.checks.server.tool_results import WRONG, callable_tools, called, succeeded
-from mcp_conductor.checks.server.tools import listed_tools
+from mcp_conductor.checks.engine.shapes import icon_flaw, listed_tools, listing, objects
+from mcp_conductor.checks.engine.tool_calls import WRONG_VALUES, callable_tools, called, succeeded
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.schema import choices_of, complaints, filled_in, flaw, parts, refuses, types_of
@@ -125,8 +125,8 @@ def _wrong_by_2020_12(schema: Json) -> list[tuple[str, Json]]:
     for name, member in (properties if isinstance(properties, dict) else {}).items():
         first = (member.get("prefixItems") or [None])[0] if isinstance(member, dict) else None
         kind = first.get("type") if isinstance(first, dict) else None
-        if isinstance(kind, str) and kind in WRONG:
-            trials.append(("prefixItems", {**right, name: [WRONG[kind]]}))
+        if isinstance(kind, str) and kind in WRONG_VALUES:
+            trials.append(("prefixItems", {**right, name: [WRONG_VALUES[kind]]}))
     return [
         (keyword, arguments)
         for keyword, arguments in trials

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from urllib.parse import urljoin, urlsplit
 
-from mcp_conductor.checks.engine.check import NotSeen, fault, judged, probed
+from mcp_conductor.checks.engine.check import judged, probed
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.visits import EVIL, Headers, Seen, Visit, eventually, fresh

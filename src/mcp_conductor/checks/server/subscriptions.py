@@ -1,135 +1,48 @@
 """Subscriptions (2026-07-28): what a server acknowledges, and what it sends on a stream that a client has opened."""
 
 import asyncio
-import math
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 from mcp_conductor.checks.engine.by_hand import code_of
-from mcp_conductor.checks.engine.check import NotSeen, fault, probed
+from mcp_conductor.checks.engine.check import probed
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
-from mcp_conductor.checks.server.notifications import callable_again
+from mcp_conductor.checks.engine.subscriptions import (
+    ACKNOWLEDGED,
+    CHANGES,
+    KINDS,
+    REQUEST_SCOPED,
+    allowed,
+    is_same_id,
+    listening,
+    tag_of,
+)
+from mcp_conductor.checks.engine.tool_calls import callable_again
 from mcp_conductor.errors import ConductorError
-from mcp_conductor.protocol import Id, Json
+from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META, METHOD_NOT_FOUND
-from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message, render
 from mcp_conductor.report.model import Finding
 
-ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 SETTLE_SECONDS = 0.2  # for what is sent on other streams than the one that we wait for
-# What may be asked for, the capability that offers it, and the notification that brings it.
-_KINDS = {
-    "toolsListChanged": ("tools.listChanged", "notifications/tools/list_changed"),
-    "promptsListChanged": ("prompts.listChanged", "notifications/prompts/list_changed"),
-    "resourcesListChanged": ("resources.listChanged", "notifications/resources/list_changed"),
-    "resourceSubscriptions": ("resources.subscribe", "notifications/resources/updated"),
-}
-_CHANGES = {notification: kind for kind, (_, notification) in _KINDS.items()}
-_REQUEST_SCOPED = ("notifications/progress", "notifications/message")
 
 
 def _everything(probe: Probe) -> Json:
     """A filter that asks for all there is, whether the server offers it or not."""
     uris = [resource["uri"] for resource in probe.found.resources if isinstance(resource.get("uri"), str)]
-    wanted: Json = {kind: True for kind in _KINDS if kind != "resourceSubscriptions"}
+    wanted: Json = {kind: True for kind in KINDS if kind != "resourceSubscriptions"}
     return {**wanted, "resourceSubscriptions": uris[:10]} if uris else wanted
 
 
 def _offered(probe: Probe) -> Json:
     """A filter that asks for what the server offers."""
     everything = _everything(probe)
-    offered = {kind: value for kind, value in everything.items() if probe.declares(_KINDS[kind][0])}
+    offered = {kind: value for kind, value in everything.items() if probe.declares(KINDS[kind][0])}
     if not offered:
         raise NotSeen("the server declares nothing to subscribe to")
     return offered
-
-
-class _Stream:
-    """A subscription: what has come for it so far."""
-
-    def __init__(self, probe: Probe, identity: Id, ended: "asyncio.Future[Exchange]") -> None:
-        self.probe = probe
-        self.id = identity
-        self._ended = ended
-
-    @property
-    def notices(self) -> list[Message]:
-        """All notifications of the session that could be for a subscription, whatever their tags."""
-        kinds = (ACKNOWLEDGED, *_CHANGES, *_REQUEST_SCOPED)
-        return [message for message in self.probe.record().notifications() if message.method in kinds]
-
-    @property
-    def own(self) -> list[Message]:
-        """Those that are tagged with the id of this subscription."""
-        return [message for message in self.notices if _same(_tag(message), self.id)]
-
-    @property
-    def acknowledgement(self) -> Message | None:
-        found = [message for message in self.notices if message.method == ACKNOWLEDGED]
-        return next((message for message in found if _same(_tag(message), self.id)), found[0] if found else None)
-
-    @property
-    def reply(self) -> Message | None:
-        if not self._ended.done() or self._ended.cancelled() or self._ended.exception() is not None:
-            return None
-        return self._ended.result().reply
-
-    async def end(self) -> None:
-        """Cancel it: by a notification, or over HTTP by closing the stream."""
-        self._ended.cancel()
-        await asyncio.gather(self._ended, return_exceptions=True)
-
-    def acknowledged(self) -> Message:
-        if self.acknowledgement is None:
-            raise NotSeen("the subscription was not acknowledged")
-        return self.acknowledgement
-
-
-def _tag(message: Message) -> Any:
-    meta = message.params.get("_meta")
-    return meta.get(f"{META}subscriptionId") if isinstance(meta, dict) else None
-
-
-def _same(tag: Any, identity: Id) -> bool:
-    return type(tag) is type(identity) and tag == identity
-
-
-def allowed(acknowledged: Message) -> Json:
-    given = acknowledged.params.get("notifications")
-    return {kind: value for kind, value in given.items() if value} if isinstance(given, dict) else {}
-
-
-@asynccontextmanager
-async def listening(probe: Probe, wanted: Json, identity: Id = "conductor-1") -> AsyncIterator[_Stream]:
-    """A subscription in the session of PROBE, acknowledged, refused, or ignored for as long as we wait."""
-    context = probe.dialect.context(probe.session.client, probe.session.client_capabilities(probe.dialect))
-    params = probe.dialect.stamp({"notifications": wanted}, context)
-    raw = {"jsonrpc": "2.0", "id": identity, "method": "subscriptions/listen", "params": params}
-    ended = asyncio.ensure_future(probe.session.exchange(raw, timeout=math.inf))
-    stream = _Stream(probe, identity, ended)
-    before = len(stream.notices)
-    try:
-        await _until(probe, ended, lambda: len(stream.notices) > before)
-        yield stream
-    finally:
-        await stream.end()
-
-
-async def _until(probe: Probe, ended: "asyncio.Future[Any]", condition: Callable[[], bool]) -> None:
-    """Wait until CONDITION holds, the request has ended, or the time is over."""
-    heard = asyncio.Event()
-    probe.session.transcript.listener = lambda _: heard.set()
-    ended.add_done_callback(lambda _: heard.set())
-    try:
-        async with asyncio.timeout(probe.timeout):
-            while not condition() and not ended.done():
-                await heard.wait()
-                heard.clear()
-    except TimeoutError:
-        probe.trail.late.append("what was waited for")
-    probe.session.transcript.listener = None
 
 
 async def _call(probe: Probe, wanted: list[Json], meta: Json | None = None) -> None:
@@ -174,7 +87,7 @@ async def acknowledgements_promise_no_more_than_there_is(probe: Probe) -> AsyncI
                 if kind not in wanted or (isinstance(value, list) and not _within(value, wanted[kind])):
                     yield fault(f"{kind} is acknowledged, but was not asked for", acknowledged.raw)
                 elif kind not in offered:
-                    yield fault(f"{kind} is acknowledged, but {_KINDS[kind][0]} is not declared", acknowledged.raw)
+                    yield fault(f"{kind} is acknowledged, but {KINDS[kind][0]} is not declared", acknowledged.raw)
 
 
 def _within(values: list[Any], wanted: Any) -> bool:
@@ -191,8 +104,8 @@ async def notifications_have_the_id(probe: Probe) -> AsyncIterator[Finding]:
             with suppress(NotSeen):
                 await _call(other, callable_again(probe))
             for message in stream.notices:
-                if message.method not in _REQUEST_SCOPED and not _same(_tag(message), identity):
-                    tag = render(_tag(message))
+                if message.method not in REQUEST_SCOPED and not is_same_id(tag_of(message), identity):
+                    tag = render(tag_of(message))
                     yield fault(f"the subscriptionId of the subscription {identity!r} is {tag}", message.raw)
 
 
@@ -212,7 +125,7 @@ async def nothing_may_be_subscribed_to(probe: Probe) -> AsyncIterator[Finding]:
         with suppress(NotSeen):
             await _call(other, callable_again(probe))
         for message in stream.notices:
-            if message.method in _CHANGES:
+            if message.method in CHANGES:
                 yield fault("nothing was asked for, but something is notified", message.raw)
 
 
@@ -228,10 +141,10 @@ async def filters_are_kept_to(probe: Probe) -> AsyncIterator[Finding]:
             listening(other, {kind: offered[kind]}, "conductor-one") as stream,
         ):
             await _call(other, wanted)
-            changes = [message for message in everything.own if message.method in _CHANGES]
-            seen = seen or any(_CHANGES[message.method] != kind for message in changes)
+            changes = [message for message in everything.own if message.method in CHANGES]
+            seen = seen or any(CHANGES[message.method] != kind for message in changes)
             for message in stream.own:
-                if message.method in _CHANGES and _CHANGES[message.method] != kind:
+                if message.method in CHANGES and CHANGES[message.method] != kind:
                     yield fault(f"{message.method} comes where only {kind} was asked for", message.raw)
     if not seen:
         raise NotSeen("no tool that may be called changes anything")
@@ -251,7 +164,7 @@ async def _meanwhile(probe: Probe) -> AsyncIterator[Message]:
                 await _call(third, wanted, meta)
             found = stream.notices
         for message in found:
-            if message.method in _REQUEST_SCOPED:
+            if message.method in REQUEST_SCOPED:
                 yield message
 
 
@@ -285,7 +198,7 @@ async def cancelled_subscriptions_are_over(probe: Probe) -> AsyncIterator[Findin
         await other.alive()
         before = len(ended.own)
         await _call(other, wanted)
-        if not any(message.method in _CHANGES for message in kept.own):
+        if not any(message.method in CHANGES for message in kept.own):
             raise NotSeen("no tool that may be called changes anything")
         for message in ended.own[before:]:
             yield fault("something comes for a subscription that was cancelled", message.raw)
@@ -301,5 +214,5 @@ async def results_of_subscriptions_have_the_id(probe: Probe) -> AsyncIterator[Fi
         result = stream.reply.result
         meta = result.get("_meta") if isinstance(result, dict) else None
         tag = meta.get(f"{META}subscriptionId") if isinstance(meta, dict) else None
-        if not _same(tag, stream.id):
+        if not is_same_id(tag, stream.id):
             yield fault("the result of a subscription does not have its subscriptionId", stream.reply.raw)

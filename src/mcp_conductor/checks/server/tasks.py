@@ -3,17 +3,18 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from mcp_conductor.checks.engine.by_hand import code_of
-from mcp_conductor.checks.engine.check import NotSeen, fault, judged, probed
+from mcp_conductor.checks.engine.check import judged, probed
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.checks.server.notifications import calls, is_a
-from mcp_conductor.checks.server.utilities import is_integer
+from mcp_conductor.checks.engine.shapes import is_notification
+from mcp_conductor.checks.engine.task_shapes import SHORTEST_ID, TERMINAL, UNKNOWN_TASK, task_flaw
+from mcp_conductor.checks.engine.tool_calls import calls
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import RequestTimeout, UsageError
 from mcp_conductor.protocol import Json
@@ -22,12 +23,8 @@ from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
 
 CALL = "tasks.requests.tools.call"
-STATUSES = ("working", "input_required", "completed", "failed", "cancelled")
-TERMINAL = STATUSES[2:]
-SHORTEST_ID = 8  # anything shorter can be guessed
 MOST_LIVES = 6
 AFTERWARDS_SECONDS = 0.3  # how long a task that has ended is watched
-UNKNOWN = "conductor-no-such-task"
 
 
 @dataclass(slots=True)
@@ -102,30 +99,6 @@ async def _live(probe: Probe, params: Json) -> Life:
     return life
 
 
-def fault_of(task: Any, ttl: str = "ttl") -> str | None:
-    """What is wrong with the members of a task; TTL is what the revision calls its time to live."""
-    if not isinstance(task, dict):
-        return "is not an object"
-    if not isinstance(task.get("taskId"), str) or not task["taskId"]:
-        return "has no taskId"
-    if task.get("status") not in STATUSES:
-        return "has no status that there is"
-    for name in ("createdAt", "lastUpdatedAt"):
-        if not is_date(task.get(name)):
-            return f"has no {name} that is a date and time of ISO 8601"
-    if ttl not in task or not (task[ttl] is None or is_integer(task[ttl])):
-        return f"has no {ttl} that is an integer or null"
-    return None
-
-
-def is_date(value: Any) -> bool:
-    """Whether this is a date and time of ISO 8601."""
-    try:
-        return bool(datetime.fromisoformat(value))
-    except (ValueError, TypeError):
-        return False
-
-
 @probed("taskc-capability-server")
 async def what_tasks_can_do_is_declared(probe: Probe) -> AsyncIterator[Finding]:
     """Send tasks/list to a server that does not declare it: it is not served."""
@@ -167,7 +140,7 @@ async def tasks_are_whole(probe: Probe) -> AsyncIterator[Finding]:
     """Look at tasks wherever they come: taskId, status, createdAt, lastUpdatedAt, and ttl, which may be null."""
     for life in await _tasks(probe):
         for task in (life.task, *life.states, *life.after):
-            problem = fault_of(task)
+            problem = task_flaw(task)
             if problem is not None:
                 yield fault(f"a task {problem}", task)
                 break
@@ -359,7 +332,7 @@ async def unknown_tasks_are_refused(probe: Probe) -> AsyncIterator[Finding]:
     """Ask for a task that does not exist: the error has the code -32602."""
     methods = ["tasks/get", "tasks/result", *(["tasks/cancel"] if probe.declares("tasks.cancel") else [])]
     for method in methods:
-        reply = await probe.ask(method, {"taskId": UNKNOWN})
+        reply = await probe.ask(method, {"taskId": UNKNOWN_TASK})
         if code_of(reply) != INVALID_PARAMS:
             yield fault(f"{method} of an unknown task is not answered with {INVALID_PARAMS}", reply.raw)
 
@@ -379,7 +352,7 @@ def status_notifications_are_whole(record: Record) -> Iterator[Finding]:
     if not found:
         raise NotSeen("no status of a task was notified")
     for message in found:
-        problem = fault_of(message.params)
+        problem = task_flaw(message.params)
         if problem is not None:
             yield fault(f"a task {problem}", message.raw)
 
@@ -395,6 +368,10 @@ async def progress_ends_with_the_task(probe: Probe) -> AsyncIterator[Finding]:
         for message in probe.record().heard:
             if message.kind == "result" and _object(message.result).get("taskId") == named:
                 ended = ended or _object(message.result).get("status") in TERMINAL
-            elif ended and is_a(message, "notifications/progress") and message.params.get("progressToken") == token:
+            elif (
+                ended
+                and is_notification(message, "notifications/progress")
+                and message.params.get("progressToken") == token
+            ):
                 yield fault("progress is reported on a task that has ended", message.raw)
                 break

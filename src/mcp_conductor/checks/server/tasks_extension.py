@@ -8,12 +8,13 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from mcp_conductor.checks.engine.by_hand import code_of
-from mcp_conductor.checks.engine.check import NotSeen, fault, judged, probed
+from mcp_conductor.checks.engine.check import judged, probed
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.checks.server.notifications import calls
-from mcp_conductor.checks.server.tasks import SHORTEST_ID, TERMINAL, UNKNOWN, fault_of
-from mcp_conductor.checks.server.utilities import is_integer
+from mcp_conductor.checks.engine.shapes import is_integer
+from mcp_conductor.checks.engine.task_shapes import SHORTEST_ID, TERMINAL, UNKNOWN_TASK, task_flaw
+from mcp_conductor.checks.engine.tool_calls import calls
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Json
@@ -140,7 +141,7 @@ def _pause(state: Json) -> float:
 
 def _fault_of(task: Json) -> str | None:
     """What is wrong with the members that all tasks have."""
-    flaw = fault_of(task, ttl="ttlMs")
+    flaw = task_flaw(task, ttl="ttlMs")
     if flaw is not None:
         return flaw
     if "pollIntervalMs" in task and not is_integer(task["pollIntervalMs"]):
@@ -327,7 +328,7 @@ async def cancellations_are_acknowledged(probe: Probe) -> AsyncIterator[Finding]
 async def unknown_tasks_cannot_be_looked_at(probe: Probe) -> AsyncIterator[Finding]:
     """Look at a task that does not exist: the error has the code -32602."""
     _needed(probe)
-    reply = await probe.ask("tasks/get", {"taskId": UNKNOWN})
+    reply = await probe.ask("tasks/get", {"taskId": UNKNOWN_TASK})
     if code_of(reply) != INVALID_PARAMS:
         yield fault(f"an unknown task is not answered with {INVALID_PARAMS}", reply.raw)
 
@@ -337,7 +338,7 @@ async def unknown_tasks_cannot_be_changed(probe: Probe) -> AsyncIterator[Finding
     """Answer and cancel a task that does not exist: the error has the code -32602."""
     _needed(probe)
     for method in ("tasks/update", "tasks/cancel"):
-        reply = await probe.ask(method, {"taskId": UNKNOWN, "inputResponses": {}})
+        reply = await probe.ask(method, {"taskId": UNKNOWN_TASK, "inputResponses": {}})
         if code_of(reply) != INVALID_PARAMS:
             yield fault(f"{method} of an unknown task is not answered with {INVALID_PARAMS}", reply.raw)
 
@@ -358,7 +359,7 @@ async def earlier_methods_are_gone(probe: Probe) -> AsyncIterator[Finding]:
     """Send tasks/result and tasks/list, which this revision does not have: the error has the code -32601."""
     _needed(probe)
     for method in ("tasks/result", "tasks/list"):
-        reply = await probe.ask(method, {"taskId": UNKNOWN})
+        reply = await probe.ask(method, {"taskId": UNKNOWN_TASK})
         if code_of(reply) != METHOD_NOT_FOUND:
             yield fault(f"{method} is not answered with {METHOD_NOT_FOUND}", reply.raw)
 
@@ -368,7 +369,7 @@ async def headers_name_the_task(probe: Probe) -> AsyncIterator[Finding]:
     """Look at a task with a header Mcp-Name that names another: the status is 400, and the code -32020."""
     _needed(probe)
     context = probe.dialect.context(probe.session.client, probe.session.client_capabilities(probe.dialect))
-    params = probe.dialect.stamp({"taskId": UNKNOWN}, context)
+    params = probe.dialect.stamp({"taskId": UNKNOWN_TASK}, context)
     headers = {
         "MCP-Protocol-Version": probe.dialect.version,
         "Mcp-Method": "tasks/get",

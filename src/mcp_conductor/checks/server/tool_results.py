@@ -8,7 +8,8 @@ from itertools import chain
 from typing import Any
 
 from mcp_conductor.bounded.worker import without_blocking
-from mcp_conductor.checks.engine.check import NotSeen, fault, judged, probed
+from mcp_conductor.checks.engine.check import judged, probed
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.shapes import (
@@ -23,12 +24,12 @@ from mcp_conductor.checks.engine.shapes import (
     having,
     is_one_of,
     link_flaw,
+    listed_tools,
     misfits,
     text_flaw,
 )
+from mcp_conductor.checks.engine.tool_calls import WRONG_VALUES, callable_tools, called, succeeded
 from mcp_conductor.checks.engine.walk import tool_params
-from mcp_conductor.checks.server.tools import listed_tools
-from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST
 from mcp_conductor.protocol.message import Message, read
@@ -37,14 +38,6 @@ from mcp_conductor.report.model import Finding
 
 NO_SUCH_TOOL = "conductor_no_such_tool"
 MOST_TOOLS = 5  # that are called with wrong arguments
-
-# What no reading of a type can make fit: a text that is no number, an object where a text should be.
-WRONG: dict[str, Any] = {
-    "integer": "not a number",
-    "number": "not a number",
-    "boolean": "neither true nor false",
-    "string": {"not": "a string"},
-}
 
 
 def results(record: Record) -> Iterator[tuple[str, Json]]:
@@ -303,8 +296,8 @@ def _wrong_arguments(tool: Json) -> list[tuple[str, Json]]:
         types, choices = types_of(some) - {"null"}, choices_of(some)
         if choices and wrong_choice is None:
             wrong_choice = (f"{name!r} not in its enum", {**right, name: "conductor-no-such-choice"})
-        elif len(types) == 1 and types <= set(WRONG) and wrong_type is None:
-            wrong_type = (f"{name!r} of a wrong type", {**right, name: WRONG[min(types)]})
+        elif len(types) == 1 and types <= set(WRONG_VALUES) and wrong_type is None:
+            wrong_type = (f"{name!r} of a wrong type", {**right, name: WRONG_VALUES[min(types)]})
     trials += [trial for trial in (wrong_type, wrong_choice) if trial]
     return [(what, arguments) for what, arguments in trials if refuses(schema, arguments)]
 
@@ -322,30 +315,3 @@ async def arguments_can_be_left_out(probe: Probe) -> AsyncIterator[Finding]:
                 yield fault(f"{tool['name']!r} works with {{}}, but not without arguments", without.raw)
             return
     raise NotSeen("no tool that may be called works without arguments")
-
-
-async def called(probe: Probe, params: Json) -> Message | None:
-    """The reply to a call; None from a tool that takes its time, which is no fault."""
-    try:
-        return await probe.ask("tools/call", params)
-    except RequestTimeout:
-        return None
-
-
-def succeeded(reply: Message | None) -> bool:
-    result = None if reply is None else completed(reply)
-    return result is not None and result.get("isError") is not True
-
-
-async def callable_tools(probe: Probe) -> list[Json]:
-    """The tools that may be called: the walk had a result from them; those that only run as tasks are left out."""
-    answered = [exchange.request.params.get("name") for exchange, _ in probe.record().results("tools/call")]
-    allowed = [params["name"] for params in probe.found.called if params["name"] in answered]
-    tools = [tool for tool in probe.found.tools if tool.get("name") in allowed]
-    return [tool for tool in tools if await without_blocking(_plain, tool)]
-
-
-def _plain(tool: Json) -> bool:
-    execution = tool.get("execution")
-    as_task = isinstance(execution, dict) and execution.get("taskSupport") == "required"
-    return isinstance(tool.get("inputSchema"), dict) and not flaw(tool["inputSchema"]) and not as_task

@@ -4,7 +4,8 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from mcp_conductor.checks.engine.check import NotSeen, fault, judged, probed
+from mcp_conductor.checks.engine.check import judged, probed
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.shapes import (
@@ -13,6 +14,7 @@ from mcp_conductor.checks.engine.shapes import (
     declared_faults,
     flag,
     having,
+    listed_tools,
     listing,
     misfits,
     name_faults,
@@ -23,16 +25,10 @@ from mcp_conductor.checks.engine.shapes import (
     texts,
     undeclared_changes,
 )
-from mcp_conductor.protocol import Json
 from mcp_conductor.report.model import Finding
 
 TASK_SUPPORT = ("forbidden", "optional", "required")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
-
-
-def listed_tools(record: Record) -> Iterator[tuple[str, Json]]:
-    """Every listed tool that is an object, with its path."""
-    return objects(listing(record, "tools/list", "tools"))
 
 
 @probed("tools-capability-declared")

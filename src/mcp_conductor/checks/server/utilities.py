@@ -8,11 +8,13 @@ from time import perf_counter
 from typing import Any
 
 from mcp_conductor.checks.engine.by_hand import code_of
-from mcp_conductor.checks.engine.check import NotSeen, fault, judged, probed
+from mcp_conductor.checks.engine.check import judged, probed
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
+from mcp_conductor.checks.engine.questions import asked
 from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.engine.shapes import is_integer
 from mcp_conductor.checks.engine.walk import LONGEST_LIST, MOST_PAGES
-from mcp_conductor.checks.server.questions import asked
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message, render
@@ -287,8 +289,3 @@ def nothing_is_deprecated(record: Record) -> Iterator[Finding]:
         evidence = next((raw for name, _, raw in asked(record) if name == method), None)
         if evidence is not None:
             yield fault(f"{method} is deprecated", evidence)
-
-
-def is_integer(value: Any) -> bool:
-    """Whether a JSON number is whole; 1.0 is, true is no number."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and float(value).is_integer()

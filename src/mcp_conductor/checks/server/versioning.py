@@ -19,10 +19,11 @@ from mcp_conductor.checks.engine.by_hand import (
     walked_calls,
     with_meta,
 )
-from mcp_conductor.checks.engine.check import NotSeen, fault, judged, probed
+from mcp_conductor.checks.engine.capabilities import capability_flaws, served_undeclared
+from mcp_conductor.checks.engine.check import judged, probed
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.checks.server.lifecycle import capability_flaws, served_undeclared
 from mcp_conductor.errors import HttpStatusError, RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HANDSHAKE, METHOD_NOT_FOUND, NEWEST_HANDSHAKE, UNSUPPORTED_VERSION

@@ -1,7 +1,7 @@
 """What proves a finding: its request and its reply, found among all that was said."""
 
-from mcp_conductor.checks.engine.check import fault
 from mcp_conductor.checks.engine.evidence import excerpted, http_request, http_response, proven
+from mcp_conductor.checks.engine.findings import fault
 from mcp_conductor.checks.engine.visits import Seen
 
 ASKED = '--> {"jsonrpc":"2.0","id":1,"method":"tools/list"}'

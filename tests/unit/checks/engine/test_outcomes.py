@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_conductor.checks.engine.check import fault
+from mcp_conductor.checks.engine.findings import fault
 from mcp_conductor.checks.engine.judging import Death, Seen, outcome_of
 from mcp_conductor.checks.requirements import requirement
 

@@ -1,0 +1,14 @@
+"""What a check says: findings with their evidence, or that there was nothing to look at."""
+
+from typing import Any
+
+from mcp_conductor.report.model import NOTHING, Finding
+
+
+class NotSeen(Exception):  # noqa: N818  # nobody is at fault
+    """There was nothing to look at: the reason why a check is skipped."""
+
+
+def fault(message: str, actual: Any = NOTHING, *, path: str | None = None, hint: str | None = None) -> Finding:
+    """A finding with its evidence."""
+    return Finding(message=message, actual=actual, path=path, hint=hint)

@@ -1,0 +1,76 @@
+"""Calls of tools that a check may make again: the ones that were allowed and answered when the check began."""
+
+from typing import Any
+
+from mcp_conductor.bounded.worker import without_blocking
+from mcp_conductor.checks.engine.findings import NotSeen
+from mcp_conductor.checks.engine.probe import Probe
+from mcp_conductor.checks.engine.shapes import completed
+from mcp_conductor.errors import RequestTimeout
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.ledger import Exchange
+from mcp_conductor.protocol.message import Message
+from mcp_conductor.protocol.schema import flaw
+
+MOST_CALLS = 40  # tools that are called again
+
+
+# What no reading of a type can make fit: a text that is no number, an object where a text should be.
+WRONG_VALUES: dict[str, Any] = {
+    "integer": "not a number",
+    "number": "not a number",
+    "boolean": "neither true nor false",
+    "string": {"not": "a string"},
+}
+
+
+def calls(probe: Probe) -> list[tuple[Json, Exchange]]:
+    """The calls of tools that the walk was allowed to make, and that were answered: params that may be sent again."""
+    found: dict[str, tuple[Json, Exchange]] = {}
+    exchanges = probe.record().exchanges
+    silent = {_tool(each) for each in exchanges if each.reply is None}
+    for exchange in exchanges:
+        params = exchange.request.params
+        own: Json = {key: params[key] for key in ("name", "arguments", "task") if key in params}
+        if own in probe.found.called and _tool(exchange) not in (None, *silent):
+            found.setdefault(str(own["name"]), (own, exchange))
+    return list(found.values())
+
+
+def _tool(exchange: Exchange) -> Any:
+    return exchange.request.params.get("name") if exchange.request.method == "tools/call" else None
+
+
+def callable_again(probe: Probe) -> list[Json]:
+    """The params of calls that the walk was allowed to make."""
+    found = [params for params, _ in calls(probe)][:MOST_CALLS]
+    if not found:
+        raise NotSeen("no tool may be called (--call-tools names those that do more than read)")
+    return found
+
+
+async def called(probe: Probe, params: Json) -> Message | None:
+    """The reply to a call; None from a tool that takes its time, which is no fault."""
+    try:
+        return await probe.ask("tools/call", params)
+    except RequestTimeout:
+        return None
+
+
+def succeeded(reply: Message | None) -> bool:
+    result = None if reply is None else completed(reply)
+    return result is not None and result.get("isError") is not True
+
+
+async def callable_tools(probe: Probe) -> list[Json]:
+    """The tools that may be called: the walk had a result from them; those that only run as tasks are left out."""
+    answered = [exchange.request.params.get("name") for exchange, _ in probe.record().results("tools/call")]
+    allowed = [params["name"] for params in probe.found.called if params["name"] in answered]
+    tools = [tool for tool in probe.found.tools if tool.get("name") in allowed]
+    return [tool for tool in tools if await without_blocking(_plain, tool)]
+
+
+def _plain(tool: Json) -> bool:
+    execution = tool.get("execution")
+    as_task = isinstance(execution, dict) and execution.get("taskSupport") == "required"
+    return isinstance(tool.get("inputSchema"), dict) and not flaw(tool["inputSchema"]) and not as_task
