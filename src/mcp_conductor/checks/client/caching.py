@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from mcp_conductor.checks.client.pages import LISTS
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import Play
-from mcp_conductor.checks.harness.scenario import MODERNS, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.harness.scenario import MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.report.model import Finding
 
 
@@ -29,7 +30,7 @@ def other_questions_are_asked(play: Play) -> Iterator[Finding]:
     if "kept" not in play.moments:
         raise NotSeen("the client asked for nothing that can be kept")
     several = False
-    for method, member in {**dict.fromkeys(LISTS, "cursor"), "resources/read": "uri"}.items():
+    for method, member in {**dict.fromkeys(LIST_MEMBERS, "cursor"), "resources/read": "uri"}.items():
         usual = {str(each.params.get(member)) for each in play.plain.requests(method)}
         asked = {str(each.params.get(member)) for each in play.requests(method)}
         several = several or len(usual) > 1

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import Play, seen
-from mcp_conductor.checks.harness.scenario import NotSeen, fault, scenario, watched
+from mcp_conductor.checks.harness.scenario import scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Script
 from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.report.model import Finding

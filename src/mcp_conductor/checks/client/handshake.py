@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_conductor.checks.harness.client_record import OPENINGS, Line, Play, meta_of, seen
-from mcp_conductor.checks.harness.scenario import ANYTHING, HANDSHAKES, NotSeen, fault, never, scenario, watched
+from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.harness.client_record import ANYTHING, OPENINGS, Line, Play, meta_of, never, seen
+from mcp_conductor.checks.harness.scenario import HANDSHAKES, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HANDSHAKE, META

@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_conductor.checks.harness.client_record import HttpRequest, Play, excerpt, seen
+from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.harness.client_record import ANYTHING, HttpRequest, Play, excerpt, seen
 from mcp_conductor.checks.harness.http_server import PATH, WebHost
-from mcp_conductor.checks.harness.scenario import ANYTHING, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.harness.scenario import HTTP, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script
 from mcp_conductor.protocol.message import Message, compact, decode
 from mcp_conductor.report.model import Finding
 from mcp_conductor.server.http.exchange import Exchange
 
-HTTP = ("http",)
 SESSIONS = ("2025-03-26", "2025-06-18", "2025-11-25")
 _JSON, _EVENTS = "application/json", "text/event-stream"
 _RETRY_MILLISECONDS = 1200

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_conductor.checks.harness.client_record import HttpRequest, Play, capabilities_in, meta_of, seen
+from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.harness.client_record import HttpRequest, Play, capabilities_in, meta_of, never, seen
 from mcp_conductor.checks.harness.http_server import WebHost
-from mcp_conductor.checks.harness.scenario import MODERNS, NotSeen, fault, never, scenario, watched
+from mcp_conductor.checks.harness.scenario import HTTP, MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Refusal, Script, Silence
 from mcp_conductor.protocol.dialect import HANDSHAKE, META, UNSUPPORTED_VERSION
 from mcp_conductor.protocol.message import Message
@@ -13,7 +14,7 @@ from mcp_conductor.protocol.meta_keys import KEY, PREFIXED_KEY, is_reserved
 from mcp_conductor.report.model import Finding
 from mcp_conductor.server.http.exchange import Exchange
 
-_STDIO, _HTTP = ("stdio",), ("http",)
+_STDIO = ("stdio",)
 _VERSION, _CAPABILITIES, _INFO = f"{META}protocolVersion", f"{META}clientCapabilities", f"{META}clientInfo"
 _REMOVED = {
     "initialize",
@@ -80,7 +81,7 @@ class FutureServer(Script):
         raise Refusal(UNSUPPORTED_VERSION, "unsupported protocol version", data)
 
 
-@scenario("bare-400", revisions=MODERNS, transports=_HTTP)
+@scenario("bare-400", revisions=MODERNS, transports=HTTP)
 class Bare400(Legacy):
     """A server of the handshake era, which answers everything before initialize with 400 and a page."""
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import Play, capabilities_in, seen
-from mcp_conductor.checks.harness.scenario import MODERNS, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.harness.scenario import MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Refusal, Script
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND, TASKS_EXTENSION

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from mcp_conductor.checks.client.headers import HTTP
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import HttpRequest, Play, seen
 from mcp_conductor.checks.harness.http_server import MESSAGES, PATH, QUERY, WebHost
-from mcp_conductor.checks.harness.scenario import MODERNS, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.harness.scenario import HTTP, MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Departure, Script
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HANDSHAKE

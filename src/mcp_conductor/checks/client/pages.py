@@ -3,18 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import Play, seen, shown
-from mcp_conductor.checks.harness.scenario import MODERNS, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.harness.scenario import MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.report.model import Finding
 
-LISTS = {
-    "tools/list": "tools",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-    "prompts/list": "prompts",
-}
 _ODD_CURSORS = ('second "page", \\ of three', "dritte Seite: Größe 世界 " + "x" * 4096)
 _MOST_ROUNDS = 40  # of a list that never ends
 
@@ -57,7 +53,7 @@ def _given(play: Play) -> dict[str, list[tuple[Any, Json]]]:
     for line in play.lines:
         for exchange in line.exchanges:
             reply = exchange.reply
-            if exchange.request.method in LISTS and reply is not None and reply.kind == "result":
+            if exchange.request.method in LIST_MEMBERS and reply is not None and reply.kind == "result":
                 asked = exchange.request.params.get("cursor")
                 found.setdefault(exchange.request.method, []).append((asked, reply.result))
     if not found:
@@ -69,7 +65,7 @@ def _given(play: Play) -> dict[str, list[tuple[Any, Json]]]:
 def cursors_come_back_as_they_are(play: Play) -> Iterator[Finding]:
     """Give out cursors with spaces, quotes, other alphabets and great length: the client sends them back unchanged."""
     known = {each[1].get("nextCursor") for pages in _given(play).values() for each in pages}
-    used = [each for each in play.requests(*LISTS) if "cursor" in each.params]
+    used = [each for each in play.requests(*LIST_MEMBERS) if "cursor" in each.params]
     for request in seen(used, "the client sent no cursor"):
         cursor = request.params["cursor"]
         if cursor not in known:
@@ -106,7 +102,7 @@ def pages_may_be_empty(play: Play) -> Iterator[Finding]:
 def an_empty_cursor_is_one(play: Play) -> Iterator[Finding]:
     """Give the empty string as the next cursor: the client asks for that page."""
     plain = play.plain
-    if plain is None or not any("cursor" in each.params for each in plain.requests(*LISTS)):
+    if plain is None or not any("cursor" in each.params for each in plain.requests(*LIST_MEMBERS)):
         raise NotSeen("the client sends no cursors")
     for method, pages in _given(play).items():
         offered = [page for _, page in pages if page.get("nextCursor") == ""]
@@ -121,5 +117,5 @@ def a_list_without_end_is_given_up(play: Play) -> Iterator[Finding]:
         if len(pages) >= _MOST_ROUNDS:
             yield fault(f"the client asked for the same page of {method} {len(pages)} times")
             return
-    if not any("cursor" in each.params for each in play.requests(*LISTS)):
+    if not any("cursor" in each.params for each in play.requests(*LIST_MEMBERS)):
         raise NotSeen("the client sent no cursor")

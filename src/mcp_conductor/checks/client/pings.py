@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from mcp_conductor.checks.client.answers import code_of
+from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.harness.answers import code_of
 from mcp_conductor.checks.harness.client_record import Play, seen
-from mcp_conductor.checks.harness.scenario import HANDSHAKES, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.harness.scenario import HANDSHAKES, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message, compact

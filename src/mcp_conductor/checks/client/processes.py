@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from mcp_conductor.checks.harness.client_record import Line, Play, excerpt, seen
-from mcp_conductor.checks.harness.scenario import ANYTHING, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.harness.client_record import ANYTHING, Line, Play, excerpt, seen
+from mcp_conductor.checks.harness.scenario import scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Departure, Script
 from mcp_conductor.protocol.message import parse
 from mcp_conductor.report.model import Finding

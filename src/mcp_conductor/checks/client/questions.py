@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_conductor.checks.client.answers import (
+from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.harness.answers import (
     FORM,
     SAMPLING,
     code_of,
@@ -12,9 +13,9 @@ from mcp_conductor.checks.client.answers import (
     root_problems,
     sampling_problems,
 )
-from mcp_conductor.checks.client.rounds import modern_action, modern_content, modern_roots, modern_sampling
 from mcp_conductor.checks.harness.client_record import Asked, Play, seen
-from mcp_conductor.checks.harness.scenario import HANDSHAKES, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.harness.input_rounds import modern_action, modern_content, modern_roots, modern_sampling
+from mcp_conductor.checks.harness.scenario import HANDSHAKES, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import Line, Play
-from mcp_conductor.checks.harness.scenario import NotSeen, fault, watched
+from mcp_conductor.checks.harness.scenario import watched
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
 

@@ -1,14 +1,15 @@
 """Questions in results (2026-07-28): what a client answers with when it sends its request once more."""
 
 from collections.abc import Iterator
-from typing import Any
 
-from mcp_conductor.checks.client.answers import FORM, SAMPLING, form_problems, root_problems, sampling_problems
-from mcp_conductor.checks.harness.client_record import Play, capabilities_in, seen
-from mcp_conductor.checks.harness.scenario import MODERNS, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.harness.answers import FORM, SAMPLING
+from mcp_conductor.checks.harness.client_record import Play, capabilities_in
+from mcp_conductor.checks.harness.input_rounds import given, retried, rounds
+from mcp_conductor.checks.harness.scenario import MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.message import Message, compact
+from mcp_conductor.protocol.message import compact
 from mcp_conductor.report.model import Finding
 
 _ASKED: dict[str, Json] = {
@@ -74,52 +75,10 @@ class EndlessRounds(Script):
         return {"resultType": "input_required", "inputRequests": {"form": _ASKED["elicitation"]}, "requestState": "x"}
 
 
-class _Round:
-    """A request that was answered with questions, what came of it, and the request after it."""
-
-    def __init__(self, request: Message, result: Json, retry: Message | None) -> None:
-        self.request = request
-        self.asked: Json = result.get("inputRequests") or {}
-        self.state = result.get("requestState")
-        self.retry = retry
-
-    @property
-    def answers(self) -> Json:
-        given = self.retry.params.get("inputResponses") if self.retry is not None else None
-        return given if isinstance(given, dict) else {}
-
-
-def _rounds(play: Play) -> list[_Round]:
-    """The questions of this scenario; there is nothing to see if the client was not asked anything."""
-    found = []
-    for line in play.lines:
-        exchanges = {id(each.request): each for each in line.exchanges}
-        for exchange in exchanges.values():
-            reply = exchange.reply
-            result = reply.result if reply is not None and reply.kind == "result" else None
-            if isinstance(result, dict) and result.get("resultType") == "input_required":
-                found.append(_Round(exchange.request, result, _retry_of(line.requests(), exchange.request)))
-    return seen(found, "the client calls no tool, or declares nothing that it can be asked")
-
-
-def _retry_of(requests: list[Message], first: Message) -> Message | None:
-    at = next(index for index, each in enumerate(requests) if each.id == first.id and each.text == first.text)
-    for each in requests[at + 1 :]:
-        again = {"inputResponses", "requestState"} & set(each.params)
-        if each.method == first.method and again and each.params.get("name") == first.params.get("name"):
-            return each
-    return next((each for each in requests[at + 1 :] if {"inputResponses", "requestState"} & set(each.params)), None)
-
-
-def _retried(play: Play) -> list[tuple[_Round, Message]]:
-    found = [(each, each.retry) for each in _rounds(play) if each.retry is not None]
-    return seen(found, "the client did not send the request once more")
-
-
 @watched("mrtr-client-answers-all", scenario="input-rounds")
 def every_question_is_answered(play: Play) -> Iterator[Finding]:
     """Ask for all that the client declares: each key is in inputResponses, with a bare result."""
-    for each, retry in _retried(play):
+    for each, retry in retried(play):
         missing = set(each.asked) - set(each.answers)
         if missing:
             yield fault(f"{', '.join(sorted(missing))} was not answered", retry.raw, path="params.inputResponses")
@@ -131,7 +90,7 @@ def every_question_is_answered(play: Play) -> Iterator[Finding]:
 @watched("mrtr-client-echoes-state", scenario=("input-rounds", "stateless-round"))
 def the_state_comes_back(play: Play) -> Iterator[Finding]:
     """Give a long and odd requestState, or none: it comes back unchanged, or not at all."""
-    for each, retry in _retried(play):
+    for each, retry in retried(play):
         state = retry.params.get("requestState")
         if each.state is None and "requestState" in retry.params:
             yield fault("requestState was sent, but none was given", retry.raw, path="params.requestState")
@@ -141,14 +100,14 @@ def the_state_comes_back(play: Play) -> Iterator[Finding]:
 
 def _swapped(play: Play) -> bool:
     """Whether a state came back that belongs to another request: that is another requirement."""
-    known = {each.state for each in _rounds(play)}
-    return any(retry.params.get("requestState") in known - {each.state} for each, retry in _retried(play))
+    known = {each.state for each in rounds(play)}
+    return any(retry.params.get("requestState") in known - {each.state} for each, retry in retried(play))
 
 
 @watched("mrtr-client-isolation", scenario="input-rounds")
 def states_are_not_mixed(play: Play) -> Iterator[Finding]:
     """Give each call a state of its own: no call is sent with the state of another."""
-    states = {each.state: each.request.params.get("name") for each in _rounds(play)}
+    states = {each.state: each.request.params.get("name") for each in rounds(play)}
     for request in play.requests(*_CALLS):
         owner = states.get(request.params.get("requestState"))
         if owner is not None and owner != request.params.get("name"):
@@ -158,7 +117,7 @@ def states_are_not_mixed(play: Play) -> Iterator[Finding]:
 @watched("mrtr-client-new-id", scenario="input-rounds")
 def retries_have_their_own_id(play: Play) -> Iterator[Finding]:
     """Look at the request that is sent once more: its id is another."""
-    for each, retry in _retried(play):
+    for each, retry in retried(play):
         if retry.id == each.request.id:
             yield fault(f"the id {compact(retry.id)} was used once more", retry.raw, path="id")
 
@@ -167,7 +126,7 @@ def retries_have_their_own_id(play: Play) -> Iterator[Finding]:
 def retries_say_the_same(play: Play) -> Iterator[Finding]:
     """Look at the request that is sent once more: method and params are the same, but for the answers and the state."""
     ours = ("inputResponses", "requestState", "_meta")
-    for each, retry in _retried(play):
+    for each, retry in retried(play):
         before = {key: value for key, value in each.request.params.items() if key not in ours}
         after = {key: value for key, value in retry.params.items() if key not in ours}
         if retry.method != each.request.method or before != after:
@@ -183,50 +142,15 @@ def a_state_alone_is_sent_back(play: Play) -> Iterator[Finding]:
 @watched("mrtr-client-round-limit", scenario="endless-rounds")
 def rounds_come_to_an_end(play: Play) -> Iterator[Finding]:
     """Ask again and again: the client gives up."""
-    rounds = _rounds(play)
-    if len(rounds) >= _MOST_ROUNDS:
-        yield fault(f"the client answered {len(rounds)} times, and would have gone on")
-
-
-def _given(play: Play, name: str) -> list[tuple[Json, Any, Any]]:
-    """What one kind of question was answered with: its params, the result, and the message."""
-    key = f"key-{name}"
-    found = [
-        (each.asked[key].get("params", {}), each.answers[key], retry.raw)
-        for each, retry in _retried(play)
-        if key in each.asked and key in each.answers
-    ]
-    return seen(found, f"the client does not declare {name}")
-
-
-def modern_roots(play: Play, member: str) -> Iterator[Finding]:
-    for _, result, raw in _given(play, "roots"):
-        if member == "roots":
-            if not isinstance(result, dict) or not isinstance(result.get("roots"), list):
-                yield fault("the answer to roots/list has no roots", raw)
-        else:
-            yield from root_problems(result, member, raw)
-
-
-def modern_sampling(play: Play, what: str) -> Iterator[Finding]:
-    for _, result, raw in _given(play, "sampling"):
-        yield from sampling_problems(result, what, raw, several=True)
-
-
-def modern_action(play: Play) -> Iterator[Finding]:
-    for _, result, raw in _given(play, "elicitation"):
-        if not isinstance(result, dict) or result.get("action") not in ("accept", "decline", "cancel"):
-            yield fault("the action is neither accept, decline nor cancel", raw)
-
-
-def modern_content(play: Play, *, defaults: bool = False) -> Iterator[Finding]:
-    yield from form_problems(_given(play, "elicitation"), defaults=defaults)
+    answered = len(rounds(play))
+    if answered >= _MOST_ROUNDS:
+        yield fault(f"the client answered {answered} times, and would have gone on")
 
 
 @watched("mrtr-client-decline", scenario="input-rounds")
 def refusals_do_not_hang(play: Play) -> Iterator[Finding]:
     """Ask: whatever the client answers, or if it answers nothing, it does not hang."""
-    _rounds(play)
+    rounds(play)
     play.be_sure()
     if play.hangs:
         yield fault("the client hangs after it was asked", play.last_words())
@@ -237,7 +161,7 @@ def refusals_do_not_hang(play: Play) -> Iterator[Finding]:
 @watched("sampling-max-tokens-client", scenario="input-rounds")
 def sampled_texts_are_short(play: Play) -> Iterator[Finding]:
     """Ask for sampling of a few tokens: the answer does not have more words than that."""
-    for params, result, raw in _given(play, "sampling"):
+    for params, result, raw in given(play, "sampling"):
         content = result.get("content") if isinstance(result, dict) else None
         words = str(content.get("text", "") if isinstance(content, dict) else "").split()
         if len(words) > params["maxTokens"]:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_conductor.checks.client.headers import HTTP
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import HttpRequest, Play, meta_of, seen
 from mcp_conductor.checks.harness.http_server import PATH
-from mcp_conductor.checks.harness.scenario import MODERNS, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.harness.scenario import HTTP, MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script, tool
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META

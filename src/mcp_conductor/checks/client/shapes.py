@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_conductor.checks.harness.client_record import Play, meta_of, seen
-from mcp_conductor.checks.harness.scenario import ANYTHING, NotSeen, fault, never, watched
+from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.harness.client_record import ANYTHING, Play, meta_of, never, seen
+from mcp_conductor.checks.harness.scenario import watched
 from mcp_conductor.protocol.dialect import LOG_LEVELS
 from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.protocol.transcript import Transcript

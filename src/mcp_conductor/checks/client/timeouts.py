@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from mcp_conductor.checks.harness.client_record import Play
-from mcp_conductor.checks.harness.scenario import ANYTHING, HANDSHAKES, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.harness.client_record import ANYTHING, Play
+from mcp_conductor.checks.harness.scenario import HANDSHAKES, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script, Silence
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding

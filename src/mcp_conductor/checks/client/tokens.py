@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from urllib.parse import parse_qsl, urlsplit
 
-from mcp_conductor.checks.client.oauth_server import ASM, AUTHORIZE, PRM, REGISTER, TOKEN, TOLD
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import HttpRequest, Play, seen
 from mcp_conductor.checks.harness.http_server import PATH
-from mcp_conductor.checks.harness.scenario import NotSeen, fault, watched
+from mcp_conductor.checks.harness.oauth_server import ASM, AUTHORIZE, PRM, REGISTER, TOKEN, TOLD
+from mcp_conductor.checks.harness.scenario import watched
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import parse
 from mcp_conductor.report.model import Finding

@@ -6,8 +6,9 @@ Each is done to it in a start of its own. It has lived with it if it then does a
 from collections.abc import Iterator
 from typing import Any
 
-from mcp_conductor.checks.harness.client_record import Play, meta_of, seen
-from mcp_conductor.checks.harness.scenario import ANYTHING, HANDSHAKES, MODERNS, NotSeen, fault, scenario, watched
+from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.harness.client_record import ANYTHING, Play, meta_of, seen
+from mcp_conductor.checks.harness.scenario import HANDSHAKES, MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script, notice
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import LOG_LEVELS, META

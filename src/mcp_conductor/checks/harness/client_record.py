@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Optional
 
-from mcp_conductor.checks.harness.scenario import ANYTHING, SCENARIOS, NotSeen, fault, never
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META, Dialect
 from mcp_conductor.protocol.ledger import Exchange
@@ -22,6 +22,17 @@ UNANSWERED = "no answer to"  # and the id of our question
 OPENINGS = ("initialize", "server/discover")
 # What a client may do as often as it likes, or not at all: that it is missing says nothing about another scenario.
 _IDLE_TALK = frozenset({"ping", "notifications/cancelled", "notifications/progress", "subscriptions/listen"})
+
+NEVER = "the client never"  # begins every reason that a client can mend by doing more
+ANYTHING = ""  # a scenario needs any request after the opening
+_DOINGS = {
+    ANYTHING: "made a request after it was connected",
+    "tools/list": "listed tools",
+    "tools/call": "called a tool",
+    "resources/read": "read a resource",
+    "prompts/get": "got a prompt",
+    "completion/complete": "asked for a completion",
+}
 
 
 @dataclass(slots=True, eq=False)
@@ -146,13 +157,15 @@ class Line:
 class Play:
     """One start of the client."""
 
-    name: str
+    name: str  # of the scenario
     lines: list[Line] = field(default_factory=list)
     http: list[HttpRequest] = field(default_factory=list)
     out: list[str] = field(default_factory=list)  # what the client printed; the last lines of it
     err: list[str] = field(default_factory=list)
     exit_code: int | None = None  # None: it did not end by itself, and was ended
     outcome: Outcome = "ended"
+    needs: str | None = None  # the method of the client that gives occasion for the scenario
+    takes_time: bool = False  # whether the scenario says itself for how long the client may be silent
     confirmed: bool = False  # whether what looks slow here was seen once more, while no other client ran
     seconds: float = 0.0
     patience: float = 4.0  # how long the client may take to answer us
@@ -214,12 +227,11 @@ class Play:
 
     def lacking(self) -> str | None:
         """What the client never does, here and with a polite server, although this scenario needs it."""
-        needed = SCENARIOS.get(self.name).needs
-        if needed is None:
+        if self.needs is None:
             return None
         both = (self, self.plain or self)
-        lacks = [each.is_idle if needed == ANYTHING else not each.requests(needed) for each in both]
-        return never(needed) if all(lacks) else None
+        lacks = [each.is_idle if self.needs == ANYTHING else not each.requests(self.needs) for each in both]
+        return never(self.needs) if all(lacks) else None
 
     @property
     def hangs(self) -> bool:
@@ -228,7 +240,7 @@ class Play:
 
     def be_sure(self) -> None:
         """See nothing in a client that hangs as long as it may only be slow, because the machine is busy."""
-        if self.hangs and not self.confirmed and SCENARIOS.get(self.name).seconds is None:
+        if self.hangs and not self.confirmed and not self.takes_time:
             raise NotSeen("the client did not end in time, and could not be tried again while no other ran")
 
     def doings(self) -> set[str]:
@@ -260,6 +272,11 @@ class Play:
     def last_words(self) -> str:
         """The end of what the client wrote to stderr, or else to stdout: it may say why it gave up."""
         return "\n".join((self.err or self.out)[-5:])
+
+
+def never(method: str) -> str:
+    """What a client has not done that never sent METHOD: the reason why much cannot be seen of it."""
+    return f"{NEVER} {_DOINGS.get(method) or f'sent {method}'}"
 
 
 def meta_of(message: Message) -> Json:

@@ -10,9 +10,9 @@ from typing import Any
 from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.judging import Options, Seen, Verdicts, asked_for, outcome_of
-from mcp_conductor.checks.harness.client_record import Play, meta_of
+from mcp_conductor.checks.harness.client_record import ANYTHING, NEVER, Play, meta_of, never
 from mcp_conductor.checks.harness.run_client import Command
-from mcp_conductor.checks.harness.scenario import ANYTHING, NEVER, PLAIN, SCENARIOS, WATCHED, Watched, never
+from mcp_conductor.checks.harness.scenario import PLAIN, SCENARIOS, WATCHED, Watched
 from mcp_conductor.checks.harness.tour import Progress, Tour
 from mcp_conductor.checks.requirements import Requirement
 from mcp_conductor.errors import ProtocolError, TransportError, UsageError

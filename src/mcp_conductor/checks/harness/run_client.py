@@ -109,7 +109,13 @@ async def play(
     scenario: Scenario, version: str | None, command: Command, directory: str, timeout: float, plain: Play | None = None
 ) -> Play:
     """Start the client once, in SCENARIO and VERSION; files for it go into DIRECTORY. Raises if it cannot start."""
-    record = Play(scenario.name, plain=plain, patience=min(_ANSWER_SECONDS, timeout / 5))
+    record = Play(
+        scenario.name,
+        needs=scenario.needs,
+        takes_time=scenario.seconds is not None,
+        plain=plain,
+        patience=min(_ANSWER_SECONDS, timeout / 5),
+    )
     opened = Open(record, scenario.script(record, version))
     async with _relays(opened) as relays, _http(opened) as url:
         server = [sys.executable, relay.__file__, str(relays.port), relays.token]

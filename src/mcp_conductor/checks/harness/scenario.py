@@ -6,35 +6,23 @@ and raises `NotSeen` when the client never did what it is about: what is merely 
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from mcp_conductor.catalog import Catalog
-from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.harness.client_record import Play
+from mcp_conductor.checks.harness.scripted_server import Script
 from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.report.model import Finding
 
-if TYPE_CHECKING:
-    from mcp_conductor.checks.harness.client_record import Play
-    from mcp_conductor.checks.harness.scripted_server import Script
-
-Judge = Callable[["Play"], Iterable[Finding]]
-S = TypeVar("S", bound="type[Script]")
+Judge = Callable[[Play], Iterable[Finding]]
+S = TypeVar("S", bound=type[Script])
 
 PLAIN = "plain"
+HTTP = ("http",)
 EVERYWHERE = ("stdio", "http", "sse")
 ALL = tuple(DIALECTS)
 HANDSHAKES = tuple(version for version, dialect in DIALECTS.items() if dialect.handshake)
 MODERNS = tuple(version for version, dialect in DIALECTS.items() if not dialect.handshake)
-NEVER = "the client never"  # begins every reason that a client can mend by doing more
-ANYTHING = ""  # a scenario needs any request after the opening
-_DOINGS = {
-    ANYTHING: "made a request after it was connected",
-    "tools/list": "listed tools",
-    "tools/call": "called a tool",
-    "resources/read": "read a resource",
-    "prompts/get": "got a prompt",
-    "completion/complete": "asked for a completion",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +30,7 @@ class Scenario:
     """One start of the client, and the server that it meets."""
 
     name: str
-    script: "type[Script]"
+    script: type[Script]
     revisions: tuple[str, ...]
     transports: tuple[str, ...]
     seconds: float | None  # for how long the client may be silent here; None: as everywhere
@@ -90,11 +78,6 @@ def scenario(
     return register
 
 
-def never(method: str) -> str:
-    """What a client has not done that never sent METHOD: the reason why much cannot be seen of it."""
-    return f"{NEVER} {_DOINGS.get(method) or f'sent {method}'}"
-
-
 def watched(*ids: str, scenario: str | tuple[str, ...] = ()) -> Callable[[Judge], Judge]:
     """Register a function that judges what a client did by the requirements IDS; without a SCENARIO, in all of them."""
     names = (scenario,) if isinstance(scenario, str) else scenario
@@ -105,9 +88,3 @@ def watched(*ids: str, scenario: str | tuple[str, ...] = ()) -> Callable[[Judge]
         return judge
 
     return register
-
-
-__all__ = [
-    "ALL", "ANYTHING", "EVERYWHERE", "HANDSHAKES", "MODERNS", "NEVER", "PLAIN", "SCENARIOS", "WATCHED",
-    "NotSeen", "Scenario", "fault", "never", "scenario", "watched",
-]  # fmt: skip

@@ -5,8 +5,9 @@ What can be judged by what a client says alone is judged: nothing is found in th
 
 import pytest
 
+from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.harness.client_record import HttpRequest, Line, Play
-from mcp_conductor.checks.harness.scenario import PLAIN, WATCHED, NotSeen
+from mcp_conductor.checks.harness.scenario import PLAIN, WATCHED
 from mcp_conductor.checks.requirements import requirements
 from mcp_conductor.checks.requirements.examples import counterexamples, examples
 from mcp_conductor.protocol.dialect import DIALECTS

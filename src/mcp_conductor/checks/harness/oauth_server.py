@@ -1,14 +1,12 @@
-"""A server that wants a token, and the authorization server that gives it: what they say, right or wrong."""
+"""A server that wants a token, and the authorization server that gives it, both polite."""
 
 import base64
 import hashlib
 import secrets
 from urllib.parse import parse_qsl, urlencode
 
-from mcp_conductor.checks.client.headers import HTTP
 from mcp_conductor.checks.harness.client_record import HttpRequest, Play
 from mcp_conductor.checks.harness.http_server import PATH, WebHost
-from mcp_conductor.checks.harness.scenario import scenario
 from mcp_conductor.checks.harness.scripted_server import Script
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact, parse
@@ -23,15 +21,11 @@ ASM = (
 )
 AUTHORIZE, TOKEN, REGISTER = "/as/authorize", "/as/token", "/as/register"
 TOLD = "/told/metadata"  # where the challenge says that the metadata is
-SINCE_PRM = ("2025-06-18", "2025-11-25", "2026-07-28")
-SINCE_OIDC = ("2025-11-25", "2026-07-28")
-LATEST = ("2026-07-28",)
 _SCOPE = "mcp:use"
 
 
-@scenario("locked", revisions=SINCE_PRM, transports=HTTP)
-class Locked(Script):
-    """The server wants a token; its challenge says where to find out who gives it."""
+class OAuthServer(Script):
+    """An MCP server that wants a token, and the authorization server that gives it."""
 
     metadata_at = TOLD  # of the resource
     server_metadata_at = ASM[0]
@@ -131,54 +125,3 @@ def _proves(verifier: str, challenge: str | None) -> bool:
         return True  # that there is none is found elsewhere
     digest = hashlib.sha256(verifier.encode()).digest()
     return base64.urlsafe_b64encode(digest).decode().rstrip("=") == challenge
-
-
-@scenario("locked-untold", revisions=SINCE_OIDC, transports=HTTP)
-class LockedUntold(Locked):
-    """The challenge says nothing; the metadata is at the last of the places where a client has to look."""
-
-    metadata_at = PRM
-    server_metadata_at = ASM[-1]
-    tells = False
-
-
-@scenario("locked-foreign", revisions=SINCE_PRM, transports=HTTP)
-class LockedForeign(Locked):
-    """The metadata is that of another server."""
-
-    def resource(self, origin: str) -> Json:
-        return {**super().resource(origin), "resource": "https://other.example/mcp"}
-
-
-@scenario("locked-without-pkce", revisions=SINCE_OIDC, transports=HTTP)
-class LockedWithoutPkce(Locked):
-    """The authorization server does not say that it knows PKCE."""
-
-    def server(self, origin: str) -> Json:
-        return {
-            key: value for key, value in super().server(origin).items() if key != "code_challenge_methods_supported"
-        }
-
-
-@scenario("locked-other-issuer", revisions=LATEST, transports=HTTP)
-class LockedOtherIssuer(Locked):
-    """The metadata of the authorization server names another issuer."""
-
-    def server(self, origin: str) -> Json:
-        return {**super().server(origin), "issuer": "https://other.example/as"}
-
-
-@scenario("locked-other-iss", revisions=LATEST, transports=HTTP)
-class LockedOtherIss(Locked):
-    """The user comes back from another authorization server."""
-
-    def sent_back(self, origin: str, query: Json) -> Json:
-        return {**super().sent_back(origin, query), "iss": "https://other.example/as"}
-
-
-@scenario("locked-other-state", revisions=SINCE_PRM, transports=HTTP)
-class LockedOtherState(Locked):
-    """The user comes back with a state that the client never sent."""
-
-    def sent_back(self, origin: str, query: Json) -> Json:
-        return {**super().sent_back(origin, query), "state": "never-sent"}

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mcp_conductor.checks.harness.scenario import NotSeen, fault
+from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
