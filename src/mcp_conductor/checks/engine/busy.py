@@ -13,8 +13,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from mcp_conductor.checks.engine.evidence import Trail
+from mcp_conductor.checks.engine.http_probe import eventually
 from mcp_conductor.checks.engine.sessions import answered_since
-from mcp_conductor.checks.engine.visits import eventually
 from mcp_conductor.errors import ConductorError, RequestTimeout
 from mcp_conductor.transport import meanwhile
 

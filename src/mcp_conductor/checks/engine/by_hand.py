@@ -1,25 +1,19 @@
-"""Conversations that a probe holds by hand: the first words on a connection, bare POSTs, and calls made once more."""
+"""Conversations that a probe holds by hand: the first words on a connection, and calls made once more."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from typing import Any
 
 from mcp_conductor.checks.engine.findings import NotSeen
-from mcp_conductor.checks.engine.probe import Answered, Probe
+from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, META
-from mcp_conductor.protocol.event_stream import EventStream
-from mcp_conductor.protocol.http_headers import routing_headers
-from mcp_conductor.protocol.message import Message, parse
-from mcp_conductor.protocol.transcript import Frame
+from mcp_conductor.protocol.message import Message
 
 # What each capability is listed by: the methods that a client may call without doing anything.
 LISTS = {"tools": "tools/list", "resources": "resources/list", "prompts": "prompts/list"}
 VERSION = f"{META}protocolVersion"
 CAPABILITIES = f"{META}clientCapabilities"
 CLIENT_INFO = f"{META}clientInfo"
-
-Post = Callable[..., Awaitable[Answered]]
 
 
 def error_of(reply: Message | None) -> Json:
@@ -92,42 +86,6 @@ async def with_meta(probe: Probe, method: str, meta: Json, params: Json | None =
         "params": {**(params or {}), "_meta": meta},
     }
     return await probe.reply_to(raw, probe.timeout)
-
-
-# Bare POSTs.
-
-
-@asynccontextmanager
-async def posting(probe: Probe) -> AsyncIterator[Post]:
-    """POST anything at all as part of a conversation of its own."""
-    async with probe.anew() as other:
-        headers: dict[str, str | None] = {"Mcp-Session-Id": _session_id(other.record().frames)}
-        if other.dialect.version_header:
-            headers["MCP-Protocol-Version"] = other.dialect.version
-
-        async def post(body: Any, more: Mapping[str, str | None] | None = None) -> Answered:
-            routing: Mapping[str, str | None] = dict(routing_headers(body, {}))
-            return await other.http("POST", body, {**headers, **routing, **(more or {})})
-
-        yield post
-
-
-def _session_id(frames: list[Frame]) -> str | None:
-    for frame in frames:
-        if frame.source == "http" and frame.text.startswith("HTTP "):
-            for line in frame.text.splitlines()[1:]:
-                name, _, value = line.partition(": ")
-                if name.lower() == "mcp-session-id":
-                    return value
-    return None
-
-
-def message_in(answered: Answered) -> Message | None:
-    """The message in the body of a response, whether it is JSON or the last of some events."""
-    if not answered.headers.get("content-type", "").startswith("text/event-stream"):
-        return parse(answered.body) if answered.body.strip() else None
-    told = [event.data for event in EventStream().feed(answered.body.encode()) if event.data]
-    return parse(told[-1]) if told else None
 
 
 # What the walk did.

@@ -15,11 +15,11 @@ from typing import Any
 
 from mcp_conductor.checks.engine.busy import BUSY_PART, INCONCLUSIVE, pulse, slow
 from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.http_probe import eventually
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.subscriptions import allowed, listening
 from mcp_conductor.checks.engine.tool_calls import callable_again
-from mcp_conductor.checks.engine.visits import eventually
 from mcp_conductor.checks.engine.walk import MOST_ITEMS
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Json

@@ -1,43 +1,29 @@
-"""What a probe can do: ask, say anything at all, look at HTTP itself, and begin anew with a server of its own."""
+"""What a probe can do: ask, say anything at all, and begin again with a session or a server of its own."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from mcp_conductor.checks.engine.evidence import CAME, SENT, Trail, http_request, http_response
+from mcp_conductor.checks.engine.evidence import Trail
 from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.record import SMALL, Record, judged_part, transport_of
 from mcp_conductor.checks.engine.sessions import SLOWER, Sessions, Use
 from mcp_conductor.client.session import Session
-from mcp_conductor.errors import ConductorError, HttpStatusError, RequestTimeout, TransportError
+from mcp_conductor.errors import ConductorError, HttpStatusError, RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import DIALECTS, Dialect
-from mcp_conductor.protocol.message import Message, build, compact
-from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
+from mcp_conductor.protocol.message import Message, build
+from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.transport import client_for, meanwhile
-
-if TYPE_CHECKING:
-    from mcp_conductor.transport.http_client import Response
+from mcp_conductor.transport import meanwhile
 
 GRACE_SECONDS = 0.15  # for what a server says of its own accord, once it has answered what came later
-_LARGEST_BEGINNING = 16_000_000
-JSON_AND_EVENTS = "application/json, text/event-stream"
 
 Made = TypeVar("Made")
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """An HTTP response as it came."""
-
-    status: int
-    headers: Mapping[str, str]  # by lower-case names
-    body: str
 
 
 @dataclass(slots=True)
@@ -264,49 +250,6 @@ class Probe:
         """What MAKE gives, made once for all probes that ask for it by this NAME."""
         made: Made = await self.sessions.once(name, make)
         return made
-
-    # HTTP itself.
-
-    async def http(self, method: str, body: Any = None, headers: Mapping[str, str | None] | None = None) -> Answered:
-        """One HTTP request to the server's URL; a header whose value is None is left out."""
-        assert isinstance(self.spec, HttpSpec)
-        given: dict[str, str | None] = {"Accept": JSON_AND_EVENTS, **self.spec.headers}
-        if body is not None:
-            given["Content-Type"] = "application/json"
-        given.update(headers or {})
-        data = None if body is None else (body if isinstance(body, str) else compact(body)).encode()
-        client = client_for(self.spec)
-        try:
-            sent = [(name, value) for name, value in given.items() if value is not None]
-            self.trail.http.append(SENT + http_request(method, self.spec.url, sent, data))
-            async with asyncio.timeout(self.timeout) as limit:
-                async with client.open(method, self.spec.url, sent, data) as response:
-                    limit.reschedule(None)
-                    text = await _beginning(response, self.timeout)
-                    heads = {name.lower(): value for name, value in response.headers}
-                    self.trail.http.append(CAME + http_response(response.status, heads, text))
-                    return Answered(response.status, heads, text)
-        except TimeoutError:
-            self.trail.late.append(method)
-            raise RequestTimeout(f"the {method}", self.timeout) from None
-        finally:
-            await client.aclose()
-
-
-async def _beginning(response: "Response", seconds: float) -> str:
-    """The body of a response, or as much of it as comes in time: an event stream may never end."""
-    parts: list[bytes] = []
-    room = _LARGEST_BEGINNING
-    try:
-        async with asyncio.timeout(seconds):
-            async for chunk in response.chunks():
-                parts.append(chunk)
-                room -= len(chunk)
-                if room < 0 or b"\n\n" in chunk or b"\r\n\r\n" in chunk:
-                    break
-    except (TimeoutError, TransportError):
-        pass
-    return b"".join(parts).decode(errors="replace")
 
 
 HANDSHAKE_DIALECTS = [dialect for dialect in DIALECTS.values() if dialect.handshake]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mcp_conductor.checks.engine.by_hand import message_in, posting
+from mcp_conductor.checks.engine.http_probe import visiting
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.protocol.message import Message
 
@@ -31,9 +31,9 @@ async def reaction(probe: Probe, text: str) -> Reaction:
 async def reactions(probe: Probe, texts: list[str]) -> list[Reaction]:
     """Say TEXTS, one after the other, in a conversation of their own."""
     if probe.transport == "http":
-        async with posting(probe) as post:
-            answers = [await post(text) for text in texts]
-        return [Reaction(message_in(answered), answered.status) for answered in answers]
+        async with visiting(probe) as visit:
+            answers = [await visit.post(text) for text in texts]
+        return [Reaction(answer.message, answer.status) for answer in answers]
     async with probe.apart() as other:
         return [await _said(other, text) for text in texts]
 

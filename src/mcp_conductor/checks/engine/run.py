@@ -14,6 +14,7 @@ from mcp_conductor.checks.engine.by_hand import declared_lists
 from mcp_conductor.checks.engine.check import Act, Check
 from mcp_conductor.checks.engine.evidence import Trail
 from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.http_probe import Stranger, eventually
 from mcp_conductor.checks.engine.judging import (
     MOST_FINDINGS,
     Death,
@@ -31,7 +32,6 @@ from mcp_conductor.checks.engine.record import SMALL, Record, transport_of
 from mcp_conductor.checks.engine.remarks import on_calls, on_the_rest, refuse_unknown_tools
 from mcp_conductor.checks.engine.sessions import Sessions, silent
 from mcp_conductor.checks.engine.triggers import calls_of
-from mcp_conductor.checks.engine.visits import Stranger, eventually
 from mcp_conductor.checks.engine.walk import BUSY, answer_to_nothing, walk
 from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
 from mcp_conductor.client.connect import connect

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from mcp_conductor.checks.engine.check import probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.engine.visits import VERSION, Headers, Place, Seen, Visit, fresh
+from mcp_conductor.checks.engine.http_probe import VERSION, Headers, Place, Seen, Visit, fresh
 from mcp_conductor.errors import ConductorError, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import read

@@ -2,9 +2,10 @@
 
 from collections.abc import AsyncIterator, Iterator
 
-from mcp_conductor.checks.engine.by_hand import context, posting
+from mcp_conductor.checks.engine.by_hand import context
 from mcp_conductor.checks.engine.check import judged, probed
 from mcp_conductor.checks.engine.findings import fault
+from mcp_conductor.checks.engine.http_probe import visiting
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.reactions import reaction
 from mcp_conductor.checks.engine.record import Record
@@ -38,12 +39,12 @@ def _unanswered(record: Record) -> set[str]:
 @probed("batch-notifications-only-202", alone=True)
 async def batches_of_notifications_are_accepted(probe: Probe) -> AsyncIterator[Finding]:
     """POST an array of two notifications: the status is 202, and there is no body."""
-    async with posting(probe) as post:
-        answered = await post([_NOTICE, _NOTICE])
-    if answered.status != 202:
-        yield fault(f"a batch of notifications is answered with {answered.status}, not 202", answered.body)
-    elif answered.body.strip():
-        yield fault("a batch of notifications is answered with a body", answered.body)
+    async with visiting(probe) as visit:
+        answer = await visit.post([_NOTICE, _NOTICE])
+    if answer.status != 202:
+        yield fault(f"a batch of notifications is answered with {answer.status}, not 202", answer.text)
+    elif answer.text.strip():
+        yield fault("a batch of notifications is answered with a body", answer.text)
 
 
 @judged("batch-removed-server")

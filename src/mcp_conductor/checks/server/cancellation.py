@@ -7,11 +7,11 @@ from time import perf_counter
 
 from mcp_conductor.checks.engine.check import judged, probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.http_probe import eventually
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.shapes import is_notification, is_number
 from mcp_conductor.checks.engine.tool_calls import calls
-from mcp_conductor.checks.engine.visits import eventually
 from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Message, compact

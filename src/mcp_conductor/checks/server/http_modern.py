@@ -6,9 +6,9 @@ from typing import Any
 
 from mcp_conductor.checks.engine.check import judged, probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.http_probe import EVENTS, SESSION, VERSION, Headers, Seen, Visit
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.checks.engine.visits import EVENTS, SESSION, VERSION, Headers, Seen, Visit
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import (
     HEADER_MISMATCH,

@@ -9,8 +9,8 @@ from typing import Any
 
 from mcp_conductor.checks.engine.check import probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.http_probe import EVENTS, SESSION, VERSION, Seen, Visit, eventually, visiting
 from mcp_conductor.checks.engine.probe import Probe
-from mcp_conductor.checks.engine.visits import EVENTS, SESSION, VERSION, Seen, Visit, eventually, visiting
 from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact

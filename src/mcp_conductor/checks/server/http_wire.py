@@ -5,8 +5,8 @@ from contextlib import suppress
 
 from mcp_conductor.checks.engine.check import probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.http_probe import EVENTS, EVIL, VERSION, Seen, Visit, fresh, its_end, visiting
 from mcp_conductor.checks.engine.probe import Probe
-from mcp_conductor.checks.engine.visits import EVENTS, EVIL, VERSION, Seen, Visit, fresh, its_end, visiting
 from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.report.model import Finding

@@ -14,15 +14,14 @@ from mcp_conductor.checks.engine.by_hand import (
     data_of,
     declared_lists,
     initialize,
-    message_in,
-    posting,
     result_of,
     walked_calls,
     with_meta,
 )
 from mcp_conductor.checks.engine.check import judged, probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.engine.probe import Answered, Probe
+from mcp_conductor.checks.engine.http_probe import Seen, visiting
+from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.errors import ConductorError, MethodError
 from mcp_conductor.protocol import Json
@@ -84,15 +83,15 @@ async def incomplete_meta_is_refused(probe: Probe) -> AsyncIterator[Finding]:
 
 async def _refusals(probe: Probe) -> list[tuple[str, Message | None]]:
     if probe.transport == "http":
-        return [(what, message_in(answered)) for what, answered in await _posted(probe)]
+        return [(what, answer.message) for what, answer in await _posted(probe)]
     async with probe.anew() as other:
         return [(what, await other.say(compact(raw))) for what, raw in _incomplete(probe).items()]
 
 
-async def _posted(probe: Probe) -> list[tuple[str, Answered]]:
+async def _posted(probe: Probe) -> list[tuple[str, Seen]]:
     headers = {"MCP-Protocol-Version": probe.dialect.version, "Mcp-Method": "server/discover"}
-    async with posting(probe) as post:
-        return [(what, await post(raw, headers)) for what, raw in _incomplete(probe).items()]
+    async with visiting(probe) as visit:
+        return [(what, await visit.post(raw, headers)) for what, raw in _incomplete(probe).items()]
 
 
 async def _knows_the_handshake(probe: Probe) -> bool:
@@ -106,10 +105,10 @@ async def _knows_the_handshake(probe: Probe) -> bool:
 @probed("meta-missing-http-400", alone=True)
 async def incomplete_meta_has_status_400(probe: Probe) -> AsyncIterator[Finding]:
     """POST server/discover without `_meta`, or without one of its mandatory keys: an error comes with status 400."""
-    for what, answered in await _posted(probe):
-        message = message_in(answered)
-        if what != _NO_OBJECT and message is not None and message.kind == "error" and answered.status != 400:
-            yield fault(f"the refusal of a request {what} has status {answered.status}, not 400", message.raw)
+    for what, answer in await _posted(probe):
+        message = answer.message
+        if what != _NO_OBJECT and message is not None and message.kind == "error" and answer.status != 400:
+            yield fault(f"the refusal of a request {what} has status {answer.status}, not 400", message.raw)
 
 
 @probed("meta-client-info-not-required")
@@ -173,15 +172,15 @@ def _names_capabilities(reply: Message) -> bool:
 async def missing_capabilities_have_status_400(probe: Probe) -> AsyncIterator[Finding]:
     """POST a call of a tool that asks something, without capabilities: the error -32021 comes with status 400."""
     seen = False
-    async with posting(probe) as post:
+    async with visiting(probe) as visit:
         for number, params in enumerate(_asking_calls(probe)):
             body = {"jsonrpc": "2.0", "id": f"conductor-{number}", "method": "tools/call"}
-            answered = await post({**body, "params": {**params, "_meta": context(probe)}})
-            if code_of(message_in(answered)) == MISSING_CLIENT_CAPABILITY:
+            answer = await visit.post({**body, "params": {**params, "_meta": context(probe)}})
+            if code_of(answer.message) == MISSING_CLIENT_CAPABILITY:
                 seen = True
-                if answered.status != 400:
-                    status = f"{MISSING_CLIENT_CAPABILITY} comes with status {answered.status}, not 400"
-                    yield fault(status, answered.body)
+                if answer.status != 400:
+                    status = f"{MISSING_CLIENT_CAPABILITY} comes with status {answer.status}, not 400"
+                    yield fault(status, answer.text)
     if not seen:
         raise NotSeen(f"no call was refused with {MISSING_CLIENT_CAPABILITY}")
 

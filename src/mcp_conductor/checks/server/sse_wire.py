@@ -8,9 +8,9 @@ from urllib.parse import urljoin, urlsplit
 
 from mcp_conductor.checks.engine.check import judged, probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.http_probe import EVIL, Headers, Seen, Visit, eventually, fresh
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.checks.engine.visits import EVIL, Headers, Seen, Visit, eventually, fresh
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, origin

@@ -9,9 +9,9 @@ from typing import Literal
 
 from mcp_conductor.checks.engine.check import judged, probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.http_probe import eventually
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.checks.engine.visits import eventually
 from mcp_conductor.errors import ConductorError, RequestTimeout
 from mcp_conductor.protocol.message import Message, compact, parse
 from mcp_conductor.report.model import Finding

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 from mcp_conductor.checks.engine.by_hand import code_of
 from mcp_conductor.checks.engine.check import judged, probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.http_probe import Visit
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.shapes import is_integer
@@ -376,6 +377,6 @@ async def headers_name_the_task(probe: Probe) -> AsyncIterator[Finding]:
         "Mcp-Name": "conductor-another-task",
     }
     body = {"jsonrpc": "2.0", "id": "conductor-name", "method": "tasks/get", "params": params}
-    answered = await probe.http("POST", body, headers)
-    if answered.status != 400 or str(HEADER_MISMATCH) not in answered.body:
-        yield fault(f"the status is {answered.status}, not 400 with {HEADER_MISMATCH}", answered.body)
+    answered = await Visit(probe).post(body, headers)
+    if answered.status != 400 or str(HEADER_MISMATCH) not in answered.text:
+        yield fault(f"the status is {answered.status}, not 400 with {HEADER_MISMATCH}", answered.text)

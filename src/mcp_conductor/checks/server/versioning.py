@@ -13,8 +13,6 @@ from mcp_conductor.checks.engine.by_hand import (
     declared_lists,
     first,
     initialize,
-    message_in,
-    posting,
     result_of,
     walked_calls,
     with_meta,
@@ -22,6 +20,7 @@ from mcp_conductor.checks.engine.by_hand import (
 from mcp_conductor.checks.engine.capabilities import capability_flaws, served_undeclared
 from mcp_conductor.checks.engine.check import judged, probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.http_probe import visiting
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.errors import HttpStatusError, RequestTimeout
@@ -131,12 +130,12 @@ async def _in_no_version(probe: Probe, method: str) -> Message:
 async def unknown_versions_have_status_400(probe: Probe) -> AsyncIterator[Finding]:
     """POST a request in a version that does not exist: the error -32022 comes with status 400."""
     params = {"_meta": {**context(probe), VERSION: _NO_VERSION}}
-    async with posting(probe) as post:
-        answered = await post({"jsonrpc": "2.0", "id": "conductor", "method": "server/discover", "params": params})
-    if code_of(message_in(answered)) != UNSUPPORTED_VERSION:
+    async with visiting(probe) as visit:
+        answer = await visit.post({"jsonrpc": "2.0", "id": "conductor", "method": "server/discover", "params": params})
+    if code_of(answer.message) != UNSUPPORTED_VERSION:
         raise NotSeen(f"the version was not refused with {UNSUPPORTED_VERSION}")
-    if answered.status != 400:
-        yield fault(f"{UNSUPPORTED_VERSION} comes with status {answered.status}, not 400", answered.body)
+    if answer.status != 400:
+        yield fault(f"{UNSUPPORTED_VERSION} comes with status {answer.status}, not 400", answer.text)
 
 
 @probed("versioning-supported-list-consistent")

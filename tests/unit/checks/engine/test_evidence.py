@@ -2,7 +2,7 @@
 
 from mcp_conductor.checks.engine.evidence import excerpted, http_request, http_response, proven
 from mcp_conductor.checks.engine.findings import fault
-from mcp_conductor.checks.engine.visits import Seen
+from mcp_conductor.checks.engine.http_probe import Seen
 
 ASKED = '--> {"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 NOTED = '<-- {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info"}}'

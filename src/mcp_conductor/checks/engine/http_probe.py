@@ -12,25 +12,26 @@ from typing import Any, Protocol
 
 from mcp_conductor.checks.engine.evidence import CAME, SENT, Trail, http_request, http_response
 from mcp_conductor.checks.engine.findings import NotSeen
-from mcp_conductor.checks.engine.probe import JSON_AND_EVENTS
 from mcp_conductor.client.connect import CLIENT
 from mcp_conductor.errors import ConductorError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.event_stream import Event, EventStream
 from mcp_conductor.protocol.http_headers import Annotations, routing_headers
-from mcp_conductor.protocol.message import compact, read
+from mcp_conductor.protocol.message import Message, compact, parse, read
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
 from mcp_conductor.text.visible import cut
 from mcp_conductor.transport import client_for
 
 EVIL = "http://evil.example"
 EVENTS = "text/event-stream"
+JSON_AND_EVENTS = f"application/json, {EVENTS}"
 SESSION, VERSION = "Mcp-Session-Id", "MCP-Protocol-Version"
 GLANCE_SECONDS = 0.5  # for what comes at once on a stream that nobody has sent anything to
 LONG_SECONDS = 60.0  # longer than any check holds a stream
 _EXCERPT = 300
 _LOOKS = 40
+_LARGEST = 16_000_000  # bytes of a response that are read
 
 Headers = Mapping[str, str | None]
 Admits = Callable[[str, str], None]  # raises if a host, at this address, must not be connected to
@@ -96,6 +97,14 @@ class Seen:
                 found.append(read(text))
         return found
 
+    @property
+    def message(self) -> Message | None:
+        """What came as a message, usable or not; of several events, the last."""
+        if not self.streamed:
+            return parse(self.body) if self.body.strip() else None
+        texts = [event.data for event in self.events if event.data]
+        return parse(texts[-1]) if texts else None
+
     def reply(self, identity: Any) -> Json | None:
         """The result or error with this id."""
         for message in self.messages:
@@ -160,18 +169,23 @@ class Visit:
     def headers(self, raw: Any = None, annotations: Annotations | None = None) -> dict[str, str]:
         """The headers that belong on a message, or on a GET."""
         if not self.dialect.handshake:
-            return dict(routing_headers(raw, annotations or {}))
+            # Text that is no message can be in no version, but what carries it is.
+            by_hand = {VERSION: self.dialect.version} if isinstance(raw, str) else {}
+            return {**by_hand, **dict(routing_headers(raw, annotations or {}))}
         return {
             **({SESSION: self.session} if self.session is not None else {}),
             **({VERSION: self.dialect.version} if self._settled and self.dialect.version_header else {}),
         }
 
     async def post(self, raw: Any, headers: Headers | None = None, until: Enough | None = None) -> Seen:
-        """POST a message; a stream is read until its answer, or UNTIL. A header whose value is None is left out."""
-        identity = raw.get("id") if isinstance(raw, dict) else None
+        """POST a message, or any text; a stream is read until its answer, or UNTIL.
+
+        A header whose value is None is left out.
+        """
+        body = raw if isinstance(raw, str) else compact(raw)
         given: Headers = {**self.headers(raw), "Content-Type": "application/json", **(headers or {})}
-        async with self.opened("POST", given, compact(raw).encode()) as (seen, chunks):
-            enough: Enough = until or (lambda seen: seen.reply(identity) is not None)
+        async with self.opened("POST", given, body.encode()) as (seen, chunks):
+            enough = until or (_any_message if isinstance(raw, str) else _reply_to(raw))
             await _read(seen, chunks, self.timeout, enough, self.trail)
             return seen
 
@@ -229,6 +243,15 @@ class Visit:
             await client.aclose()
 
 
+def _any_message(seen: Seen) -> bool:
+    return bool(seen.messages)
+
+
+def _reply_to(raw: Any) -> Enough:
+    identity = raw.get("id") if isinstance(raw, dict) else None
+    return lambda seen: seen.reply(identity) is not None
+
+
 def its_end(_: Seen) -> bool:
     """Read on until a stream ends."""
     return False
@@ -238,9 +261,13 @@ async def _read(seen: Seen, chunks: AsyncIterator[bytes], seconds: float, enough
     """Read into SEEN until the end, for SECONDS, or until it is ENOUGH."""
     decoder = EventStream()
     parts: list[bytes] = []
+    room = _LARGEST
     try:
         async with asyncio.timeout(seconds):
             async for chunk in chunks:
+                room -= len(chunk)
+                if room < 0:
+                    return
                 if not seen.streamed:
                     parts.append(chunk)
                     continue
