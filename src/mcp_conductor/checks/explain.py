@@ -4,14 +4,14 @@ import json
 from collections.abc import Collection, Iterable
 from textwrap import wrap
 
-from mcp_conductor.checks.client.unseen import UNSEEN as UNSEEN_OF_CLIENTS
+from mcp_conductor.checks.client.uncheckable import UNCHECKABLE as UNSEEN_OF_CLIENTS
 from mcp_conductor.checks.engine.check import CHECKS
 from mcp_conductor.checks.harness.scenario import WATCHED
 from mcp_conductor.checks.requirements import Requirement, requirement, requirements
 from mcp_conductor.checks.requirements.addresses import address_of
 from mcp_conductor.checks.requirements.examples import Example, counterexamples, examples
 from mcp_conductor.checks.requirements.remedies import remedies
-from mcp_conductor.checks.server.unseen import UNSEEN
+from mcp_conductor.checks.server.uncheckable import UNCHECKABLE
 from mcp_conductor.protocol import Json
 from mcp_conductor.report.model import Rule
 
@@ -76,7 +76,7 @@ def _way(each: Requirement) -> str | None:
 
 def _why_not(each: Requirement) -> str:
     """What hinders us to see whether a requirement is kept."""
-    reasons = UNSEEN_OF_CLIENTS if each.subject == "client" else UNSEEN
+    reasons = UNSEEN_OF_CLIENTS if each.subject == "client" else UNCHECKABLE
     return f"not observable: {reasons[each.id]}"
 
 

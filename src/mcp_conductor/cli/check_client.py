@@ -5,11 +5,11 @@ import shlex
 from collections.abc import Callable
 
 from mcp_conductor.checks.engine.run import Verdicts
-from mcp_conductor.checks.harness.client_record import Play
+from mcp_conductor.checks.harness.client_record import ClientRecord
+from mcp_conductor.checks.harness.client_runs import Progress
 from mcp_conductor.checks.harness.run import check_client
 from mcp_conductor.checks.harness.run_client import Command
 from mcp_conductor.checks.harness.scenario import ALL, EVERYWHERE, SCENARIOS, Scenario
-from mcp_conductor.checks.harness.tour import Progress
 from mcp_conductor.cli.checking import Checking
 from mcp_conductor.cli.live import telling
 from mcp_conductor.errors import UsageError
@@ -71,7 +71,7 @@ class _Now(Progress):
         self._tell = tell
         self._version = version
 
-    def playing(self, names: list[str], done: int, total: int) -> None:
+    def started(self, names: list[str], done: int, total: int) -> None:
         where = f"{self._version}: " if self._version else ""
         self._tell(f"{where}scenario {done + 1} of {total}  {', '.join(names)}")
 
@@ -82,14 +82,14 @@ class _Lines(Progress):
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
 
-    def played(self, play: Play) -> None:
+    def finished(self, record: ClientRecord) -> None:
         ends = {
-            "ended": f"ended with exit code {play.exit_code}",
+            "ended": f"ended with exit code {record.exit_code}",
             "quiet": "said nothing more, and was ended",
             "late": "was still busy at the time limit, and was ended",
             "flooded": "said too much, and was ended",
         }
-        self._say(f"scenario {play.name}: the client {ends[play.outcome]}, after {play.seconds:.1f} s")
+        self._say(f"scenario {record.name}: the client {ends[record.outcome]}, after {record.seconds:.1f} s")
 
 
 def scenario_listing() -> str:

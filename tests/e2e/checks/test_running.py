@@ -13,7 +13,7 @@ from mcp_conductor.checks.engine.check import CHECKS
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.run import Options, check
 from mcp_conductor.checks.requirements import requirements
-from mcp_conductor.checks.server.unseen import UNSEEN
+from mcp_conductor.checks.server.uncheckable import UNCHECKABLE
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, NEWEST_MODERN
 from mcp_conductor.protocol.server_spec import HttpSpec, StdioSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
@@ -23,8 +23,8 @@ from mcp_conductor.report.events import CaseFinished, CaseStarted, RunStarted
 def test_every_requirement_on_servers_has_a_check_or_a_reason():
     servers = {name for name, each in requirements().items() if each.subject == "server"}
     checks = {name for name, _ in CHECKS.items()}
-    assert checks | set(UNSEEN) == servers
-    assert checks & set(UNSEEN) == set()
+    assert checks | set(UNCHECKABLE) == servers
+    assert checks & set(UNCHECKABLE) == set()
 
 
 COUNTED = """

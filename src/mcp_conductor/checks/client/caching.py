@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.harness.client_record import Play
+from mcp_conductor.checks.harness.client_record import ClientRecord
 from mcp_conductor.checks.harness.scenario import MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script
 from mcp_conductor.protocol import Json
@@ -24,15 +24,15 @@ class Kept(Script):
 
 
 @watched("caching-client-key", scenario="kept")
-def other_questions_are_asked(play: Play) -> Iterator[Finding]:
+def other_questions_are_asked(record: ClientRecord) -> Iterator[Finding]:
     """Let everything be kept for an hour: other pages and other resources are asked for nevertheless."""
-    assert play.plain is not None
-    if "kept" not in play.moments:
+    assert record.plain is not None
+    if "kept" not in record.moments:
         raise NotSeen("the client asked for nothing that can be kept")
     several = False
     for method, member in {**dict.fromkeys(LIST_MEMBERS, "cursor"), "resources/read": "uri"}.items():
-        usual = {str(each.params.get(member)) for each in play.plain.requests(method)}
-        asked = {str(each.params.get(member)) for each in play.requests(method)}
+        usual = {str(each.params.get(member)) for each in record.plain.requests(method)}
+        asked = {str(each.params.get(member)) for each in record.requests(method)}
         several = several or len(usual) > 1
         if asked and usual - asked:
             yield fault(f"{method} was not sent for {', '.join(sorted(usual - asked))}: another result was used")

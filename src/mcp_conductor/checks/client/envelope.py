@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.harness.client_record import Play, seen
+from mcp_conductor.checks.harness.client_record import ClientRecord, seen
 from mcp_conductor.checks.harness.scenario import scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Script
 from mcp_conductor.protocol.message import Message, compact
@@ -16,8 +16,8 @@ class Plain(Script):
     """A server that does everything right, in whatever revision the client wants."""
 
 
-def _replies(play: Play) -> list[Message]:
-    found = [each for each in play.said if each.kind in ("result", "error") or _is_double(each)]
+def _replies(record: ClientRecord) -> list[Message]:
+    found = [each for each in record.said if each.kind in ("result", "error") or _is_double(each)]
     return seen(found, "the client answered nothing")
 
 
@@ -30,52 +30,52 @@ _OTHERS = ("id", "params", "method", "batch", "both result", "error.", "error mu
 
 
 @watched("base-jsonrpc-envelope-client")
-def messages_are_jsonrpc(play: Play) -> Iterator[Finding]:
+def messages_are_jsonrpc(record: ClientRecord) -> Iterator[Finding]:
     """Look at every message of the client: it is a JSON object with jsonrpc "2.0", of one of the known kinds."""
-    for message in seen(play.said, "the client said nothing"):
+    for message in seen(record.said, "the client said nothing"):
         problem = message.problem
-        told_elsewhere = play.lines[0].transport == "stdio" and message.raw is None
+        told_elsewhere = record.lines[0].transport == "stdio" and message.raw is None
         if problem is not None and not told_elsewhere and not any(word in problem for word in _OTHERS):
             yield fault(f"a message is wrong: {problem}", message.raw if message.raw is not None else message.text)
 
 
 @watched("base-utf8-client")
-def messages_are_utf8(play: Play) -> Iterator[Finding]:
+def messages_are_utf8(record: ClientRecord) -> Iterator[Finding]:
     """Look at the bytes of every message of the client: they are UTF-8."""
-    for message in seen(play.said, "the client said nothing"):
+    for message in seen(record.said, "the client said nothing"):
         if message.problem is not None and message.problem.startswith("not UTF-8"):
             yield fault(
                 message.problem, message.text.encode(errors="surrogateescape").decode(errors="backslashreplace")
             )
 
 
-def _calls(play: Play) -> list[Any]:
-    found = [each.raw for each in play.said if isinstance(each.raw, dict) and "method" in each.raw]
+def _calls(record: ClientRecord) -> list[Any]:
+    found = [each.raw for each in record.said if isinstance(each.raw, dict) and "method" in each.raw]
     return seen(found, "the client sent no request")
 
 
 @watched("base-request-id-type-client")
-def ids_are_strings_or_integers(play: Play) -> Iterator[Finding]:
+def ids_are_strings_or_integers(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request: its id is a string or an integer."""
-    for raw in _calls(play):
+    for raw in _calls(record):
         if "id" in raw and (not isinstance(raw["id"], (str, int)) or isinstance(raw["id"], bool)):
             yield fault(f"a request has the id {compact(raw['id'])}", raw, path="id")
 
 
 @watched("base-request-id-unique-session-client")
-def ids_are_never_used_again(play: Play) -> Iterator[Finding]:
+def ids_are_never_used_again(record: ClientRecord) -> Iterator[Finding]:
     """Look at all requests of a session: no id stands on two of them."""
-    for line in play.lines:
+    for line in record.lines:
         # Without a count: the same mistake in another scenario is no other finding.
         for message in line.reused_ids:
             yield fault(f"several requests of one session have the id {compact(message.id)}", message.raw, path="id")
-    seen(play.requests(), "the client sent no request")
+    seen(record.requests(), "the client sent no request")
 
 
 @watched("base-request-id-unique-inflight-client")
-def ids_differ_from_those_that_wait(play: Play) -> Iterator[Finding]:
+def ids_differ_from_those_that_wait(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request: no other that is not answered yet has its id."""
-    for line in play.lines:
+    for line in record.lines:
         waiting: set[Any] = set()
         for frame in line.transcript.since(0):
             for message in frame.messages():
@@ -86,13 +86,13 @@ def ids_differ_from_those_that_wait(play: Play) -> Iterator[Finding]:
                     waiting.add(key)
                 elif frame.source == "server" and message.kind in ("result", "error"):
                     waiting.discard(key)
-    seen(play.requests(), "the client sent no request")
+    seen(record.requests(), "the client sent no request")
 
 
 @watched("base-request-method-string-client")
-def methods_are_strings(play: Play) -> Iterator[Finding]:
+def methods_are_strings(record: ClientRecord) -> Iterator[Finding]:
     """Look at every message with an id and no answer in it: its method is a string, and not empty."""
-    for message in seen(play.said, "the client said nothing"):
+    for message in seen(record.said, "the client said nothing"):
         raw = message.raw
         if not isinstance(raw, dict) or "result" in raw or "error" in raw or "id" not in raw:
             continue
@@ -102,17 +102,17 @@ def methods_are_strings(play: Play) -> Iterator[Finding]:
 
 
 @watched("base-params-object-client")
-def params_are_objects(play: Play) -> Iterator[Finding]:
+def params_are_objects(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request and notification: params, if there are any, are an object."""
-    for raw in _calls(play):
+    for raw in _calls(record):
         if "params" in raw and not isinstance(raw["params"], dict):
             yield fault("params are not an object", raw, path="params")
 
 
 @watched("base-notification-shape-client")
-def notifications_have_no_id(play: Play) -> Iterator[Finding]:
+def notifications_have_no_id(record: ClientRecord) -> Iterator[Finding]:
     """Look at every message whose method begins with notifications/: it has no id, and its params are an object."""
-    found = [raw for raw in _calls(play) if str(raw["method"]).startswith("notifications/")]
+    found = [raw for raw in _calls(record) if str(raw["method"]).startswith("notifications/")]
     for raw in seen(found, "the client sent no notification"):
         if "id" in raw:
             yield fault(f"{raw['method']} has an id", raw, path="id")
@@ -121,17 +121,17 @@ def notifications_have_no_id(play: Play) -> Iterator[Finding]:
 
 
 @watched("base-response-result-xor-error-client")
-def answers_have_a_result_or_an_error(play: Play) -> Iterator[Finding]:
+def answers_have_a_result_or_an_error(record: ClientRecord) -> Iterator[Finding]:
     """Look at every answer of the client: it has a result or an error, not both."""
-    for message in _replies(play):
+    for message in _replies(record):
         if _is_double(message):
             yield fault("an answer has both result and error", message.raw)
 
 
 @watched("base-error-shape-client")
-def errors_have_code_and_message(play: Play) -> Iterator[Finding]:
+def errors_have_code_and_message(record: ClientRecord) -> Iterator[Finding]:
     """Look at every error of the client: its code is an integer, its message a string."""
-    found = [each for each in play.said if each.kind == "error"]
+    found = [each for each in record.said if each.kind == "error"]
     for message in seen(found, "the client answered with no error"):
         error = message.error if isinstance(message.error, dict) else {}
         code = error.get("code")
@@ -142,23 +142,23 @@ def errors_have_code_and_message(play: Play) -> Iterator[Finding]:
 
 
 @watched("batch-removed-client", "http-single-message-body-client")
-def no_batches(play: Play) -> Iterator[Finding]:
+def no_batches(record: ClientRecord) -> Iterator[Finding]:
     """Look at every line or body: it is one message, not an array of them."""
-    for text, batch in _texts(play):
+    for text, batch in _texts(record):
         if batch:
             yield fault("several messages were sent at once, as an array", text)
 
 
 @watched("batch-initialize-excluded-client")
-def initialize_stands_alone(play: Play) -> Iterator[Finding]:
+def initialize_stands_alone(record: ClientRecord) -> Iterator[Finding]:
     """Look at the first line or body: initialize is not in an array."""
-    for text, batch in _texts(play):
+    for text, batch in _texts(record):
         if batch and '"initialize"' in text:
             yield fault("initialize was sent in a batch", text)
 
 
-def _texts(play: Play) -> Iterator[tuple[str, bool]]:
-    frames = [frame for line in play.lines for frame in line.transcript.since(0) if frame.source == "client"]
+def _texts(record: ClientRecord) -> Iterator[tuple[str, bool]]:
+    frames = [frame for line in record.lines for frame in line.transcript.since(0) if frame.source == "client"]
     if not frames:
         raise NotSeen("the client said nothing")
     for frame in frames:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.harness.client_record import ANYTHING, OPENINGS, Line, Play, meta_of, never, seen
+from mcp_conductor.checks.harness.client_record import ANYTHING, OPENINGS, ClientRecord, Line, meta_of, never, seen
 from mcp_conductor.checks.harness.scenario import HANDSHAKES, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script
 from mcp_conductor.protocol import Json
@@ -66,29 +66,29 @@ class Sparse(Script):
         return {"tools": {}, "resources": {}}
 
 
-def _opening_lines(play: Play) -> list[Line]:
-    found = [line for line in play.lines if line.said]
+def _opening_lines(record: ClientRecord) -> list[Line]:
+    found = [line for line in record.lines if line.said]
     return seen(found, "the client said nothing")
 
 
 @watched("lifecycle-initialize-first-client", scenario="plain")
-def initialize_comes_first(play: Play) -> Iterator[Finding]:
+def initialize_comes_first(record: ClientRecord) -> Iterator[Finding]:
     """Look at the first message on each connection: initialize, or the server/discover of a client of both eras."""
-    for line in _opening_lines(play):
+    for line in _opening_lines(record):
         first = line.said[0]
         method = first.raw.get("method") if isinstance(first.raw, dict) else None
         if isinstance(method, str) and method not in OPENINGS and f"{META}protocolVersion" not in meta_of(first):
             yield fault(f"the first message is {method}", first.raw)
 
 
-def _initializes(play: Play) -> list[Any]:
-    return seen(play.requests("initialize"), "the client sent no initialize")
+def _initializes(record: ClientRecord) -> list[Any]:
+    return seen(record.requests("initialize"), "the client sent no initialize")
 
 
 @watched("lifecycle-initialize-params-client", scenario="plain")
-def initialize_says_who_and_what(play: Play) -> Iterator[Finding]:
+def initialize_says_who_and_what(record: ClientRecord) -> Iterator[Finding]:
     """Look at the params of initialize: protocolVersion, capabilities, and clientInfo with name and version."""
-    for request in _initializes(play):
+    for request in _initializes(record):
         params = request.params
         if not isinstance(params.get("protocolVersion"), str):
             yield fault("initialize names no protocolVersion", request.raw, path="params.protocolVersion")
@@ -101,9 +101,9 @@ def initialize_says_who_and_what(play: Play) -> Iterator[Finding]:
 
 
 @watched("lifecycle-initialized-sent-client", scenario="plain")
-def initialized_is_sent(play: Play) -> Iterator[Finding]:
+def initialized_is_sent(record: ClientRecord) -> Iterator[Finding]:
     """Look at what follows the answer to initialize: notifications/initialized, before any request but ping."""
-    line = play.line
+    line = record.line
     if not line.initialize:
         raise NotSeen("the client sent no initialize")
     answered = False
@@ -121,12 +121,12 @@ def initialized_is_sent(play: Play) -> Iterator[Finding]:
 
 
 @watched("lifecycle-client-quiet-before-init-response", scenario="slow-start")
-def quiet_until_initialized(play: Play) -> Iterator[Finding]:
+def quiet_until_initialized(record: ClientRecord) -> Iterator[Finding]:
     """Let the answer to initialize wait: meanwhile the client sends no request but ping."""
-    if "thought" not in play.moments:
+    if "thought" not in record.moments:
         raise NotSeen("the client did not wait for the answer to initialize")
     asked = False
-    for frame in play.line.transcript.since(0):
+    for frame in record.line.transcript.since(0):
         for message in frame.messages():
             if frame.source == "server" and message.kind == "result" and asked:
                 return
@@ -137,9 +137,9 @@ def quiet_until_initialized(play: Play) -> Iterator[Finding]:
 
 
 @watched("lifecycle-version-client-supported", scenario="plain")
-def the_version_is_spoken(play: Play) -> Iterator[Finding]:
+def the_version_is_spoken(record: ClientRecord) -> Iterator[Finding]:
     """Agree to the revision that the client asks for: it goes on in it."""
-    line = play.line
+    line = record.line
     asked = line.initialize.get("protocolVersion")
     if line.dialect is None or asked != line.dialect.version:
         raise NotSeen(f"the client asked for {asked}")
@@ -148,22 +148,22 @@ def the_version_is_spoken(play: Play) -> Iterator[Finding]:
 
 
 @watched("lifecycle-version-client-latest", scenario="newer-version")
-def the_newest_version_is_asked_for(play: Play) -> Iterator[Finding]:
+def the_newest_version_is_asked_for(record: ClientRecord) -> Iterator[Finding]:
     """Answer initialize with a newer revision than the client asked for: it does not know it, or asks for it."""
-    if "offered" not in play.moments:
+    if "offered" not in record.moments:
         raise NotSeen("the client asks for the newest revision")
-    line = play.line
+    line = record.line
     if line.went_on:
         asked = line.initialize.get("protocolVersion")
         yield fault(f"the client asks for {asked}, but speaks {HANDSHAKE[-1]} too", line.initialize)
 
 
 @watched("lifecycle-version-client-disconnect", scenario="unknown-version")
-def an_unknown_version_is_left_alone(play: Play) -> Iterator[Finding]:
+def an_unknown_version_is_left_alone(record: ClientRecord) -> Iterator[Finding]:
     """Answer initialize with a revision that nobody knows: the client says nothing more."""
-    if "answered" not in play.moments:
+    if "answered" not in record.moments:
         raise NotSeen("the client sent no initialize")
-    line = play.line
+    line = record.line
     if line.went_on:
         later = [each for each in line.said if each.kind in ("request", "notification") and each.method not in OPENINGS]
         yield fault(f"the client went on although the server speaks only {_UNKNOWN}", later[0].raw)
@@ -172,9 +172,9 @@ def an_unknown_version_is_left_alone(play: Play) -> Iterator[Finding]:
 @watched(
     "lifecycle-respect-negotiated-client", "lifecycle-respect-negotiated-client-strict", scenario=("sparse", "plain")
 )
-def only_what_is_declared_is_used(play: Play) -> Iterator[Finding]:
+def only_what_is_declared_is_used(record: ClientRecord) -> Iterator[Finding]:
     """Declare little: the client sends no method of a capability that is not declared, or of another revision."""
-    line = play.line
+    line = record.line
     if line.dialect is None:
         raise NotSeen("no revision was agreed")
     used = [each for each in line.requests() if each.method not in OPENINGS]
@@ -189,19 +189,19 @@ def only_what_is_declared_is_used(play: Play) -> Iterator[Finding]:
 
 
 @watched("resources-subscribe-gated-client", scenario="sparse")
-def subscriptions_are_declared(play: Play) -> Iterator[Finding]:
+def subscriptions_are_declared(record: ClientRecord) -> Iterator[Finding]:
     """Declare resources without subscribe: a client that subscribes elsewhere sends no resources/subscribe."""
-    for request in play.requests("resources/subscribe"):
+    for request in record.requests("resources/subscribe"):
         yield fault("the client subscribes, but the server does not declare resources.subscribe", request.raw)
-    both = (play, play.plain or play)
+    both = (record, record.plain or record)
     seen([each for start in both for each in start.requests("resources/subscribe")], never("resources/subscribe"))
 
 
 @watched("lifecycle-no-shutdown-message-client")
-def there_is_no_shutdown_message(play: Play) -> Iterator[Finding]:
+def there_is_no_shutdown_message(record: ClientRecord) -> Iterator[Finding]:
     """Look at the end of a conversation: no shutdown or exit message is sent."""
-    for message in seen(play.said, "the client said nothing"):
+    for message in seen(record.said, "the client said nothing"):
         if message.kind in ("request", "notification") and message.method in ("shutdown", "exit", "terminate"):
             yield fault(f"{message.method} was sent, but MCP has no such message", message.raw)
-    if play.exit_code is None:
+    if record.exit_code is None:
         raise NotSeen("the client does not end by itself")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.harness.client_record import ANYTHING, HttpRequest, Play, excerpt, seen
+from mcp_conductor.checks.harness.client_record import ANYTHING, ClientRecord, HttpRequest, excerpt, seen
 from mcp_conductor.checks.harness.http_server import PATH, WebHost
 from mcp_conductor.checks.harness.scenario import HTTP, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script
@@ -36,7 +36,7 @@ class LostSession(Script):
 
     async def web(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> bool:
         asks = b'"id"' in request.body and b'"initialize"' not in request.body and request.method == "POST"
-        if not asks or "lost" in self.play.moments or request.header("mcp-session-id") is None:
+        if not asks or "lost" in self.record.moments or request.header("mcp-session-id") is None:
             return False
         self.did("lost")
         await host.reply(exchange, request, 404)
@@ -59,19 +59,19 @@ class Primed(Script):
 class BrokenStream(Script):
     """The first stream ends after one event; whoever comes back by GET hears the rest."""
 
-    def __init__(self, play: Play, version: str | None) -> None:
-        super().__init__(play, version)
+    def __init__(self, record: ClientRecord, version: str | None) -> None:
+        super().__init__(record, version)
         self.kept: Message | None = None
 
     async def web(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> bool:
         wants = request.method == "POST" and b'"id"' in request.body and b'"initialize"' not in request.body
-        if wants and "broken" not in self.play.moments and b'"method"' in request.body:
+        if wants and "broken" not in self.record.moments and b'"method"' in request.body:
             await self._break(host, exchange, request)
             return True
         if request.method == "GET" and request.header("last-event-id") and self.kept is not None:
             self.did("resumed")
             line = host.line_of(request, self.kept)
-            answer = await self.reply(Call(self.play, self.kept, line, _Deaf()))
+            answer = await self.reply(Call(self.record, self.kept, line, _Deaf()))
             text = compact(answer)
             host.opened.note(line, "server", text)
             request.status = 200
@@ -101,8 +101,8 @@ class _Deaf:
     async def ask(self, raw: Any, seconds: float) -> None: ...
 
 
-def _posts(play: Play) -> list[tuple[HttpRequest, Message]]:
-    found = [pair for pair in play.posts() if pair[0].path == PATH]
+def _posts(record: ClientRecord) -> list[tuple[HttpRequest, Message]]:
+    found = [pair for pair in record.posts() if pair[0].path == PATH]
     return seen(found, "the client POSTed nothing")
 
 
@@ -112,20 +112,20 @@ def _types(request: HttpRequest, name: str) -> list[str]:
 
 
 @watched("http-post-per-message-client", scenario="plain")
-def messages_are_posted(play: Play) -> Iterator[Finding]:
+def messages_are_posted(record: ClientRecord) -> Iterator[Finding]:
     """Look at all requests to the endpoint: every message is a POST of its own."""
-    for _, message in _posts(play):
+    for _, message in _posts(record):
         if message.kind == "invalid" and message.raw is None:
             yield fault("the body of a POST is not one message", excerpt(message.text))
-    for request in play.http:
+    for request in record.http:
         if request.path == PATH and request.method not in ("POST", "GET", "DELETE") and request.body:
             yield fault(f"a message was sent by {request.method}", str(request))
 
 
 @watched("http-accept-header-client")
-def both_kinds_of_answers_are_accepted(play: Play) -> Iterator[Finding]:
+def both_kinds_of_answers_are_accepted(record: ClientRecord) -> Iterator[Finding]:
     """Look at every POST: its Accept header lists application/json and text/event-stream."""
-    for request, _ in _posts(play):
+    for request, _ in _posts(record):
         missing = [kind for kind in (_JSON, _EVENTS) if kind not in _types(request, "accept")]
         if missing:
             yield fault(
@@ -134,52 +134,52 @@ def both_kinds_of_answers_are_accepted(play: Play) -> Iterator[Finding]:
 
 
 @watched("http-content-type-client")
-def bodies_are_json(play: Play) -> Iterator[Finding]:
+def bodies_are_json(record: ClientRecord) -> Iterator[Finding]:
     """Look at every POST: its Content-Type is application/json."""
-    for request, _ in _posts(play):
+    for request, _ in _posts(record):
         if _types(request, "content-type") != [_JSON]:
             yield fault(f"the Content-Type of {request} is not {_JSON}", request.header("content-type"))
 
 
-def _gets(play: Play) -> list[HttpRequest]:
+def _gets(record: ClientRecord) -> list[HttpRequest]:
     # Before its first POST a client may look what is there, and want no stream.
-    began = next((each.at for each in play.http if each.method == "POST"), 0.0)
-    gets = [each for each in play.http if each.method == "GET" and each.path == PATH]
+    began = next((each.at for each in record.http if each.method == "POST"), 0.0)
+    gets = [each for each in record.http if each.method == "GET" and each.path == PATH]
     found = [each for each in gets if each.at > began or each.takes_events]
     return seen(found, "the client sent no GET")
 
 
 @watched("http-get-accept-client")
-def streams_are_accepted(play: Play) -> Iterator[Finding]:
+def streams_are_accepted(record: ClientRecord) -> Iterator[Finding]:
     """Look at every GET: its Accept header lists text/event-stream."""
-    for request in _gets(play):
+    for request in _gets(record):
         if _EVENTS not in _types(request, "accept"):
             yield fault(f"the Accept header of {request} does not list {_EVENTS}", request.header("accept"))
 
 
 @watched("http-get-405-tolerated-client", scenario="plain")
-def there_need_be_no_stream(play: Play) -> Iterator[Finding]:
+def there_need_be_no_stream(record: ClientRecord) -> Iterator[Finding]:
     """Answer GET with 405: the client goes on by POST."""
-    at = _gets(play)[0].at
-    if any(each.at > at for each, _ in _posts(play)):
+    at = _gets(record)[0].at
+    if any(each.at > at for each, _ in _posts(record)):
         return
-    if play.exit_code is None:
+    if record.exit_code is None:
         raise NotSeen("the client sent nothing after its GET, and does not end by itself")
-    if play.exit_code != 0:
-        yield fault("the client gave up after 405 for its GET", play.last_words())
+    if record.exit_code != 0:
+        yield fault("the client gave up after 405 for its GET", record.last_words())
 
 
 @watched("http-both-response-kinds-client", "httpm-sse-comments-client", scenario="events")
-def event_streams_are_taken(play: Play) -> Iterator[Finding]:
+def event_streams_are_taken(record: ClientRecord) -> Iterator[Finding]:
     """Answer with event streams, with comments and data in several lines: the client does what it does with JSON."""
-    yield from play.survived("answers as event streams", "streamed")
+    yield from record.survived("answers as event streams", "streamed")
 
 
-def _after_opening(play: Play) -> list[HttpRequest]:
+def _after_opening(record: ClientRecord) -> list[HttpRequest]:
     """What was sent to the endpoint as part of a session, or in an agreed revision."""
     found: list[HttpRequest] = []
     opened = False
-    for request in play.http:
+    for request in record.http:
         if request.path != PATH:
             continue
         first = request.message is not None and _method(request.message) in ("initialize", "server/discover")
@@ -195,11 +195,11 @@ def _method(message: Message) -> Any:
 
 
 @watched("http-version-header-client", scenario=("plain", "sparse", "older-version"))
-def the_revision_is_named(play: Play) -> Iterator[Finding]:
+def the_revision_is_named(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request after initialize, of any method: it has the header MCP-Protocol-Version."""
-    if play.dialect is None or not play.dialect.version_header:
+    if record.dialect is None or not record.dialect.version_header:
         raise NotSeen("the revision has no such header")
-    for request in _after_opening(play):
+    for request in _after_opening(record):
         if request.header("mcp-protocol-version") is None:
             yield fault(f"{request} has no MCP-Protocol-Version", dict(request.headers))
 
@@ -214,10 +214,10 @@ class OlderVersion(Script):
 
 
 @watched("http-version-header-negotiated-client", scenario=("plain", "older-version"))
-def the_agreed_revision_is_named(play: Play) -> Iterator[Finding]:
+def the_agreed_revision_is_named(record: ClientRecord) -> Iterator[Finding]:
     """Answer initialize with an older revision: MCP-Protocol-Version is that, and not the one that was asked for."""
-    version = play.line.dialect.version if play.line.dialect else None
-    found = [each for each in _after_opening(play) if each.header("mcp-protocol-version") is not None]
+    version = record.line.dialect.version if record.line.dialect else None
+    found = [each for each in _after_opening(record) if each.header("mcp-protocol-version") is not None]
     for request in seen(found, "the client sent no MCP-Protocol-Version"):
         said = request.header("mcp-protocol-version")
         if said != version:
@@ -225,53 +225,53 @@ def the_agreed_revision_is_named(play: Play) -> Iterator[Finding]:
 
 
 @watched("session-id-sent-client", scenario=("plain", "pages", "sparse"))
-def the_session_is_named(play: Play) -> Iterator[Finding]:
+def the_session_is_named(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request after initialize, of any method: it has the session id that the server gave."""
-    known = {line.session for line in play.lines if line.session is not None}
+    known = {line.session for line in record.lines if line.session is not None}
     seen(list(known), "there was no session")
-    for request in _after_opening(play):
+    for request in _after_opening(record):
         said = request.header("mcp-session-id")
         if said not in known:
             yield fault(f"{request} {'has no Mcp-Session-Id' if said is None else 'names another session'}")
 
 
 @watched("session-delete-client", scenario="plain")
-def sessions_are_ended(play: Play) -> Iterator[Finding]:
+def sessions_are_ended(record: ClientRecord) -> Iterator[Finding]:
     """Look at the end: the client deletes its session."""
-    seen([line for line in play.lines if line.session is not None], "there was no session")
-    if play.exit_code is None:
+    seen([line for line in record.lines if line.session is not None], "there was no session")
+    if record.exit_code is None:
         raise NotSeen("the client does not end by itself")
-    if not any(each.method == "DELETE" for each in play.http):
+    if not any(each.method == "DELETE" for each in record.http):
         yield fault("the client ended without DELETE of its session")
 
 
 @watched("session-404-reinitialize-client", scenario="lost-session")
-def lost_sessions_begin_anew(play: Play) -> Iterator[Finding]:
+def lost_sessions_begin_anew(record: ClientRecord) -> Iterator[Finding]:
     """Answer a request of a session with 404: the client initializes once more, without a session id."""
-    if "lost" not in play.moments:
+    if "lost" not in record.moments:
         raise NotSeen("the client sent no session id")
-    lost = next(each for each in play.http if each.status == 404 and each.header("mcp-session-id"))
-    later = [each for each in play.http if each.at > lost.at]
+    lost = next(each for each in record.http if each.status == 404 and each.header("mcp-session-id"))
+    later = [each for each in record.http if each.at > lost.at]
     again = [each for each in later if each.message is not None and _method(each.message) == "initialize"]
     if not again:
-        yield fault("the client did not initialize once more after 404", play.last_words() or str(lost))
+        yield fault("the client did not initialize once more after 404", record.last_words() or str(lost))
     elif again[0].header("mcp-session-id") is not None:
         yield fault("initialize was sent with the id of the lost session", dict(again[0].headers))
 
 
 @watched("resume-priming-event-client", scenario="primed")
-def events_may_be_empty(play: Play) -> Iterator[Finding]:
+def events_may_be_empty(record: ClientRecord) -> Iterator[Finding]:
     """Begin every stream with an event that has an id and no data: the client does what it does without that."""
-    yield from play.survived("an event without data", "primed")
+    yield from record.survived("an event without data", "primed")
 
 
-def _resumed(play: Play) -> tuple[float, HttpRequest]:
+def _resumed(record: ClientRecord) -> tuple[float, HttpRequest]:
     """When the stream ended, and the GET that followed."""
-    if "broken" not in play.moments:
+    if "broken" not in record.moments:
         raise NotSeen("the client made no request")
-    posted = next(each for each, message in _posts(play) if each.status == 200 and _method(message) != "initialize")
+    posted = next(each for each, message in _posts(record) if each.status == 200 and _method(message) != "initialize")
     found = [
-        each for each in play.http if each.method == "GET" and each.at > posted.at and each.header("last-event-id")
+        each for each in record.http if each.method == "GET" and each.at > posted.at and each.header("last-event-id")
     ]
     if not found:
         raise NotSeen("the client did not come back for the rest")
@@ -279,23 +279,23 @@ def _resumed(play: Play) -> tuple[float, HttpRequest]:
 
 
 @watched("resume-last-event-id-client", "resume-poll-client", scenario="broken-stream")
-def streams_are_resumed(play: Play) -> Iterator[Finding]:
+def streams_are_resumed(record: ClientRecord) -> Iterator[Finding]:
     """End a stream after its first event: the client comes back by GET with Last-Event-ID, and hears the rest."""
-    if "broken" not in play.moments:
+    if "broken" not in record.moments:
         raise NotSeen("the client made no request")
     try:
-        _, request = _resumed(play)
+        _, request = _resumed(record)
     except NotSeen:
-        yield fault("the client did not come back with Last-Event-ID for the rest of a stream", play.last_words())
+        yield fault("the client did not come back with Last-Event-ID for the rest of a stream", record.last_words())
         return
     if request.header("last-event-id") != "kept-1":
         yield fault("Last-Event-ID is not the id of the last event", request.header("last-event-id"))
 
 
 @watched("resume-retry-respected-client", scenario="broken-stream")
-def retry_is_waited_for(play: Play) -> Iterator[Finding]:
+def retry_is_waited_for(record: ClientRecord) -> Iterator[Finding]:
     """End a stream with a retry of 1.2 s: the client does not come back sooner."""
-    at, request = _resumed(play)
+    at, request = _resumed(record)
     waited = (request.at - at) * 1000
     if waited < _RETRY_MILLISECONDS * 0.9:
         yield fault(f"the client came back after {waited:.0f} ms, although retry said {_RETRY_MILLISECONDS}")

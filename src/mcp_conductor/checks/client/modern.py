@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.harness.client_record import HttpRequest, Play, capabilities_in, meta_of, never, seen
+from mcp_conductor.checks.harness.client_record import ClientRecord, HttpRequest, capabilities_in, meta_of, never, seen
 from mcp_conductor.checks.harness.http_server import WebHost
 from mcp_conductor.checks.harness.scenario import HTTP, MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Refusal, Script, Silence
@@ -33,8 +33,8 @@ class Legacy(Script):
 
     code = -32601
 
-    def __init__(self, play: Play, version: str | None) -> None:
-        super().__init__(play, HANDSHAKE[-1] if version in MODERNS else version)
+    def __init__(self, record: ClientRecord, version: str | None) -> None:
+        super().__init__(record, HANDSHAKE[-1] if version in MODERNS else version)
 
     def _settle(self, call: Call) -> None:
         if call.method != "initialize" and call.line.dialect is None:
@@ -86,7 +86,7 @@ class Bare400(Legacy):
     """A server of the handshake era, which answers everything before initialize with 400 and a page."""
 
     async def web(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> bool:
-        if request.method != "POST" or b'"initialize"' in request.body or host.play.lines:
+        if request.method != "POST" or b'"initialize"' in request.body or host.record.lines:
             return False
         self.did("refused")
         request.status = 400
@@ -94,9 +94,9 @@ class Bare400(Legacy):
         return True
 
 
-def _requests(play: Play) -> list[Message]:
+def _requests(record: ClientRecord) -> list[Message]:
     """The requests that belong to the modern era."""
-    found = [each for line in play.lines for each in line.requests() if _is_modern(line.dialect, each)]
+    found = [each for line in record.lines for each in line.requests() if _is_modern(line.dialect, each)]
     return seen(found, "the client sent no request")
 
 
@@ -105,9 +105,9 @@ def _is_modern(dialect: Any, message: Message) -> bool:
 
 
 @watched("meta-required-fields-client", scenario="plain")
-def requests_carry_their_context(play: Play) -> Iterator[Finding]:
+def requests_carry_their_context(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request: its `_meta` names the revision and the client's capabilities."""
-    for request in _requests(play):
+    for request in _requests(record):
         meta = meta_of(request)
         if not isinstance(meta.get(_VERSION), str):
             yield fault(f"{request.method} names no {_VERSION}", request.raw, path="params._meta")
@@ -116,20 +116,20 @@ def requests_carry_their_context(play: Play) -> Iterator[Finding]:
 
 
 @watched("meta-client-info-client", scenario="plain")
-def requests_name_the_client(play: Play) -> Iterator[Finding]:
+def requests_name_the_client(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request: its `_meta` says the name and the version of the client."""
-    for request in _requests(play):
+    for request in _requests(record):
         who = meta_of(request).get(_INFO)
         if not isinstance(who, dict) or not all(isinstance(who.get(name), str) for name in ("name", "version")):
             yield fault(f"{request.method} does not say who the client is", request.raw, path="params._meta")
 
 
 @watched("meta-capabilities-each-request-client", scenario="plain")
-def capabilities_are_repeated(play: Play) -> Iterator[Finding]:
+def capabilities_are_repeated(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request that may be answered with a question: it declares all that others declare."""
-    found = [each for each in _requests(play) if each.method in ("tools/call", "prompts/get", "resources/read")]
+    found = [each for each in _requests(record) if each.method in ("tools/call", "prompts/get", "resources/read")]
     asking = ("elicitation", "sampling", "roots")
-    every = {name for each in _requests(play) for name in asking if name in capabilities_in(each)}
+    every = {name for each in _requests(record) for name in asking if name in capabilities_in(each)}
     seen(sorted(every), "the client declares nothing that it can be asked")
     for request in seen(found, "the client sent no request that may be answered with a question"):
         missing = every - set(capabilities_in(request))
@@ -140,9 +140,9 @@ def capabilities_are_repeated(play: Play) -> Iterator[Finding]:
 
 
 @watched("versioning-extension-ids-client", scenario="plain")
-def extensions_have_prefixes(play: Play) -> Iterator[Finding]:
+def extensions_have_prefixes(record: ClientRecord) -> Iterator[Finding]:
     """Look at the extensions that the client declares: their names have a prefix, their values are objects."""
-    entries = [(key, value, each) for each in _requests(play) for key, value in _extensions(each)]
+    entries = [(key, value, each) for each in _requests(record) for key, value in _extensions(each)]
     for key, value, request in seen(entries, "the client declares no extensions"):
         if not PREFIXED_KEY.fullmatch(key):
             yield fault(f"the extension {key!r} has no prefix", request.raw)
@@ -156,9 +156,9 @@ def _extensions(request: Message) -> list[tuple[str, Any]]:
 
 
 @watched("versioning-removed-methods-client", scenario="plain")
-def removed_methods_are_not_sent(play: Play) -> Iterator[Finding]:
+def removed_methods_are_not_sent(record: ClientRecord) -> Iterator[Finding]:
     """Look at every message to a server of the modern era: it is none of the methods that are gone."""
-    modern = [line for line in play.lines if line.dialect is not None and not line.dialect.handshake]
+    modern = [line for line in record.lines if line.dialect is not None and not line.dialect.handshake]
     for line in seen(modern, "no revision was agreed"):
         for message in line.said:
             if message.kind in ("request", "notification") and message.method in _REMOVED - _ELSEWHERE:
@@ -169,50 +169,50 @@ _ELSEWHERE = {"notifications/roots/list_changed"}  # has a requirement of its ow
 
 
 @watched("base-meta-key-format-client")
-def meta_keys_follow_the_grammar(play: Play) -> Iterator[Finding]:
+def meta_keys_follow_the_grammar(record: ClientRecord) -> Iterator[Finding]:
     """Look at every key in `_meta`: an optional prefix of labels with dots and a slash, then a name."""
-    for key, message in _keys(play):
+    for key, message in _keys(record):
         if not KEY.fullmatch(key):
             yield fault(f"{key!r} is not a key for _meta", message.raw, path="params._meta")
 
 
 @watched("base-meta-reserved-prefix-client")
-def reserved_prefixes_are_left_alone(play: Play) -> Iterator[Finding]:
+def reserved_prefixes_are_left_alone(record: ClientRecord) -> Iterator[Finding]:
     """Look at every key in `_meta` whose prefix is reserved for MCP: it is one that MCP defines."""
-    version = play.dialect.version if play.dialect else ""
-    for key, message in _keys(play):
+    version = record.dialect.version if record.dialect else ""
+    for key, message in _keys(record):
         if is_reserved(key, version):
             yield fault(f"the prefix of {key!r} is reserved for MCP", message.raw, path="params._meta")
 
 
-def _keys(play: Play) -> list[tuple[str, Message]]:
-    calls = [each for each in play.said if each.kind in ("request", "notification")]
+def _keys(record: ClientRecord) -> list[tuple[str, Message]]:
+    calls = [each for each in record.said if each.kind in ("request", "notification")]
     found = [(key, each) for each in calls for key in meta_of(each)]
     return seen(found, "the client sent no _meta")
 
 
 @watched("versioning-client-probe-stdio", scenario="plain")
-def servers_are_asked_first(play: Play) -> Iterator[Finding]:
+def servers_are_asked_first(record: ClientRecord) -> Iterator[Finding]:
     """Look at the first message on stdio: it is server/discover."""
-    first = _requests(play)[0]
+    first = _requests(record)[0]
     if first.method != "server/discover":
         yield fault(f"the first request is {first.method}, not server/discover", first.raw)
 
 
 @watched("versioning-discover-optional-client", scenario="plain")
-def discovery_is_optional(play: Play) -> Iterator[Finding]:
+def discovery_is_optional(record: ClientRecord) -> Iterator[Finding]:
     """Look whether the client calls a method before server/discover, or without it: it may, and is answered."""
-    if _requests(play)[0].method == "server/discover":
+    if _requests(record)[0].method == "server/discover":
         raise NotSeen("the client begins with server/discover")
     yield from ()
 
 
 @watched("versioning-client-caches-era", scenario="plain")
-def the_era_is_asked_for_once(play: Play) -> Iterator[Finding]:
+def the_era_is_asked_for_once(record: ClientRecord) -> Iterator[Finding]:
     """Look at all requests of a connection: server/discover is not sent before each of them."""
-    seen(play.requests("server/discover"), never("server/discover"))
+    seen(record.requests("server/discover"), never("server/discover"))
     repeated = False
-    for line in play.lines:
+    for line in record.lines:
         probes = len(line.requests("server/discover"))
         others = len(line.requests()) - probes
         repeated = repeated or others > 1
@@ -226,75 +226,77 @@ _FALLBACKS = ("legacy-32601", "legacy-32602", "legacy-0")
 
 
 @watched("versioning-client-fallback-not-code-keyed", scenario=_FALLBACKS)
-def any_error_means_the_old_era(play: Play) -> Iterator[Finding]:
+def any_error_means_the_old_era(record: ClientRecord) -> Iterator[Finding]:
     """Answer the first request with -32601, -32602 and 0 in turn: a client of both eras sends initialize each time."""
-    if "refused" not in play.moments:
+    if "refused" not in record.moments:
         raise NotSeen("the client did not ask for the era")
-    fell_back = {name: bool(other.requests("initialize")) for name, other in play.others.items() if name in _FALLBACKS}
+    fell_back = {
+        name: bool(other.requests("initialize")) for name, other in record.others.items() if name in _FALLBACKS
+    }
     if not any(fell_back.values()):
         raise NotSeen("the client speaks the modern era only")
-    if not fell_back[play.name]:
-        code = play.name.removeprefix("legacy-")
+    if not fell_back[record.name]:
+        code = record.name.removeprefix("legacy-")
         yield fault(f"the client did not send initialize after the error {'-' if code != '0' else ''}{code}")
 
 
 @watched("versioning-client-fallback-on-silence", scenario="legacy-silence")
-def silence_means_the_old_era(play: Play) -> Iterator[Finding]:
+def silence_means_the_old_era(record: ClientRecord) -> Iterator[Finding]:
     """Do not answer the first request: a client of both eras sends initialize after a while."""
-    if "refused" not in play.moments or not any(each.requests("initialize") for each in play.others.values()):
+    if "refused" not in record.moments or not any(each.requests("initialize") for each in record.others.values()):
         raise NotSeen("the client speaks the modern era only")
-    if not play.requests("initialize"):
-        yield fault(f"the client did not send initialize within {play.seconds:.0f} s of silence")
+    if not record.requests("initialize"):
+        yield fault(f"the client did not send initialize within {record.seconds:.0f} s of silence")
 
 
 @watched("versioning-client-modern-only-probe", scenario="legacy-32601")
-def old_servers_are_told_apart(play: Play) -> Iterator[Finding]:
+def old_servers_are_told_apart(record: ClientRecord) -> Iterator[Finding]:
     """Be a server of the handshake era: a client of the modern era ends with an error, and does not hang."""
-    if play.requests("initialize"):
+    if record.requests("initialize"):
         raise NotSeen("the client speaks both eras")
-    if play.exit_code is None:
+    if record.exit_code is None:
         yield fault("the client hangs with a server of the handshake era")
 
 
 @watched("versioning-client-no-initialize-after-modern-error", scenario="future-server")
-def modern_errors_mean_the_modern_era(play: Play) -> Iterator[Finding]:
+def modern_errors_mean_the_modern_era(record: ClientRecord) -> Iterator[Finding]:
     """Answer the first request with -32022: the client does not send initialize, for that server is a modern one."""
-    if "refused" not in play.moments:
+    if "refused" not in record.moments:
         raise NotSeen("the client made no request")
-    for request in play.requests("initialize"):
-        if len(play.requests()) > 1:
+    for request in record.requests("initialize"):
+        if len(record.requests()) > 1:
             yield fault(f"initialize was sent after the error {UNSUPPORTED_VERSION}", request.raw)
             return
 
 
 @watched("versioning-client-retries-supported", scenario="future-server")
-def without_a_common_revision_it_ends(play: Play) -> Iterator[Finding]:
+def without_a_common_revision_it_ends(record: ClientRecord) -> Iterator[Finding]:
     """Speak only a revision that is not there yet: the client does not try again for ever, and ends."""
-    if "refused" not in play.moments:
+    if "refused" not in record.moments:
         raise NotSeen("the client made no request")
-    if len(play.requests()) > 10:
-        yield fault(f"the client asked {len(play.requests())} times, although there is no common revision")
-    if play.plain is not None and play.plain.exit_code == 0 and play.exit_code == 0:
-        yield fault("the client ended as if all were well, although there is no common revision", play.last_words())
+    if len(record.requests()) > 10:
+        yield fault(f"the client asked {len(record.requests())} times, although there is no common revision")
+    if record.plain is not None and record.plain.exit_code == 0 and record.exit_code == 0:
+        yield fault("the client ended as if all were well, although there is no common revision", record.last_words())
 
 
 @watched("versioning-client-http-400-inspects-body", scenario=("bare-400", "future-server"))
-def the_body_of_400_is_read(play: Play) -> Iterator[Finding]:
+def the_body_of_400_is_read(record: ClientRecord) -> Iterator[Finding]:
     """Answer with 400 and a page: a client of both eras sends initialize; with -32022 in the body it does not."""
-    if "refused" not in play.moments:
+    if "refused" not in record.moments:
         raise NotSeen("the client made no request")
-    initialized = bool(play.requests("initialize"))
-    if play.name == "bare-400" and not initialized:
+    initialized = bool(record.requests("initialize"))
+    if record.name == "bare-400" and not initialized:
         raise NotSeen("the client speaks the modern era only")
-    if play.name == "future-server" and initialized and len(play.requests()) > 1:
+    if record.name == "future-server" and initialized and len(record.requests()) > 1:
         yield fault(f"initialize was sent after 400 with the error {UNSUPPORTED_VERSION}")
 
 
 @watched("deprecated-features-client", scenario="plain")
-def deprecated_features_are_left_out(play: Play) -> Iterator[Finding]:
+def deprecated_features_are_left_out(record: ClientRecord) -> Iterator[Finding]:
     """Look at what the client declares: roots, sampling and logLevel are deprecated."""
-    declared = {name for each in _requests(play) for name in ("roots", "sampling") if name in capabilities_in(each)}
+    declared = {name for each in _requests(record) for name in ("roots", "sampling") if name in capabilities_in(each)}
     for name in sorted(declared):
         yield fault(f"the client declares {name}, which is deprecated")
-    if any(f"{META}logLevel" in meta_of(each) for each in _requests(play)):
+    if any(f"{META}logLevel" in meta_of(each) for each in _requests(record)):
         yield fault("the client asks for log messages, which are deprecated")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.harness.client_record import HttpRequest, Play, seen
+from mcp_conductor.checks.harness.client_record import ClientRecord, HttpRequest, seen
 from mcp_conductor.checks.harness.http_server import MESSAGES, PATH, QUERY, WebHost
 from mcp_conductor.checks.harness.scenario import HTTP, MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Departure, Script
@@ -21,8 +21,8 @@ class OldTransport(Script):
 
     old_only = True
 
-    def __init__(self, play: Play, version: str | None) -> None:
-        super().__init__(play, HANDSHAKE[0] if version in MODERNS else version)
+    def __init__(self, record: ClientRecord, version: str | None) -> None:
+        super().__init__(record, HANDSHAKE[0] if version in MODERNS else version)
 
     async def web(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> bool:
         del host, exchange
@@ -36,7 +36,7 @@ class CutStream(Script):
     """The stream of the first call breaks before its answer."""
 
     async def call_tool(self, call: Call) -> Json:
-        if "cut" not in self.play.moments:
+        if "cut" not in self.record.moments:
             self.did("cut")
             await call.say('{"jsonrpc":"2.0","method":"notifications/conductor/soon"}')
             raise Departure
@@ -44,27 +44,27 @@ class CutStream(Script):
 
 
 @watched("sse-compat-fallback-client", scenario="old-transport")
-def old_servers_are_spoken_to(play: Play) -> Iterator[Finding]:
+def old_servers_are_spoken_to(record: ClientRecord) -> Iterator[Finding]:
     """Refuse POST with 405 and open a stream for GET: a client that wants old servers speaks HTTP+SSE there."""
-    if "refused" not in play.moments:
+    if "refused" not in record.moments:
         raise NotSeen("the client did not begin with POST")
-    if "opened" not in play.moments:
+    if "opened" not in record.moments:
         raise NotSeen(_NOT_SPOKEN)
     # Some clients of Streamable HTTP open a stream to listen before they say anything.
-    if play.moments["opened"] < play.moments["refused"]:
+    if record.moments["opened"] < record.moments["refused"]:
         raise NotSeen(_NOT_SPOKEN)
-    if not play.lines[-1].requests("initialize"):
-        yield fault("the client opened the stream of an old server, but said nothing to it", play.last_words())
+    if not record.lines[-1].requests("initialize"):
+        yield fault("the client opened the stream of an old server, but said nothing to it", record.last_words())
 
 
 @watched("sse-client-posts-to-endpoint", scenario="old-transport")
-def messages_go_to_the_endpoint(play: Play) -> Iterator[Finding]:
+def messages_go_to_the_endpoint(record: ClientRecord) -> Iterator[Finding]:
     """Announce a relative endpoint with a query: every message is POSTed there."""
-    if "opened" not in play.moments:
+    if "opened" not in record.moments:
         raise NotSeen(_NOT_SPOKEN)
-    streams = (each for each in play.http if each.method == "GET" and each.path == PATH and each.takes_events)
+    streams = (each for each in record.http if each.method == "GET" and each.path == PATH and each.takes_events)
     opened = next(streams).at
-    posted = [each for each in play.http if each.method == "POST" and each.at > opened]
+    posted = [each for each in record.http if each.method == "POST" and each.at > opened]
     seen(posted, "the client sent nothing")
     for request in seen([each for each in posted if not _is_streamable(each)], _NOT_SPOKEN):
         if request.path != MESSAGES or request.query != QUERY:
@@ -78,14 +78,14 @@ def _is_streamable(request: HttpRequest) -> bool:
 
 
 @watched("httpm-reissue-new-id-client", scenario="cut-stream")
-def broken_requests_are_made_anew(play: Play) -> Iterator[Finding]:
+def broken_requests_are_made_anew(record: ClientRecord) -> Iterator[Finding]:
     """Cut a stream before its answer: a client that tries again does so with a new id, and without Last-Event-ID."""
-    if "cut" not in play.moments:
+    if "cut" not in record.moments:
         raise NotSeen("the client calls no tools")
-    calls = [pair for pair in play.posts() if pair[1].kind == "request" and pair[1].method == "tools/call"]
+    calls = [pair for pair in record.posts() if pair[1].kind == "request" and pair[1].method == "tools/call"]
     first = calls[0][1]
     again = [pair for pair in calls[1:] if pair[1].params.get("name") == first.params.get("name")]
-    resumed = [each for each in play.http if each.header("last-event-id") is not None]
+    resumed = [each for each in record.http if each.header("last-event-id") is not None]
     for request in resumed:
         yield fault("Last-Event-ID was sent, but streams cannot be resumed", str(request))
     for _, message in again:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.harness.client_record import Play, seen, shown
+from mcp_conductor.checks.harness.client_record import ClientRecord, seen, shown
 from mcp_conductor.checks.harness.scenario import MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script
 from mcp_conductor.protocol import Json
@@ -38,8 +38,8 @@ class EmptyCursor(Script):
 class EndlessList(Script):
     """Every page of a list names the same next one."""
 
-    def __init__(self, play: Play, version: str | None) -> None:
-        super().__init__(play, version)
+    def __init__(self, record: ClientRecord, version: str | None) -> None:
+        super().__init__(record, version)
         self.rounds: dict[str, int] = {}
 
     def _page(self, call: Call, member: str, items: list[Json]) -> Json:
@@ -47,10 +47,10 @@ class EndlessList(Script):
         return {member: items[:1], **({"nextCursor": "again"} if rounds < _MOST_ROUNDS else {})}
 
 
-def _given(play: Play) -> dict[str, list[tuple[Any, Json]]]:
+def _given(record: ClientRecord) -> dict[str, list[tuple[Any, Json]]]:
     """The pages that were given to the client, by method: the cursor that was asked for, and the result."""
     found: dict[str, list[tuple[Any, Json]]] = {}
-    for line in play.lines:
+    for line in record.lines:
         for exchange in line.exchanges:
             reply = exchange.reply
             if exchange.request.method in LIST_MEMBERS and reply is not None and reply.kind == "result":
@@ -62,10 +62,10 @@ def _given(play: Play) -> dict[str, list[tuple[Any, Json]]]:
 
 
 @watched("pagination-client-opaque", scenario=("plain", "pages"))
-def cursors_come_back_as_they_are(play: Play) -> Iterator[Finding]:
+def cursors_come_back_as_they_are(record: ClientRecord) -> Iterator[Finding]:
     """Give out cursors with spaces, quotes, other alphabets and great length: the client sends them back unchanged."""
-    known = {each[1].get("nextCursor") for pages in _given(play).values() for each in pages}
-    used = [each for each in play.requests(*LIST_MEMBERS) if "cursor" in each.params]
+    known = {each[1].get("nextCursor") for pages in _given(record).values() for each in pages}
+    used = [each for each in record.requests(*LIST_MEMBERS) if "cursor" in each.params]
     for request in seen(used, "the client sent no cursor"):
         cursor = request.params["cursor"]
         if cursor not in known:
@@ -73,9 +73,9 @@ def cursors_come_back_as_they_are(play: Play) -> Iterator[Finding]:
 
 
 @watched("pagination-client-continues", scenario="plain")
-def lists_are_read_to_their_end(play: Play) -> Iterator[Finding]:
+def lists_are_read_to_their_end(record: ClientRecord) -> Iterator[Finding]:
     """Give lists in two pages: the client asks for the second one too."""
-    for method, pages in _given(play).items():
+    for method, pages in _given(record).items():
         asked = {cursor for cursor, _ in pages}
         for _, page in pages:
             following = page.get("nextCursor")
@@ -84,11 +84,11 @@ def lists_are_read_to_their_end(play: Play) -> Iterator[Finding]:
 
 
 @watched("pagination-client-no-page-size", scenario="pages")
-def pages_may_be_empty(play: Play) -> Iterator[Finding]:
+def pages_may_be_empty(record: ClientRecord) -> Iterator[Finding]:
     """Give pages of one, none and two items: an empty page is not the end."""
     counted = False
-    for method, pages in _given(play).items():
-        asked = [each.params.get("cursor") for each in play.requests(method)]
+    for method, pages in _given(record).items():
+        asked = [each.params.get("cursor") for each in record.requests(method)]
         if _ODD_CURSORS[0] not in asked:
             continue
         counted = True
@@ -99,23 +99,23 @@ def pages_may_be_empty(play: Play) -> Iterator[Finding]:
 
 
 @watched("pagination-client-empty-cursor", scenario="empty-cursor")
-def an_empty_cursor_is_one(play: Play) -> Iterator[Finding]:
+def an_empty_cursor_is_one(record: ClientRecord) -> Iterator[Finding]:
     """Give the empty string as the next cursor: the client asks for that page."""
-    plain = play.plain
+    plain = record.plain
     if plain is None or not any("cursor" in each.params for each in plain.requests(*LIST_MEMBERS)):
         raise NotSeen("the client sends no cursors")
-    for method, pages in _given(play).items():
+    for method, pages in _given(record).items():
         offered = [page for _, page in pages if page.get("nextCursor") == ""]
         if offered and "" not in [cursor for cursor, _ in pages]:
             yield fault(f"the client took the empty cursor of {method} for the end", offered[0])
 
 
 @watched("pagination-client-loop-guard", scenario="endless-list")
-def a_list_without_end_is_given_up(play: Play) -> Iterator[Finding]:
+def a_list_without_end_is_given_up(record: ClientRecord) -> Iterator[Finding]:
     """Name the same next page again and again: the client stops asking for it."""
-    for method, pages in _given(play).items():
+    for method, pages in _given(record).items():
         if len(pages) >= _MOST_ROUNDS:
             yield fault(f"the client asked for the same page of {method} {len(pages)} times")
             return
-    if not any("cursor" in each.params for each in play.requests(*LIST_MEMBERS)):
+    if not any("cursor" in each.params for each in record.requests(*LIST_MEMBERS)):
         raise NotSeen("the client sent no cursor")

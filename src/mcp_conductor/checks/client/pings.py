@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.answers import code_of
-from mcp_conductor.checks.harness.client_record import Play, seen
+from mcp_conductor.checks.harness.client_record import ClientRecord, seen
 from mcp_conductor.checks.harness.scenario import HANDSHAKES, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
@@ -27,18 +27,18 @@ class Pings(Script):
                     return
 
 
-def _strange(play: Play) -> list[Message]:
+def _strange(record: ClientRecord) -> list[Message]:
     """Answers to nothing that we asked."""
-    known = [(type(each.question.id), each.question.id) for line in play.lines for each in line.asked()]
-    return [each for each in play.said if each.kind in ("result", "error") and (type(each.id), each.id) not in known]
+    known = [(type(each.question.id), each.question.id) for line in record.lines for each in line.asked()]
+    return [each for each in record.said if each.kind in ("result", "error") and (type(each.id), each.id) not in known]
 
 
 @watched("ping-response-client", scenario="pings")
-def pings_are_answered(play: Play) -> Iterator[Finding]:
+def pings_are_answered(record: ClientRecord) -> Iterator[Finding]:
     """Ping while a request is open: each ping is answered, with an empty result."""
-    if _strange(play):
+    if _strange(record):
         raise NotSeen("the answer has another id")
-    for question, reply in play.asked("ping"):
+    for question, reply in record.asked("ping"):
         if reply is None:
             yield fault("a ping was not answered", question.raw)
         elif reply.kind == "error":
@@ -48,18 +48,18 @@ def pings_are_answered(play: Play) -> Iterator[Finding]:
 
 
 @watched("base-response-id-echo-client", scenario=("pings", "questions"))
-def answers_repeat_the_id(play: Play) -> Iterator[Finding]:
+def answers_repeat_the_id(record: ClientRecord) -> Iterator[Finding]:
     """Ask with integers and with strings as ids: each answer has the id of its question, of the same type."""
-    play.asked()
-    for reply in _strange(play):
+    record.asked()
+    for reply in _strange(record):
         yield fault(f"an answer has the id {compact(reply.raw.get('id'))}, which no question has", reply.raw, path="id")
-    seen([each for each in play.said if each.kind in ("result", "error")], "the client answered nothing")
+    seen([each for each in record.said if each.kind in ("result", "error")], "the client answered nothing")
 
 
 @watched("base-method-not-found-client", scenario="pings")
-def unknown_methods_are_refused(play: Play) -> Iterator[Finding]:
+def unknown_methods_are_refused(record: ClientRecord) -> Iterator[Finding]:
     """Ask for something that no client knows: the answer is the error -32601."""
-    for question, reply in play.asked(_UNKNOWN):
+    for question, reply in record.asked(_UNKNOWN):
         if reply is None:
             yield fault(f"{question.method} was not answered", question.raw)
         elif reply.kind != "error" or code_of(reply) != METHOD_NOT_FOUND:

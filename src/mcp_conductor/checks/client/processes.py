@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.harness.client_record import ANYTHING, Line, Play, excerpt, seen
+from mcp_conductor.checks.harness.client_record import ANYTHING, ClientRecord, Line, excerpt, seen
 from mcp_conductor.checks.harness.scenario import scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Departure, Script
 from mcp_conductor.protocol.message import parse
@@ -38,7 +38,7 @@ class Gone(Script):
     """The server dies when it should answer its first request."""
 
     async def before(self, call: Call) -> None:
-        if "died" in self.play.moments:
+        if "died" in self.record.moments:
             return
         del call
         self.did("died")
@@ -52,14 +52,14 @@ class Stubborn(Script):
     stubborn = True
 
 
-def _processes(play: Play) -> list[Line]:
-    return seen([line for line in play.lines if line.transport == "stdio"], "the client started no server")
+def _processes(record: ClientRecord) -> list[Line]:
+    return seen([line for line in record.lines if line.transport == "stdio"], "the client started no server")
 
 
 @watched("stdio-launch-client", "stdio-support-client", scenario="plain")
-def the_server_is_started(play: Play) -> Iterator[Finding]:
+def the_server_is_started(record: ClientRecord) -> Iterator[Finding]:
     """Give the client a command: it starts it, and talks to its stdin and stdout."""
-    if not _processes(play)[0].said:
+    if not _processes(record)[0].said:
         yield fault("the client started the server, but said nothing to it")
 
 
@@ -80,9 +80,9 @@ def _fragments(line: Line) -> tuple[list[str], list[str]]:
 
 
 @watched("stdio-newline-framing-client")
-def a_message_is_a_line(play: Play) -> Iterator[Finding]:
+def a_message_is_a_line(record: ClientRecord) -> Iterator[Finding]:
     """Look at the client's bytes: every message is one line, with a newline at its end."""
-    for line in _processes(play):
+    for line in _processes(record):
         parts, _ = _fragments(line)
         if parts:
             yield fault(f"a message was written in {len(parts)} lines", excerpt("\n".join(parts)))
@@ -91,75 +91,75 @@ def a_message_is_a_line(play: Play) -> Iterator[Finding]:
 
 
 @watched("stdio-stdin-clean-client")
-def nothing_but_messages_is_written(play: Play) -> Iterator[Finding]:
+def nothing_but_messages_is_written(record: ClientRecord) -> Iterator[Finding]:
     """Look at every line of the client: it is a message."""
-    for line in _processes(play):
+    for line in _processes(record):
         for text in _fragments(line)[1]:
             yield fault("a line is no message" if text.strip() else "an empty line was written", excerpt(text))
 
 
 @watched("stdio-stderr-not-error-client", scenario="mutterings")
-def stderr_is_no_error(play: Play) -> Iterator[Finding]:
+def stderr_is_no_error(record: ClientRecord) -> Iterator[Finding]:
     """Write to stderr and answer normally: the client does what it does without that."""
-    yield from play.survived("a line on stderr", "muttered")
+    yield from record.survived("a line on stderr", "muttered")
 
 
 @watched("stdio-stderr-handling-client", scenario="noise")
-def stderr_does_not_block(play: Play) -> Iterator[Finding]:
+def stderr_does_not_block(record: ClientRecord) -> Iterator[Finding]:
     """Write a MiB to stderr before an answer: the client does what it does without that."""
-    yield from play.survived("a MiB on stderr", "shouted")
+    yield from record.survived("a MiB on stderr", "shouted")
 
 
 @watched("stdio-unexpected-exit-client-report", scenario="gone")
-def a_dead_server_is_noticed(play: Play) -> Iterator[Finding]:
+def a_dead_server_is_noticed(record: ClientRecord) -> Iterator[Finding]:
     """Die instead of answering: the client does not wait for ever."""
-    if "died" not in play.moments:
+    if "died" not in record.moments:
         raise NotSeen("the client asked for nothing")
-    play.be_sure()
-    if play.hangs and len(_processes(play)) == 1:
-        yield fault("the client still waits for the answer of a server that has died", play.last_words())
+    record.be_sure()
+    if record.hangs and len(_processes(record)) == 1:
+        yield fault("the client still waits for the answer of a server that has died", record.last_words())
 
 
 @watched("stdio-unexpected-exit-client-restart", scenario="gone")
-def a_dead_server_is_started_again(play: Play) -> Iterator[Finding]:
+def a_dead_server_is_started_again(record: ClientRecord) -> Iterator[Finding]:
     """Die instead of answering: the client starts the server once more."""
-    if "died" not in play.moments:
+    if "died" not in record.moments:
         raise NotSeen("the client asked for nothing")
-    if len(_processes(play)) < 2:
+    if len(_processes(record)) < 2:
         yield fault("the client did not start the server again after it had died")
 
 
 @watched("lifecycle-shutdown-stdio-client", scenario=("plain", "stubborn"))
-def stdin_is_closed_first(play: Play) -> Iterator[Finding]:
+def stdin_is_closed_first(record: ClientRecord) -> Iterator[Finding]:
     """Look at the end: stdin is closed before any signal; a server that ignores that gets SIGTERM, and is killed."""
-    if play.exit_code is None:
+    if record.exit_code is None:
         raise NotSeen("the client does not end by itself")
-    for line in _processes(play):
+    for line in _processes(record):
         endings = [how for _, how in line.endings if how != "ours"]
         if not endings:
-            if play.name == "stubborn":
+            if record.name == "stubborn":
                 yield fault("the client ended, and left the server running with its stdin open")
             continue
         if endings[0] == "sigterm":
             yield fault("the server got SIGTERM before its stdin was closed")
         elif endings[0] == "cut":
             yield fault("the server was killed before its stdin was closed")
-        elif play.name == "stubborn" and len(endings) == 1:
+        elif record.name == "stubborn" and len(endings) == 1:
             yield fault("the client closed the server's stdin and ended, although the server did not")
 
 
 @watched("stdio-no-client-responses", "httpm-no-client-responses")
-def nothing_is_answered(play: Play) -> Iterator[Finding]:
+def nothing_is_answered(record: ClientRecord) -> Iterator[Finding]:
     """Look at every message of the client: none is a response, since servers of this revision ask nothing."""
-    for message in seen(play.said, "the client said nothing"):
+    for message in seen(record.said, "the client said nothing"):
         if message.kind in ("result", "error"):
             yield fault("the client sent a response", message.raw)
 
 
 @watched("subs-client-relisten-stdio", scenario="gone")
-def subscriptions_begin_anew(play: Play) -> Iterator[Finding]:
+def subscriptions_begin_anew(record: ClientRecord) -> Iterator[Finding]:
     """Die while the client listens: if it starts the server again, it listens again."""
-    lines = _processes(play)
+    lines = _processes(record)
     if len(lines) < 2 or not lines[0].requests("subscriptions/listen"):
         raise NotSeen("the client did not listen, or did not start the server again")
     if not any(line.requests("subscriptions/listen") for line in lines[1:]):

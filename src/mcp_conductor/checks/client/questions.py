@@ -13,7 +13,7 @@ from mcp_conductor.checks.harness.answers import (
     root_problems,
     sampling_problems,
 )
-from mcp_conductor.checks.harness.client_record import Asked, Play, seen
+from mcp_conductor.checks.harness.client_record import Asked, ClientRecord, seen
 from mcp_conductor.checks.harness.input_rounds import modern_action, modern_content, modern_roots, modern_sampling
 from mcp_conductor.checks.harness.scenario import HANDSHAKES, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script
@@ -34,7 +34,7 @@ class Questions(Script):
     asks = True
 
     async def before(self, call: Call) -> None:
-        if "asked" in self.play.moments or (self.client_calls_tools and call.method != "tools/call"):
+        if "asked" in self.record.moments or (self.client_calls_tools and call.method != "tools/call"):
             return
         self.did("asked")
         dialect = call.line.dialect
@@ -58,7 +58,7 @@ class Questions(Script):
             ("elicitation/create", FORM),
         ]
         if call.line.dialect is not None and call.line.dialect.elicitation_id:
-            page = {"mode": "url", "message": "Log in?", "url": self.play.origin + _PAGE, "elicitationId": "e-1"}
+            page = {"mode": "url", "message": "Log in?", "url": self.record.origin + _PAGE, "elicitationId": "e-1"}
             asked += [
                 ("elicitation/create", {"mode": "form", **FORM}),
                 ("elicitation/create", page),
@@ -67,46 +67,48 @@ class Questions(Script):
         return [*asked, ("roots/list", None)]  # once more: they may have changed
 
 
-def _answered(play: Play, method: str, *, mode: Any = ..., tools: bool = False) -> list[tuple[Message, Message]]:
+def _answered(
+    record: ClientRecord, method: str, *, mode: Any = ..., tools: bool = False
+) -> list[tuple[Message, Message]]:
     """Our questions of one kind that were answered, with the answers."""
     found = []
-    for question, reply in play.asked(method):
+    for question, reply in record.asked(method):
         fits = mode is ... or question.params.get("mode") == mode
         if fits and ("tools" in question.params) == tools and reply is not None:
             found.append((question, reply))
     return seen(found, f"{method} was not answered")
 
 
-def _left_open(play: Play, method: str) -> Iterator[Finding]:
+def _left_open(record: ClientRecord, method: str) -> Iterator[Finding]:
     """Findings about questions that were never answered, although the client declares that it knows them."""
     declared = _CAPABILITIES[method]
-    for question, reply in play.asked(method):
-        if reply is not None or not any(declared in line.capabilities for line in play.lines):
+    for question, reply in record.asked(method):
+        if reply is not None or not any(declared in line.capabilities for line in record.lines):
             continue
-        if play.waited_for(question):
+        if record.waited_for(question):
             yield fault(
-                f"{method} was not answered within {play.patience:g} s, but {declared} is declared", question.raw
+                f"{method} was not answered within {record.patience:g} s, but {declared} is declared", question.raw
             )
-        elif play.exit_code not in (None, 0):
-            problem = f"the client ended with exit code {play.exit_code}, and did not answer {method}"
-            yield fault(problem, play.last_words() or question.raw)
+        elif record.exit_code not in (None, 0):
+            problem = f"the client ended with exit code {record.exit_code}, and did not answer {method}"
+            yield fault(problem, record.last_words() or question.raw)
 
 
-def _undeclared(play: Play, *methods: str) -> list[Asked]:
+def _undeclared(record: ClientRecord, *methods: str) -> list[Asked]:
     """Our questions about what the client does not declare."""
     found = [
         Asked(question, reply)
-        for line in play.lines
-        for question, reply in play.asked_on(line, *methods)
+        for line in record.lines
+        for question, reply in record.asked_on(line, *methods)
         if _CAPABILITIES.get(question.method, "") not in line.capabilities and question.method in _CAPABILITIES
     ]
     return seen(found, f"the client declares {' and '.join(_CAPABILITIES[each] for each in methods) or 'everything'}")
 
 
 @watched("lifecycle-capabilities-declared-client", scenario="questions")
-def what_is_answered_is_declared(play: Play) -> Iterator[Finding]:
+def what_is_answered_is_declared(record: ClientRecord) -> Iterator[Finding]:
     """Ask for roots, sampling and elicitation: what the client did not declare, it does not answer with a result."""
-    for question, reply in _undeclared(play):
+    for question, reply in _undeclared(record):
         if reply is not None and _is_given(reply):
             yield fault(f"{question.method} was answered, but the capability is not declared", reply.raw)
 
@@ -118,241 +120,241 @@ def _is_given(reply: Message | None) -> bool:
     return not isinstance(reply.result, dict) or reply.result.get("action") not in ("decline", "cancel")
 
 
-def _declared(play: Play, method: str) -> Iterator[Finding]:
-    for question, reply in _undeclared(play, method):
+def _declared(record: ClientRecord, method: str) -> Iterator[Finding]:
+    for question, reply in _undeclared(record, method):
         if reply is not None and _is_given(reply):
             yield fault(f"{question.method} was answered, but {_CAPABILITIES[method]} is not declared", reply.raw)
 
 
 @watched("roots-capability-declared-client", scenario="questions")
-def roots_are_declared(play: Play) -> Iterator[Finding]:
+def roots_are_declared(record: ClientRecord) -> Iterator[Finding]:
     """Ask for roots: a client that did not declare them does not list any."""
-    yield from _declared(play, "roots/list")
+    yield from _declared(record, "roots/list")
 
 
 @watched("sampling-capability-declared-client", scenario="questions")
-def sampling_is_declared(play: Play) -> Iterator[Finding]:
+def sampling_is_declared(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling: a client that did not declare it does not answer with a message."""
-    yield from _declared(play, "sampling/createMessage")
+    yield from _declared(record, "sampling/createMessage")
 
 
 @watched("elicit-capability-declared-client", scenario="questions")
-def elicitation_is_declared(play: Play) -> Iterator[Finding]:
+def elicitation_is_declared(record: ClientRecord) -> Iterator[Finding]:
     """Ask for elicitation: a client that did not declare it, or not this mode of it, does not answer with a result."""
-    yield from _declared(play, "elicitation/create")
+    yield from _declared(record, "elicitation/create")
 
 
 @watched("roots-unsupported-error-client", scenario="questions")
-def roots_are_refused(play: Play) -> Iterator[Finding]:
+def roots_are_refused(record: ClientRecord) -> Iterator[Finding]:
     """Ask a client for roots that did not declare them: the error is -32601."""
-    for _, reply in _undeclared(play, "roots/list"):
+    for _, reply in _undeclared(record, "roots/list"):
         if reply is None or (reply.kind == "error" and code_of(reply) != METHOD_NOT_FOUND):
             yield fault(f"roots/list was not answered with {METHOD_NOT_FOUND}", None if reply is None else reply.raw)
 
 
 @watched("sampling-unsupported-client", scenario="questions")
-def sampling_is_refused(play: Play) -> Iterator[Finding]:
+def sampling_is_refused(record: ClientRecord) -> Iterator[Finding]:
     """Ask a client for sampling that did not declare it: it answers with an error."""
-    for question, reply in _undeclared(play, "sampling/createMessage"):
+    for question, reply in _undeclared(record, "sampling/createMessage"):
         if reply is None:
             yield fault("sampling/createMessage was not answered", question.raw)
 
 
 @watched("roots-list-array-client", scenario=("questions", "input-rounds"))
-def roots_are_a_list(play: Play) -> Iterator[Finding]:
+def roots_are_a_list(record: ClientRecord) -> Iterator[Finding]:
     """Ask a client for roots that declares them: there is an answer, and its result has an array of them."""
-    if play.name == "input-rounds":
-        yield from modern_roots(play, "roots")
+    if record.name == "input-rounds":
+        yield from modern_roots(record, "roots")
         return
-    yield from _left_open(play, "roots/list")
-    for _, reply in _results(play, "roots/list"):
+    yield from _left_open(record, "roots/list")
+    for _, reply in _results(record, "roots/list"):
         if not isinstance(reply.result, dict) or not isinstance(reply.result.get("roots"), list):
             yield fault("the result of roots/list has no roots", reply.raw, path="result.roots")
 
 
-def _results(play: Play, method: str, **which: Any) -> list[tuple[Message, Message]]:
-    found = [(question, reply) for question, reply in _answered(play, method, **which) if reply.kind == "result"]
+def _results(record: ClientRecord, method: str, **which: Any) -> list[tuple[Message, Message]]:
+    found = [(question, reply) for question, reply in _answered(record, method, **which) if reply.kind == "result"]
     return seen(found, f"{method} was answered with an error")
 
 
 @watched("roots-item-uri-client", scenario=("questions", "input-rounds"))
-def roots_are_files(play: Play) -> Iterator[Finding]:
+def roots_are_files(record: ClientRecord) -> Iterator[Finding]:
     """Ask for roots: each has a uri that begins with file://."""
-    if play.name == "input-rounds":
-        yield from modern_roots(play, "uri")
+    if record.name == "input-rounds":
+        yield from modern_roots(record, "uri")
         return
-    for _, reply in _results(play, "roots/list"):
+    for _, reply in _results(record, "roots/list"):
         yield from root_problems(reply.result, "uri", reply.raw)
 
 
 @watched("roots-item-name-client", scenario=("questions", "input-rounds"))
-def roots_have_names(play: Play) -> Iterator[Finding]:
+def roots_have_names(record: ClientRecord) -> Iterator[Finding]:
     """Ask for roots: a name, if there is one, is a string."""
-    if play.name == "input-rounds":
-        yield from modern_roots(play, "name")
+    if record.name == "input-rounds":
+        yield from modern_roots(record, "name")
         return
-    for _, reply in _results(play, "roots/list"):
+    for _, reply in _results(record, "roots/list"):
         yield from root_problems(reply.result, "name", reply.raw)
 
 
 @watched("roots-listchanged-flag-client", scenario="plain")
-def list_changed_is_a_boolean(play: Play) -> Iterator[Finding]:
+def list_changed_is_a_boolean(record: ClientRecord) -> Iterator[Finding]:
     """Look at the capabilities: roots.listChanged, if it is there, is true or false."""
-    roots = play.line.capabilities.get("roots")
+    roots = record.line.capabilities.get("roots")
     if not isinstance(roots, dict) or "listChanged" not in roots:
         raise NotSeen("the client does not declare roots.listChanged")
     if not isinstance(roots["listChanged"], bool):
-        yield fault("roots.listChanged is no boolean", play.line.initialize, path="capabilities.roots.listChanged")
+        yield fault("roots.listChanged is no boolean", record.line.initialize, path="capabilities.roots.listChanged")
 
 
 @watched("roots-listchanged-needs-capability-client")
-def list_changed_is_declared(play: Play) -> Iterator[Finding]:
+def list_changed_is_declared(record: ClientRecord) -> Iterator[Finding]:
     """Look at every notifications/roots/list_changed: the client has declared that it sends it."""
-    for line in play.lines:
+    for line in record.lines:
         roots = line.capabilities.get("roots")
         declared = isinstance(roots, dict) and roots.get("listChanged") is True
         for message in line.notifications("notifications/roots/list_changed"):
             if not declared:
                 yield fault("the client does not declare roots.listChanged", message.raw)
-    seen(play.notifications("notifications/roots/list_changed"), "the client did not say that its roots changed")
+    seen(record.notifications("notifications/roots/list_changed"), "the client did not say that its roots changed")
 
 
 @watched("sampling-result-fields-client", scenario=("questions", "input-rounds"))
-def sampling_results_are_complete(play: Play) -> Iterator[Finding]:
+def sampling_results_are_complete(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling: the result has a role, content and a model."""
-    if play.name == "input-rounds":
-        yield from modern_sampling(play, "fields")
+    if record.name == "input-rounds":
+        yield from modern_sampling(record, "fields")
         return
-    for _, reply in _results(play, "sampling/createMessage"):
+    for _, reply in _results(record, "sampling/createMessage"):
         yield from sampling_problems(reply.result, "fields", reply.raw, several=False)
 
 
 @watched("sampling-content-types-client", scenario="questions")
-def sampling_content_is_text_or_image(play: Play) -> Iterator[Finding]:
+def sampling_content_is_text_or_image(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling: the content is text or an image."""
-    for _, reply in _results(play, "sampling/createMessage"):
+    for _, reply in _results(record, "sampling/createMessage"):
         yield from sampling_problems(reply.result, "old content", reply.raw, several=False)
 
 
 @watched("sampling-content-types-later-client", scenario=("questions", "input-rounds"))
-def sampling_content_is_of_a_known_type(play: Play) -> Iterator[Finding]:
+def sampling_content_is_of_a_known_type(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling: the content is text, an image or audio; since 2025-11-25 also tools, and several of these."""
-    if play.name == "input-rounds":
-        yield from modern_sampling(play, "content")
+    if record.name == "input-rounds":
+        yield from modern_sampling(record, "content")
         return
-    several = play.dialect is not None and play.dialect.elicitation_id
-    for _, reply in _results(play, "sampling/createMessage"):
+    several = record.dialect is not None and record.dialect.elicitation_id
+    for _, reply in _results(record, "sampling/createMessage"):
         yield from sampling_problems(reply.result, "content", reply.raw, several=several)
 
 
 @watched("sampling-result-stopreason-client", scenario=("questions", "input-rounds"))
-def stop_reasons_are_strings(play: Play) -> Iterator[Finding]:
+def stop_reasons_are_strings(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling: stopReason, if it is there, is a string."""
-    if play.name == "input-rounds":
-        yield from modern_sampling(play, "stopReason")
+    if record.name == "input-rounds":
+        yield from modern_sampling(record, "stopReason")
         return
-    for _, reply in _results(play, "sampling/createMessage"):
+    for _, reply in _results(record, "sampling/createMessage"):
         yield from sampling_problems(reply.result, "stopReason", reply.raw, several=False)
 
 
 @watched("sampling-rejected-error-client", scenario="questions")
-def refused_sampling_is_an_error(play: Play) -> Iterator[Finding]:
+def refused_sampling_is_an_error(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling: a client that declares it and does not want to answers with an error, and not with silence."""
-    yield from _left_open(play, "sampling/createMessage")
-    _answered(play, "sampling/createMessage")
+    yield from _left_open(record, "sampling/createMessage")
+    _answered(record, "sampling/createMessage")
 
 
 @watched("sampling-tools-rejected-client", scenario="questions")
-def tools_in_sampling_are_declared(play: Play) -> Iterator[Finding]:
+def tools_in_sampling_are_declared(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling with tools: a client that does not declare sampling.tools answers with an error."""
-    sampling = play.line.capabilities.get("sampling")
+    sampling = record.line.capabilities.get("sampling")
     if not isinstance(sampling, dict) or "tools" in sampling:
         raise NotSeen("the client declares sampling.tools" if sampling else "the client does not declare sampling")
-    for _, reply in _answered(play, "sampling/createMessage", tools=True):
+    for _, reply in _answered(record, "sampling/createMessage", tools=True):
         if reply.kind == "result":
             yield fault("sampling with tools was answered, but sampling.tools is not declared", reply.raw)
 
 
-def _modes(play: Play) -> set[str]:
+def _modes(record: ClientRecord) -> set[str]:
     """The modes of elicitation that the client declares."""
-    declared = play.line.capabilities.get("elicitation")
+    declared = record.line.capabilities.get("elicitation")
     if not isinstance(declared, dict):
         raise NotSeen("the client does not declare elicitation")
     return {"form", "url"} & set(declared) or {"form"}
 
 
 @watched("elicit-mode-absent-client", scenario="questions")
-def a_form_needs_no_mode(play: Play) -> Iterator[Finding]:
+def a_form_needs_no_mode(record: ClientRecord) -> Iterator[Finding]:
     """Ask for a form without saying that it is one: the client answers as it does with the mode."""
-    if "form" not in _modes(play):
+    if "form" not in _modes(record):
         raise NotSeen("the client declares no forms")
-    with_mode = [reply.kind for _, reply in _answered(play, "elicitation/create", mode="form")]
-    for _, reply in _answered(play, "elicitation/create", mode=None):
+    with_mode = [reply.kind for _, reply in _answered(record, "elicitation/create", mode="form")]
+    for _, reply in _answered(record, "elicitation/create", mode=None):
         if reply.kind == "error" and "result" in with_mode:
             yield fault("a form without mode was refused", reply.raw)
 
 
 @watched("elicit-result-action-client", scenario=("questions", "input-rounds"))
-def elicitation_results_have_an_action(play: Play) -> Iterator[Finding]:
+def elicitation_results_have_an_action(record: ClientRecord) -> Iterator[Finding]:
     """Ask for elicitation: the action is accept, decline or cancel."""
-    if play.name == "input-rounds":
-        yield from modern_action(play)
+    if record.name == "input-rounds":
+        yield from modern_action(record)
         return
-    for _, reply in _results(play, "elicitation/create"):
+    for _, reply in _results(record, "elicitation/create"):
         action = reply.result.get("action") if isinstance(reply.result, dict) else None
         if action not in ("accept", "decline", "cancel"):
             yield fault("the action is neither accept, decline nor cancel", reply.raw, path="result.action")
 
 
 @watched("elicit-result-content-client", scenario=("questions", "input-rounds"))
-def elicitation_content_fits(play: Play) -> Iterator[Finding]:
+def elicitation_content_fits(record: ClientRecord) -> Iterator[Finding]:
     """Ask with a form: content that is accepted fits the schema of the form."""
-    if play.name == "input-rounds":
-        yield from modern_content(play)
+    if record.name == "input-rounds":
+        yield from modern_content(record)
         return
-    yield from content_problems(_results(play, "elicitation/create"))
+    yield from content_problems(_results(record, "elicitation/create"))
 
 
 @watched("elicit-defaults-applied-client", scenario=("questions", "input-rounds"))
-def defaults_are_filled_in(play: Play) -> Iterator[Finding]:
+def defaults_are_filled_in(record: ClientRecord) -> Iterator[Finding]:
     """Ask with a form that has a default: content that is accepted has a value there."""
-    if play.name == "input-rounds":
-        yield from modern_content(play, defaults=True)
+    if record.name == "input-rounds":
+        yield from modern_content(record, defaults=True)
         return
-    yield from content_problems(_results(play, "elicitation/create"), defaults=True)
+    yield from content_problems(_results(record, "elicitation/create"), defaults=True)
 
 
 @watched("elicit-unsupported-mode-client", scenario="questions")
-def other_modes_are_refused(play: Play) -> Iterator[Finding]:
+def other_modes_are_refused(record: ClientRecord) -> Iterator[Finding]:
     """Ask for a mode of elicitation that is not declared: the error is -32602."""
-    if "url" in _modes(play):
+    if "url" in _modes(record):
         raise NotSeen("the client declares both modes")
-    for _, reply in _answered(play, "elicitation/create", mode="url"):
+    for _, reply in _answered(record, "elicitation/create", mode="url"):
         if code_of(reply) != INVALID_PARAMS:
             yield fault(f"the mode url, which is not declared, was not refused with {INVALID_PARAMS}", reply.raw)
 
 
 @watched("elicit-url-accept-no-content-client", scenario="questions")
-def pages_return_no_content(play: Play) -> Iterator[Finding]:
+def pages_return_no_content(record: ClientRecord) -> Iterator[Finding]:
     """Ask for a page to be opened: the answer has no content."""
-    for _, reply in _results(play, "elicitation/create", mode="url"):
+    for _, reply in _results(record, "elicitation/create", mode="url"):
         if isinstance(reply.result, dict) and "content" in reply.result:
             yield fault("the answer to a request in the mode url has content", reply.raw, path="result.content")
 
 
 @watched("elicit-url-no-prefetch-client", scenario="questions")
-def pages_are_not_fetched(play: Play) -> Iterator[Finding]:
+def pages_are_not_fetched(record: ClientRecord) -> Iterator[Finding]:
     """Ask for a page to be opened: the client itself does not fetch it."""
-    _answered(play, "elicitation/create", mode="url")
-    for request in play.http:
+    _answered(record, "elicitation/create", mode="url")
+    for request in record.http:
         if request.path == _PAGE:
             yield fault("the client fetched the page by itself", str(request))
 
 
 @watched("elicit-url-shown-client", scenario="questions")
-def pages_are_shown(play: Play) -> Iterator[Finding]:
+def pages_are_shown(record: ClientRecord) -> Iterator[Finding]:
     """Ask for a page to be opened: a client that accepts has shown its address."""
-    found = [reply for _, reply in _results(play, "elicitation/create", mode="url") if _is_given(reply)]
+    found = [reply for _, reply in _results(record, "elicitation/create", mode="url") if _is_given(reply)]
     for reply in seen(found, "the client did not accept"):
-        if not any(play.origin + _PAGE in line for line in play.out + play.err):
+        if not any(record.origin + _PAGE in line for line in record.out + record.err):
             yield fault("the client accepted, but showed nobody the address", reply.raw)

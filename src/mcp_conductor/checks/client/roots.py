@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.harness.client_record import Line, Play
+from mcp_conductor.checks.harness.client_record import ClientRecord, Line
 from mcp_conductor.checks.harness.scenario import watched
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
@@ -13,12 +13,12 @@ CHANGED = "notifications/roots/list_changed"
 
 
 @watched("roots-listchanged-sent-client", scenario="questions")
-def changes_of_roots_are_told(play: Play) -> Iterator[Finding]:
+def changes_of_roots_are_told(record: ClientRecord) -> Iterator[Finding]:
     """Ask for the roots twice: if they are others the second time, notifications/roots/list_changed came.
 
     The roots of a client seldom change during a check, so that most clients list the same twice.
     """
-    changed = [(line, after) for line in play.lines if _promises(line) for after in _others(line)]
+    changed = [(line, after) for line in record.lines if _promises(line) for after in _others(line)]
     for line, after in changed:
         if not line.notifications(CHANGED):
             yield fault(f"the roots are others than before, and {CHANGED} did not come", after.raw)

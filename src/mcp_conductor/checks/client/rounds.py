@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.answers import FORM, SAMPLING
-from mcp_conductor.checks.harness.client_record import Play, capabilities_in
+from mcp_conductor.checks.harness.client_record import ClientRecord, capabilities_in
 from mcp_conductor.checks.harness.input_rounds import given, retried, rounds
 from mcp_conductor.checks.harness.scenario import MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script
@@ -63,8 +63,8 @@ class StateOnly(Script):
 class EndlessRounds(Script):
     """Each tool asks again and again."""
 
-    def __init__(self, play: Play, version: str | None) -> None:
-        super().__init__(play, version)
+    def __init__(self, record: ClientRecord, version: str | None) -> None:
+        super().__init__(record, version)
         self.rounds = 0
 
     async def call_tool(self, call: Call) -> Json:
@@ -76,9 +76,9 @@ class EndlessRounds(Script):
 
 
 @watched("mrtr-client-answers-all", scenario="input-rounds")
-def every_question_is_answered(play: Play) -> Iterator[Finding]:
+def every_question_is_answered(record: ClientRecord) -> Iterator[Finding]:
     """Ask for all that the client declares: each key is in inputResponses, with a bare result."""
-    for each, retry in retried(play):
+    for each, retry in retried(record):
         missing = set(each.asked) - set(each.answers)
         if missing:
             yield fault(f"{', '.join(sorted(missing))} was not answered", retry.raw, path="params.inputResponses")
@@ -88,45 +88,47 @@ def every_question_is_answered(play: Play) -> Iterator[Finding]:
 
 
 @watched("mrtr-client-echoes-state", scenario=("input-rounds", "stateless-round"))
-def the_state_comes_back(play: Play) -> Iterator[Finding]:
+def the_state_comes_back(record: ClientRecord) -> Iterator[Finding]:
     """Give a long and odd requestState, or none: it comes back unchanged, or not at all."""
-    for each, retry in retried(play):
+    for each, retry in retried(record):
         state = retry.params.get("requestState")
         if each.state is None and "requestState" in retry.params:
             yield fault("requestState was sent, but none was given", retry.raw, path="params.requestState")
-        elif state != each.state and not (isinstance(state, str) and state.startswith("state of ") and _swapped(play)):
+        elif state != each.state and not (
+            isinstance(state, str) and state.startswith("state of ") and _swapped(record)
+        ):
             yield fault("requestState was not sent back as it was given", retry.raw, path="params.requestState")
 
 
-def _swapped(play: Play) -> bool:
+def _swapped(record: ClientRecord) -> bool:
     """Whether a state came back that belongs to another request: that is another requirement."""
-    known = {each.state for each in rounds(play)}
-    return any(retry.params.get("requestState") in known - {each.state} for each, retry in retried(play))
+    known = {each.state for each in rounds(record)}
+    return any(retry.params.get("requestState") in known - {each.state} for each, retry in retried(record))
 
 
 @watched("mrtr-client-isolation", scenario="input-rounds")
-def states_are_not_mixed(play: Play) -> Iterator[Finding]:
+def states_are_not_mixed(record: ClientRecord) -> Iterator[Finding]:
     """Give each call a state of its own: no call is sent with the state of another."""
-    states = {each.state: each.request.params.get("name") for each in rounds(play)}
-    for request in play.requests(*_CALLS):
+    states = {each.state: each.request.params.get("name") for each in rounds(record)}
+    for request in record.requests(*_CALLS):
         owner = states.get(request.params.get("requestState"))
         if owner is not None and owner != request.params.get("name"):
             yield fault(f"the state of {owner} was sent with another request", request.raw, path="params.requestState")
 
 
 @watched("mrtr-client-new-id", scenario="input-rounds")
-def retries_have_their_own_id(play: Play) -> Iterator[Finding]:
+def retries_have_their_own_id(record: ClientRecord) -> Iterator[Finding]:
     """Look at the request that is sent once more: its id is another."""
-    for each, retry in retried(play):
+    for each, retry in retried(record):
         if retry.id == each.request.id:
             yield fault(f"the id {compact(retry.id)} was used once more", retry.raw, path="id")
 
 
 @watched("mrtr-client-same-params", scenario="input-rounds")
-def retries_say_the_same(play: Play) -> Iterator[Finding]:
+def retries_say_the_same(record: ClientRecord) -> Iterator[Finding]:
     """Look at the request that is sent once more: method and params are the same, but for the answers and the state."""
     ours = ("inputResponses", "requestState", "_meta")
-    for each, retry in retried(play):
+    for each, retry in retried(record):
         before = {key: value for key, value in each.request.params.items() if key not in ours}
         after = {key: value for key, value in retry.params.items() if key not in ours}
         if retry.method != each.request.method or before != after:
@@ -134,34 +136,34 @@ def retries_say_the_same(play: Play) -> Iterator[Finding]:
 
 
 @watched("mrtr-client-state-only", scenario="state-only")
-def a_state_alone_is_sent_back(play: Play) -> Iterator[Finding]:
+def a_state_alone_is_sent_back(record: ClientRecord) -> Iterator[Finding]:
     """Give a state and ask nothing, twice: the client sends it back until there is a result."""
-    yield from play.survived("a result that has only a state", "asked")
+    yield from record.survived("a result that has only a state", "asked")
 
 
 @watched("mrtr-client-round-limit", scenario="endless-rounds")
-def rounds_come_to_an_end(play: Play) -> Iterator[Finding]:
+def rounds_come_to_an_end(record: ClientRecord) -> Iterator[Finding]:
     """Ask again and again: the client gives up."""
-    answered = len(rounds(play))
+    answered = len(rounds(record))
     if answered >= _MOST_ROUNDS:
         yield fault(f"the client answered {answered} times, and would have gone on")
 
 
 @watched("mrtr-client-decline", scenario="input-rounds")
-def refusals_do_not_hang(play: Play) -> Iterator[Finding]:
+def refusals_do_not_hang(record: ClientRecord) -> Iterator[Finding]:
     """Ask: whatever the client answers, or if it answers nothing, it does not hang."""
-    rounds(play)
-    play.be_sure()
-    if play.hangs:
-        yield fault("the client hangs after it was asked", play.last_words())
-    if play.exit_code is None:
+    rounds(record)
+    record.be_sure()
+    if record.hangs:
+        yield fault("the client hangs after it was asked", record.last_words())
+    if record.exit_code is None:
         raise NotSeen("the client does not end by itself")
 
 
 @watched("sampling-max-tokens-client", scenario="input-rounds")
-def sampled_texts_are_short(play: Play) -> Iterator[Finding]:
+def sampled_texts_are_short(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling of a few tokens: the answer does not have more words than that."""
-    for params, result, raw in given(play, "sampling"):
+    for params, result, raw in given(record, "sampling"):
         content = result.get("content") if isinstance(result, dict) else None
         words = str(content.get("text", "") if isinstance(content, dict) else "").split()
         if len(words) > params["maxTokens"]:

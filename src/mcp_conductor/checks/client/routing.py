@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.harness.client_record import HttpRequest, Play, meta_of, seen
+from mcp_conductor.checks.harness.client_record import ClientRecord, HttpRequest, meta_of, seen
 from mcp_conductor.checks.harness.http_server import PATH
 from mcp_conductor.checks.harness.scenario import HTTP, MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script, tool
@@ -63,8 +63,8 @@ class OddNames(Script):
         return [{"name": " grüße "}]
 
 
-def _posts(play: Play) -> list[tuple[HttpRequest, Message]]:
-    found = [pair for pair in play.posts() if pair[0].path == PATH and pair[1].kind == "request"]
+def _posts(record: ClientRecord) -> list[tuple[HttpRequest, Message]]:
+    found = [pair for pair in record.posts() if pair[0].path == PATH and pair[1].kind == "request"]
     modern = [pair for pair in found if pair[1].method != "initialize" and _is_modern(pair[0])]
     return seen(modern, "the client POSTed no request")
 
@@ -75,34 +75,34 @@ def _is_modern(request: HttpRequest) -> bool:
 
 
 @watched("httpm-version-header-client")
-def the_revision_is_in_the_header(play: Play) -> Iterator[Finding]:
+def the_revision_is_in_the_header(record: ClientRecord) -> Iterator[Finding]:
     """Look at every POST: it has the header MCP-Protocol-Version."""
-    for request, message in _posts(play):
+    for request, message in _posts(record):
         if request.header("mcp-protocol-version") is None:
             yield fault(f"{message.method} has no MCP-Protocol-Version", dict(request.headers))
 
 
 @watched("httpm-version-header-matches-client")
-def header_and_body_name_one_revision(play: Play) -> Iterator[Finding]:
+def header_and_body_name_one_revision(record: ClientRecord) -> Iterator[Finding]:
     """Look at every POST: MCP-Protocol-Version says what `_meta` says."""
-    for request, message in _posts(play):
+    for request, message in _posts(record):
         said, meant = request.header("mcp-protocol-version"), meta_of(message).get(f"{META}protocolVersion")
         if said is not None and meant is not None and said != meant:
             yield fault(f"MCP-Protocol-Version says {said}, the body of {message.method} {meant}", message.raw)
 
 
 @watched("httpm-method-header-client")
-def the_method_is_in_the_header(play: Play) -> Iterator[Finding]:
+def the_method_is_in_the_header(record: ClientRecord) -> Iterator[Finding]:
     """Look at every POST: Mcp-Method is the method of the body."""
-    for request, message in _posts(play):
+    for request, message in _posts(record):
         said = request.header("mcp-method")
         if said != message.method:
             yield fault(f"Mcp-Method is {said!r}, the method {message.method}", dict(request.headers))
 
 
-def _names(play: Play, members: dict[str, str]) -> list[tuple[HttpRequest, Message, str]]:
+def _names(record: ClientRecord, members: dict[str, str]) -> list[tuple[HttpRequest, Message, str]]:
     found = []
-    for request, message in _posts(play):
+    for request, message in _posts(record):
         name = message.params.get(members.get(message.method, ""))
         if isinstance(name, str):
             found.append((request, message, name))
@@ -110,9 +110,9 @@ def _names(play: Play, members: dict[str, str]) -> list[tuple[HttpRequest, Messa
 
 
 @watched("httpm-name-header-client")
-def the_name_is_in_the_header(play: Play) -> Iterator[Finding]:
+def the_name_is_in_the_header(record: ClientRecord) -> Iterator[Finding]:
     """Look at every tools/call, prompts/get and resources/read: Mcp-Name is the name or the uri of the body."""
-    for request, message, name in _names(play, _NAMED):
+    for request, message, name in _names(record, _NAMED):
         said = request.header("mcp-name")
         if said is None:
             yield fault(f"{message.method} has no Mcp-Name", dict(request.headers))
@@ -121,9 +121,9 @@ def the_name_is_in_the_header(play: Play) -> Iterator[Finding]:
 
 
 @watched("httpm-name-base64-client", scenario="odd-names")
-def odd_names_are_encoded(play: Play) -> Iterator[Finding]:
+def odd_names_are_encoded(record: ClientRecord) -> Iterator[Finding]:
     """Offer names with other alphabets and outer spaces: Mcp-Name is base64 of them, behind its sentinel."""
-    odd = [entry for entry in _names(play, _NAMED) if encoded(entry[2]) != entry[2]]
+    odd = [entry for entry in _names(record, _NAMED) if encoded(entry[2]) != entry[2]]
     for request, message, name in seen(odd, "the client read and got nothing with an odd name"):
         said = request.header("mcp-name")
         if said is not None and (not said.startswith("=?base64?") or decoded(said) != name):
@@ -131,30 +131,30 @@ def odd_names_are_encoded(play: Play) -> Iterator[Finding]:
 
 
 @watched("taske-name-header-client")
-def task_ids_are_in_the_header(play: Play) -> Iterator[Finding]:
+def task_ids_are_in_the_header(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request about a task: Mcp-Name is its taskId."""
-    for request, message, name in _names(play, dict.fromkeys(_TASKS, "taskId")):
+    for request, message, name in _names(record, dict.fromkeys(_TASKS, "taskId")):
         if decoded(request.header("mcp-name") or "") != name:
             yield fault(f"Mcp-Name of {message.method} is not {name!r}", dict(request.headers))
 
 
 @watched("httpm-no-session-id-client")
-def there_are_no_sessions(play: Play) -> Iterator[Finding]:
+def there_are_no_sessions(record: ClientRecord) -> Iterator[Finding]:
     """Send an Mcp-Session-Id nevertheless: the client does not send it back."""
-    for request, message in _posts(play):
+    for request, message in _posts(record):
         if request.header("mcp-session-id") is not None:
             yield fault(f"{message.method} was sent with an Mcp-Session-Id", dict(request.headers))
 
 
-def _calls(play: Play, name: str) -> list[tuple[HttpRequest, Message]]:
-    found = [pair for pair in _posts(play) if pair[1].method == "tools/call" and pair[1].params.get("name") == name]
+def _calls(record: ClientRecord, name: str) -> list[tuple[HttpRequest, Message]]:
+    found = [pair for pair in _posts(record) if pair[1].method == "tools/call" and pair[1].params.get("name") == name]
     return seen(found, f"the client did not call {name}")
 
 
-def _mirrored(play: Play) -> Iterator[tuple[str, Any, str | None, Message]]:
+def _mirrored(record: ClientRecord) -> Iterator[tuple[str, Any, str | None, Message]]:
     """The arguments that the tool wants in headers: header, argument, and what the header says."""
     annotations = annotations_of(_HEADERS["inputSchema"]) or {}
-    for request, message in _calls(play, "mirrored"):
+    for request, message in _calls(record, "mirrored"):
         given = message.params.get("arguments")
         for (name,), header in annotations.items():
             value = given.get(name) if isinstance(given, dict) else None
@@ -166,9 +166,9 @@ def _is_plain(value: Any) -> bool:
 
 
 @watched("xmcp-mirroring-client", scenario="mirrored-arguments")
-def arguments_are_mirrored(play: Play) -> Iterator[Finding]:
+def arguments_are_mirrored(record: ClientRecord) -> Iterator[Finding]:
     """Offer a tool that wants arguments in headers: each that is given is there."""
-    given = [entry for entry in _mirrored(play) if entry[1] is not None]
+    given = [entry for entry in _mirrored(record) if entry[1] is not None]
     for header, value, said, message in seen(given, "the client gave none of the arguments"):
         if said is None:
             yield fault(f"there is no {header}", message.raw)
@@ -177,9 +177,9 @@ def arguments_are_mirrored(play: Play) -> Iterator[Finding]:
 
 
 @watched("xmcp-value-encoding-client", scenario="mirrored-arguments")
-def values_are_encoded(play: Play) -> Iterator[Finding]:
+def values_are_encoded(record: ClientRecord) -> Iterator[Finding]:
     """Offer integers, booleans and odd strings: the headers have them in decimals, as true or false, and in base64."""
-    given = [entry for entry in _mirrored(play) if entry[1] is not None and entry[2] is not None]
+    given = [entry for entry in _mirrored(record) if entry[1] is not None and entry[2] is not None]
     odd = [entry for entry in given if not _is_plain(entry[1]) and not str(entry[1]).startswith("=?")]
     for header, value, said, message in seen(odd, "the client gave no such argument"):
         if said != encoded(value):
@@ -187,45 +187,45 @@ def values_are_encoded(play: Play) -> Iterator[Finding]:
 
 
 @watched("httpm-base64-literal-client", scenario="mirrored-arguments")
-def sentinels_are_encoded(play: Play) -> Iterator[Finding]:
+def sentinels_are_encoded(record: ClientRecord) -> Iterator[Finding]:
     """Offer a value that looks like base64 behind its sentinel, and is not: it is encoded once more."""
-    alike = [entry for entry in _mirrored(play) if str(entry[1]).startswith("=?base64?") and entry[2] is not None]
+    alike = [entry for entry in _mirrored(record) if str(entry[1]).startswith("=?base64?") and entry[2] is not None]
     for header, value, said, message in seen(alike, "the client gave no such argument"):
         if decoded(str(said)) != value:
             yield fault(f"{header} is {said!r} for {value!r}", message.raw)
 
 
 @watched("xmcp-omit-absent-client", scenario="mirrored-arguments")
-def absent_arguments_have_no_header(play: Play) -> Iterator[Finding]:
+def absent_arguments_have_no_header(record: ClientRecord) -> Iterator[Finding]:
     """Look at arguments that are null, or are not there: there is no header for them."""
-    absent = [entry for entry in _mirrored(play) if entry[1] is None]
+    absent = [entry for entry in _mirrored(record) if entry[1] is None]
     for header, _, said, message in seen(absent, "the client gave all arguments"):
         if said is not None:
             yield fault(f"{header} is {said!r}, but there is no such argument", message.raw)
 
 
-def _calls_everything(play: Play) -> None:
+def _calls_everything(record: ClientRecord) -> None:
     """There is nothing to see where the client calls only what it was told to."""
-    called = {each.params.get("name") for each in play.plain.requests("tools/call")} if play.plain else set()
-    if not called >= {each["name"] for each in Script(play, None).tools()}:
+    called = {each.params.get("name") for each in record.plain.requests("tools/call")} if record.plain else set()
+    if not called >= {each["name"] for each in Script(record, None).tools()}:
         raise NotSeen("the client does not call all tools that it finds")
 
 
 @watched("xmcp-invalid-tool-excluded-client", scenario="mirrored-arguments")
-def wrong_tools_are_left_out(play: Play) -> Iterator[Finding]:
+def wrong_tools_are_left_out(record: ClientRecord) -> Iterator[Finding]:
     """Offer tools that want headers in ways that are not allowed: the client calls none of them."""
-    _calls_everything(play)
+    _calls_everything(record)
     wrong = {each["name"] for each in _WRONG}
-    for message in play.requests("tools/call"):
+    for message in record.requests("tools/call"):
         if message.params.get("name") in wrong:
             yield fault(f"{message.params['name']} was called, although its annotation is wrong", message.raw)
-    if not play.requests("tools/call") and play.stopped_short():
-        yield fault("the client gave up all tools because some are wrong", play.last_words())
+    if not record.requests("tools/call") and record.stopped_short():
+        yield fault("the client gave up all tools because some are wrong", record.last_words())
 
 
 @watched("xmcp-ignored-on-stdio", scenario="mirrored-arguments")
-def annotations_are_ignored_on_stdio(play: Play) -> Iterator[Finding]:
+def annotations_are_ignored_on_stdio(record: ClientRecord) -> Iterator[Finding]:
     """Offer a tool that wants headers, on stdio: the client calls it as any other."""
-    _calls_everything(play)
-    if not any(each.params.get("name") == "mirrored" for each in play.requests("tools/call")):
-        yield fault("the client does not call a tool that wants headers", play.last_words())
+    _calls_everything(record)
+    if not any(each.params.get("name") == "mirrored" for each in record.requests("tools/call")):
+        yield fault("the client does not call a tool that wants headers", record.last_words())

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.harness.client_record import ANYTHING, Play, meta_of, never, seen
+from mcp_conductor.checks.harness.client_record import ANYTHING, ClientRecord, meta_of, never, seen
 from mcp_conductor.checks.harness.scenario import watched
 from mcp_conductor.protocol.dialect import LOG_LEVELS
 from mcp_conductor.protocol.message import Message, compact
@@ -14,14 +14,14 @@ from mcp_conductor.report.model import Finding
 _CROSSING_SECONDS = 0.5  # an answer and a cancellation may pass each other on the way
 
 
-def _requests(play: Play, method: str) -> list[Message]:
-    return seen(play.requests(method), never(method))
+def _requests(record: ClientRecord, method: str) -> list[Message]:
+    return seen(record.requests(method), never(method))
 
 
 @watched("tools-client-call-shape")
-def calls_name_a_tool(play: Play) -> Iterator[Finding]:
+def calls_name_a_tool(record: ClientRecord) -> Iterator[Finding]:
     """Look at every tools/call: its name is a string, its arguments are an object."""
-    for request in _requests(play, "tools/call"):
+    for request in _requests(record, "tools/call"):
         if not isinstance(request.params.get("name"), str):
             yield fault("tools/call names no tool", request.raw, path="params.name")
         if not isinstance(request.params.get("arguments", {}), dict):
@@ -29,17 +29,17 @@ def calls_name_a_tool(play: Play) -> Iterator[Finding]:
 
 
 @watched("resources-read-client-shape")
-def reads_name_a_resource(play: Play) -> Iterator[Finding]:
+def reads_name_a_resource(record: ClientRecord) -> Iterator[Finding]:
     """Look at every resources/read: its uri is a string."""
-    for request in _requests(play, "resources/read"):
+    for request in _requests(record, "resources/read"):
         if not isinstance(request.params.get("uri"), str):
             yield fault("resources/read names no uri", request.raw, path="params.uri")
 
 
 @watched("prompts-get-client-shape")
-def prompts_take_strings(play: Play) -> Iterator[Finding]:
+def prompts_take_strings(record: ClientRecord) -> Iterator[Finding]:
     """Look at every prompts/get: its name is a string, its arguments are an object of strings."""
-    for request in _requests(play, "prompts/get"):
+    for request in _requests(record, "prompts/get"):
         if not isinstance(request.params.get("name"), str):
             yield fault("prompts/get names no prompt", request.raw, path="params.name")
         given = request.params.get("arguments", {})
@@ -50,9 +50,9 @@ def prompts_take_strings(play: Play) -> Iterator[Finding]:
 
 
 @watched("completion-request-client")
-def completions_name_what_they_complete(play: Play) -> Iterator[Finding]:
+def completions_name_what_they_complete(record: ClientRecord) -> Iterator[Finding]:
     """Look at every completion/complete: ref is a prompt by name or a resource by uri, argument has name and value."""
-    for request in _requests(play, "completion/complete"):
+    for request in _requests(record, "completion/complete"):
         ref, argument = request.params.get("ref"), request.params.get("argument")
         member = {"ref/prompt": "name", "ref/resource": "uri"}.get(ref.get("type", "") if isinstance(ref, dict) else "")
         if member is None or not isinstance(ref, dict) or not isinstance(ref.get(member), str):
@@ -63,9 +63,9 @@ def completions_name_what_they_complete(play: Play) -> Iterator[Finding]:
 
 
 @watched("logging-setlevel-client")
-def levels_are_known(play: Play) -> Iterator[Finding]:
+def levels_are_known(record: ClientRecord) -> Iterator[Finding]:
     """Look at every logging/setLevel: the level is one of the eight of RFC 5424."""
-    for request in _requests(play, "logging/setLevel"):
+    for request in _requests(record, "logging/setLevel"):
         if request.params.get("level") not in LOG_LEVELS:
             yield fault("the level is none of RFC 5424", request.raw, path="params.level")
 
@@ -75,9 +75,9 @@ def _token(message: Message) -> Any:
 
 
 @watched("progress-token-request")
-def progress_tokens_are_strings_or_integers(play: Play) -> Iterator[Finding]:
+def progress_tokens_are_strings_or_integers(record: ClientRecord) -> Iterator[Finding]:
     """Look at every progressToken: it is a string or an integer."""
-    found = [each for each in play.requests() if "progressToken" in meta_of(each)]
+    found = [each for each in record.requests() if "progressToken" in meta_of(each)]
     for request in seen(found, "the client asked for no progress"):
         token = _token(request)
         if not isinstance(token, (str, int)) or isinstance(token, bool):
@@ -87,9 +87,9 @@ def progress_tokens_are_strings_or_integers(play: Play) -> Iterator[Finding]:
 
 
 @watched("progress-token-unique-client")
-def progress_tokens_are_unique(play: Play) -> Iterator[Finding]:
+def progress_tokens_are_unique(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request that wants progress: no other that is not answered yet has the same token."""
-    for line in play.lines:
+    for line in record.lines:
         waiting: dict[Any, Any] = {}
         for frame in line.transcript.since(0):
             for message in frame.messages():
@@ -100,15 +100,15 @@ def progress_tokens_are_unique(play: Play) -> Iterator[Finding]:
                     waiting[message.id] = key
                 elif frame.source == "server" and message.kind in ("result", "error"):
                     waiting.pop(message.id, None)
-    seen([each for each in play.requests() if _token(each) is not None], "the client asked for no progress")
+    seen([each for each in record.requests() if _token(each) is not None], "the client asked for no progress")
 
 
 @watched("progress-client-sends-none-modern", "roots-modern-no-listchanged-client")
-def some_notifications_are_gone(play: Play) -> Iterator[Finding]:
+def some_notifications_are_gone(record: ClientRecord) -> Iterator[Finding]:
     """Look at all notifications: there is no progress of a client, and no list of roots that changes, any more."""
-    if play.is_idle and not play.notifications():
+    if record.is_idle and not record.notifications():
         raise NotSeen(never(ANYTHING))
-    for message in play.said:
+    for message in record.said:
         if message.kind == "notification" and message.method in (
             "notifications/progress",
             "notifications/roots/list_changed",
@@ -116,15 +116,15 @@ def some_notifications_are_gone(play: Play) -> Iterator[Finding]:
             yield fault(f"{message.method} was sent, but clients of this revision do not send it", message.raw)
 
 
-def _cancellations(play: Play) -> list[Message]:
-    return seen(play.notifications("notifications/cancelled"), "the client cancelled nothing")
+def _cancellations(record: ClientRecord) -> list[Message]:
+    return seen(record.notifications("notifications/cancelled"), "the client cancelled nothing")
 
 
 @watched("cancel-notification-shape-client")
-def cancellations_name_a_request(play: Play) -> Iterator[Finding]:
+def cancellations_name_a_request(record: ClientRecord) -> Iterator[Finding]:
     """Look at every notifications/cancelled: it names a request as the request named itself; a reason is a string."""
-    known = [(type(each.id), each.id) for each in play.requests()]
-    for message in _cancellations(play):
+    known = [(type(each.id), each.id) for each in record.requests()]
+    for message in _cancellations(record):
         identity = message.params.get("requestId")
         if (type(identity), identity) not in known and (
             identity is None or str(identity) in [str(i) for _, i in known]
@@ -137,10 +137,10 @@ def cancellations_name_a_request(play: Play) -> Iterator[Finding]:
 
 
 @watched("cancel-only-own-active-client")
-def only_open_requests_are_cancelled(play: Play) -> Iterator[Finding]:
+def only_open_requests_are_cancelled(record: ClientRecord) -> Iterator[Finding]:
     """Look at every notifications/cancelled: its request was sent by the client, and not answered before."""
-    _cancellations(play)
-    for line in play.lines:
+    _cancellations(record)
+    for line in record.lines:
         known: set[str] = set()
         answered: set[str] = set()
         for frame in line.transcript.since(0):
@@ -172,16 +172,16 @@ def _is_late(transcript: Transcript, at: float, identity: Any) -> bool:
 
 
 @watched("cancel-not-initialize-client", scenario=("silent-start", "silence"))
-def initialize_is_not_cancelled(play: Play) -> Iterator[Finding]:
+def initialize_is_not_cancelled(record: ClientRecord) -> Iterator[Finding]:
     """Do not answer initialize: the client may give up, but it does not cancel the request."""
-    opened = seen(play.requests("initialize"), "the client sent no initialize")
+    opened = seen(record.requests("initialize"), "the client sent no initialize")
     ids = [each.id for each in opened]
-    for message in play.notifications("notifications/cancelled"):
+    for message in record.notifications("notifications/cancelled"):
         if message.params.get("requestId") in ids:
             yield fault("initialize was cancelled", message.raw)
-    if play.notifications("notifications/cancelled"):
+    if record.notifications("notifications/cancelled"):
         return
-    if play.name == "silence":
+    if record.name == "silence":
         raise NotSeen("the client cancelled nothing")
-    if play.exit_code is None:
-        raise NotSeen(f"the client did not give up within {play.seconds:.0f} s")
+    if record.exit_code is None:
+        raise NotSeen(f"the client did not give up within {record.seconds:.0f} s")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.harness.client_record import ANYTHING, Play
+from mcp_conductor.checks.harness.client_record import ANYTHING, ClientRecord
 from mcp_conductor.checks.harness.scenario import HANDSHAKES, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script, Silence
 from mcp_conductor.protocol.message import Message
@@ -26,70 +26,70 @@ class Silent(Script):
     """The first request, or the first call of a tool if the client makes one, is never answered."""
 
     async def before(self, call: Call) -> None:
-        told = "unanswered" in self.play.moments
+        told = "unanswered" in self.record.moments
         if not told and (call.method == "tools/call" or not self.client_calls_tools):
             self.did("unanswered")
             raise Silence
 
 
-def _unanswered(play: Play) -> Message:
+def _unanswered(record: ClientRecord) -> Message:
     """The request that was not answered, of a client that has given it up."""
-    if "unanswered" not in play.moments:
+    if "unanswered" not in record.moments:
         raise NotSeen("the client asked for nothing")
-    line = play.line
+    line = record.line
     request = next((each.request for each in line.exchanges if each.reply is None), None)
     if request is None:
         raise NotSeen("the client used the id of the request once more")
     later = line.requests()[line.requests().index(request) + 1 :]
-    if play.exit_code is None and not later and not play.notifications("notifications/cancelled"):
-        raise NotSeen(f"the client did not give up within {play.seconds:.0f} s")
+    if record.exit_code is None and not later and not record.notifications("notifications/cancelled"):
+        raise NotSeen(f"the client did not give up within {record.seconds:.0f} s")
     return request
 
 
 @watched("lifecycle-client-request-timeout", scenario="silence")
-def requests_have_a_time_limit(play: Play) -> Iterator[Finding]:
+def requests_have_a_time_limit(record: ClientRecord) -> Iterator[Finding]:
     """Do not answer a request: the client gives up some time. A client that waits longer than we do is not judged."""
-    _unanswered(play)
+    _unanswered(record)
     yield from ()
 
 
 @watched("lifecycle-client-timeout-cancels", "http-cancel-explicit-client", scenario="silence")
-def what_is_given_up_is_cancelled(play: Play) -> Iterator[Finding]:
+def what_is_given_up_is_cancelled(record: ClientRecord) -> Iterator[Finding]:
     """Do not answer a request: a client that gives up says so, with notifications/cancelled."""
-    request = _unanswered(play)
-    modern_http = play.dialect is not None and not play.dialect.handshake and play.line.transport != "stdio"
+    request = _unanswered(record)
+    modern_http = record.dialect is not None and not record.dialect.handshake and record.line.transport != "stdio"
     if modern_http:
-        if not any(each.left is not None for each in play.http):
+        if not any(each.left is not None for each in record.http):
             yield fault("the client gave up, but did not close the stream of the request", request.raw)
         return
-    if not _cancelled(play, request):
+    if not _cancelled(record, request):
         yield fault("the client gave up, but did not cancel the request", request.raw)
 
 
-def _cancelled(play: Play, request: Message) -> bool:
-    cancelled = play.notifications("notifications/cancelled")
+def _cancelled(record: ClientRecord, request: Message) -> bool:
+    cancelled = record.notifications("notifications/cancelled")
     return any(str(each.params.get("requestId")) == str(request.id) for each in cancelled)
 
 
 @watched("stdio-cancel-notification-client", scenario="silence")
-def abandoned_requests_are_cancelled(play: Play) -> Iterator[Finding]:
+def abandoned_requests_are_cancelled(record: ClientRecord) -> Iterator[Finding]:
     """Do not answer a request: a client that waits for each answer, and goes on here, has cancelled it before."""
-    request = _unanswered(play)
-    assert play.plain is not None
-    line = play.line
+    request = _unanswered(record)
+    assert record.plain is not None
+    line = record.line
     later = line.requests()[line.requests().index(request) + 1 :]
-    if _cancelled(play, request):
+    if _cancelled(record, request):
         return
-    if not later or not _one_by_one(play.plain):
+    if not later or not _one_by_one(record.plain):
         raise NotSeen("the client did not go on after the request")
     yield fault(
         f"{later[0].method} was sent, but the request before it was neither answered nor cancelled", request.raw
     )
 
 
-def _one_by_one(play: Play) -> bool:
+def _one_by_one(record: ClientRecord) -> bool:
     """Whether the client waits for each answer before it sends another request."""
-    for line in play.lines:
+    for line in record.lines:
         open_ones: set[object] = set()
         for frame in line.transcript.since(0):
             for message in frame.messages():

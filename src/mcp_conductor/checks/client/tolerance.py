@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.harness.client_record import ANYTHING, Play, meta_of, seen
+from mcp_conductor.checks.harness.client_record import ANYTHING, ClientRecord, meta_of, seen
 from mcp_conductor.checks.harness.scenario import HANDSHAKES, MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script, notice
 from mcp_conductor.protocol import Json
@@ -170,112 +170,112 @@ class AnyStructure(Script):
 
 
 @watched("base-notification-no-response-client", scenario="unknown-notification")
-def notifications_are_not_answered(play: Play) -> Iterator[Finding]:
+def notifications_are_not_answered(record: ClientRecord) -> Iterator[Finding]:
     """Send notifications that nobody knows: nothing answers them."""
-    if "notified" not in play.moments:
+    if "notified" not in record.moments:
         raise NotSeen("the client made no request")
-    answers = [each for each in play.said if each.kind in ("result", "error")]
-    usual = [each for each in play.plain.said if each.kind in ("result", "error")] if play.plain else []
+    answers = [each for each in record.said if each.kind in ("result", "error")]
+    usual = [each for each in record.plain.said if each.kind in ("result", "error")] if record.plain else []
     if len(answers) > len(usual):
         yield fault("a notification was answered", answers[0].raw)
 
 
 @watched("logging-client-tolerates", scenario="logs")
-def log_messages_are_taken(play: Play) -> Iterator[Finding]:
+def log_messages_are_taken(record: ClientRecord) -> Iterator[Finding]:
     """Send log messages of all levels, with all kinds of data: the client does what it does without them."""
-    yield from play.survived("log messages", "logged")
+    yield from record.survived("log messages", "logged")
 
 
 @watched("progress-client-tolerates", scenario="progress")
-def progress_is_taken(play: Play) -> Iterator[Finding]:
+def progress_is_taken(record: ClientRecord) -> Iterator[Finding]:
     """Send progress with fractions, without a total, and of nobody: the client does what it does without that."""
-    yield from play.survived("progress notifications", "progressed")
+    yield from record.survived("progress notifications", "progressed")
 
 
 @watched("base-unknown-capabilities-tolerated-client", scenario="unknown-members")
-def unknown_members_are_ignored(play: Play) -> Iterator[Finding]:
+def unknown_members_are_ignored(record: ClientRecord) -> Iterator[Finding]:
     """Add members to capabilities and results that nobody knows: the client does what it does without them."""
-    yield from play.survived("members that it does not know", "declared")
+    yield from record.survived("members that it does not know", "declared")
 
 
 @watched("cancel-unknown-ignored-client", scenario="stray-cancellation")
-def unknown_cancellations_are_ignored(play: Play) -> Iterator[Finding]:
+def unknown_cancellations_are_ignored(record: ClientRecord) -> Iterator[Finding]:
     """Cancel requests that were never made: the client does what it does without that."""
-    yield from play.survived("a cancellation of nothing", "cancelled")
+    yield from record.survived("a cancellation of nothing", "cancelled")
 
 
 @watched("elicit-complete-unknown-client", scenario="stray-completion")
-def unknown_completions_are_ignored(play: Play) -> Iterator[Finding]:
+def unknown_completions_are_ignored(record: ClientRecord) -> Iterator[Finding]:
     """Say that an elicitation is complete that was never begun: the client does what it does without that."""
-    yield from play.survived("the completion of an unknown elicitation", "completed")
+    yield from record.survived("the completion of an unknown elicitation", "completed")
 
 
 @watched("base-malformed-input-survival-client", scenario="garbage")
-def garbage_is_survived(play: Play) -> Iterator[Finding]:
+def garbage_is_survived(record: ClientRecord) -> Iterator[Finding]:
     """Send lines or events that are no messages: the client does what it does without them."""
-    yield from play.survived("a line that is no message", "garbled")
+    yield from record.survived("a line that is no message", "garbled")
 
 
 @watched("batch-receive-client", scenario="batch")
-def batches_are_taken(play: Play) -> Iterator[Finding]:
+def batches_are_taken(record: ClientRecord) -> Iterator[Finding]:
     """Send a notification and a ping in one array: the ping is answered."""
-    if "batched" not in play.moments:
+    if "batched" not in record.moments:
         raise NotSeen("the client made no request")
-    answered = {each.id for each in play.said if each.kind in ("result", "error")}
-    if "alone-1" not in answered and "batched-1" not in answered and not play.stopped_short():
+    answered = {each.id for each in record.said if each.kind in ("result", "error")}
+    if "alone-1" not in answered and "batched-1" not in answered and not record.stopped_short():
         raise NotSeen("the client answers no ping at all")
     if "batched-1" not in answered:
-        yield fault("the ping in a batch was not answered", play.last_words())
+        yield fault("the ping in a batch was not answered", record.last_words())
 
 
 @watched("tools-client-unknown-content-tolerated", scenario="odd-content")
-def unknown_content_is_taken(play: Play) -> Iterator[Finding]:
+def unknown_content_is_taken(record: ClientRecord) -> Iterator[Finding]:
     """Answer with text and with content of an unknown type: the client does what it does without that."""
-    yield from play.survived("content of an unknown type", "called")
+    yield from record.survived("content of an unknown type", "called")
 
 
-def _shows(play: Play) -> bool:
+def _shows(record: ClientRecord) -> bool:
     """Whether the client prints what tools return."""
-    assert play.plain is not None
-    return any("was called" in line for line in play.plain.out + play.plain.err)
+    assert record.plain is not None
+    return any("was called" in line for line in record.plain.out + record.plain.err)
 
 
 @watched("tools-client-iserror-surfaced", scenario="failing-tools")
-def failures_are_shown(play: Play) -> Iterator[Finding]:
+def failures_are_shown(record: ClientRecord) -> Iterator[Finding]:
     """Let a tool fail with a text: a client that shows results shows the text too."""
-    if "called" not in play.moments or not _shows(play):
+    if "called" not in record.moments or not _shows(record):
         raise NotSeen("the client does not show what tools return")
-    if not any(_LOUD in line for line in play.out + play.err):
-        yield fault("the text of a tool's error was not shown", play.last_words())
+    if not any(_LOUD in line for line in record.out + record.err):
+        yield fault("the text of a tool's error was not shown", record.last_words())
 
 
 @watched("versioning-resulttype-absent-client", scenario="no-result-type")
-def results_need_no_type(play: Play) -> Iterator[Finding]:
+def results_need_no_type(record: ClientRecord) -> Iterator[Finding]:
     """Leave resultType out: the client takes the result as complete."""
-    yield from play.survived("a result without resultType", "left out")
+    yield from record.survived("a result without resultType", "left out")
 
 
 @watched("versioning-resulttype-unknown-client", scenario="odd-result-type")
-def unknown_results_are_refused(play: Play) -> Iterator[Finding]:
+def unknown_results_are_refused(record: ClientRecord) -> Iterator[Finding]:
     """Return a resultType that nobody knows: the client does not show the content as a result."""
-    if "called" not in play.moments or not _shows(play):
+    if "called" not in record.moments or not _shows(record):
         raise NotSeen("the client does not show what tools return")
-    if play.exit_code == 0 and any(_LOUD in line for line in play.out):
-        yield fault("a result of unknown type was taken for a complete one", play.last_words())
+    if record.exit_code == 0 and any(_LOUD in line for line in record.out):
+        yield fault("a result of unknown type was taken for a complete one", record.last_words())
 
 
 @watched("tools-structured-content-any-client", scenario="any-structure")
-def structured_content_may_be_anything(play: Play) -> Iterator[Finding]:
+def structured_content_may_be_anything(record: ClientRecord) -> Iterator[Finding]:
     """Return an array, a number and null as structured content: the client does what it does without that."""
-    yield from play.survived("structured content that is no object", "called")
+    yield from record.survived("structured content that is no object", "called")
 
 
 @watched("meta-trace-context-format-client")
-def trace_context_has_its_format(play: Play) -> Iterator[Finding]:
+def trace_context_has_its_format(record: ClientRecord) -> Iterator[Finding]:
     """Look at traceparent, tracestate and baggage in `_meta`: they are written as the W3C says."""
     from mcp_conductor.protocol.meta_keys import TRACE
 
-    found = [(key, value, each) for each in play.said if _has_params(each) for key, value in meta_of(each).items()]
+    found = [(key, value, each) for each in record.said if _has_params(each) for key, value in meta_of(each).items()]
     traced = [entry for entry in found if entry[0] in TRACE]
     for key, value, message in seen(traced, "no trace context was sent"):
         if not isinstance(value, str) or not TRACE[key].fullmatch(value):

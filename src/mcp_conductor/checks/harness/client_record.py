@@ -154,7 +154,7 @@ class Line:
 
 
 @dataclass(slots=True, eq=False)
-class Play:
+class ClientRecord:
     """One start of the client."""
 
     name: str  # of the scenario
@@ -170,8 +170,8 @@ class Play:
     seconds: float = 0.0
     patience: float = 4.0  # how long the client may take to answer us
     origin: str = ""  # where our HTTP server is
-    plain: Optional["Play"] = None  # the same client with a polite server
-    others: dict[str, "Play"] = field(default_factory=dict)  # all starts of the same client, by scenario
+    plain: Optional["ClientRecord"] = None  # the same client with a polite server
+    others: dict[str, "ClientRecord"] = field(default_factory=dict)  # all starts of the same client, by scenario
     moments: dict[str, float] = field(default_factory=dict)  # what the script did, and when
 
     @property

@@ -29,7 +29,7 @@ class WebHost:
 
     def __init__(self, opened: Open) -> None:
         self.opened = opened
-        self.play = opened.play
+        self.record = opened.record
         self.script = opened.script
         self.origin = ""
         self._admission = Admission(ADDRESS, ADDRESS)
@@ -44,7 +44,7 @@ class WebHost:
         listener.bind((ADDRESS, 0))
         async with accepting(listener, self.serve, grace=0):
             self.origin = f"http://{ADDRESS}:{listener.getsockname()[1]}"
-            self.play.origin = self.origin
+            self.record.origin = self.origin
             yield self.origin + PATH
 
     async def serve(self, exchange: Exchange) -> None:
@@ -66,7 +66,7 @@ class WebHost:
         if self.opened.over:
             exchange.cut()
             return
-        self.play.http.append(request)
+        self.record.http.append(request)
         self.opened.count(len(body))
         if await self.script.web(self, exchange, request):
             return
@@ -97,15 +97,15 @@ class WebHost:
 
     def _opens_old_stream(self, request: HttpRequest) -> bool:
         """Whether a GET is that of HTTP+SSE: it comes before any POST."""
-        return request.takes_events and (self.script.old_only or not any(True for _ in self.play.posts()))
+        return request.takes_events and (self.script.old_only or not any(True for _ in self.record.posts()))
 
     async def _ask_on_stream(self, exchange: Exchange, request: HttpRequest) -> None:
         """Use the stream that a client opens to hear what we have to say."""
-        line = request.line = self._lines.get(request.header("mcp-session-id") or "", self.play.lines[-1])
+        line = request.line = self._lines.get(request.header("mcp-session-id") or "", self.record.lines[-1])
         voice = _Voice(self.opened, line, exchange, request)
         voice.keep()
         ready = build({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        self.opened.begin(self.script.ask_idle(Call(self.play, ready, line, voice, request)))
+        self.opened.begin(self.script.ask_idle(Call(self.record, ready, line, voice, request)))
         await exchange.gone
 
     def line_of(self, request: HttpRequest, message: Message) -> Line:
@@ -113,12 +113,12 @@ class WebHost:
         session = request.header("mcp-session-id")
         if session in self._lines:
             return self._lines[session]
-        lines = [line for line in self.play.lines if line.transport == "http"]
+        lines = [line for line in self.record.lines if line.transport == "http"]
         begins = message.kind == "request" and message.method == "initialize"
         if lines and not (begins and lines[-1].dialect is not None):
             return lines[-1]
         line = Line("http")
-        self.play.lines.append(line)
+        self.record.lines.append(line)
         self.opened.count(0, connections=1)
         return line
 
@@ -147,7 +147,7 @@ class WebHost:
 
     async def _answer(self, call: Message, line: Line, voice: "_Voice", request: HttpRequest) -> bool:
         """Answer one request, if the server does that at all."""
-        asked = Call(self.play, call, line, voice, request)
+        asked = Call(self.record, call, line, voice, request)
         working: asyncio.Future[Any] = asyncio.ensure_future(self.script.reply(asked))
         gone: asyncio.Future[Any] = voice.exchange.gone
         try:
@@ -245,7 +245,7 @@ class _OldStream:
         self._line = Line("sse")
 
     async def open(self) -> None:
-        self._opened.play.lines.append(self._line)
+        self._opened.record.lines.append(self._line)
         self._opened.count(0, connections=1)
         self._exchange.begin()
         await self._exchange.write(f"event: endpoint\ndata: {MESSAGES[1:]}?{QUERY}\n\n".encode(), more=True)
@@ -264,7 +264,7 @@ class _OldStream:
 
     async def _answer(self, message: Message, request: HttpRequest) -> None:
         try:
-            answer = await self._opened.script.reply(Call(self._opened.play, message, self._line, self, request))
+            answer = await self._opened.script.reply(Call(self._opened.record, message, self._line, self, request))
         except Departure:
             self._exchange.cut()
             return

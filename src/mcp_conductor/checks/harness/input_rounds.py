@@ -5,7 +5,7 @@ from typing import Any
 
 from mcp_conductor.checks.engine.findings import fault
 from mcp_conductor.checks.harness.answers import form_problems, root_problems, sampling_problems
-from mcp_conductor.checks.harness.client_record import Play, seen
+from mcp_conductor.checks.harness.client_record import ClientRecord, seen
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
@@ -26,10 +26,10 @@ class Round:
         return given if isinstance(given, dict) else {}
 
 
-def rounds(play: Play) -> list[Round]:
+def rounds(record: ClientRecord) -> list[Round]:
     """The questions of this scenario; there is nothing to see if the client was not asked anything."""
     found = []
-    for line in play.lines:
+    for line in record.lines:
         exchanges = {id(each.request): each for each in line.exchanges}
         for exchange in exchanges.values():
             reply = exchange.reply
@@ -48,24 +48,24 @@ def _retry_of(requests: list[Message], first: Message) -> Message | None:
     return next((each for each in requests[at + 1 :] if {"inputResponses", "requestState"} & set(each.params)), None)
 
 
-def retried(play: Play) -> list[tuple[Round, Message]]:
-    found = [(each, each.retry) for each in rounds(play) if each.retry is not None]
+def retried(record: ClientRecord) -> list[tuple[Round, Message]]:
+    found = [(each, each.retry) for each in rounds(record) if each.retry is not None]
     return seen(found, "the client did not send the request once more")
 
 
-def given(play: Play, name: str) -> list[tuple[Json, Any, Any]]:
+def given(record: ClientRecord, name: str) -> list[tuple[Json, Any, Any]]:
     """What one kind of question was answered with: its params, the result, and the message."""
     key = f"key-{name}"
     found = [
         (each.asked[key].get("params", {}), each.answers[key], retry.raw)
-        for each, retry in retried(play)
+        for each, retry in retried(record)
         if key in each.asked and key in each.answers
     ]
     return seen(found, f"the client does not declare {name}")
 
 
-def modern_roots(play: Play, member: str) -> Iterator[Finding]:
-    for _, result, raw in given(play, "roots"):
+def modern_roots(record: ClientRecord, member: str) -> Iterator[Finding]:
+    for _, result, raw in given(record, "roots"):
         if member == "roots":
             if not isinstance(result, dict) or not isinstance(result.get("roots"), list):
                 yield fault("the answer to roots/list has no roots", raw)
@@ -73,16 +73,16 @@ def modern_roots(play: Play, member: str) -> Iterator[Finding]:
             yield from root_problems(result, member, raw)
 
 
-def modern_sampling(play: Play, what: str) -> Iterator[Finding]:
-    for _, result, raw in given(play, "sampling"):
+def modern_sampling(record: ClientRecord, what: str) -> Iterator[Finding]:
+    for _, result, raw in given(record, "sampling"):
         yield from sampling_problems(result, what, raw, several=True)
 
 
-def modern_action(play: Play) -> Iterator[Finding]:
-    for _, result, raw in given(play, "elicitation"):
+def modern_action(record: ClientRecord) -> Iterator[Finding]:
+    for _, result, raw in given(record, "elicitation"):
         if not isinstance(result, dict) or result.get("action") not in ("accept", "decline", "cancel"):
             yield fault("the action is neither accept, decline nor cancel", raw)
 
 
-def modern_content(play: Play, *, defaults: bool = False) -> Iterator[Finding]:
-    yield from form_problems(given(play, "elicitation"), defaults=defaults)
+def modern_content(record: ClientRecord, *, defaults: bool = False) -> Iterator[Finding]:
+    yield from form_problems(given(record, "elicitation"), defaults=defaults)

@@ -5,7 +5,7 @@ import hashlib
 import secrets
 from urllib.parse import parse_qsl, urlencode
 
-from mcp_conductor.checks.harness.client_record import HttpRequest, Play
+from mcp_conductor.checks.harness.client_record import ClientRecord, HttpRequest
 from mcp_conductor.checks.harness.http_server import PATH, WebHost
 from mcp_conductor.checks.harness.scripted_server import Script
 from mcp_conductor.protocol import Json
@@ -31,8 +31,8 @@ class OAuthServer(Script):
     server_metadata_at = ASM[0]
     tells = True  # whether the challenge names the place of the metadata
 
-    def __init__(self, play: Play, version: str | None) -> None:
-        super().__init__(play, version)
+    def __init__(self, record: ClientRecord, version: str | None) -> None:
+        super().__init__(record, version)
         self.token = secrets.token_urlsafe(16)
         self.codes: dict[str, Json] = {}
 

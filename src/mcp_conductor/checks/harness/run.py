@@ -10,10 +10,10 @@ from typing import Any
 from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.judging import Options, Seen, Verdicts, asked_for, outcome_of
-from mcp_conductor.checks.harness.client_record import ANYTHING, NEVER, Play, meta_of, never
+from mcp_conductor.checks.harness.client_record import ANYTHING, NEVER, ClientRecord, meta_of, never
+from mcp_conductor.checks.harness.client_runs import ClientRuns, Progress
 from mcp_conductor.checks.harness.run_client import Command
 from mcp_conductor.checks.harness.scenario import PLAIN, SCENARIOS, WATCHED, Watched
-from mcp_conductor.checks.harness.tour import Progress, Tour
 from mcp_conductor.checks.requirements import Requirement
 from mcp_conductor.errors import ProtocolError, TransportError, UsageError
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE
@@ -45,8 +45,8 @@ async def check_client(
         hint = "TMPDIR names another place for them"
         raise UsageError(f"cannot write temporary files: {error.strerror}", hint=hint) from error
     try:
-        tour = Tour(command, directory, options.timeout, progress or Progress())
-        return await _Checking(command, version, options, scenarios, tour).run()
+        runs = ClientRuns(command, directory, options.timeout, progress or Progress())
+        return await _Checking(command, version, options, scenarios, runs).run()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
@@ -64,16 +64,16 @@ def wanted(options: Options, version: str, transport: str) -> list[tuple[Require
 
 class _Checking:
     def __init__(
-        self, command: Command, version: str | None, options: Options, scenarios: Collection[str], tour: Tour
+        self, command: Command, version: str | None, options: Options, scenarios: Collection[str], runs: ClientRuns
     ) -> None:
         self._command = command
         self._version = version
         self._options = options
         self._scenarios = scenarios
-        self._tour = tour
+        self._runs = runs
 
     async def run(self) -> Verdicts:
-        plain = await self._tour.begin(self._version)
+        plain = await self._runs.begin(self._version)
         try:
             version = self._spoken(plain)
         except ProtocolError:
@@ -86,7 +86,7 @@ class _Checking:
             chosen = self._chosen(version, plain)
             names = {name for _, each in chosen for name in self._names(each)} - {PLAIN}
             fitting = {name for name in names if SCENARIOS.get(name).fits(version, plain.line.transport)}
-            await self._tour.go_on(version, fitting, plain)
+            await self._runs.go_on(version, fitting, plain)
         outcomes, pace = [], Pace()
         for requirement, each in chosen:
             outcomes.append(outcome_of(requirement, self._judged(each)))
@@ -98,21 +98,21 @@ class _Checking:
             version,
             _introduction(plain),
             outcomes,
-            _remarks(self._tour, outcomes),
+            _remarks(self._runs, outcomes),
             transport=plain.line.transport,
-            partial=self._tour.given_up if self._tour.left_out else partial,
+            partial=self._runs.given_up if self._runs.left_out else partial,
         )
 
-    def _chosen(self, version: str, plain: Play) -> list[tuple[Requirement, Watched]]:
+    def _chosen(self, version: str, plain: ClientRecord) -> list[tuple[Requirement, Watched]]:
         found = wanted(self._options, version, plain.line.transport)
         return [(requirement, each) for requirement, each in found if not each.scenarios or self._names(each)]
 
     def _names(self, each: Watched) -> tuple[str, ...]:
         """The scenarios in which a requirement is judged, of those that are asked for."""
-        names = each.scenarios or (tuple(self._scenarios) or tuple(self._tour.plays))
+        names = each.scenarios or (tuple(self._scenarios) or tuple(self._runs.records))
         return tuple(name for name in names if not self._scenarios or name in self._scenarios)
 
-    def _spoken(self, plain: Play) -> str:
+    def _spoken(self, plain: ClientRecord) -> str:
         """The revision of the polite scenario."""
         if not plain.lines:
             raise _never_connected(self._command, plain)
@@ -129,27 +129,27 @@ class _Checking:
 
     def _judged(self, each: Watched) -> Seen:
         """What is found in the scenarios of a requirement, or the reason why there was nothing to see."""
-        plays = [self._tour.plays[name] for name in self._names(each) if name in self._tour.plays]
+        records = [self._runs.records[name] for name in self._names(each) if name in self._runs.records]
         found: dict[str, Finding] = {}
         reasons: list[str] = []
-        for record in plays:
+        for record in records:
             try:
                 for finding in each.judge(record):
                     found.setdefault(finding.message, _placed(finding, record))
             except NotSeen as nothing:
                 reasons.append((record.lacking() if each.scenarios else None) or str(nothing))
-        if not plays:
-            left_out = set(self._names(each)) & set(self._tour.left_out)
-            unplayed = self._tour.given_up if left_out else None
-            reasons.append(unplayed or "its scenario is not for this transport and revision")
-        return Seen(list(found.values()), reasons[0] if not found and len(reasons) >= max(1, len(plays)) else None)
+        if not records:
+            left_out = set(self._names(each)) & set(self._runs.left_out)
+            left_out_because = self._runs.given_up if left_out else None
+            reasons.append(left_out_because or "its scenario is not for this transport and revision")
+        return Seen(list(found.values()), reasons[0] if not found and len(reasons) >= max(1, len(records)) else None)
 
 
-def _remarks(tour: Tour, outcomes: list[Outcome]) -> list[str]:
+def _remarks(runs: ClientRuns, outcomes: list[Outcome]) -> list[str]:
     """What many checks lacked, a line for each reason."""
     told = []
-    if tour.left_out:
-        told.append(f"{tour.given_up}: {_counted(len(tour.left_out), 'scenario')} could not be played")
+    if runs.left_out:
+        told.append(f"{runs.given_up}: {_counted(len(runs.left_out), 'scenario')} could not be played")
     reasons = Counter(each.reason for each in outcomes if each.status == "skipped" and each.reason is not None)
     lacks = [(reason, times) for reason, times in reasons.most_common() if reason.startswith(NEVER)]
     return told + [f"{reason}: {_counted(times, 'check')} could not run" for reason, times in lacks]
@@ -159,13 +159,13 @@ def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _placed(finding: Finding, record: Play) -> Finding:
+def _placed(finding: Finding, record: ClientRecord) -> Finding:
     if record.name == PLAIN or finding.hint is not None:
         return finding
     return replace(finding, hint=f"in the scenario {record.name!r}")
 
 
-def _never_connected(command: Command, plain: Play) -> TransportError | UsageError:
+def _never_connected(command: Command, plain: ClientRecord) -> TransportError | UsageError:
     """Why there is nothing to check: nobody told the client where the server is, or it did not get there."""
     how = "did not end in time" if plain.exit_code is None else f"ended with exit code {plain.exit_code}"
     message = f"the client never connected to the server; it {how}"
@@ -174,14 +174,14 @@ def _never_connected(command: Command, plain: Play) -> TransportError | UsageErr
     return UsageError(message, hint=_EXPECTED)
 
 
-def _last_words(plain: Play) -> str | None:
+def _last_words(plain: ClientRecord) -> str | None:
     lines = [line.strip() for line in plain.out + plain.err if line.strip()]
     if why := cause(lines):
         return f"it said: {cut(why, 300)}"
     return f"its last words: {cut(lines[-1], 300)}" if lines else None
 
 
-def _introduction(plain: Play) -> dict[str, object]:
+def _introduction(plain: ClientRecord) -> dict[str, object]:
     """Who the client says it is."""
     named: Iterator[Any] = (meta_of(each).get(f"{META}clientInfo") for each in plain.requests())
     for found in (plain.line.initialize.get("clientInfo"), *named):

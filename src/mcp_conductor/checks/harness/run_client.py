@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from mcp_conductor.checks.harness import fake_browser, relay
-from mcp_conductor.checks.harness.client_record import Outcome, Play
+from mcp_conductor.checks.harness.client_record import ClientRecord, Outcome
 from mcp_conductor.checks.harness.fake_browser import page_in
 from mcp_conductor.checks.harness.scenario import Scenario
 from mcp_conductor.checks.harness.stdio_server import Open, RelayHost
@@ -64,19 +64,19 @@ class _Ears:
 
     def __init__(self, opened: Open) -> None:
         self._opened = opened
-        self._play = opened.play
+        self._record = opened.record
 
     def heard(self, message: Message, answers: Id | None = None) -> None:  # noqa: ARG002
-        _keep(self._play.out, message.text)
+        _keep(self._record.out, message.text)
         self._look(message.text)
 
     def muttered(self, line: str) -> None:
-        _keep(self._play.err, line)
+        _keep(self._record.err, line)
         self._look(line)
 
     def _look(self, line: str) -> None:
         """Do what a person would do: open the page that the client shows."""
-        page = page_in(line, self._play.origin)
+        page = page_in(line, self._record.origin)
         if page is not None and not self._opened.over:
             self._opened.begin(_visit(page))
 
@@ -105,11 +105,16 @@ def _keep(lines: list[str], line: str) -> None:
         del lines[: _MOST_LINES // 2]
 
 
-async def play(
-    scenario: Scenario, version: str | None, command: Command, directory: str, timeout: float, plain: Play | None = None
-) -> Play:
+async def run_client(
+    scenario: Scenario,
+    version: str | None,
+    command: Command,
+    directory: str,
+    timeout: float,
+    plain: ClientRecord | None = None,
+) -> ClientRecord:
     """Start the client once, in SCENARIO and VERSION; files for it go into DIRECTORY. Raises if it cannot start."""
-    record = Play(
+    record = ClientRecord(
         scenario.name,
         needs=scenario.needs,
         takes_time=scenario.seconds is not None,

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from mcp_conductor.catalog import Catalog
-from mcp_conductor.checks.harness.client_record import Play
+from mcp_conductor.checks.harness.client_record import ClientRecord
 from mcp_conductor.checks.harness.scripted_server import Script
 from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.report.model import Finding
 
-Judge = Callable[[Play], Iterable[Finding]]
+Judge = Callable[[ClientRecord], Iterable[Finding]]
 S = TypeVar("S", bound=type[Script])
 
 PLAIN = "plain"

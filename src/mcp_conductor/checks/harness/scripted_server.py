@@ -5,7 +5,7 @@ from collections.abc import Awaitable
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
-from mcp_conductor.checks.harness.client_record import ASKED_IDLE, UNANSWERED, HttpRequest, Line, Play, meta_of
+from mcp_conductor.checks.harness.client_record import ASKED_IDLE, UNANSWERED, ClientRecord, HttpRequest, Line, meta_of
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.dialect import (
     DIALECTS,
@@ -61,8 +61,10 @@ class Voice(Protocol):
 class Call:
     """One request of the client, and the means to say something before its answer."""
 
-    def __init__(self, play: Play, request: Message, line: Line, voice: Voice, http: HttpRequest | None = None) -> None:
-        self._play = play
+    def __init__(
+        self, record: ClientRecord, request: Message, line: Line, voice: Voice, http: HttpRequest | None = None
+    ) -> None:
+        self._record = record
         self.request = request
         self.line = line
         self.http = http
@@ -90,9 +92,9 @@ class Call:
         """What the client answers; None when it does not in time."""
         raw: Json = {"jsonrpc": "2.0", "id": identity, "method": method}
         asked = raw if params is None else {**raw, "params": params}
-        reply = await self._voice.ask(asked, self._play.patience)
+        reply = await self._voice.ask(asked, self._record.patience)
         if reply is None and not self.line.endings:
-            self._play.moments[f"{UNANSWERED} {identity}"] = asyncio.get_running_loop().time()
+            self._record.moments[f"{UNANSWERED} {identity}"] = asyncio.get_running_loop().time()
         return reply
 
 
@@ -124,33 +126,33 @@ class Script:
     extra_headers: tuple[tuple[str, str], ...] = ()  # over HTTP: what every answer to a POST carries
     stubborn = False  # whether the server stays when its stdin is closed, and when it gets SIGTERM
 
-    def __init__(self, play: Play, version: str | None) -> None:
-        self.play = play
+    def __init__(self, record: ClientRecord, version: str | None) -> None:
+        self.record = record
         self.version = version  # the only revision that is spoken here; None: whatever the client wants
         self.count = 0  # requests so far, without those that open the connection
 
     @cached_property
     def client_calls_tools(self) -> bool:
         """Whether the client calls tools when the server is polite."""
-        plain = self.play.plain
+        plain = self.record.plain
         return plain is not None and bool(plain.requests("tools/call"))
 
     @cached_property
     def finds_client_idle(self) -> bool:
         """Whether we have something to ask, and a client that asks for nothing itself gives no occasion for it."""
-        return self.asks and self.play.plain is not None and self.play.plain.is_idle
+        return self.asks and self.record.plain is not None and self.record.plain.is_idle
 
     async def ask_idle(self, call: Call) -> None:
         """Ask while the client waits for nothing; CALL is how it said that it is ready."""
         await asyncio.sleep(_SETTLED_SECONDS)
-        if self.play.is_idle and ASKED_IDLE not in self.play.moments:
+        if self.record.is_idle and ASKED_IDLE not in self.record.moments:
             self.did(ASKED_IDLE)
             self.count += 1
             await self.before(call)
 
     def did(self, what: str) -> None:
         """Remember what was done to the client, and when."""
-        self.play.moments.setdefault(what, asyncio.get_running_loop().time())
+        self.record.moments.setdefault(what, asyncio.get_running_loop().time())
 
     # What a scenario may change.
 

@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 
-from mcp_conductor.checks.harness.client_record import Ending, Line, Play
+from mcp_conductor.checks.harness.client_record import ClientRecord, Ending, Line
 from mcp_conductor.checks.harness.scripted_server import Call, Departure, Script, Voice
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.message import Message, build, compact, decode, members
@@ -21,8 +21,8 @@ _DIED = 3  # the exit code of a server that goes away
 class Open:
     """What both hosts know: the questions that wait for an answer, the calls that are worked on, and the clock."""
 
-    def __init__(self, play: Play, script: Script) -> None:
-        self.play = play
+    def __init__(self, record: ClientRecord, script: Script) -> None:
+        self.record = record
         self.script = script
         self.over = False  # whatever the client does from now on, we made it do
         self.stirred = 0.0  # when something was last said, by either side
@@ -63,7 +63,7 @@ class Open:
             self.script.heard(line, message)
             ready = message.method == "notifications/initialized"
             if ready and voice is not None and self.script.finds_client_idle:
-                self.begin(self.script.ask_idle(Call(self.play, message, line, voice)))
+                self.begin(self.script.ask_idle(Call(self.record, message, line, voice)))
         elif message.kind != "request" and message.id in self._waiting:
             future = self._waiting.pop(message.id)
             if not future.done():
@@ -110,7 +110,7 @@ class RelayHost:
             kind, data = await _frame(reader)
             if kind != b"h" or data.decode(errors="replace") != self._token or self._open.over:
                 return
-            self._open.play.lines.append(process.line)
+            self._open.record.lines.append(process.line)
             self._open.count(0, connections=1)
             self._processes.append(process)
             self.all_ended.clear()
@@ -175,7 +175,7 @@ class _Process:
 
     async def _answer(self, request: Message) -> None:
         try:
-            reply = await self._open.script.reply(Call(self._open.play, request, self.line, self))
+            reply = await self._open.script.reply(Call(self._open.record, request, self.line, self))
         except Departure:
             self._write(b"q", bytes([_DIED]))
             self.ended("ours")

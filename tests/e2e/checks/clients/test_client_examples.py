@@ -6,7 +6,7 @@ What can be judged by what a client says alone is judged: nothing is found in th
 import pytest
 
 from mcp_conductor.checks.engine.findings import NotSeen
-from mcp_conductor.checks.harness.client_record import HttpRequest, Line, Play
+from mcp_conductor.checks.harness.client_record import ClientRecord, HttpRequest, Line
 from mcp_conductor.checks.harness.scenario import PLAIN, WATCHED
 from mcp_conductor.checks.requirements import requirements
 from mcp_conductor.checks.requirements.examples import counterexamples, examples
@@ -57,11 +57,11 @@ UNBREAKABLE = {"versioning-discover-optional-client"}  # it allows both
 SAID = {name for name, each in WATCHED.items() if set(each.scenarios) <= {PLAIN}} - NOT_SAID - UNBREAKABLE
 
 
-def play(name, example):
+def record_of(name, example):
     """The example as a start of the client with a polite server."""
     transport = requirements()[name].transports[0].replace("any", "stdio")
     line = Line(transport, dialect=DIALECTS[example.version], declared={"tools": {}})
-    found = Play(PLAIN, [line], exit_code=0, origin="http://127.0.0.1")
+    found = ClientRecord(PLAIN, [line], exit_code=0, origin="http://127.0.0.1")
     found.plain, found.others = found, {PLAIN: found}
     for second, text in enumerate(example.lines):
         mark, said = text.split(" ", 1)
@@ -114,10 +114,10 @@ def test_examples_are_of_a_revision_in_which_the_requirement_holds_and_what_they
 @pytest.mark.parametrize("name", sorted(SAID | ANSWERS))
 def test_the_judge_finds_nothing_in_the_one_example_and_something_in_the_other(name):
     judge = WATCHED.get(name).judge
-    assert list(judge(play(name, examples()[name]))) == []
+    assert list(judge(record_of(name, examples()[name]))) == []
     findings = []
     try:
-        for finding in judge(play(name, counterexamples()[name])):
+        for finding in judge(record_of(name, counterexamples()[name])):
             findings.append(finding)
     except NotSeen:  # what was found before counts
         pass

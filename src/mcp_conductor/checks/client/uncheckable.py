@@ -6,7 +6,7 @@ _TWO = "needs two servers, or two runs of the client with what it has kept"
 _LONG = "needs longer than a check may take"
 _ABSENT = "says only what a client may do"
 
-UNSEEN: dict[str, str] = {
+UNCHECKABLE: dict[str, str] = {
     "authc-asm-version-header": "is of 2025-03-26, where the server itself gives out tokens",
     "authc-credentials-bound": _TWO,
     "authc-refresh-grant": "is about clients that want refresh tokens, and nobody can tell which do",

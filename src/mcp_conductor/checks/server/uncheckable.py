@@ -9,7 +9,7 @@ _PAGES = "says only what a server may do; pagination-methods looks at the pages"
 _STOPPING = "needs a server that is told to stop while it is listened to"
 _TWO = "needs the tokens of two users"
 
-UNSEEN: dict[str, str] = {
+UNCHECKABLE: dict[str, str] = {
     "auths-audience-validated": "needs a token that was issued for another server",
     "auths-insufficient-scope-403": "needs a token with too little scope",
     "auths-no-passthrough": _INSIDE,

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Iterable
 
-from mcp_conductor.checks.harness.client_record import UNANSWERED, Play
-from mcp_conductor.checks.harness.run_client import Command, play
+from mcp_conductor.checks.harness.client_record import UNANSWERED, ClientRecord
+from mcp_conductor.checks.harness.run_client import Command, run_client
 from mcp_conductor.checks.harness.scenario import PLAIN, SCENARIOS
 
 AT_ONCE = 3  # clients that run at the same time
@@ -18,18 +18,18 @@ _CONVINCED = 3  # second chances that changed nothing: it is not the machine tha
 class Progress:
     """Who wants to know how far it is."""
 
-    def playing(self, names: list[str], done: int, total: int) -> None:
+    def started(self, names: list[str], done: int, total: int) -> None:
         """These scenarios run now; so many are done."""
 
-    def played(self, play: Play) -> None:
+    def finished(self, record: ClientRecord) -> None:
         """This one is over."""
 
 
-class Tour:
+class ClientRuns:
     """The starts of one client in one revision."""
 
     def __init__(self, command: Command, directory: str, timeout: float, progress: Progress) -> None:
-        self.plays: dict[str, Play] = {}
+        self.records: dict[str, ClientRecord] = {}
         self.given_up: str | None = None  # why no more scenarios are played
         self.left_out: list[str] = []  # those which were not
         self._command = command
@@ -41,22 +41,22 @@ class Tour:
         self._clock = asyncio.get_running_loop().time
         self._last_start = self._clock() + timeout * (_MOST_LIMITS - 1)
 
-    async def begin(self, version: str | None) -> Play:
+    async def begin(self, version: str | None) -> ClientRecord:
         """Let the client meet the polite server."""
-        plain = await self._play(PLAIN, version, None)
+        plain = await self._run(PLAIN, version, None)
         if plain.outcome != "ended" and any(line.reused_ids for line in plain.lines):
             self.given_up = "the client hung with the polite server, after it had used an id for two requests"
         return plain
 
-    async def go_on(self, version: str, names: Iterable[str], plain: Play) -> None:
-        """Play all other scenarios, as far as that leads anywhere."""
+    async def go_on(self, version: str, names: Iterable[str], plain: ClientRecord) -> None:
+        """Run all other scenarios, as far as that leads anywhere."""
         self._total += len(set(names))
         gate = asyncio.Semaphore(_AT_ONCE_WAITING if plain.outcome == "quiet" else AT_ONCE)
 
         async def one(name: str) -> None:
             async with gate:
                 if self._goes_on():
-                    await self._play(name, version, plain)
+                    await self._run(name, version, plain)
                 else:
                     self.left_out.append(name)
 
@@ -67,35 +67,37 @@ class Tour:
                 group.create_task(one(name))
         await self._try_again(version, ordered, plain)
 
-    async def _try_again(self, version: str, names: list[str], plain: Play) -> None:
+    async def _try_again(self, version: str, names: list[str], plain: ClientRecord) -> None:
         """Where the client may only have been slow, because others ran, give it a second chance, alone."""
         confirmed = 0
         for name in names:
-            if name not in self.plays or not self._is_doubtful(self.plays[name], plain):
+            if name not in self.records or not self._is_doubtful(self.records[name], plain):
                 continue
             if confirmed < _CONVINCED and self._goes_on():
-                record = await self._play(name, version, plain)
+                record = await self._run(name, version, plain)
                 record.confirmed = True
                 confirmed += self._is_doubtful(record, plain)
             else:
-                self.plays[name].confirmed = confirmed >= _CONVINCED
+                self.records[name].confirmed = confirmed >= _CONVINCED
 
-    async def _play(self, name: str, version: str | None, plain: Play | None) -> Play:
+    async def _run(self, name: str, version: str | None, plain: ClientRecord | None) -> ClientRecord:
         self._running.append(name)
-        self._progress.playing(list(self._running), len(self.plays), self._total)
+        self._progress.started(list(self._running), len(self.records), self._total)
         try:
-            record = await play(SCENARIOS.get(name), version, self._command, self._directory, self._timeout, plain)
+            record = await run_client(
+                SCENARIOS.get(name), version, self._command, self._directory, self._timeout, plain
+            )
         finally:
             self._running.remove(name)
-        record.others = self.plays
-        self.plays[name] = record
-        self._progress.played(record)
+        record.others = self.records
+        self.records[name] = record
+        self._progress.finished(record)
         return record
 
     def _goes_on(self) -> bool:
         """Whether another start makes sense."""
-        broken_off = [each for each in self.plays.values() if each.outcome in _BROKEN_OFF]
-        hopeless = len(broken_off) >= _HOPELESS and self.plays[PLAIN] in broken_off
+        broken_off = [each for each in self.records.values() if each.outcome in _BROKEN_OFF]
+        hopeless = len(broken_off) >= _HOPELESS and self.records[PLAIN] in broken_off
         if self.given_up is None and hopeless:
             late = broken_off[0].outcome == "late"
             how = f"was still busy after {self._timeout:g} s" if late else "said too much"
@@ -104,7 +106,7 @@ class Tour:
             self.given_up = f"the check had taken almost {self._timeout * _MOST_LIMITS:g} s"
         return self.given_up is None
 
-    def _is_doubtful(self, record: Play, plain: Play) -> bool:
+    def _is_doubtful(self, record: ClientRecord, plain: ClientRecord) -> bool:
         """Whether it may be the machine that made the client slow here."""
         hung = record.outcome != "ended" and plain.outcome == "ended"
         silent = any(moment.startswith(UNANSWERED) for moment in record.moments)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.harness.client_record import Play, capabilities_in, seen
+from mcp_conductor.checks.harness.client_record import ClientRecord, capabilities_in, seen
 from mcp_conductor.checks.harness.scenario import MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Refusal, Script
 from mcp_conductor.protocol import Json
@@ -55,7 +55,7 @@ class RemoteSchema(_Offering):
     """A tool has a schema that refers to an address on our server."""
 
     def schema(self) -> Json:
-        remote = {"$ref": f"{self.play.origin}{_TRAPS}schema.json"}
+        remote = {"$ref": f"{self.record.origin}{_TRAPS}schema.json"}
         return {"type": "object", "properties": {"value": remote}}
 
 
@@ -76,7 +76,7 @@ class Icons(Script):
 
     def tools(self) -> list[Json]:
         self.did("offered")
-        sources = ("file:///etc/passwd", "javascript:alert(1)", f"{self.play.origin}{_TRAPS}icon.png")
+        sources = ("file:///etc/passwd", "javascript:alert(1)", f"{self.record.origin}{_TRAPS}icon.png")
         return [{**each, "icons": [{"src": source}]} for each, source in zip(super().tools(), sources, strict=True)]
 
 
@@ -99,53 +99,53 @@ class TaskTools(Script):
 
 
 @watched("schema-default-2020-12-client", scenario="newer-schema")
-def newer_schemas_are_taken(play: Play) -> Iterator[Finding]:
+def newer_schemas_are_taken(record: ClientRecord) -> Iterator[Finding]:
     """Offer a tool whose schema uses words of 2020-12: the client does what it does without that."""
-    yield from play.survived("a schema of 2020-12", "offered")
+    yield from record.survived("a schema of 2020-12", "offered")
 
 
 @watched("schema-unsupported-dialect", scenario="unknown-dialect")
-def unknown_dialects_do_no_harm(play: Play) -> Iterator[Finding]:
+def unknown_dialects_do_no_harm(record: ClientRecord) -> Iterator[Finding]:
     """Offer a tool whose schema is of an unknown dialect: the client may leave it out, and goes on with the others."""
-    yield from play.survived("a schema of an unknown dialect", "offered")
+    yield from record.survived("a schema of an unknown dialect", "offered")
 
 
 @watched("schema-bounded-validation-client", scenario="deep-schema")
-def deep_schemas_do_no_harm(play: Play) -> Iterator[Finding]:
+def deep_schemas_do_no_harm(record: ClientRecord) -> Iterator[Finding]:
     """Offer a tool whose schema is nested deeply: the client does what it does without that."""
-    yield from play.survived("a deeply nested schema", "offered")
+    yield from record.survived("a deeply nested schema", "offered")
 
 
-def _fetched(play: Play, what: str) -> Iterator[Finding]:
-    if "offered" not in play.moments:
+def _fetched(record: ClientRecord, what: str) -> Iterator[Finding]:
+    if "offered" not in record.moments:
         raise NotSeen("the client lists no tools")
-    for request in play.http:
+    for request in record.http:
         if request.path.startswith(_TRAPS):
             yield fault(f"the client fetched {what}", str(request))
 
 
 @watched("schema-no-network-ref-client", scenario="remote-schema")
-def schemas_are_not_fetched(play: Play) -> Iterator[Finding]:
+def schemas_are_not_fetched(record: ClientRecord) -> Iterator[Finding]:
     """Offer a tool whose schema refers to an address: the client does not fetch it."""
-    yield from _fetched(play, "a schema from the network")
+    yield from _fetched(record, "a schema from the network")
 
 
 @watched("icons-unsafe-rejected-client", scenario="icons")
-def icons_are_fetched_without_credentials(play: Play) -> Iterator[Finding]:
+def icons_are_fetched_without_credentials(record: ClientRecord) -> Iterator[Finding]:
     """Offer icons with unsafe addresses: the client lives with it, and sends no credentials for the others."""
-    yield from play.survived("icons with unsafe addresses", "offered")
-    for request in play.http:
+    yield from record.survived("icons with unsafe addresses", "offered")
+    for request in record.http:
         if request.path.startswith(_TRAPS) and {"authorization", "cookie", "mcp-session-id"} & set(request.headers):
             yield fault("an icon was fetched with credentials", dict(request.headers))
 
 
 @watched("taskc-client-tool-gating", scenario="task-tools")
-def tasks_are_used_where_they_are_meant(play: Play) -> Iterator[Finding]:
+def tasks_are_used_where_they_are_meant(record: ClientRecord) -> Iterator[Finding]:
     """Offer tools that must, must not and may be called as tasks: the client calls each as it is meant."""
-    calls = seen(play.requests("tools/call"), "the client calls no tools")
+    calls = seen(record.requests("tools/call"), "the client calls no tools")
     # Tasks are an option, and nothing that a client declares says whether it sends any.
-    declares = any("tasks" in line.capabilities for line in play.lines)
-    uses = any("task" in each.params or each.method.startswith("tasks/") for each in play.requests())
+    declares = any("tasks" in line.capabilities for line in record.lines)
+    uses = any("task" in each.params or each.method.startswith("tasks/") for each in record.requests())
     if not declares and not uses:
         raise NotSeen("the client shows no sign of knowing tasks")
     for request in calls:
@@ -157,10 +157,10 @@ def tasks_are_used_where_they_are_meant(play: Play) -> Iterator[Finding]:
 
 
 @watched("taskc-capability-client")
-def tasks_of_clients_are_declared(play: Play) -> Iterator[Finding]:
+def tasks_of_clients_are_declared(record: ClientRecord) -> Iterator[Finding]:
     """Look at every answer of the client that is a task: it has declared tasks for that."""
     found = []
-    for line in play.lines:
+    for line in record.lines:
         for question, reply in line.asked():
             if (
                 reply is not None
@@ -214,19 +214,19 @@ class TasksOfTools(_Tasks):
 
 
 @watched("taske-client-both-shapes", scenario="tasks")
-def tasks_are_taken_for_results(play: Play) -> Iterator[Finding]:
+def tasks_are_taken_for_results(record: ClientRecord) -> Iterator[Finding]:
     """Answer a tool with a task: the client asks for it until it is done, and goes on."""
-    yield from play.survived("a task in place of a result", "made a task")
-    if "was asked for it" not in play.moments:
-        yield fault("the client never asked for the task", play.last_words())
+    yield from record.survived("a task in place of a result", "made a task")
+    if "was asked for it" not in record.moments:
+        yield fault("the client never asked for the task", record.last_words())
 
 
 @watched("taske-client-polls", scenario="tasks")
-def tasks_are_asked_for_in_time(play: Play) -> Iterator[Finding]:
+def tasks_are_asked_for_in_time(record: ClientRecord) -> Iterator[Finding]:
     """Answer a tool with a task and pollIntervalMs 300: the client does not ask for it sooner."""
     made: dict[str, float] = {}
     counted = False
-    for line in play.lines:
+    for line in record.lines:
         for frame in line.transcript.since(0):
             for message in frame.messages():
                 if frame.source == "server" and message.kind == "result" and isinstance(message.result, dict):
@@ -252,26 +252,26 @@ class TaskOfPrompt(_Tasks):
 
 
 @watched("taske-client-unsupported-method", scenario="task-of-prompt")
-def only_tools_have_tasks(play: Play) -> Iterator[Finding]:
+def only_tools_have_tasks(record: ClientRecord) -> Iterator[Finding]:
     """Answer a prompt with a task: the client does not take it for one."""
-    if "made a task" not in play.moments:
+    if "made a task" not in record.moments:
         raise NotSeen("the client gave no occasion for it")
-    for request in play.requests("tasks/get"):
+    for request in record.requests("tasks/get"):
         yield fault("the client asked for a task that a prompt cannot have", request.raw)
 
 
 @watched("taske-client-no-cancelled", "cancel-task-via-tasks-cancel")
-def tasks_are_cancelled_as_tasks(play: Play) -> Iterator[Finding]:
+def tasks_are_cancelled_as_tasks(record: ClientRecord) -> Iterator[Finding]:
     """Look at requests that were answered with a task: what is cancelled is the task, by tasks/cancel."""
     made = set()
-    for line in play.lines:
+    for line in record.lines:
         for exchange in line.exchanges:
             result = exchange.reply.result if exchange.reply is not None and exchange.reply.kind == "result" else None
             if isinstance(result, dict) and ("task" in result or result.get("resultType") == "task"):
                 made.add(str(exchange.request.id))
-    cancelled = play.notifications("notifications/cancelled")
+    cancelled = record.notifications("notifications/cancelled")
     for message in cancelled:
         if str(message.params.get("requestId")) in made:
             yield fault("a task was cancelled by notifications/cancelled", message.raw)
-    if not play.requests("tasks/cancel") and not (made and cancelled):
+    if not record.requests("tasks/cancel") and not (made and cancelled):
         raise NotSeen("the client cancelled no task")
