@@ -8,12 +8,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from mcp_conductor.checks.engine.expected_failures import Told, read_expected, so_far, with_expected
+from mcp_conductor.checks.engine.exploration import ALL
 from mcp_conductor.checks.engine.grade import grade, metrics
 from mcp_conductor.checks.engine.judging import Trigger
 from mcp_conductor.checks.engine.migration import migration
 from mcp_conductor.checks.engine.run import Options, Verdicts, check
 from mcp_conductor.checks.engine.sessions import Sessions
-from mcp_conductor.checks.engine.walk import ALL
 from mcp_conductor.checks.requirements import LEVELS, requirements
 from mcp_conductor.cli.again import next_lines
 from mcp_conductor.cli.exit_codes import code_of

@@ -5,8 +5,8 @@ from tests.servers.oauth_server import oauth_server
 
 from mcp_conductor.checks.engine.check import CHECKS
 from mcp_conductor.checks.engine.findings import NotSeen
+from mcp_conductor.checks.engine.http_probe import UnopenedServer
 from mcp_conductor.checks.requirements import requirements
-from mcp_conductor.checks.server.authorization import Stranger
 from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.protocol.server_spec import HttpSpec
 
@@ -20,12 +20,12 @@ GOOD = {
 
 async def looked_at(url: str, version: str, **spec) -> dict[str, str]:
     """What came of each check that needs no login: passed, broken, or skipped."""
-    stranger = Stranger(HttpSpec(url=url, **spec), DIALECTS[version], 2.0)
+    unopened = UnopenedServer(HttpSpec(url=url, **spec), DIALECTS[version], 2.0)
     found = {}
     for name, each in requirements().items():
         if each.group == "auth-server" and name in CHECKS and name not in INSIDE and version in each.revisions:
             try:
-                findings = [finding async for finding in CHECKS.get(name).probe(stranger)]
+                findings = [finding async for finding in CHECKS.get(name).probe(unopened)]
                 found[name] = "broken" if findings else "passed"
             except NotSeen:
                 found[name] = "skipped"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.harness.answers import code_of
+from mcp_conductor.checks.engine.replies import error_code
 from mcp_conductor.checks.harness.client_record import ClientRecord, seen
 from mcp_conductor.checks.harness.scenario import HANDSHAKES, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script
@@ -62,5 +62,5 @@ def unknown_methods_are_refused(record: ClientRecord) -> Iterator[Finding]:
     for question, reply in record.asked(_UNKNOWN):
         if reply is None:
             yield fault(f"{question.method} was not answered", question.raw)
-        elif reply.kind != "error" or code_of(reply) != METHOD_NOT_FOUND:
+        elif reply.kind != "error" or error_code(reply) != METHOD_NOT_FOUND:
             yield fault(f"{question.method} was not answered with {METHOD_NOT_FOUND}", reply.raw)

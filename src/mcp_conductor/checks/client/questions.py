@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.replies import error_code
 from mcp_conductor.checks.harness.answers import (
     FORM,
     SAMPLING,
-    code_of,
     content_problems,
     root_problems,
     sampling_problems,
@@ -148,7 +148,7 @@ def elicitation_is_declared(record: ClientRecord) -> Iterator[Finding]:
 def roots_are_refused(record: ClientRecord) -> Iterator[Finding]:
     """Ask a client for roots that did not declare them: the error is -32601."""
     for _, reply in _undeclared(record, "roots/list"):
-        if reply is None or (reply.kind == "error" and code_of(reply) != METHOD_NOT_FOUND):
+        if reply is None or (reply.kind == "error" and error_code(reply) != METHOD_NOT_FOUND):
             yield fault(f"roots/list was not answered with {METHOD_NOT_FOUND}", None if reply is None else reply.raw)
 
 
@@ -330,7 +330,7 @@ def other_modes_are_refused(record: ClientRecord) -> Iterator[Finding]:
     if "url" in _modes(record):
         raise NotSeen("the client declares both modes")
     for _, reply in _answered(record, "elicitation/create", mode="url"):
-        if code_of(reply) != INVALID_PARAMS:
+        if error_code(reply) != INVALID_PARAMS:
             yield fault(f"the mode url, which is not declared, was not refused with {INVALID_PARAMS}", reply.raw)
 
 

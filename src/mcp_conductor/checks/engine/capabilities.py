@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncIterator, Iterator
 
-from mcp_conductor.checks.engine.by_hand import LISTS
 from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.openings import LISTS
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import kind_of

@@ -13,14 +13,13 @@ from itertools import pairwise
 from time import perf_counter
 from typing import Any
 
-from mcp_conductor.checks.engine.busy import BUSY_PART, INCONCLUSIVE, pulse, slow
+from mcp_conductor.checks.engine.exploration import MOST_ITEMS
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.engine.http_probe import eventually
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.subscriptions import allowed, listening
+from mcp_conductor.checks.engine.timing import BUSY_PART, INCONCLUSIVE, eventually, is_slow, timer_lag
 from mcp_conductor.checks.engine.tool_calls import callable_again
-from mcp_conductor.checks.engine.walk import MOST_ITEMS
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
@@ -102,7 +101,7 @@ async def changes(probe: Probe) -> Changes:
 
 
 async def _found_out(probe: Probe) -> Changes:
-    await lists_of_the_walk(probe)  # over HTTP its session may hear of what is changed here
+    await changed_lists(probe)  # over HTTP its session may hear of what is changed here
     calls = probe.found.triggers or _callable(probe)
     first = await _looked(probe, calls)
     for tool, said in first.failed.items() if probe.found.triggers else ():
@@ -128,16 +127,16 @@ def _callable(probe: Probe) -> list[Json]:
 
 async def _looked(probe: Probe, calls: list[Json]) -> _Look:
     try:
-        async with probe.anew(answers=probe.session.answers) as other, _subscribed(other) as uris:
+        async with probe.new_session(answers=probe.session.answers) as other, _subscribed(other) as uris:
             return await _look(other, uris, calls)
     except ConductorError as error:
         raise NotSeen(f"what changes could not be seen: {error.message}") from error
 
 
 async def _looked_again(probe: Probe, calls: list[Json]) -> _Look:
-    async with pulse() as measured:
+    async with timer_lag() as measured:
         look = await _looked(probe, calls)
-    if look.untold and (measured.worst > BUSY_PART * probe.timeout or await slow(probe)):
+    if look.untold and (measured.worst > BUSY_PART * probe.timeout or await is_slow(probe)):
         raise NotSeen(f"{INCONCLUSIVE}: whether a change is told late or not at all cannot be said now")
     return look
 
@@ -196,9 +195,9 @@ async def _refused(probe: Probe, params: Json) -> str | None:
     return str(first.get("text") if isinstance(first, dict) else None)
 
 
-async def lists_of_the_walk(probe: Probe) -> dict[str, tuple[set[str], set[str]]]:
-    """The lists that are others than they were before the walk called tools: one and another of their first pages."""
-    return await probe.once("lists of the walk", partial(_listed_again, probe))
+async def changed_lists(probe: Probe) -> dict[str, tuple[set[str], set[str]]]:
+    """The lists that differ from those before the exploration called tools: a first page before, and one after."""
+    return await probe.once("lists of the exploration", partial(_listed_again, probe))
 
 
 async def _listed_again(probe: Probe) -> dict[str, tuple[set[str], set[str]]]:

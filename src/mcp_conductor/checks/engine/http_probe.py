@@ -23,21 +23,20 @@ from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
 from mcp_conductor.text.visible import cut
 from mcp_conductor.transport import client_for
 
-EVIL = "http://evil.example"
+EVIL_ORIGIN = "http://evil.example"
 EVENTS = "text/event-stream"
 JSON_AND_EVENTS = f"application/json, {EVENTS}"
 SESSION, VERSION = "Mcp-Session-Id", "MCP-Protocol-Version"
 GLANCE_SECONDS = 0.5  # for what comes at once on a stream that nobody has sent anything to
 LONG_SECONDS = 60.0  # longer than any check holds a stream
 _EXCERPT = 300
-_LOOKS = 40
 _LARGEST = 16_000_000  # bytes of a response that are read
 
 Headers = Mapping[str, str | None]
 Admits = Callable[[str, str], None]  # raises if a host, at this address, must not be connected to
 
 
-class Place(Protocol):
+class HttpTarget(Protocol):
     """Where to look: all that a check needs that begins by itself. A Probe is one."""
 
     @property
@@ -51,7 +50,7 @@ class Place(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Stranger:
+class UnopenedServer:
     """One who has no conversation with the server, because it lets nobody in."""
 
     spec: ServerSpec
@@ -61,7 +60,7 @@ class Stranger:
 
 
 @dataclass(slots=True)
-class Seen:
+class HttpResponse:
     """An HTTP response as far as it has been read."""
 
     status: int
@@ -126,23 +125,23 @@ class Seen:
         return {"status": self.status, "content-type": self.headers.get("content-type"), "body": said}
 
 
-Enough = Callable[[Seen], bool]
+Enough = Callable[[HttpResponse], bool]
 
 
-class Visit:
+class HttpProbe:
     """A client whose every header is ours: a session of the handshake era, or requests of the modern one."""
 
-    def __init__(self, place: Place) -> None:
-        assert isinstance(place.spec, HttpSpec)
-        self.spec = place.spec
-        self.dialect = place.dialect
-        self.timeout = place.timeout
-        self.trail = place.trail
+    def __init__(self, target: HttpTarget) -> None:
+        assert isinstance(target.spec, HttpSpec)
+        self.spec = target.spec
+        self.dialect = target.dialect
+        self.timeout = target.timeout
+        self.trail = target.trail
         self.session: str | None = None
         self.next_id = count(1).__next__
         self._settled = False
 
-    async def open(self) -> tuple[Seen, Seen]:
+    async def open(self) -> tuple[HttpResponse, HttpResponse]:
         """Shake hands: what answered initialize, and what answered initialized."""
         first = self.initialize()
         hello = await self.post(first)
@@ -166,6 +165,10 @@ class Visit:
         """A request that every server answers with a result."""
         return self.request("ping" if self.dialect.handshake else "server/discover")
 
+    def first_request(self) -> Json:
+        """The first request of a conversation."""
+        return self.initialize() if self.dialect.handshake else self.anything()
+
     def headers(self, raw: Any = None, annotations: Annotations | None = None) -> dict[str, str]:
         """The headers that belong on a message, or on a GET."""
         if not self.dialect.handshake:
@@ -177,7 +180,7 @@ class Visit:
             **({VERSION: self.dialect.version} if self._settled and self.dialect.version_header else {}),
         }
 
-    async def post(self, raw: Any, headers: Headers | None = None, until: Enough | None = None) -> Seen:
+    async def post(self, raw: Any, headers: Headers | None = None, until: Enough | None = None) -> HttpResponse:
         """POST a message, or any text; a stream is read until its answer, or UNTIL.
 
         A header whose value is None is left out.
@@ -189,23 +192,23 @@ class Visit:
             await _read(seen, chunks, self.timeout, enough, self.trail)
             return seen
 
-    async def fetch(self, url: str, headers: Headers, admits: Admits | None = None) -> Seen:
+    async def fetch(self, url: str, headers: Headers, admits: Admits | None = None) -> HttpResponse:
         """GET something else than the server's own URL, if ADMITS raises nothing for any address of its host."""
         async with self.opened("GET", headers, url=url, admits=admits) as (seen, chunks):
-            await _read(seen, chunks, self.timeout, its_end, self.trail)
+            await _read(seen, chunks, self.timeout, until_end, self.trail)
             return seen
 
-    async def verb(self, method: str, headers: Headers | None = None) -> Seen:
+    async def verb(self, method: str, headers: Headers | None = None) -> HttpResponse:
         """GET or DELETE; of a stream, what comes in time."""
         async with self.opened(method, {**self.headers(), **(headers or {})}) as (seen, chunks):
-            await _read(seen, chunks, min(self.timeout, GLANCE_SECONDS), its_end, self.trail)
+            await _read(seen, chunks, min(self.timeout, GLANCE_SECONDS), until_end, self.trail)
             return seen
 
     @asynccontextmanager
-    async def listening(self, headers: Headers | None = None) -> AsyncIterator[Seen]:
+    async def listening(self, headers: Headers | None = None) -> AsyncIterator[HttpResponse]:
         """A GET stream that is read while other things happen; `events` grows."""
         async with self.opened("GET", {**self.headers(), "Accept": EVENTS, **(headers or {})}) as (seen, chunks):
-            reading = asyncio.ensure_future(_read(seen, chunks, LONG_SECONDS, its_end, self.trail))
+            reading = asyncio.ensure_future(_read(seen, chunks, LONG_SECONDS, until_end, self.trail))
             try:
                 yield seen
             finally:
@@ -220,7 +223,7 @@ class Visit:
         body: bytes | None = None,
         url: str | None = None,
         admits: Admits | None = None,
-    ) -> AsyncIterator[tuple[Seen, AsyncIterator[bytes]]]:
+    ) -> AsyncIterator[tuple[HttpResponse, AsyncIterator[bytes]]]:
         """The head of an answer, and its body to come."""
         given = {"Accept": JSON_AND_EVENTS, **self.spec.headers, **headers}
         client = client_for(self.spec)
@@ -231,7 +234,7 @@ class Visit:
                 async with client.open(method, url or self.spec.url, sent, body, admits=admits) as response:
                     limit.reschedule(None)
                     heads = {name.lower(): value for name, value in response.headers}
-                    seen = Seen(response.status, heads)
+                    seen = HttpResponse(response.status, heads)
                     try:
                         yield seen, response.chunks()
                     finally:
@@ -243,7 +246,7 @@ class Visit:
             await client.aclose()
 
 
-def _any_message(seen: Seen) -> bool:
+def _any_message(seen: HttpResponse) -> bool:
     return bool(seen.messages)
 
 
@@ -252,12 +255,12 @@ def _reply_to(raw: Any) -> Enough:
     return lambda seen: seen.reply(identity) is not None
 
 
-def its_end(_: Seen) -> bool:
+def until_end(_: HttpResponse) -> bool:
     """Read on until a stream ends."""
     return False
 
 
-async def _read(seen: Seen, chunks: AsyncIterator[bytes], seconds: float, enough: Enough, trail: Trail) -> None:
+async def _read(seen: HttpResponse, chunks: AsyncIterator[bytes], seconds: float, enough: Enough, trail: Trail) -> None:
     """Read into SEEN until the end, for SECONDS, or until it is ENOUGH."""
     decoder = EventStream()
     parts: list[bytes] = []
@@ -284,33 +287,16 @@ async def _read(seen: Seen, chunks: AsyncIterator[bytes], seconds: float, enough
 
 
 @asynccontextmanager
-async def visiting(place: Place) -> AsyncIterator[Visit]:
+async def http_session(target: HttpTarget) -> AsyncIterator[HttpProbe]:
     """A client of its own; in the handshake era with a session, which is ended on leaving."""
-    visit = Visit(place)
-    if visit.dialect.handshake:
-        await visit.open()
+    probe = HttpProbe(target)
+    if probe.dialect.handshake:
+        await probe.open()
     try:
-        yield visit
+        yield probe
     finally:
-        if visit.session is not None:
-            said = len(visit.trail.http)
+        if probe.session is not None:
+            said = len(probe.trail.http)
             with suppress(ConductorError):
-                await visit.verb("DELETE")
-            del visit.trail.http[said:]  # that we left proves nothing
-
-
-async def eventually(true: Callable[[], bool], seconds: float, trail: Trail) -> bool:
-    """Whether something becomes TRUE within SECONDS."""
-    for _ in range(_LOOKS):
-        if true():
-            return True
-        await asyncio.sleep(seconds / _LOOKS)
-    if true():
-        return True
-    trail.late.append("what was waited for")
-    return False
-
-
-def fresh(visit: Visit) -> Json:
-    """The first request of a conversation."""
-    return visit.initialize() if visit.dialect.handshake else visit.anything()
+                await probe.verb("DELETE")
+            del probe.trail.http[said:]  # that we left proves nothing

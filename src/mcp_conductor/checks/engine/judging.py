@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from mcp_conductor.bounded.worker import checkpoint
-from mcp_conductor.checks.engine.check import CHECKS, Check
+from mcp_conductor.checks.engine.check import CHECKS, Act, Check
 from mcp_conductor.checks.engine.evidence import excerpted, lines_of, proven
 from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.record import SMALL, Record, Traits, judged_part, transport_of
@@ -24,6 +24,9 @@ _TOLD_BY_TESTS = ("stdio-stdout-clean-server",)  # noise is a finding of the tes
 OURS = "conductor"  # what the names of methods begin with that exist nowhere
 _REMOVED = ("resources/subscribe", "resources/unsubscribe")  # from features that there still are
 MOST_FRAMES = 400  # that are judged after a run of tests: what a server says wrong, it says wrong soon
+
+
+Wanted = list[tuple[Requirement, Check]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ class Death:
 
 
 @dataclass(slots=True)
-class Seen:
+class CheckResult:
     """What came of one check."""
 
     findings: list[Finding]
@@ -132,12 +135,12 @@ def judge(transcript: Transcript, options: Options | None = None) -> Verdicts:
     return verdicts
 
 
-def judged(each: Check, record: Record) -> Seen:
+def judged(each: Check, record: Record) -> CheckResult:
     """What a judge finds in a conversation."""
     assert each.judge is not None
     if each.needs is not None and not record.declares(each.needs):
-        return Seen([], f"the server does not declare {each.needs}")
-    seen = Seen([])
+        return CheckResult([], f"the server does not declare {each.needs}")
+    seen = CheckResult([])
     try:
         for finding in each.judge(record):
             seen.findings.append(finding)  # what was found before there was nothing more to see counts
@@ -149,7 +152,7 @@ def judged(each: Check, record: Record) -> Seen:
     return seen
 
 
-def outcome_of(requirement: Requirement, seen: Seen, seconds: float = 0.0) -> Outcome:
+def outcome_of(requirement: Requirement, seen: CheckResult, seconds: float = 0.0) -> Outcome:
     """What is concluded about a requirement."""
     status: Status = "skipped" if seen.reason is not None else "passed"
     if seen.findings:
@@ -317,3 +320,12 @@ def _answered(frame: Frame) -> Iterator[object]:
         answers = isinstance(message.raw, dict) and "method" not in message.raw
         if frame.source == "client" or answers:
             yield message.id
+
+
+def by_act(wanted: Wanted) -> dict[Act, Wanted]:
+    """The probes, each once, with the requirements that it is for."""
+    found: dict[Act, Wanted] = {}
+    for requirement, each in wanted:
+        if each.probe is not None:
+            found.setdefault(each.probe, []).append((requirement, each))
+    return found

@@ -28,7 +28,7 @@ Made = TypeVar("Made")
 
 @dataclass(slots=True)
 class Found:
-    """What the walk has found on a server: the things that probes try."""
+    """What the exploration has found on a server: the things that probes try."""
 
     tools: list[Json] = field(default_factory=list)
     resources: list[Json] = field(default_factory=list)
@@ -191,20 +191,20 @@ class Probe:
     # Other sessions.
 
     @asynccontextmanager
-    async def anew(self, *, answers: Answers | None = None) -> AsyncIterator["Probe"]:
+    async def new_session(self, *, answers: Answers | None = None) -> AsyncIterator["Probe"]:
         """A session of its own, in the same revision; on stdio, a new process."""
-        async with self._within(self.sessions.anew(self.dialect.version, answers)) as other:
+        async with self._within(self.sessions.new_session(self.dialect.version, answers)) as other:
             yield other
 
     @asynccontextmanager
-    async def beside(self, *, answers: Answers | None = None, second: bool = False) -> AsyncIterator["Probe"]:
+    async def polite_session(self, *, answers: Answers | None = None, second: bool = False) -> AsyncIterator["Probe"]:
         """A session for those who leave it as it was; on stdio others may have used it before. SECOND: one more."""
         use: Use = "polite too" if second else "polite"
         async with self._shared(use, answers) as other:
             yield other
 
     @asynccontextmanager
-    async def apart(self) -> AsyncIterator["Probe"]:
+    async def odd_session(self) -> AsyncIterator["Probe"]:
         """A session to say odd things in; on stdio, others may have done so before, and the server has lived on."""
         async with self._shared("odd") as other:
             yield other
@@ -217,7 +217,7 @@ class Probe:
 
     def _shared(self, use: Use, answers: Answers | None = None) -> AbstractAsyncContextManager["Probe"]:
         if self.transport != "stdio":
-            return self._within(self.sessions.anew(self.dialect.version, answers))
+            return self._within(self.sessions.new_session(self.dialect.version, answers))
         return self._within(self.sessions.shared(use, self.dialect, answers), used_before=True)
 
     @asynccontextmanager
@@ -241,7 +241,7 @@ class Probe:
     async def reachable(self) -> bool:
         """Whether the server can be talked to at all, in a session of its own."""
         try:
-            async with self.sessions.anew(self.dialect.version) as session:
+            async with self.sessions.new_session(self.dialect.version) as session:
                 return not session.ended
         except NotSeen:
             return False

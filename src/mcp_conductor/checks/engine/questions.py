@@ -79,7 +79,7 @@ class Declaring(Answers):
 
 async def called_again(probe: Probe, wanted: list[Json], answers: Answers) -> Record:
     """A conversation of its own in which tools are called once more, by a client that gives other ANSWERS."""
-    async with probe.beside(answers=answers) as other:
+    async with probe.polite_session(answers=answers) as other:
         for params in wanted:
             with suppress(ConductorError):
                 await other.session.request("tools/call", params)

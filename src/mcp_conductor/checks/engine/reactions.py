@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mcp_conductor.checks.engine.http_probe import visiting
+from mcp_conductor.checks.engine.http_probe import http_session
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.protocol.message import Message
 
@@ -31,10 +31,10 @@ async def reaction(probe: Probe, text: str) -> Reaction:
 async def reactions(probe: Probe, texts: list[str]) -> list[Reaction]:
     """Say TEXTS, one after the other, in a conversation of their own."""
     if probe.transport == "http":
-        async with visiting(probe) as visit:
-            answers = [await visit.post(text) for text in texts]
+        async with http_session(probe) as http:
+            answers = [await http.post(text) for text in texts]
         return [Reaction(answer.message, answer.status) for answer in answers]
-    async with probe.apart() as other:
+    async with probe.odd_session() as other:
         return [await _said(other, text) for text in texts]
 
 

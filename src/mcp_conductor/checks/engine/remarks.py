@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Iterable, Iterator
 
-from mcp_conductor.checks.engine.busy import INCONCLUSIVE
 from mcp_conductor.checks.engine.probe import Found
 from mcp_conductor.checks.engine.record import judged_part
 from mcp_conductor.checks.engine.sessions import NO_OTHER
+from mcp_conductor.checks.engine.timing import INCONCLUSIVE
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.protocol.message import is_cut_off

@@ -1,4 +1,4 @@
-"""A check of one server: a walk to judge, probes to provoke, and what came of each requirement."""
+"""A check of one server: an exploration to judge, probes to provoke, and what came of each requirement."""
 
 import asyncio
 from collections.abc import Callable, Collection
@@ -9,30 +9,32 @@ from typing import Any
 
 from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.bounded.worker import without_blocking
-from mcp_conductor.checks.engine.busy import BUSY_PART, INCONCLUSIVE, pulse, slow
-from mcp_conductor.checks.engine.by_hand import declared_lists
 from mcp_conductor.checks.engine.check import Act, Check
 from mcp_conductor.checks.engine.evidence import Trail
+from mcp_conductor.checks.engine.exploration import BUSY, answer_to_nothing, explore
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.engine.http_probe import Stranger, eventually
+from mcp_conductor.checks.engine.http_probe import UnopenedServer
 from mcp_conductor.checks.engine.judging import (
     MOST_FINDINGS,
+    CheckResult,
     Death,
     Options,
-    Seen,
     Verdicts,
+    Wanted,
+    by_act,
     chosen,
     judged,
     outcome_of,
     polite,
     without_consequences,
 )
+from mcp_conductor.checks.engine.openings import declared_lists
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import SMALL, Record, transport_of
 from mcp_conductor.checks.engine.remarks import on_calls, on_the_rest, refuse_unknown_tools
 from mcp_conductor.checks.engine.sessions import Sessions, silent
+from mcp_conductor.checks.engine.timing import BUSY_PART, INCONCLUSIVE, eventually, is_slow, timer_lag
 from mcp_conductor.checks.engine.triggers import calls_of
-from mcp_conductor.checks.engine.walk import BUSY, answer_to_nothing, walk
 from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
 from mcp_conductor.client.connect import connect
 from mcp_conductor.client.session import Session
@@ -62,8 +64,7 @@ SECOND_LOOKS = 30  # times the time for an answer: how long all second looks may
 ECHO = "base-response-id-echo-server"
 ONCE = "base-response-once-server"
 WAITED = 0.9  # of the time for an answer: timers are not exact
-Wanted = list[tuple[Requirement, Check]]
-Look = tuple[Seen, float]  # what came of a probe, and how long it took
+Look = tuple[CheckResult, float]  # what came of a probe, and how long it took
 
 
 async def check(
@@ -84,7 +85,7 @@ class _Checking:
         self._on_event = on_event
         self._transcript = Transcript(secrets_of_server(spec), budgets=spec.budgets)
         self._silence: str | None = None  # the first thing that a server did not answer that answers nothing any more
-        self._unanswered: Seen | None = None  # what any client asks, and the server did not answer
+        self._unanswered: CheckResult | None = None  # what any client asks, and the server did not answer
         self._judges_once = False
         self._lists: Collection[str] = ()  # the lists of what is declared
         self._mute: set[str] = set()  # methods that are known not to be answered
@@ -117,12 +118,12 @@ class _Checking:
             if requirement.group == PROTECTED and requirement.id != NEEDS_A_SESSION and each.probe is not None:
                 self._conclude(requirement, await self._seen_outside(each.probe))
             else:
-                self._conclude(requirement, Seen([], self._verdicts.partial))
+                self._conclude(requirement, CheckResult([], self._verdicts.partial))
 
-    async def _seen_outside(self, act: Act) -> Seen:
-        stranger: Any = Stranger(self._spec, DIALECTS[self._version], self._options.timeout)
-        seen = await _seen(act, stranger)
-        seen.prove(stranger.trail.lines(), alone=True, whole=self._options.keep_wire)
+    async def _seen_outside(self, act: Act) -> CheckResult:
+        unopened: Any = UnopenedServer(self._spec, DIALECTS[self._version], self._options.timeout)
+        seen = await _seen(act, unopened)
+        seen.prove(unopened.trail.lines(), alone=True, whole=self._options.keep_wire)
         return seen
 
     def _unopened(self, wanted: Wanted, error: ConductorError) -> None:
@@ -142,8 +143,10 @@ class _Checking:
             wanted = self._without_echo(wanted, astray)
         for requirement, each in wanted:
             heard = each.judge is not None and each.needs is None
-            seen = judged(each, record) if heard else Seen([])
-            self._conclude(requirement, seen if seen.findings else Seen([], f"no conversation began: {error.message}"))
+            seen = judged(each, record) if heard else CheckResult([])
+            self._conclude(
+                requirement, seen if seen.findings else CheckResult([], f"no conversation began: {error.message}")
+            )
         if not any(outcome.status == "failed" for outcome in self._verdicts.outcomes):
             raise error
 
@@ -154,7 +157,7 @@ class _Checking:
             session = await stack.enter_async_context(self._connected(sessions, self._transcript))
             self._verdicts.started_in = session.transcript.last_at
             sessions.started_in(session.transcript.last_at)
-            found = await walk(session, self._options.call)
+            found = await explore(session, self._options.call)
             if found.silence is None and found.lost is None:
                 found.triggers = await without_blocking(calls_of, self._options.triggers, found.tools)
             probe = Probe(session, sessions, found)
@@ -170,7 +173,7 @@ class _Checking:
                 wanted = self._without_echo(wanted, found.astray)
             if found.lost is not None:
                 wanted = await self._without_answers(wanted, found.lost, probe)
-            await self._probed(_by_act(wanted), probe, stack)
+            await self._probed(by_act(wanted), probe, stack)
             await _ended(session)
             # Last: what the server said to probes, and at its end, is judged too; but not what it said to requests that
             # are wrong on purpose: that is for the probes that sent them.
@@ -184,7 +187,7 @@ class _Checking:
             self._verdicts.remarks += on_the_rest(session, self._verdicts.outcomes)
 
     async def _probed(self, probes: dict[Act, Wanted], probe: Probe, stack: AsyncExitStack) -> None:
-        """Carry out the probes: first those that use the session of the walk, or what takes its place, one by one."""
+        """Carry out the probes: first, one by one, those that use the session of the exploration or its substitute."""
         last = {act: probes.pop(act) for act in [act for act, pairs in probes.items() if pairs[0][1].last]}
         for act, pairs in probes.items():
             if not pairs[0][1].alone:
@@ -214,15 +217,15 @@ class _Checking:
     def _without_echo(self, wanted: Wanted, astray: Message) -> Wanted:
         """Report that answers do not have the ids of their requests: then nothing else can be asked."""
         found = fault("an answer has an id that no request had, and requests have no answer", astray.raw)
-        return self._told(wanted, ECHO, Seen([found]))
+        return self._told(wanted, ECHO, CheckResult([found]))
 
     async def _without_answers(self, wanted: Wanted, lost: str, probe: Probe) -> Wanted:
         """Report that the server went away while it was used as any client uses it."""
-        seen = Seen([fault(lost)])
+        seen = CheckResult([fault(lost)])
         await self._mourn(seen, probe)
         return self._told(wanted, ONCE, seen)
 
-    def _told(self, wanted: Wanted, name: str, seen: Seen) -> Wanted:
+    def _told(self, wanted: Wanted, name: str, seen: CheckResult) -> Wanted:
         """WANTED without the requirement NAME, which is concluded, if it was wanted."""
         named = [pair for pair in wanted if pair[0].id == name]
         self._conclude_all(named, seen, 0.0)
@@ -241,7 +244,7 @@ class _Checking:
         )
 
     async def _alone(self, probes: dict[Act, Wanted], probe: Probe) -> None:
-        """Probes that do not use the session of the walk; some at a time."""
+        """Probes that do not use the session of the exploration; some at a time."""
         gate = asyncio.Semaphore(AT_ONCE)
         doubtful: list[Act] = []
 
@@ -260,7 +263,7 @@ class _Checking:
             if act in doubtful:
                 self._conclude_all(pairs, *await self._second_look(act, pairs, probe))
 
-    def _doubtful(self, probe: Probe, seen: Seen, seconds: float) -> bool:
+    def _doubtful(self, probe: Probe, seen: CheckResult, seconds: float) -> bool:
         """Whether what was found may come from a busy machine, and not from the server.
 
         What took no longer than one answer may take was not waited for in vain, so it is as it is.
@@ -271,15 +274,15 @@ class _Checking:
     async def _second_look(self, act: Act, pairs: Wanted, probe: Probe) -> Look:
         """Look at what is in doubt once more, by itself. Late twice on a busy machine is inconclusive, never wrong."""
         if self._looking_again > SECOND_LOOKS * probe.timeout:
-            return Seen([], f"{INCONCLUSIVE}: there was no time left for a second look"), 0.0
+            return CheckResult([], f"{INCONCLUSIVE}: there was no time left for a second look"), 0.0
         probe.sessions.forget_what_was_made()
-        async with pulse() as measured:
+        async with timer_lag() as measured:
             seen, seconds = await self._acted(act, pairs, own := probe.again())
         self._looking_again += seconds
         late = _late(own, seen) and not seen.gone and seen.death is None
-        if seen.findings and late and (measured.worst > BUSY_PART * probe.timeout or await slow(probe)):
+        if seen.findings and late and (measured.worst > BUSY_PART * probe.timeout or await is_slow(probe)):
             self._too_slow += 1
-            seen = Seen([], f"{INCONCLUSIVE}: late cannot be told from wrong ({seen.findings[0].message})")
+            seen = CheckResult([], f"{INCONCLUSIVE}: late cannot be told from wrong ({seen.findings[0].message})")
         return seen, seconds
 
     async def _acted(self, act: Act, pairs: Wanted, probe: Probe) -> Look:
@@ -288,7 +291,7 @@ class _Checking:
         first = pairs[0][0]
         self._on_event(CaseStarted(first.id, first.statement, 0))
         reason = self._reason_not_to(pairs[0][1], probe)
-        seen = Seen([], reason) if reason is not None else await _seen(act, probe)
+        seen = CheckResult([], reason) if reason is not None else await _seen(act, probe)
         if seen.findings or (self._options.keep_wire and reason is None):
             seen.prove(probe.trail.lines(), alone=True, whole=self._options.keep_wire)
         if seen.silence is not None and not self._silence and await silent(probe.session, BUSY * probe.timeout):
@@ -298,7 +301,7 @@ class _Checking:
             await self._mourn(seen, probe)
         return seen, seconds
 
-    async def _mourn(self, seen: Seen, probe: Probe) -> None:
+    async def _mourn(self, seen: CheckResult, probe: Probe) -> None:
         """Find out whether the server went away meanwhile, and how."""
         dead = [*probe.trail.dead, *([probe.session] if probe.session.ended else [])]
         if dead:
@@ -310,7 +313,7 @@ class _Checking:
             seen.death = Death("the server cannot be reached any longer")
             self._silence = self._silence or seen.findings[-1].message
 
-    def _conclude_all(self, pairs: Wanted, seen: Seen, seconds: float) -> None:
+    def _conclude_all(self, pairs: Wanted, seen: CheckResult, seconds: float) -> None:
         """Conclude the requirements that one probe is for. That a server goes away for the same reason is told once."""
         if seen.findings and seen.silence is not None and self._silence is not None and seen.death is None:
             seen.death = Death("the server answers nothing any more")
@@ -319,14 +322,14 @@ class _Checking:
             if self._is_plain_silence(seen):
                 self._unanswered = self._unanswered or seen
                 self._mute.add(seen.unanswered_method)
-                told = Seen([], f"{seen.silence}: see {ONCE}")
+                told = CheckResult([], f"{seen.silence}: see {ONCE}")
             elif seen.findings and seen.death is not None:
                 under = self._deaths.setdefault(seen.death.alike, requirement.id)
                 if under != requirement.id:
-                    told = Seen([], f"{seen.death.how} here too: see {under}")
+                    told = CheckResult([], f"{seen.death.how} here too: see {under}")
             self._conclude(requirement, told, seconds=seconds)
 
-    def _is_plain_silence(self, seen: Seen) -> bool:
+    def _is_plain_silence(self, seen: CheckResult) -> bool:
         """Whether a server did not answer what any client asks: that is one fault, whatever it was asked for."""
         plain = seen.unanswered_method in self._lists or self._silence is not None
         return bool(seen.findings) and seen.silence is not None and plain and self._judges_once
@@ -351,7 +354,7 @@ class _Checking:
                 self._conclude(requirement, seen)
                 await pace.keep()
 
-    def _conclude(self, requirement: Requirement, seen: Seen, *, seconds: float = 0.0) -> None:
+    def _conclude(self, requirement: Requirement, seen: CheckResult, *, seconds: float = 0.0) -> None:
         outcome = outcome_of(requirement, seen, seconds)
         self._verdicts.outcomes.append(outcome)
         self._on_event(CaseFinished(outcome))
@@ -363,23 +366,14 @@ async def _ended(session: Session) -> None:
         await eventually(lambda: session.ended, END_SECONDS, Trail())
 
 
-def _by_act(wanted: Wanted) -> dict[Act, Wanted]:
-    """The probes, each once, with the requirements that it is for."""
-    found: dict[Act, Wanted] = {}
-    for requirement, each in wanted:
-        if each.probe is not None:
-            found.setdefault(each.probe, []).append((requirement, each))
-    return found
-
-
-def _late(probe: Probe, seen: Seen) -> bool:
+def _late(probe: Probe, seen: CheckResult) -> bool:
     """Whether something was waited for in vain."""
     return bool(probe.trail.late) or seen.silence is not None
 
 
-async def _seen(act: Act, probe: Probe) -> Seen:
+async def _seen(act: Act, probe: Probe) -> CheckResult:
     """What comes of a probe."""
-    seen = Seen([])
+    seen = CheckResult([])
     try:
         async for finding in act(probe):
             seen.findings.append(finding)  # what was found before a failure counts

@@ -53,7 +53,7 @@ class _Shared:
 
 
 class Sessions:
-    """Sessions beside the one of the walk; all are closed on leaving."""
+    """Sessions beside the one of the exploration; all are closed on leaving."""
 
     def __init__(self, spec: ServerSpec, timeout: float) -> None:
         self.spec = spec
@@ -86,7 +86,7 @@ class Sessions:
         self._startup = min(self._startup, self.patience)
 
     @asynccontextmanager
-    async def anew(self, version: str, answers: Answers | None = None) -> AsyncIterator[Session]:
+    async def new_session(self, version: str, answers: Answers | None = None) -> AsyncIterator[Session]:
         """A session of its own."""
         opened = await self._open(version, answers)
         try:

@@ -11,6 +11,7 @@ from typing import Any
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.engine.replies import error_code
 from mcp_conductor.errors import RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.budgets import LONGEST_URI
@@ -314,19 +315,6 @@ def undeclared_changes(record: Record, kind: str) -> Iterator[Finding]:
 # Replies.
 
 
-def error_code(reply: Message) -> Any:
-    """The code of an error; None for a result."""
-    return reply.error.get("code") if reply.kind == "error" and isinstance(reply.error, dict) else None
-
-
-def completed(reply: Message) -> Json | None:
-    """The result, if it is one and answers the question: neither a question nor a task in place of an answer."""
-    result = reply.result if reply.kind == "result" else None
-    if not isinstance(result, dict) or "task" in result or result.get("resultType", "complete") != "complete":
-        return None
-    return result
-
-
 def acknowledges(probe: Probe, method: str, reply: Message) -> bool:
     """Whether REPLY is a result where there is nothing to tell. The schema allows members nevertheless: a remark."""
     if reply.kind != "result" or not isinstance(reply.result, dict):
@@ -346,9 +334,3 @@ def is_notification(message: Message, method: str) -> bool:
 def listed_tools(record: Record) -> Iterator[tuple[str, Json]]:
     """Every listed tool that is an object, with its path."""
     return objects(listing(record, "tools/list", "tools"))
-
-
-def unasked(record: Record) -> list[Message]:
-    """Answers to no request of ours."""
-    asked = {message.id for message in record.sent if message.kind == "request"}
-    return [message for message in record.heard if message.kind in ("result", "error") and message.id not in asked]

@@ -1,11 +1,12 @@
 """Calls of tools that a check may make again: the ones that were allowed and answered when the check began."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.probe import Probe
-from mcp_conductor.checks.engine.shapes import completed
+from mcp_conductor.checks.engine.replies import completed, result_of
 from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.ledger import Exchange
@@ -25,7 +26,7 @@ WRONG_VALUES: dict[str, Any] = {
 
 
 def calls(probe: Probe) -> list[tuple[Json, Exchange]]:
-    """The calls of tools that the walk was allowed to make, and that were answered: params that may be sent again."""
+    """The calls of the exploration that were answered: params that may be sent again."""
     found: dict[str, tuple[Json, Exchange]] = {}
     exchanges = probe.record().exchanges
     silent = {_tool(each) for each in exchanges if each.reply is None}
@@ -42,7 +43,7 @@ def _tool(exchange: Exchange) -> Any:
 
 
 def callable_again(probe: Probe) -> list[Json]:
-    """The params of calls that the walk was allowed to make."""
+    """The params of calls that the exploration was allowed to make."""
     found = [params for params, _ in calls(probe)][:MOST_CALLS]
     if not found:
         raise NotSeen("no tool may be called (--call-tools names those that do more than read)")
@@ -63,7 +64,7 @@ def succeeded(reply: Message | None) -> bool:
 
 
 async def callable_tools(probe: Probe) -> list[Json]:
-    """The tools that may be called: the walk had a result from them; those that only run as tasks are left out."""
+    """The tools that gave the exploration a result, and may be called again. Those that only run as tasks are not."""
     answered = [exchange.request.params.get("name") for exchange, _ in probe.record().results("tools/call")]
     allowed = [params["name"] for params in probe.found.called if params["name"] in answered]
     tools = [tool for tool in probe.found.tools if tool.get("name") in allowed]
@@ -74,3 +75,14 @@ def _plain(tool: Json) -> bool:
     execution = tool.get("execution")
     as_task = isinstance(execution, dict) and execution.get("taskSupport") == "required"
     return isinstance(tool.get("inputSchema"), dict) and not flaw(tool["inputSchema"]) and not as_task
+
+
+def explored_calls(probe: Probe) -> Iterator[tuple[Json, Json | None]]:
+    """The params of the calls of the exploration, without `_meta`, and their results: they may be made again."""
+    left = list(probe.found.called)
+    for exchange in probe.record().exchanges:
+        params = exchange.request.params if exchange.request.method == "tools/call" else {}
+        own = {key: value for key, value in params.items() if key != "_meta"}
+        if own in left:
+            left.remove(own)
+            yield own, result_of(exchange.reply)

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from mcp_conductor.checks.engine.exploration import tool_params
 from mcp_conductor.checks.engine.judging import Trigger
-from mcp_conductor.checks.engine.walk import tool_params
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.protocol import Json
 

@@ -28,11 +28,6 @@ _OLD_CONTENT = ("text", "image")
 _CONTENT = (*_OLD_CONTENT, "audio", "tool_use", "tool_result")
 
 
-def code_of(reply: Message) -> Any:
-    """The code of an error, if REPLY is one."""
-    return reply.error.get("code") if reply.kind == "error" and isinstance(reply.error, dict) else None
-
-
 def root_problems(result: Any, member: str, raw: Any) -> Iterator[Finding]:
     """What is wrong with the uri or the name of roots."""
     roots = result.get("roots") if isinstance(result, dict) else None

@@ -9,7 +9,7 @@ from typing import Any
 
 from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.checks.engine.findings import NotSeen
-from mcp_conductor.checks.engine.judging import Options, Seen, Verdicts, asked_for, outcome_of
+from mcp_conductor.checks.engine.judging import CheckResult, Options, Verdicts, asked_for, outcome_of
 from mcp_conductor.checks.harness.client_record import ANYTHING, NEVER, ClientRecord, meta_of, never
 from mcp_conductor.checks.harness.client_runs import ClientRuns, Progress
 from mcp_conductor.checks.harness.run_client import Command
@@ -127,7 +127,7 @@ class _Checking:
         spoken = self._version or "any revision that is known here"
         raise ProtocolError(f"the client does not speak {spoken}", hint=_last_words(plain))
 
-    def _judged(self, each: Watched) -> Seen:
+    def _judged(self, each: Watched) -> CheckResult:
         """What is found in the scenarios of a requirement, or the reason why there was nothing to see."""
         records = [self._runs.records[name] for name in self._names(each) if name in self._runs.records]
         found: dict[str, Finding] = {}
@@ -142,7 +142,9 @@ class _Checking:
             left_out = set(self._names(each)) & set(self._runs.left_out)
             left_out_because = self._runs.given_up if left_out else None
             reasons.append(left_out_because or "its scenario is not for this transport and revision")
-        return Seen(list(found.values()), reasons[0] if not found and len(reasons) >= max(1, len(records)) else None)
+        return CheckResult(
+            list(found.values()), reasons[0] if not found and len(reasons) >= max(1, len(records)) else None
+        )
 
 
 def _remarks(runs: ClientRuns, outcomes: list[Outcome]) -> list[str]:

@@ -2,10 +2,10 @@
 
 from collections.abc import AsyncIterator, Iterator
 
-from mcp_conductor.checks.engine.by_hand import context
 from mcp_conductor.checks.engine.check import judged, probed
 from mcp_conductor.checks.engine.findings import fault
-from mcp_conductor.checks.engine.http_probe import visiting
+from mcp_conductor.checks.engine.http_probe import http_session
+from mcp_conductor.checks.engine.openings import context
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.reactions import reaction
 from mcp_conductor.checks.engine.record import Record
@@ -21,7 +21,7 @@ _IDS = ("conductor-batch-a", "conductor-batch-b")
 async def batches_are_answered(probe: Probe) -> AsyncIterator[Finding]:
     """Send two pings and a notification as one array: both pings are answered, singly or as an array."""
     batch: list[Json] = [{"jsonrpc": "2.0", "id": each, "method": "ping"} for each in _IDS]
-    async with probe.anew() as other:
+    async with probe.new_session() as other:
         reply = await other.say(compact([batch[0], _NOTICE, batch[1]]))
         missing = _unanswered(other.record())
         if missing and reply is not None:
@@ -39,8 +39,8 @@ def _unanswered(record: Record) -> set[str]:
 @probed("batch-notifications-only-202", alone=True)
 async def batches_of_notifications_are_accepted(probe: Probe) -> AsyncIterator[Finding]:
     """POST an array of two notifications: the status is 202, and there is no body."""
-    async with visiting(probe) as visit:
-        answer = await visit.post([_NOTICE, _NOTICE])
+    async with http_session(probe) as http:
+        answer = await http.post([_NOTICE, _NOTICE])
     if answer.status != 202:
         yield fault(f"a batch of notifications is answered with {answer.status}, not 202", answer.text)
     elif answer.text.strip():

@@ -6,11 +6,12 @@ from contextlib import AsyncExitStack
 from time import perf_counter
 
 from mcp_conductor.checks.engine.check import judged, probed
+from mcp_conductor.checks.engine.exploration import progress_token_of
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.engine.http_probe import eventually
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.shapes import is_notification, is_number
+from mcp_conductor.checks.engine.timing import eventually
 from mcp_conductor.checks.engine.tool_calls import calls
 from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol import Json
@@ -72,7 +73,7 @@ def _by_notification(probe: Probe) -> None:
 async def senseless_cancellations_are_ignored(probe: Probe) -> AsyncIterator[Finding]:
     """Cancel requests that are unknown, finished or not named at all: nothing comes back, and the server goes on."""
     _by_notification(probe)
-    async with probe.apart() as other:
+    async with probe.odd_session() as other:
         finished = (await other.ask(other.harmless)).id
         mark = len(other.record().heard)
         for params in ({"requestId": "conductor-unknown"}, {"requestId": finished}, {}, {"requestId": {"a": 1}}):
@@ -92,7 +93,7 @@ async def cancellation_may_cross_the_response(probe: Probe) -> AsyncIterator[Fin
     method = next((each for each in ("tools", "prompts", "resources") if probe.declares(each)), None)
     if method is None:
         raise NotSeen("the server declares nothing that could be cancelled")
-    async with probe.anew() as other:
+    async with probe.new_session() as other:
         began = perf_counter()
         await other.ask(f"{method}/list")
         usual = perf_counter() - began
@@ -115,7 +116,7 @@ async def cancelled_requests_are_not_answered(probe: Probe) -> AsyncIterator[Fin
     if not slow:
         raise NotSeen("no tool takes long enough to be cancelled")
     params, usual = slow[0]
-    async with probe.anew(answers=probe.session.answers) as other:
+    async with probe.new_session(answers=probe.session.answers) as other:
         async with meanwhile(other.ask("tools/call", params, id="conductor-cancelled")) as running:
             await asyncio.wait({running}, timeout=SLOW_SECONDS / 3)
         # Silence can only be seen by waiting for longer than the call usually takes.
@@ -133,7 +134,7 @@ async def work_that_was_cancelled_ends(probe: Probe) -> AsyncIterator[Finding]:
     if not probe.dialect.handshake:
         raise NotSeen("stdio-cancel-silences-server looks at everything that comes then")
     params, seconds = _reporting(probe)
-    async with probe.anew(answers=probe.session.answers) as other:
+    async with probe.new_session(answers=probe.session.answers) as other:
         working = other.ask("tools/call", {**params, "_meta": {"progressToken": _TOKEN}}, seconds=probe.patience)
         async with meanwhile(working) as running:
             await eventually(
@@ -157,7 +158,7 @@ def _reporting(probe: Probe) -> tuple[Json, float]:
     """A call that took long, and reported progress more than once; and how long it took."""
     record = probe.record()
     for params, usual in calls(probe):
-        if usual.seconds >= SLOW_SECONDS and len(_progress(record, f"walk-{params['name']}")) > 1:
+        if usual.seconds >= SLOW_SECONDS and len(_progress(record, progress_token_of(params))) > 1:
             return params, usual.seconds
     raise NotSeen("no tool that may be called takes long, and reports its progress meanwhile")
 

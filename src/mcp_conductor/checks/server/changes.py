@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from mcp_conductor.checks.engine.changes import UPDATED, changes, lists_of_the_walk
+from mcp_conductor.checks.engine.changes import UPDATED, changed_lists, changes
 from mcp_conductor.checks.engine.check import probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
@@ -57,7 +57,7 @@ async def changes_of_subscribed_resources_are_told(probe: Probe) -> AsyncIterato
 async def _untold(probe: Probe, method: str) -> AsyncIterator[Finding]:
     notification = f"notifications/{method}_changed"
     if probe.dialect.handshake:
-        changed = (await lists_of_the_walk(probe)).get(method)
+        changed = (await changed_lists(probe)).get(method)
         if changed is not None:
             if not any(probe.record().notifications(notification)):
                 await probe.settled()  # it may come after the list

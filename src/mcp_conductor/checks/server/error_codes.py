@@ -3,9 +3,9 @@
 import re
 from collections.abc import AsyncIterator, Iterator
 
-from mcp_conductor.checks.engine.by_hand import VERSION
 from mcp_conductor.checks.engine.check import judged, probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.openings import VERSION
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.protocol import Json

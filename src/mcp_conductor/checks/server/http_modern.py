@@ -6,7 +6,7 @@ from typing import Any
 
 from mcp_conductor.checks.engine.check import judged, probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.engine.http_probe import EVENTS, SESSION, VERSION, Headers, Seen, Visit
+from mcp_conductor.checks.engine.http_probe import EVENTS, SESSION, VERSION, Headers, HttpProbe, HttpResponse
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.protocol import Json
@@ -25,13 +25,13 @@ _NAMED = ("resources/read", "prompts/get", "tools/call")
 _OTHER_VERSION = "1900-01-01"
 
 
-def _rejected(seen: Seen, what: str, codes: tuple[int, ...] = (HEADER_MISMATCH,)) -> Iterator[Finding]:
+def _rejected(seen: HttpResponse, what: str, codes: tuple[int, ...] = (HEADER_MISMATCH,)) -> Iterator[Finding]:
     """Nothing, if SEEN is the refusal of headers that do not fit."""
     if seen.status != 400 or seen.code not in codes:
         yield fault(f"{what} is not answered with 400 and {HEADER_MISMATCH}", seen.shown())
 
 
-def _served(seen: Seen, raw: Json, what: str) -> Iterator[Finding]:
+def _served(seen: HttpResponse, raw: Json, what: str) -> Iterator[Finding]:
     """Nothing, if SEEN is the result of RAW."""
     reply = seen.reply(raw["id"])
     if seen.refused or reply is None or "result" not in reply:
@@ -41,8 +41,8 @@ def _served(seen: Seen, raw: Json, what: str) -> Iterator[Finding]:
 @probed("httpm-endpoint-post", alone=True)
 async def the_endpoint_takes_posts(probe: Probe) -> AsyncIterator[Finding]:
     """POST server/discover: it is served with the status 200."""
-    visit = Visit(probe)
-    seen = await visit.post(visit.anything())
+    http = HttpProbe(probe)
+    seen = await http.post(http.anything())
     if seen.status != 200:
         yield fault(f"a POST of server/discover is answered with {seen.status}", seen.shown())
 
@@ -52,45 +52,45 @@ async def versions_in_header_and_body_are_compared(probe: Probe) -> AsyncIterato
     """POST with one version in the header and another in the body, both ways: 400, and the error -32020.
 
     One of the two versions is one that the server may not know, so -32022 is right as well."""
-    visit = Visit(probe)
+    http = HttpProbe(probe)
     codes = (HEADER_MISMATCH, UNSUPPORTED_VERSION)
-    raw = visit.anything()
+    raw = http.anything()
     raw["params"]["_meta"][f"{META}protocolVersion"] = _OTHER_VERSION
-    seen = await visit.post(raw, {VERSION: probe.dialect.version})
+    seen = await http.post(raw, {VERSION: probe.dialect.version})
     for finding in _rejected(seen, f"a body of {_OTHER_VERSION} under a header of {probe.dialect.version}", codes):
         yield finding
-    seen = await visit.post(visit.anything(), {VERSION: NEWEST_HANDSHAKE.version})
+    seen = await http.post(http.anything(), {VERSION: NEWEST_HANDSHAKE.version})
     what = f"a body of {probe.dialect.version} under a header of {NEWEST_HANDSHAKE.version}"
     for finding in _rejected(seen, what, codes):
         # By its header it is a request of the handshake era, which a server of both may refuse in the way of that era.
         refused = seen.refused or seen.code is not None
-        if not refused or not await _serves_handshakes(visit):
+        if not refused or not await _serves_handshakes(http):
             yield finding
 
 
 @probed("httpm-version-header-missing", alone=True)
 async def the_version_header_is_needed(probe: Probe) -> AsyncIterator[Finding]:
     """POST without the version header: 400 and -32020, unless the server also serves clients that do not know it."""
-    visit = Visit(probe)
-    seen = await visit.post(visit.anything(), {VERSION: None})
+    http = HttpProbe(probe)
+    seen = await http.post(http.anything(), {VERSION: None})
     for finding in _rejected(seen, f"a POST without {VERSION}"):
-        if not await _serves_handshakes(visit):
+        if not await _serves_handshakes(http):
             yield finding
 
 
-async def _serves_handshakes(visit: Visit) -> bool:
-    raw = visit.initialize()
+async def _serves_handshakes(http: HttpProbe) -> bool:
+    raw = http.initialize()
     raw["params"]["protocolVersion"] = NEWEST_HANDSHAKE.version
-    reply = (await visit.post(raw)).reply(raw["id"])
+    reply = (await http.post(raw)).reply(raw["id"])
     return reply is not None and "result" in reply
 
 
 @probed("httpm-method-header-checked", alone=True)
 async def the_method_header_is_compared(probe: Probe) -> AsyncIterator[Finding]:
     """POST without Mcp-Method, and with another method in it: 400 and -32020."""
-    visit = Visit(probe)
+    http = HttpProbe(probe)
     for value in (None, "prompts/list"):
-        seen = await visit.post(visit.anything(), {METHOD: value})
+        seen = await http.post(http.anything(), {METHOD: value})
         for finding in _rejected(seen, _with_header(METHOD, value)):
             yield finding
 
@@ -98,23 +98,21 @@ async def the_method_header_is_compared(probe: Probe) -> AsyncIterator[Finding]:
 @probed("httpm-header-values-case-sensitive", alone=True)
 async def header_values_are_compared_exactly(probe: Probe) -> AsyncIterator[Finding]:
     """POST server/discover with Mcp-Method: SERVER/DISCOVER: 400 and -32020."""
-    visit = Visit(probe)
-    raw = visit.anything()
+    http = HttpProbe(probe)
+    raw = http.anything()
     value = str(raw["method"]).upper()
-    for finding in _rejected(await visit.post(raw, {METHOD: value}), _with_header(METHOD, value)):
+    for finding in _rejected(await http.post(raw, {METHOD: value}), _with_header(METHOD, value)):
         yield finding
 
 
 @probed("httpm-header-names-case-insensitive", alone=True)
 async def header_names_are_compared_loosely(probe: Probe) -> AsyncIterator[Finding]:
     """POST with mCp-mEtHoD and mcp-PROTOCOL-version: it is served."""
-    visit = Visit(probe)
-    raw = visit.anything()
-    odd: dict[str, str | None] = {_odd(name): value for name, value in visit.headers(raw).items()}
-    usual: dict[str, str | None] = dict.fromkeys(visit.headers(raw))
-    for finding in _served(
-        await visit.post(raw, {**usual, **odd}), raw, f"a request with the headers {', '.join(odd)}"
-    ):
+    http = HttpProbe(probe)
+    raw = http.anything()
+    odd: dict[str, str | None] = {_odd(name): value for name, value in http.headers(raw).items()}
+    usual: dict[str, str | None] = dict.fromkeys(http.headers(raw))
+    for finding in _served(await http.post(raw, {**usual, **odd}), raw, f"a request with the headers {', '.join(odd)}"):
         yield finding
 
 
@@ -125,10 +123,10 @@ def _odd(name: str) -> str:
 @probed("httpm-name-header-checked", alone=True)
 async def the_name_header_is_compared(probe: Probe) -> AsyncIterator[Finding]:
     """Repeat what was read, got or called before, without Mcp-Name and with another: 400 and -32020."""
-    visit = Visit(probe)
+    http = HttpProbe(probe)
     for method, params in _named(probe).items():
         for value in (None, "conductor-no-such-name"):
-            seen = await visit.post(visit.request(method, params), {NAME: value, **_arguments(probe, params)})
+            seen = await http.post(http.request(method, params), {NAME: value, **_arguments(probe, params)})
             for finding in _rejected(seen, f"{method}: {_with_header(NAME, value)}"):
                 yield finding
 
@@ -136,10 +134,10 @@ async def the_name_header_is_compared(probe: Probe) -> AsyncIterator[Finding]:
 @probed("httpm-base64-invalid-server", alone=True)
 async def bad_base64_is_refused(probe: Probe) -> AsyncIterator[Finding]:
     """Repeat what was read, got or called before, with an Mcp-Name that is no base64: 400 and -32020."""
-    visit = Visit(probe)
+    http = HttpProbe(probe)
     for method, params in _named(probe).items():
         value = "=?base64?!!!?="
-        seen = await visit.post(visit.request(method, params), {NAME: value, **_arguments(probe, params)})
+        seen = await http.post(http.request(method, params), {NAME: value, **_arguments(probe, params)})
         for finding in _rejected(seen, f"{method}: {_with_header(NAME, value)}"):
             yield finding
 
@@ -147,12 +145,12 @@ async def bad_base64_is_refused(probe: Probe) -> AsyncIterator[Finding]:
 @probed("httpm-name-base64-server", alone=True)
 async def base64_is_decoded(probe: Probe) -> AsyncIterator[Finding]:
     """Repeat what was read, got or called before, with its name in base64: it is served."""
-    visit = Visit(probe)
+    http = HttpProbe(probe)
     for method, params in _named(probe).items():
         name = str(params["uri" if method == "resources/read" else "name"])
-        raw = visit.request(method, params)
+        raw = http.request(method, params)
         value = f"=?base64?{base64.b64encode(name.encode()).decode()}?="
-        seen = await visit.post(raw, {NAME: value, **_arguments(probe, params)})
+        seen = await http.post(raw, {NAME: value, **_arguments(probe, params)})
         for finding in _served(seen, raw, f"{method}: {_with_header(NAME, value)}"):
             yield finding
 
@@ -175,8 +173,8 @@ def _named(probe: Probe) -> dict[str, Json]:
 @probed("httpm-method-not-found-404", alone=True)
 async def unknown_methods_get_404(probe: Probe) -> AsyncIterator[Finding]:
     """POST a method that does not exist: 404, and the error -32601."""
-    visit = Visit(probe)
-    seen = await visit.post(visit.request("conductor/no-such-method"))
+    http = HttpProbe(probe)
+    seen = await http.post(http.request("conductor/no-such-method"))
     if seen.status != 404 or seen.code != METHOD_NOT_FOUND:
         yield fault(f"an unknown method is not answered with 404 and {METHOD_NOT_FOUND}", seen.shown())
 
@@ -211,11 +209,11 @@ def _heads(record: Record) -> Iterator[Mapping[str, str]]:
 @probed("httpm-get-delete-405", alone=True)
 async def other_verbs_get_405(probe: Probe) -> AsyncIterator[Finding]:
     """GET and DELETE with the version header, on a server that serves no handshakes: 405."""
-    visit = Visit(probe)
-    if await _serves_handshakes(visit):
+    http = HttpProbe(probe)
+    if await _serves_handshakes(http):
         raise NotSeen("the server serves older clients too")
     for verb in ("GET", "DELETE"):
-        seen = await visit.verb(verb, {VERSION: probe.dialect.version})
+        seen = await http.verb(verb, {VERSION: probe.dialect.version})
         if seen.status != 405:
             yield fault(f"{verb} is answered with {seen.status}, not 405", seen.shown())
 
@@ -223,9 +221,9 @@ async def other_verbs_get_405(probe: Probe) -> AsyncIterator[Finding]:
 @probed("httpm-session-id-ignored", alone=True)
 async def session_ids_mean_nothing(probe: Probe) -> AsyncIterator[Finding]:
     """POST with a session id: it is served, and the answer has none."""
-    visit = Visit(probe)
-    raw = visit.anything()
-    seen = await visit.post(raw, {SESSION: "conductor"})
+    http = HttpProbe(probe)
+    raw = http.anything()
+    seen = await http.post(raw, {SESSION: "conductor"})
     for finding in _served(seen, raw, f"a request with {SESSION}"):
         yield finding
     if SESSION.lower() in seen.headers:
@@ -235,9 +233,9 @@ async def session_ids_mean_nothing(probe: Probe) -> AsyncIterator[Finding]:
 @probed("httpm-last-event-id-ignored", alone=True)
 async def last_event_ids_mean_nothing(probe: Probe) -> AsyncIterator[Finding]:
     """POST with a Last-Event-ID: it is served as usual."""
-    visit = Visit(probe)
-    raw = visit.anything()
-    for finding in _served(await visit.post(raw, {"Last-Event-ID": "1"}), raw, "a request with Last-Event-ID"):
+    http = HttpProbe(probe)
+    raw = http.anything()
+    for finding in _served(await http.post(raw, {"Last-Event-ID": "1"}), raw, "a request with Last-Event-ID"):
         yield finding
 
 
@@ -247,11 +245,11 @@ async def last_event_ids_mean_nothing(probe: Probe) -> AsyncIterator[Finding]:
 @probed("xmcp-server-validates", alone=True)
 async def argument_headers_are_compared(probe: Probe) -> AsyncIterator[Finding]:
     """Call a tool with x-mcp-header again, with another value and with bad base64 in the header: 400 and -32020."""
-    visit = Visit(probe)
+    http = HttpProbe(probe)
     params, headers = _annotated(probe)
     for name in headers:
         for value in ("conductor-other-value", "=?base64?!!!?="):
-            seen = await visit.post(visit.request("tools/call", params), {**headers, name: value})
+            seen = await http.post(http.request("tools/call", params), {**headers, name: value})
             for finding in _rejected(seen, _with_header(name, value)):
                 yield finding
 
@@ -259,10 +257,10 @@ async def argument_headers_are_compared(probe: Probe) -> AsyncIterator[Finding]:
 @probed("xmcp-server-missing-header", alone=True)
 async def argument_headers_are_needed(probe: Probe) -> AsyncIterator[Finding]:
     """Call a tool with x-mcp-header again, without the header: 400 and -32020."""
-    visit = Visit(probe)
+    http = HttpProbe(probe)
     params, headers = _annotated(probe)
     for name in headers:
-        seen = await visit.post(visit.request("tools/call", params), {**headers, name: None})
+        seen = await http.post(http.request("tools/call", params), {**headers, name: None})
         for finding in _rejected(seen, _with_header(name, None)):
             yield finding
 
@@ -270,15 +268,15 @@ async def argument_headers_are_needed(probe: Probe) -> AsyncIterator[Finding]:
 @probed("xmcp-server-null-no-header", alone=True)
 async def absent_arguments_need_no_header(probe: Probe) -> AsyncIterator[Finding]:
     """Call a tool with x-mcp-header again, without an argument that it does not require: no header is wanted."""
-    visit = Visit(probe)
+    http = HttpProbe(probe)
     for params, schema, annotations in _annotated_calls(probe):
         required = schema.get("required")
         for path in annotations:
             if len(path) > 1 or path[0] in (required if isinstance(required, list) else []):
                 continue
             fewer = {**params, "arguments": _without(params.get("arguments"), path[0])}
-            raw = visit.request("tools/call", fewer)
-            seen = await visit.post(raw, {**visit.headers(raw, annotations)})
+            raw = http.request("tools/call", fewer)
+            seen = await http.post(raw, {**http.headers(raw, annotations)})
             if seen.code == HEADER_MISMATCH:
                 yield fault(f"a header is wanted for {path[0]}, which is not among the arguments", seen.shown())
             return
@@ -288,15 +286,15 @@ async def absent_arguments_need_no_header(probe: Probe) -> AsyncIterator[Finding
 @probed("xmcp-server-numeric-compare", alone=True)
 async def numbers_are_compared_as_numbers(probe: Probe) -> AsyncIterator[Finding]:
     """Call a tool that wants an integer in a header again, with 42.0 in place of 42: it is served."""
-    visit = Visit(probe)
+    http = HttpProbe(probe)
     for params, _, annotations in _annotated_calls(probe):
         for path, suffix in annotations.items():
             value = _member(params.get("arguments"), path)
             if isinstance(value, int) and not isinstance(value, bool):
-                raw = visit.request("tools/call", params)
+                raw = http.request("tools/call", params)
                 name = f"Mcp-Param-{suffix}"
-                headers: Headers = {**visit.headers(raw, annotations), name: f"{value}.0"}
-                seen = await visit.post(raw, headers)
+                headers: Headers = {**http.headers(raw, annotations), name: f"{value}.0"}
+                seen = await http.post(raw, headers)
                 if seen.code == HEADER_MISMATCH:
                     yield fault(f"{name}: {value}.0 is refused for {value}", seen.shown())
                 return
@@ -316,9 +314,9 @@ def _annotated_calls(probe: Probe) -> Iterator[tuple[Json, Json, Annotations]]:
 
 def _annotated(probe: Probe) -> tuple[Json, dict[str, str | None]]:
     """A call with arguments that stand in headers, and these headers."""
-    visit = Visit(probe)
+    http = HttpProbe(probe)
     for params, _, annotations in _annotated_calls(probe):
-        headers = visit.headers(visit.request("tools/call", params), annotations)
+        headers = http.headers(http.request("tools/call", params), annotations)
         chosen: dict[str, str | None] = {
             name: value for name, value in headers.items() if name.startswith("Mcp-Param-")
         }
@@ -329,10 +327,10 @@ def _annotated(probe: Probe) -> tuple[Json, dict[str, str | None]]:
 
 def _arguments(probe: Probe, params: Json) -> dict[str, str | None]:
     """The headers for the arguments of a call that is repeated."""
-    visit = Visit(probe)
+    http = HttpProbe(probe)
     for known, _, annotations in _annotated_calls(probe):
         if known == params:
-            headers = visit.headers(visit.request("tools/call", params), annotations)
+            headers = http.headers(http.request("tools/call", params), annotations)
             return {name: value for name, value in headers.items() if name.startswith("Mcp-Param-")}
     return {}
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from mcp_conductor.checks.engine.check import probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.engine.http_probe import EVENTS, SESSION, VERSION, Seen, Visit, eventually, visiting
+from mcp_conductor.checks.engine.http_probe import EVENTS, SESSION, VERSION, HttpProbe, HttpResponse, http_session
 from mcp_conductor.checks.engine.probe import Probe
+from mcp_conductor.checks.engine.timing import eventually
 from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
@@ -29,9 +30,9 @@ _NUMBER = re.compile(r"\d+")
 @probed("session-id-visible-ascii", alone=True)
 async def session_ids_are_visible(probe: Probe) -> AsyncIterator[Finding]:
     """Open a session: its id has only visible ASCII characters."""
-    async with _in_session(probe) as visit:
-        if not _VISIBLE.fullmatch(visit.session or ""):
-            yield fault("the session id has characters that are not visible ASCII", visit.session)
+    async with _in_session(probe) as http:
+        if not _VISIBLE.fullmatch(http.session or ""):
+            yield fault("the session id has characters that are not visible ASCII", http.session)
 
 
 @probed("session-id-secure", alone=True)
@@ -39,8 +40,8 @@ async def session_ids_cannot_be_guessed(probe: Probe) -> AsyncIterator[Finding]:
     """Open several sessions: their ids are all different, long enough, and do not count up."""
     ids = []
     for _ in range(MANY_SESSIONS):
-        async with _in_session(probe) as visit:
-            ids.append(visit.session or "")
+        async with _in_session(probe) as http:
+            ids.append(http.session or "")
     if len(set(ids)) < len(ids):
         yield fault("two sessions have the same id", ids)
     elif min(map(len, ids)) < SHORTEST_ID:
@@ -63,8 +64,8 @@ def _counts(ids: list[str]) -> bool:
 @probed("session-id-missing-400", alone=True)
 async def requests_without_the_session_get_400(probe: Probe) -> AsyncIterator[Finding]:
     """POST ping without the session id: if it is refused, then with the status 400."""
-    async with _in_session(probe) as visit:
-        seen = await visit.post(visit.anything(), {SESSION: None})
+    async with _in_session(probe) as http:
+        seen = await http.post(http.anything(), {SESSION: None})
         if seen.refused and seen.status != 400:
             yield fault(f"a request without session id is answered with {seen.status}, not 400", seen.shown())
 
@@ -72,14 +73,14 @@ async def requests_without_the_session_get_400(probe: Probe) -> AsyncIterator[Fi
 @probed("session-unknown-404", alone=True)
 async def sessions_that_are_over_get_404(probe: Probe) -> AsyncIterator[Finding]:
     """End a session with DELETE and POST in it: the status is 404. An id that never was is not served either."""
-    async with _in_session(probe) as visit:
-        ended = await visit.verb("DELETE")
+    async with _in_session(probe) as http:
+        ended = await http.verb("DELETE")
         if not ended.refused:
-            seen = await visit.post(visit.anything())
+            seen = await http.post(http.anything())
             if seen.status != 404:
                 yield fault(f"a request in a session that was ended is answered with {seen.status}", seen.shown())
             return
-        seen = await visit.post(visit.anything(), {SESSION: "conductor-no-such-session"})
+        seen = await http.post(http.anything(), {SESSION: "conductor-no-such-session"})
         if not seen.refused:
             yield fault("a request in a session that never was is served", seen.shown())
 
@@ -87,26 +88,26 @@ async def sessions_that_are_over_get_404(probe: Probe) -> AsyncIterator[Finding]
 @probed("session-not-authentication", "auths-token-every-request", alone=True)
 async def a_session_is_no_credential(probe: Probe) -> AsyncIterator[Finding]:
     """POST in a session without the credentials that opened it: the request is refused."""
-    async with visiting(probe) as visit:
-        names = [name for name in visit.spec.headers if name.lower() == "authorization"]
+    async with http_session(probe) as http:
+        names = [name for name in http.spec.headers if name.lower() == "authorization"]
         if not names:
             raise NotSeen("the server is used without credentials")
         without = dict.fromkeys(names)
-        stranger = Visit(probe)
+        stranger = HttpProbe(probe)
         if not (await stranger.post(stranger.initialize(), without)).refused:
             raise NotSeen("the server wants no credentials")
-        seen = await visit.post(visit.anything(), without)
+        seen = await http.post(http.anything(), without)
         if not seen.refused:
             yield fault("a request with a session id, but without credentials, is served", seen.shown())
 
 
 @asynccontextmanager
-async def _in_session(probe: Probe) -> AsyncIterator[Visit]:
-    """A visit to a server that gives out session ids."""
-    async with visiting(probe) as visit:
-        if visit.session is None:
+async def _in_session(probe: Probe) -> AsyncIterator[HttpProbe]:
+    """A session with a server that gives out session ids."""
+    async with http_session(probe) as http:
+        if http.session is None:
             raise NotSeen("the server gives out no session ids")
-        yield visit
+        yield http
 
 
 # The version header.
@@ -115,9 +116,9 @@ async def _in_session(probe: Probe) -> AsyncIterator[Visit]:
 @probed("http-version-header-invalid-400", alone=True)
 async def unknown_versions_get_400(probe: Probe) -> AsyncIterator[Finding]:
     """POST in a session with a version header that means nothing: the status is 400."""
-    async with visiting(probe) as visit:
+    async with http_session(probe) as http:
         for version in ("1999-01-01", "conductor"):
-            seen = await visit.post(visit.anything(), {VERSION: version})
+            seen = await http.post(http.anything(), {VERSION: version})
             if seen.status != 400:
                 yield fault(f"{VERSION}: {version} is answered with {seen.status}, not 400", seen.shown())
 
@@ -125,8 +126,8 @@ async def unknown_versions_get_400(probe: Probe) -> AsyncIterator[Finding]:
 @probed("http-version-header-missing-default", alone=True)
 async def a_missing_version_is_assumed(probe: Probe) -> AsyncIterator[Finding]:
     """POST in a session without the version header: the request is served."""
-    async with visiting(probe) as visit:
-        seen = await visit.post(visit.anything(), {VERSION: None})
+    async with http_session(probe) as http:
+        seen = await http.post(http.anything(), {VERSION: None})
         if seen.refused:
             yield fault(f"a request without {VERSION} is answered with {seen.status}", seen.shown())
 
@@ -137,9 +138,9 @@ async def a_missing_version_is_assumed(probe: Probe) -> AsyncIterator[Finding]:
 @probed("http-single-endpoint", "http-get-stream-or-405", alone=True)
 async def get_is_a_stream_or_405(probe: Probe) -> AsyncIterator[Finding]:
     """GET the URL in a session: the answer is an event stream, or 405."""
-    async with visiting(probe) as visit:
+    async with http_session(probe) as http:
         try:
-            seen = await visit.verb("GET", {"Accept": EVENTS})
+            seen = await http.verb("GET", {"Accept": EVENTS})
         except RequestTimeout:
             raise NotSeen("the GET was not answered in time") from None
         if seen.status != 405 and not (seen.status == 200 and seen.streamed):
@@ -149,10 +150,10 @@ async def get_is_a_stream_or_405(probe: Probe) -> AsyncIterator[Finding]:
 @probed("http-get-no-responses", alone=True)
 async def get_streams_bring_no_answers(probe: Probe) -> AsyncIterator[Finding]:
     """Hold a GET stream open while requests are posted: no response comes on it."""
-    async with visiting(probe) as visit, AsyncExitStack() as stack:
-        stream = await _listening(visit, stack)
+    async with http_session(probe) as http, AsyncExitStack() as stack:
+        stream = await _listening(http, stack)
         for _ in range(2):
-            await visit.post(visit.anything())
+            await http.post(http.anything())
         await asyncio.sleep(SETTLING_SECONDS)
         for message in stream.messages:
             if isinstance(message, dict) and "method" not in message:
@@ -163,9 +164,9 @@ async def get_streams_bring_no_answers(probe: Probe) -> AsyncIterator[Finding]:
 async def get_streams_bring_no_progress(probe: Probe) -> AsyncIterator[Finding]:
     """Hold a GET stream open while a tool reports progress: it comes with the answer, not on the GET stream."""
     lively = _lively(probe)
-    async with visiting(probe) as visit, AsyncExitStack() as stack:
-        stream = await _listening(visit, stack)
-        await visit.post(_call(visit, lively, "conductor-get"))
+    async with http_session(probe) as http, AsyncExitStack() as stack:
+        stream = await _listening(http, stack)
+        await http.post(_call(http, lively, "conductor-get"))
         await asyncio.sleep(SETTLING_SECONDS)
         for message in stream.messages:
             if _token(message) == "conductor-get":
@@ -176,11 +177,11 @@ async def get_streams_bring_no_progress(probe: Probe) -> AsyncIterator[Finding]:
 async def messages_come_once(probe: Probe) -> AsyncIterator[Finding]:
     """Hold GET streams open while a tool reports something: each message comes on one of the streams only."""
     lively = _lively(probe)
-    async with visiting(probe) as visit, AsyncExitStack() as stack:
-        streams = [await _listening(visit, stack)]
+    async with http_session(probe) as http, AsyncExitStack() as stack:
+        streams = [await _listening(http, stack)]
         with suppress(NotSeen):
-            streams.append(await _listening(visit, stack))
-        streams.append(await visit.post(_call(visit, lively, "conductor-once")))
+            streams.append(await _listening(http, stack))
+        streams.append(await http.post(_call(http, lively, "conductor-once")))
         await asyncio.sleep(SETTLING_SECONDS)
         counted = Counter(compact(message) for stream in streams for message in _unique_progress(stream))
         for text, times in counted.items():
@@ -188,7 +189,7 @@ async def messages_come_once(probe: Probe) -> AsyncIterator[Finding]:
                 yield fault(f"the same message comes on {times} streams", text)
 
 
-def _unique_progress(stream: Seen) -> Iterator[Json]:
+def _unique_progress(stream: HttpResponse) -> Iterator[Json]:
     """Progress, which never repeats itself; of anything else two alike may be meant to be two."""
     return (message for message in stream.messages if _token(message) == "conductor-once")
 
@@ -197,9 +198,9 @@ def _unique_progress(stream: Seen) -> Iterator[Json]:
 async def streams_keep_to_their_request(probe: Probe) -> AsyncIterator[Finding]:
     """Call a tool that reports progress twice at the same time: each stream has the progress of its own call only."""
     lively = _lively(probe)
-    async with visiting(probe) as visit:
+    async with http_session(probe) as http:
         tokens = ("conductor-one", "conductor-two")
-        seen = await asyncio.gather(*(visit.post(_call(visit, lively, token)) for token in tokens))
+        seen = await asyncio.gather(*(http.post(_call(http, lively, token)) for token in tokens))
         if not any(each.streamed for each in seen):
             raise NotSeen("no request is answered with a stream")
         for token, each in zip(tokens, seen, strict=True):
@@ -208,9 +209,9 @@ async def streams_keep_to_their_request(probe: Probe) -> AsyncIterator[Finding]:
                     yield fault(f"the stream of the call with the token {token} has another's progress", message)
 
 
-async def _listening(visit: Visit, stack: AsyncExitStack) -> Seen:
+async def _listening(http: HttpProbe, stack: AsyncExitStack) -> HttpResponse:
     try:
-        stream = await stack.enter_async_context(visit.listening())
+        stream = await stack.enter_async_context(http.listening())
     except RequestTimeout:
         raise NotSeen("the GET was not answered in time") from None
     if stream.status != 200 or not stream.streamed:
@@ -226,8 +227,8 @@ def _lively(probe: Probe) -> Json:
     raise NotSeen("no tool that may be called reports progress")
 
 
-def _call(visit: Visit, params: Json, token: str) -> Json:
-    return visit.request("tools/call", {**params, "_meta": {"progressToken": token}})
+def _call(http: HttpProbe, params: Json, token: str) -> Json:
+    return http.request("tools/call", {**params, "_meta": {"progressToken": token}})
 
 
 def _token(message: Any) -> Any:
@@ -241,8 +242,8 @@ def _token(message: Any) -> Any:
 @probed("resume-event-id-unique", alone=True)
 async def event_ids_are_unique(probe: Probe) -> AsyncIterator[Finding]:
     """POST requests in one session: no event id comes twice, on whatever stream."""
-    async with visiting(probe) as visit:
-        seen = [await visit.post(visit.anything()) for _ in range(3)]
+    async with http_session(probe) as http:
+        seen = [await http.post(http.anything()) for _ in range(3)]
         ids = [event.id for each in seen for event in each.events if event.id]
         if not ids:
             raise NotSeen("the server gives its events no ids")
@@ -254,12 +255,12 @@ async def event_ids_are_unique(probe: Probe) -> AsyncIterator[Finding]:
 @probed("resume-no-cross-stream-replay", "resume-event-id-identifies-stream", alone=True)
 async def only_the_same_stream_is_resumed(probe: Probe) -> AsyncIterator[Finding]:
     """POST two requests and come back for the first stream by its first event id: nothing of the second comes."""
-    async with visiting(probe) as visit:
-        first, last_id = await _with_event_id(visit)
-        other = visit.anything()
-        await visit.post(other)
+    async with http_session(probe) as http:
+        first, last_id = await _with_event_id(http)
+        other = http.anything()
+        await http.post(other)
         try:
-            resumed = await visit.verb("GET", {"Accept": EVENTS, "Last-Event-ID": last_id})
+            resumed = await http.verb("GET", {"Accept": EVENTS, "Last-Event-ID": last_id})
         except RequestTimeout:
             raise NotSeen("the GET was not answered in time") from None
         if resumed.refused:
@@ -273,12 +274,12 @@ async def only_the_same_stream_is_resumed(probe: Probe) -> AsyncIterator[Finding
 @probed("resume-via-get-only", alone=True)
 async def streams_of_posts_are_resumed_by_get(probe: Probe) -> AsyncIterator[Finding]:
     """Where GET is offered and events have ids: GET with the id of an event of a POST is not refused."""
-    async with visiting(probe) as visit:
-        _, last_id = await _with_event_id(visit)
+    async with http_session(probe) as http:
+        _, last_id = await _with_event_id(http)
         with suppress(RequestTimeout):
-            if (await visit.verb("GET", {"Accept": EVENTS})).refused:
+            if (await http.verb("GET", {"Accept": EVENTS})).refused:
                 raise NotSeen("the server offers no GET stream")
-            seen = await visit.verb("GET", {"Accept": EVENTS, "Last-Event-ID": last_id})
+            seen = await http.verb("GET", {"Accept": EVENTS, "Last-Event-ID": last_id})
             if seen.refused:
                 yield fault(f"GET with Last-Event-ID: {last_id} is answered with {seen.status}", seen.shown())
 
@@ -286,8 +287,8 @@ async def streams_of_posts_are_resumed_by_get(probe: Probe) -> AsyncIterator[Fin
 @probed("resume-priming-event", alone=True)
 async def streams_begin_with_an_id(probe: Probe) -> AsyncIterator[Finding]:
     """POST a request: if a stream answers it, its first event has an id and no data."""
-    async with visiting(probe) as visit:
-        seen = await visit.post(visit.anything())
+    async with http_session(probe) as http:
+        seen = await http.post(http.anything())
         if not seen.streamed or not seen.events:
             raise NotSeen("no request is answered with a stream")
         first = seen.events[0]
@@ -298,9 +299,9 @@ async def streams_begin_with_an_id(probe: Probe) -> AsyncIterator[Finding]:
 @probed("resume-retry-before-close", alone=True)
 async def a_stream_that_is_left_says_when_to_come_back(probe: Probe) -> AsyncIterator[Finding]:
     """Where a stream ends before its answer: it said before how long to wait (retry)."""
-    async with visiting(probe) as visit:
-        raw = visit.anything()
-        seen = await visit.post(raw)
+    async with http_session(probe) as http:
+        raw = http.anything()
+        seen = await http.post(raw)
         if not seen.streamed or not seen.ended or seen.reply(raw["id"]) is not None:
             raise NotSeen("no stream ended before its answer")
         if all(event.retry is None for event in seen.events):
@@ -311,13 +312,13 @@ async def a_stream_that_is_left_says_when_to_come_back(probe: Probe) -> AsyncIte
 async def a_lost_connection_cancels_nothing(probe: Probe) -> AsyncIterator[Finding]:
     """Drop the stream of a call that reports progress, and come back for the rest: the answer is there."""
     lively = _lively(probe)
-    async with visiting(probe) as visit:
-        raw = _call(visit, lively, "conductor-drop")
-        seen = await visit.post(raw, until=lambda seen: bool(seen.events))
+    async with http_session(probe) as http:
+        raw = _call(http, lively, "conductor-drop")
+        seen = await http.post(raw, until=lambda seen: bool(seen.events))
         ids = [event.id for event in seen.events if event.id]
         if not ids or seen.reply(raw["id"]) is not None:
             raise NotSeen("the stream could not be dropped before its answer, and resumed")
-        async with visit.listening({"Last-Event-ID": ids[-1]}) as resumed:
+        async with http.listening({"Last-Event-ID": ids[-1]}) as resumed:
             if resumed.refused:
                 raise NotSeen(f"the server does not resume streams: HTTP {resumed.status}")
             await eventually(lambda: resumed.ended or resumed.reply(raw["id"]) is not None, probe.timeout, probe.trail)
@@ -326,10 +327,10 @@ async def a_lost_connection_cancels_nothing(probe: Probe) -> AsyncIterator[Findi
             yield fault("the answer to a request whose connection was lost never comes", resumed.shown())
 
 
-async def _with_event_id(visit: Visit) -> tuple[Json, str]:
+async def _with_event_id(http: HttpProbe) -> tuple[Json, str]:
     """A request that was answered with a stream, and the id of its first event."""
-    raw = visit.anything()
-    ids = [event.id for event in (await visit.post(raw)).events if event.id]
+    raw = http.anything()
+    ids = [event.id for event in (await http.post(raw)).events if event.id]
     if not ids:
         raise NotSeen("the server gives its events no ids")
     return raw, ids[0]

@@ -5,7 +5,15 @@ from contextlib import suppress
 
 from mcp_conductor.checks.engine.check import probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.engine.http_probe import EVENTS, EVIL, VERSION, Seen, Visit, fresh, its_end, visiting
+from mcp_conductor.checks.engine.http_probe import (
+    EVENTS,
+    EVIL_ORIGIN,
+    VERSION,
+    HttpProbe,
+    HttpResponse,
+    http_session,
+    until_end,
+)
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol import Json
@@ -15,35 +23,35 @@ from mcp_conductor.report.model import Finding
 @probed("http-origin-validated", alone=True)
 async def foreign_origins_are_refused(probe: Probe) -> AsyncIterator[Finding]:
     """POST and GET with an Origin of another site: neither is served."""
-    visit = Visit(probe)
-    seen = await visit.post(fresh(visit), {"Origin": EVIL})
+    http = HttpProbe(probe)
+    seen = await http.post(http.first_request(), {"Origin": EVIL_ORIGIN})
     if not seen.refused:
-        yield fault(f"a POST with Origin: {EVIL} is served", seen.shown())
+        yield fault(f"a POST with Origin: {EVIL_ORIGIN} is served", seen.shown())
         return
     if probe.dialect.handshake:
-        async with visiting(probe) as inside:
+        async with http_session(probe) as inside:
             with suppress(RequestTimeout):
-                seen = await inside.verb("GET", {"Accept": EVENTS, "Origin": EVIL})
+                seen = await inside.verb("GET", {"Accept": EVENTS, "Origin": EVIL_ORIGIN})
                 if not seen.refused:
-                    yield fault(f"a GET with Origin: {EVIL} is served", seen.shown())
+                    yield fault(f"a GET with Origin: {EVIL_ORIGIN} is served", seen.shown())
 
 
 @probed("http-origin-invalid-403", alone=True, follows="http-origin-validated")
 async def foreign_origins_are_forbidden(probe: Probe) -> AsyncIterator[Finding]:
     """POST with an Origin of another site: the status is 403."""
-    visit = Visit(probe)
-    seen = await visit.post(fresh(visit), {"Origin": EVIL})
+    http = HttpProbe(probe)
+    seen = await http.post(http.first_request(), {"Origin": EVIL_ORIGIN})
     if seen.status != 403:
-        yield fault(f"a POST with Origin: {EVIL} is answered with {seen.status}, not 403", seen.shown())
+        yield fault(f"a POST with Origin: {EVIL_ORIGIN} is answered with {seen.status}, not 403", seen.shown())
 
 
 @probed("http-origin-valid-accepted", alone=True)
 async def our_own_origin_is_served(probe: Probe) -> AsyncIterator[Finding]:
     """POST with the server's own origin as Origin: it is served."""
-    visit = Visit(probe)
-    scheme, _, rest = visit.spec.url.partition("://")
+    http = HttpProbe(probe)
+    scheme, _, rest = http.spec.url.partition("://")
     own = f"{scheme}://{rest.partition('/')[0].rpartition('@')[2]}"
-    seen = await visit.post(fresh(visit), {"Origin": own})
+    seen = await http.post(http.first_request(), {"Origin": own})
     if seen.status == 429 or seen.status >= 500:
         raise NotSeen(f"the server is in trouble: HTTP {seen.status}")
     if seen.refused:
@@ -53,12 +61,12 @@ async def our_own_origin_is_served(probe: Probe) -> AsyncIterator[Finding]:
 @probed("http-notification-202", alone=True)
 async def notifications_get_202(probe: Probe) -> AsyncIterator[Finding]:
     """POST a notification: if it is accepted, the status is 202 and there is no body."""
-    visit = Visit(probe)
+    http = HttpProbe(probe)
     if probe.dialect.handshake:
-        _, seen = await visit.open()
+        _, seen = await http.open()
     else:
-        raw = visit.request("notifications/cancelled", {"requestId": "conductor-none"})
-        seen = await visit.post({name: value for name, value in raw.items() if name != "id"})
+        raw = http.request("notifications/cancelled", {"requestId": "conductor-none"})
+        seen = await http.post({name: value for name, value in raw.items() if name != "id"})
     if seen.refused:
         raise NotSeen(f"the notification was not accepted: HTTP {seen.status}")
     if seen.status != 202:
@@ -70,10 +78,10 @@ async def notifications_get_202(probe: Probe) -> AsyncIterator[Finding]:
 @probed("http-notification-rejected-4xx", alone=True, follows="http-notification-202")
 async def bad_notifications_are_refused_by_status(probe: Probe) -> AsyncIterator[Finding]:
     """POST a notification whose params are a number: the status is 202, or one of 400 to 499."""
-    async with visiting(probe) as visit:
+    async with http_session(probe) as http:
         raw = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": 5}
         named = {VERSION: probe.dialect.version, "Mcp-Method": "notifications/cancelled"}
-        seen = await visit.post(raw, {} if probe.dialect.handshake else named)
+        seen = await http.post(raw, {} if probe.dialect.handshake else named)
         if seen.status != 202 and not 400 <= seen.status < 500:
             yield fault(f"a bad notification is answered with {seen.status}", seen.shown())
 
@@ -125,7 +133,7 @@ async def streams_end_with_the_answer(probe: Probe) -> AsyncIterator[Finding]:
             yield fault(f"the stream for {raw['method']} is still open {probe.timeout:g} s after its answer")
 
 
-async def _streams(probe: Probe) -> AsyncIterator[tuple[Json, Seen]]:
+async def _streams(probe: Probe) -> AsyncIterator[tuple[Json, HttpResponse]]:
     none = True
     async for raw, seen in _conversation(probe):
         if seen.streamed and not seen.refused:
@@ -135,12 +143,12 @@ async def _streams(probe: Probe) -> AsyncIterator[tuple[Json, Seen]]:
         raise NotSeen("no request is answered with a stream")
 
 
-async def _conversation(probe: Probe) -> AsyncIterator[tuple[Json, Seen]]:
+async def _conversation(probe: Probe) -> AsyncIterator[tuple[Json, HttpResponse]]:
     """Harmless requests with their answers, read to the end."""
-    async with visiting(probe) as visit:
+    async with http_session(probe) as http:
         for method in _harmless(probe):
-            raw = visit.request(method)
-            yield raw, await visit.post(raw, until=its_end)
+            raw = http.request(method)
+            yield raw, await http.post(raw, until=until_end)
 
 
 def _harmless(probe: Probe) -> Iterator[str]:

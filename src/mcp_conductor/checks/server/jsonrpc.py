@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from mcp_conductor.checks.engine.by_hand import CAPABILITIES, code_of, context, declared_lists, first, initialize
 from mcp_conductor.checks.engine.check import judged, probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.openings import CAPABILITIES, context, declared_lists, first, initialize
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.checks.engine.shapes import unasked
+from mcp_conductor.checks.engine.replies import code_of, unasked
 from mcp_conductor.errors import RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
@@ -218,7 +218,7 @@ def notifications_have_a_method_and_no_id(record: Record) -> Iterator[Finding]:
 @probed("base-notification-no-response-server", alone=True)
 async def notifications_are_not_answered(probe: Probe) -> AsyncIterator[Finding]:
     """Send a notification that does not exist, then two requests: nothing but these is answered."""
-    async with probe.beside() as other:
+    async with probe.polite_session() as other:
         await other.session.notify("notifications/conductor-unknown", {})
         for _ in range(2):
             await other.ask(other.harmless)
@@ -247,7 +247,7 @@ async def unknown_methods_are_refused(probe: Probe) -> AsyncIterator[Finding]:
 async def ids_are_echoed(probe: Probe) -> AsyncIterator[Finding]:
     """Ask with strings and numbers as ids, for results and for errors: each reply has the id of its request."""
     ids = {probe.harmless: _IDS_OF_RESULTS, "conductor/no-such-method": _IDS_OF_ERRORS}
-    async with probe.beside() as other:
+    async with probe.polite_session() as other:
         for method, identity in ((method, each) for method, several in ids.items() for each in several):
             problem = await _echo_problem(other, method, identity)
             if problem is not None:
@@ -303,7 +303,7 @@ async def unknown_capabilities_are_ignored(probe: Probe) -> AsyncIterator[Findin
 @probed("base-utf8-server", alone=True)
 async def messages_are_utf_8(probe: Probe) -> AsyncIterator[Finding]:
     """Decode every message strictly as UTF-8; an id with letters of other scripts comes back as it was sent."""
-    async with probe.beside() as other:
+    async with probe.polite_session() as other:
         problem = await _echo_problem(other, other.harmless, _FOREIGN_ID)
         for record in (probe.record(), other.record()):
             for frame in record.frames:

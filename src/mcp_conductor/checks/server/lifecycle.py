@@ -6,21 +6,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_conductor.checks.engine.by_hand import (
-    code_of,
-    data_of,
-    declared_lists,
-    first,
-    initialize,
-    result_of,
-    walked_calls,
-)
 from mcp_conductor.checks.engine.capabilities import capability_flaws, served_undeclared
 from mcp_conductor.checks.engine.check import judged, probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.openings import declared_lists, first, initialize
 from mcp_conductor.checks.engine.probe import HANDSHAKE_DIALECTS, Probe
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.checks.engine.shapes import unasked
+from mcp_conductor.checks.engine.replies import code_of, data_of, result_of, unasked
+from mcp_conductor.checks.engine.tool_calls import explored_calls
 from mcp_conductor.errors import HttpStatusError, RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND
@@ -293,8 +286,8 @@ async def undeclared_features_do_not_exist(probe: Probe) -> AsyncIterator[Findin
 )
 async def only_what_the_client_can_do_is_asked(probe: Probe) -> AsyncIterator[Finding]:
     """Declare no capabilities, and call the tools that may be called: the server asks for none of them."""
-    calls = [params for params, _ in walked_calls(probe)]
-    async with probe.beside() as other:
+    calls = [params for params, _ in explored_calls(probe)]
+    async with probe.polite_session() as other:
         await other.alive()
         for params in calls:
             with suppress(RequestTimeout):
@@ -312,7 +305,7 @@ async def only_what_the_client_can_do_is_asked(probe: Probe) -> AsyncIterator[Fi
 @probed("lifecycle-shutdown-stdio-server-exit", alone=True)
 async def the_server_ends_with_its_stdin(probe: Probe) -> AsyncIterator[Finding]:
     """Close the server's stdin: it exits within seconds, without a signal."""
-    async with probe.anew() as other:
+    async with probe.new_session() as other:
         transport = other.session.transport
         assert isinstance(transport, StdioTransport)
         if not await transport.hang_up(max(_EXIT_SECONDS, probe.timeout)):

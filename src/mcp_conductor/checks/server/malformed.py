@@ -2,11 +2,12 @@
 
 from collections.abc import AsyncIterator
 
-from mcp_conductor.checks.engine.by_hand import code_of, context
 from mcp_conductor.checks.engine.check import probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.openings import context
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.reactions import reaction, reactions
+from mcp_conductor.checks.engine.replies import code_of
 from mcp_conductor.errors import RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
@@ -71,7 +72,7 @@ async def params_that_do_not_fit_are_refused(probe: Probe) -> AsyncIterator[Find
     offered = [each for capability, each in _MISFITS.items() if probe.declares(capability)]
     if not offered:
         raise NotSeen("the server declares neither tools, resources nor prompts")
-    async with probe.beside() as other:
+    async with probe.polite_session() as other:
         for method, params in offered:
             reply = await other.ask(method, params)
             if code_of(reply) not in _REFUSALS:
@@ -81,7 +82,7 @@ async def params_that_do_not_fit_are_refused(probe: Probe) -> AsyncIterator[Find
 @probed("base-malformed-input-survival-server", alone=True)
 async def garbage_is_survived(probe: Probe) -> AsyncIterator[Finding]:
     """Send garbage, then a request: it is answered as before."""
-    async with probe.apart() as other:
+    async with probe.odd_session() as other:
         for text in ("garbage", _NO_JSON, "[]", "null"):
             other.session.transport.send(parse(text))
             try:

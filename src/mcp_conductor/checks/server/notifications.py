@@ -8,6 +8,7 @@ from typing import Any
 from weakref import WeakSet
 
 from mcp_conductor.checks.engine.check import judged, probed
+from mcp_conductor.checks.engine.exploration import progress_token_of
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
@@ -103,7 +104,7 @@ async def lower_levels_are_not_sent(probe: Probe) -> AsyncIterator[Finding]:
     wanted = callable_again(probe)
     if not any(True for _ in probe.record().notifications("notifications/message")):
         raise NotSeen("no log message came")
-    async with probe.anew(answers=probe.session.answers) as other:
+    async with probe.new_session(answers=probe.session.answers) as other:
         reply = await other.ask("logging/setLevel", {"level": "error"})
         mark = len(other.record().heard)
         if reply.kind != "result":
@@ -217,7 +218,7 @@ async def progress_has_its_token_and_ais_number(probe: Probe) -> AsyncIterator[F
     _seen(record)
     # A token that is in use must not be given again, and a task uses it for as long as it runs.
     talkative = {str(message.params.get("progressToken")) for message, state in _reports(record) if state != "task"}
-    for params in (each for each, _ in calls(probe) if f"walk-{each.get('name')}" in talkative and "task" not in each):
+    for params in (each for each, _ in calls(probe) if progress_token_of(each) in talkative and "task" not in each):
         for token in (42, "43"):
             mark = len(probe.record().heard)
             with suppress(ConductorError):

@@ -7,17 +7,16 @@ from mcp_conductor.checks.engine.check import judged, probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.engine.replies import completed, error_code
 from mcp_conductor.checks.engine.shapes import (
     BLOCKS,
     ROLES,
     Fits,
     array_faults,
     base64_flaw,
-    completed,
     declared_faults,
     echoes,
     embedded_flaw,
-    error_code,
     flag,
     having,
     is_one_of,

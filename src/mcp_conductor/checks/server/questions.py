@@ -53,7 +53,7 @@ async def roots_are_asked_of_those_who_have_them(probe: Probe) -> AsyncIterator[
 @probed("roots-listchanged-handled-server", alone=True)
 async def changed_roots_do_no_harm(probe: Probe) -> AsyncIterator[Finding]:
     """Say that the roots have changed: the server goes on."""
-    async with probe.beside(answers=probe.session.answers) as other:
+    async with probe.polite_session(answers=probe.session.answers) as other:
         await other.session.notify("notifications/roots/list_changed")
         if not await other.alive():
             yield fault("the server does not answer any longer after notifications/roots/list_changed")
@@ -221,7 +221,7 @@ async def refusals_are_taken(probe: Probe) -> AsyncIterator[Finding]:
     if not wanted:
         raise NotSeen(f"the server did not ask for {ELICITATION}")
     for action in ("decline", "cancel"):
-        async with probe.beside(answers=Answers(roots=[], sampling="auto", elicitation=action)) as other:
+        async with probe.polite_session(answers=Answers(roots=[], sampling="auto", elicitation=action)) as other:
             for params in wanted:
                 try:
                     await other.session.request("tools/call", params)

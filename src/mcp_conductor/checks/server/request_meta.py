@@ -4,25 +4,23 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from mcp_conductor.checks.engine.by_hand import (
+from mcp_conductor.checks.engine.check import judged, probed
+from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.http_probe import HttpResponse, http_session
+from mcp_conductor.checks.engine.openings import (
     CAPABILITIES,
     CLIENT_INFO,
     LISTS,
     VERSION,
-    code_of,
     context,
-    data_of,
     declared_lists,
     initialize,
-    result_of,
-    walked_calls,
     with_meta,
 )
-from mcp_conductor.checks.engine.check import judged, probed
-from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.engine.http_probe import Seen, visiting
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.engine.replies import code_of, data_of, result_of
+from mcp_conductor.checks.engine.tool_calls import explored_calls
 from mcp_conductor.errors import ConductorError, MethodError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers
@@ -84,14 +82,14 @@ async def incomplete_meta_is_refused(probe: Probe) -> AsyncIterator[Finding]:
 async def _refusals(probe: Probe) -> list[tuple[str, Message | None]]:
     if probe.transport == "http":
         return [(what, answer.message) for what, answer in await _posted(probe)]
-    async with probe.anew() as other:
+    async with probe.new_session() as other:
         return [(what, await other.say(compact(raw))) for what, raw in _incomplete(probe).items()]
 
 
-async def _posted(probe: Probe) -> list[tuple[str, Seen]]:
+async def _posted(probe: Probe) -> list[tuple[str, HttpResponse]]:
     headers = {"MCP-Protocol-Version": probe.dialect.version, "Mcp-Method": "server/discover"}
-    async with visiting(probe) as visit:
-        return [(what, await visit.post(raw, headers)) for what, raw in _incomplete(probe).items()]
+    async with http_session(probe) as http:
+        return [(what, await http.post(raw, headers)) for what, raw in _incomplete(probe).items()]
 
 
 async def _knows_the_handshake(probe: Probe) -> bool:
@@ -135,8 +133,8 @@ def results_name_the_server(record: Record) -> Iterator[Finding]:
 
 
 def _asking_calls(probe: Probe) -> list[Json]:
-    """Calls of the walk that were answered with questions."""
-    found = [params for params, result in walked_calls(probe) if _asks(result)]
+    """Calls of the exploration that were answered with questions."""
+    found = [params for params, result in explored_calls(probe) if _asks(result)]
     if not found:
         raise NotSeen("no tool that was called asked for anything")
     return found
@@ -154,7 +152,7 @@ def _able() -> Answers:
 async def what_the_client_cannot_do_is_named(probe: Probe) -> AsyncIterator[Finding]:
     """Call tools that ask something, without capabilities: an error -32021 names what is missing."""
     for params in _asking_calls(probe):
-        async with probe.beside() as other:
+        async with probe.polite_session() as other:
             reply = await other.ask("tools/call", params)
         if _asks(result_of(reply)):
             yield fault(f"{params['name']} asks a client that declares nothing", reply.raw)
@@ -172,10 +170,10 @@ def _names_capabilities(reply: Message) -> bool:
 async def missing_capabilities_have_status_400(probe: Probe) -> AsyncIterator[Finding]:
     """POST a call of a tool that asks something, without capabilities: the error -32021 comes with status 400."""
     seen = False
-    async with visiting(probe) as visit:
+    async with http_session(probe) as http:
         for number, params in enumerate(_asking_calls(probe)):
             body = {"jsonrpc": "2.0", "id": f"conductor-{number}", "method": "tools/call"}
-            answer = await visit.post({**body, "params": {**params, "_meta": context(probe)}})
+            answer = await http.post({**body, "params": {**params, "_meta": context(probe)}})
             if code_of(answer.message) == MISSING_CLIENT_CAPABILITY:
                 seen = True
                 if answer.status != 400:
@@ -188,7 +186,7 @@ async def missing_capabilities_have_status_400(probe: Probe) -> AsyncIterator[Fi
 @probed("meta-no-carry-over", alone=True)
 async def nothing_is_remembered(probe: Probe) -> AsyncIterator[Finding]:
     """Call a tool that asks something with capabilities, then without, on one connection: the second asks nothing."""
-    async with probe.anew(answers=_able()) as other:
+    async with probe.new_session(answers=_able()) as other:
         for params in _asking_calls(probe):
             if _asks(result_of(await with_meta(other, "tools/call", context(other), params))):
                 continue  # it asks anybody, which is another matter
@@ -233,7 +231,7 @@ async def lists_are_the_same_on_every_connection(probe: Probe) -> AsyncIterator[
     methods = declared_lists(probe)
     if not methods:
         raise NotSeen("the server declares no lists")
-    async with probe.beside() as one, probe.beside(second=True) as other:
+    async with probe.polite_session() as one, probe.polite_session(second=True) as other:
         for method in methods:
             before, there, after = [await _everything(each, method) for each in (one, other, one)]
             if before == there == after:
@@ -256,16 +254,19 @@ async def _everything(probe: Probe, method: str) -> list[str] | None:
 async def the_next_step_may_take_another_connection(probe: Probe) -> AsyncIterator[Finding]:
     """Fetch the second page of a list, and answer a tool's questions, on a new connection: it goes on there."""
     paged = [(each.request.method, result["nextCursor"]) for each, result in _paged(probe.record())]
-    asking = [params for params, result in walked_calls(probe) if _asks(result)]
+    asking = [params for params, result in explored_calls(probe) if _asks(result)]
     if not paged and not asking:
         raise NotSeen("there is neither a list of several pages nor a tool that asks")
     for method, cursor in paged[:1]:
-        async with probe.beside() as other:
+        async with probe.polite_session() as other:
             reply = await other.ask(method, {"cursor": cursor})
             if reply.kind == "error":
                 yield fault(f"the next page of {method} is refused on a new connection", reply.raw)
     for params in asking[:1]:
-        async with probe.beside(answers=_able()) as one, probe.beside(answers=_able(), second=True) as other:
+        async with (
+            probe.polite_session(answers=_able()) as one,
+            probe.polite_session(answers=_able(), second=True) as other,
+        ):
             asked = result_of(await one.ask("tools/call", params)) or {}
             responses = one.session.input_responses(asked.get("inputRequests"))
             reply = await other.ask("tools/call", next_round(params, asked, responses))
@@ -289,7 +290,7 @@ async def requests_at_once_are_independent(probe: Probe) -> AsyncIterator[Findin
         {**whole, CLIENT_INFO: {"name": "somebody-else", "version": "0.0.1"}},
         _without(whole, CLIENT_INFO),
     ]
-    async with probe.beside() as other:
+    async with probe.polite_session() as other:
         alone = [await with_meta(other, "server/discover", meta) for meta in metas]
         together = await asyncio.gather(*(with_meta(other, "server/discover", meta) for meta in metas))
     for by_itself, among_others in zip(alone, together, strict=True):

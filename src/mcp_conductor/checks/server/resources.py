@@ -8,6 +8,7 @@ from mcp_conductor.checks.engine.check import judged, probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.engine.replies import completed, error_code
 from mcp_conductor.checks.engine.shapes import (
     SCHEME,
     Fits,
@@ -15,10 +16,8 @@ from mcp_conductor.checks.engine.shapes import (
     annotation_faults,
     array_faults,
     base64_flaw,
-    completed,
     contents_flaw,
     declared_faults,
-    error_code,
     flag,
     having,
     is_integer,

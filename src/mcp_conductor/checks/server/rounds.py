@@ -169,7 +169,7 @@ async def answers_are_enough(probe: Probe) -> AsyncIterator[Finding]:
         if probe.transport == "stdio":
             reply = await probe.ask("tools/call", each.following())
         else:
-            async with probe.anew(answers=probe.session.answers) as other:
+            async with probe.new_session(answers=probe.session.answers) as other:
                 reply = await other.ask("tools/call", each.following())
         if reply.kind != "result":
             yield fault(f"the tool {each.params['name']} does not take the answers it asked for", reply.raw)
@@ -236,7 +236,7 @@ async def nobody_need_answer(probe: Probe) -> AsyncIterator[Finding]:
     wanted = asking(probe)
     if not wanted:
         raise NotSeen("no result was a question")
-    async with probe.beside(answers=probe.session.answers) as other:
+    async with probe.polite_session(answers=probe.session.answers) as other:
         try:
             for _ in range(ABANDONED):
                 await other.ask("tools/call", wanted[0])

@@ -8,9 +8,10 @@ from urllib.parse import urljoin, urlsplit
 
 from mcp_conductor.checks.engine.check import judged, probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.engine.http_probe import EVIL, Headers, Seen, Visit, eventually, fresh
+from mcp_conductor.checks.engine.http_probe import EVIL_ORIGIN, Headers, HttpProbe, HttpResponse
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.engine.timing import eventually
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, origin
@@ -22,17 +23,17 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 @probed("sse-two-endpoints", alone=True)
 async def there_are_two_endpoints(probe: Probe) -> AsyncIterator[Finding]:
     """GET the URL: a stream of events comes. POST initialize where its first event says: the status is 200 to 299."""
-    visit = Visit(probe)
-    async with visit.listening() as stream:
+    http = HttpProbe(probe)
+    async with http.listening() as stream:
         if stream.refused:  # our own conversation has one, so there is such an endpoint
             raise NotSeen(f"another stream was refused: HTTP {stream.status}")
         if not stream.streamed:
             yield fault("GET is not answered with a stream of events", stream.shown())
             return
-        endpoint = await _endpoint(visit, stream)
+        endpoint = await _endpoint(http, stream)
         if endpoint is None:
             raise NotSeen("the stream does not say where to post")
-        seen = await _post(visit, endpoint, visit.initialize())
+        seen = await _post(http, endpoint, http.initialize())
         if not 200 <= seen.status < 300:
             yield fault(f"a POST to {endpoint} is answered with {seen.status}", seen.shown())
 
@@ -40,11 +41,11 @@ async def there_are_two_endpoints(probe: Probe) -> AsyncIterator[Finding]:
 @probed("sse-endpoint-event", alone=True)
 async def the_stream_says_where_to_post(probe: Probe) -> AsyncIterator[Finding]:
     """GET the URL: the first event is an endpoint, and its data a URI."""
-    visit = Visit(probe)
-    async with _stream(visit) as stream:
-        await eventually(lambda: bool(stream.events), visit.timeout, visit.trail)
+    http = HttpProbe(probe)
+    async with _stream(http) as stream:
+        await eventually(lambda: bool(stream.events), http.timeout, http.trail)
         if not stream.events:
-            yield fault(f"no endpoint event comes within {visit.timeout:g} s")
+            yield fault(f"no endpoint event comes within {http.timeout:g} s")
             return
         first = stream.events[0]
         if first.kind != "endpoint" or not _is_uri(first.data):
@@ -63,13 +64,13 @@ def _is_uri(text: str) -> bool:
 @probed("sse-message-events", alone=True)
 async def messages_are_message_events(probe: Probe) -> AsyncIterator[Finding]:
     """POST initialize: the answer comes on the stream, as an event of the type message."""
-    visit = Visit(probe)
-    async with _opened(visit) as (stream, endpoint):
-        raw = visit.initialize()
-        posted = await _post(visit, endpoint, raw)
+    http = HttpProbe(probe)
+    async with _opened(http) as (stream, endpoint):
+        raw = http.initialize()
+        posted = await _post(http, endpoint, raw)
         if posted.refused:
             raise NotSeen(f"initialize was refused: HTTP {posted.status}")
-        if not await eventually(lambda: stream.reply(raw["id"]) is not None, visit.timeout, visit.trail):
+        if not await eventually(lambda: stream.reply(raw["id"]) is not None, http.timeout, http.trail):
             yield fault("the answer to initialize does not come on the stream", posted.shown())
         for event in stream.events:
             if event.kind not in ("endpoint", "message") and event.data.startswith("{") and "jsonrpc" in event.data:
@@ -87,49 +88,49 @@ def events_are_messages(record: Record) -> Iterator[Finding]:
 @probed("sse-origin-validation", alone=True)
 async def foreign_origins_are_refused(probe: Probe) -> AsyncIterator[Finding]:
     """GET and POST with an Origin of another site: neither is served."""
-    visit = Visit(probe)
-    async with visit.listening({"Origin": EVIL}) as stream:
+    http = HttpProbe(probe)
+    async with http.listening({"Origin": EVIL_ORIGIN}) as stream:
         if not stream.refused:
-            yield fault(f"a GET with Origin: {EVIL} is served", stream.shown())
+            yield fault(f"a GET with Origin: {EVIL_ORIGIN} is served", stream.shown())
             return
-    async with _opened(visit) as (_, endpoint):
-        seen = await _post(visit, endpoint, visit.initialize(), {"Origin": EVIL})
+    async with _opened(http) as (_, endpoint):
+        seen = await _post(http, endpoint, http.initialize(), {"Origin": EVIL_ORIGIN})
         if not seen.refused:
-            yield fault(f"a POST with Origin: {EVIL} is served", seen.shown())
+            yield fault(f"a POST with Origin: {EVIL_ORIGIN} is served", seen.shown())
 
 
 @asynccontextmanager
-async def _opened(visit: Visit) -> AsyncIterator[tuple[Seen, str]]:
+async def _opened(http: HttpProbe) -> AsyncIterator[tuple[HttpResponse, str]]:
     """A stream, and where to post."""
-    async with _stream(visit) as stream:
-        endpoint = await _endpoint(visit, stream)
+    async with _stream(http) as stream:
+        endpoint = await _endpoint(http, stream)
         if endpoint is None:
             raise NotSeen("the stream does not say where to post")
         yield stream, endpoint
 
 
 @asynccontextmanager
-async def _stream(visit: Visit) -> AsyncIterator[Seen]:
-    async with visit.listening() as stream:
+async def _stream(http: HttpProbe) -> AsyncIterator[HttpResponse]:
+    async with http.listening() as stream:
         if stream.refused or not stream.streamed:
             raise NotSeen(f"another stream was refused: HTTP {stream.status}")
         yield stream
 
 
-async def _endpoint(visit: Visit, stream: Seen) -> str | None:
+async def _endpoint(http: HttpProbe, stream: HttpResponse) -> str | None:
     def told() -> list[str]:
         return [event.data for event in stream.events if event.kind == "endpoint"]
 
-    if not await eventually(lambda: bool(told()), visit.timeout, visit.trail):
+    if not await eventually(lambda: bool(told()), http.timeout, http.trail):
         return None
-    url = urljoin(visit.spec.url, told()[0].strip())
+    url = urljoin(http.spec.url, told()[0].strip())
     # Our credentials go with the POST: nowhere else than where the user sent them.
-    return url if origin(url) == origin(visit.spec.url) else None
+    return url if origin(url) == origin(http.spec.url) else None
 
 
-async def _post(visit: Visit, endpoint: str, raw: Json, headers: Headers | None = None) -> Seen:
+async def _post(http: HttpProbe, endpoint: str, raw: Json, headers: Headers | None = None) -> HttpResponse:
     given: Headers = {"Content-Type": "application/json", **(headers or {})}
-    async with visit.opened("POST", given, compact(raw).encode(), endpoint) as (seen, _):
+    async with http.opened("POST", given, compact(raw).encode(), endpoint) as (seen, _):
         return seen
 
 
@@ -166,18 +167,18 @@ def _outer_address() -> str | None:
 
 
 @probed("http-authentication", "sse-authentication", alone=True)
-async def strangers_are_not_served(probe: Probe) -> AsyncIterator[Finding]:
+async def other_origins_are_not_served(probe: Probe) -> AsyncIterator[Finding]:
     """Use a server on another machine without credentials: it does not serve."""
     if local(probe.spec):
         raise NotSeen("the server is on this machine")
     assert isinstance(probe.spec, HttpSpec)
     without: Headers = {name: None for name in probe.spec.headers if name.lower() == "authorization"}
-    visit = Visit(probe)
+    http = HttpProbe(probe)
     if probe.spec.sse:
-        async with visit.listening(without) as seen:
+        async with http.listening(without) as seen:
             pass
     else:
-        seen = await visit.post(fresh(visit), without)
+        seen = await http.post(http.first_request(), without)
     if not seen.refused:
         yield fault("a client without credentials is served", {"status": seen.status})
 

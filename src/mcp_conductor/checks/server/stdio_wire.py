@@ -9,9 +9,9 @@ from typing import Literal
 
 from mcp_conductor.checks.engine.check import judged, probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.engine.http_probe import eventually
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.engine.timing import eventually
 from mcp_conductor.errors import ConductorError, RequestTimeout
 from mcp_conductor.protocol.message import Message, compact, parse
 from mcp_conductor.report.model import Finding
@@ -131,13 +131,13 @@ def _several(line: str) -> bool:
 async def lines_may_come_in_any_pieces(probe: Probe) -> AsyncIterator[Finding]:
     """Write two requests at once, and one of a mebibyte, which comes in many pieces: all are answered."""
     method = "ping" if probe.dialect.handshake else "server/discover"
-    async with probe.apart() as other:
+    async with probe.odd_session() as other:
         two = [_request(other, method, identity) for identity in ("conductor-a", "conductor-b")]
         other.session.transport.send(parse("\n".join(two)))
         await other.ask(method)
         if not await eventually(lambda: _heard_both(other), other.patience, other.trail):
             yield fault("of two requests that are written at once not both are answered", two)
-    async with probe.apart() as other:
+    async with probe.odd_session() as other:
         if not await _answers_long_line(other, method):
             yield fault(f"a request of {LONG_LINE} bytes is not answered")
 
@@ -165,7 +165,7 @@ async def _answers_long_line(probe: Probe, method: str) -> bool:
 @probed("stdio-cancel-silences-server", alone=True)
 async def cancelled_requests_are_silent(probe: Probe) -> AsyncIterator[Finding]:
     """Cancel a tool call that took some time before: neither an answer nor progress comes for it."""
-    slow = next(
+    is_slow = next(
         (
             each
             for each in probe.record().exchanges
@@ -173,11 +173,11 @@ async def cancelled_requests_are_silent(probe: Probe) -> AsyncIterator[Finding]:
         ),
         None,
     )
-    if slow is None or slow.reply is None:
+    if is_slow is None or is_slow.reply is None:
         raise NotSeen("no tool that may be called takes long enough to be cancelled")
     token = "conductor-cancelled"
-    params = {**slow.request.params, "_meta": {**slow.request.params.get("_meta", {}), "progressToken": token}}
-    async with probe.anew() as other:
+    params = {**is_slow.request.params, "_meta": {**is_slow.request.params.get("_meta", {}), "progressToken": token}}
+    async with probe.new_session() as other:
         async with meanwhile(other.ask("tools/call", params, id=token)):
             await asyncio.sleep(SLOW_SECONDS / 4)
         # It is cancelled now, and the session has told the server so.
@@ -188,7 +188,7 @@ async def cancelled_requests_are_silent(probe: Probe) -> AsyncIterator[Finding]:
             raise NotSeen("the server does nothing else while the call runs") from None
         await asyncio.sleep(IN_FLIGHT_SECONDS)
         before = len(other.record().heard)
-        await asyncio.sleep(min(slow.seconds * 1.5, probe.timeout))
+        await asyncio.sleep(min(is_slow.seconds * 1.5, probe.timeout))
         for message in other.record().heard[before:]:
             if message.id == token or (message.kind == "notification" and message.params.get("progressToken") == token):
                 yield fault("something comes for a request that was cancelled", message.raw)

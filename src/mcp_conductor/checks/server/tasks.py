@@ -7,11 +7,11 @@ from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from mcp_conductor.checks.engine.by_hand import code_of
 from mcp_conductor.checks.engine.check import judged, probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.engine.replies import code_of
 from mcp_conductor.checks.engine.shapes import is_notification
 from mcp_conductor.checks.engine.task_shapes import SHORTEST_ID, TERMINAL, UNKNOWN_TASK, task_flaw
 from mcp_conductor.checks.engine.tool_calls import calls

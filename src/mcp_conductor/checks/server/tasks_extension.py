@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from mcp_conductor.checks.engine.by_hand import code_of
 from mcp_conductor.checks.engine.check import judged, probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.engine.http_probe import Visit
+from mcp_conductor.checks.engine.http_probe import HttpProbe
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.engine.replies import code_of
 from mcp_conductor.checks.engine.shapes import is_integer
 from mcp_conductor.checks.engine.task_shapes import SHORTEST_ID, TERMINAL, UNKNOWN_TASK, task_flaw
 from mcp_conductor.checks.engine.tool_calls import calls
@@ -202,7 +202,7 @@ def ids_cannot_be_guessed(record: Record) -> Iterator[Finding]:
 async def _plain(probe: Probe) -> list[Message]:
     """Replies to a client that does not know the extension, of tools that become tasks."""
     makers = _makers(probe)
-    async with probe.anew(answers=probe.session.answers) as other:
+    async with probe.new_session(answers=probe.session.answers) as other:
         for params in makers:
             with suppress(ConductorError):
                 await other.session.request("tools/call", params)
@@ -241,7 +241,7 @@ async def new_tasks_can_be_looked_at(probe: Probe) -> AsyncIterator[Finding]:
         if probe.transport == "stdio":
             reply = await probe.ask("tasks/get", named)
         else:
-            async with probe.anew() as other:
+            async with probe.new_session() as other:
                 context = {f"{META}clientCapabilities": probe.session.client_capabilities(probe.dialect)}
                 reply = await other.ask("tasks/get", {**named, "_meta": context})
         if reply.kind != "result":
@@ -377,6 +377,6 @@ async def headers_name_the_task(probe: Probe) -> AsyncIterator[Finding]:
         "Mcp-Name": "conductor-another-task",
     }
     body = {"jsonrpc": "2.0", "id": "conductor-name", "method": "tasks/get", "params": params}
-    answered = await Visit(probe).post(body, headers)
+    answered = await HttpProbe(probe).post(body, headers)
     if answered.status != 400 or str(HEADER_MISMATCH) not in answered.text:
         yield fault(f"the status is {answered.status}, not 400 with {HEADER_MISMATCH}", answered.text)

@@ -1,6 +1,6 @@
 """Tool calls: what comes back, and what is refused.
 
-Only the tools that the walk has called are called here too: those that only read, or that the user has named.
+Only the tools that the exploration has called are called here too: those that only read, or that the user has named.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -9,17 +9,17 @@ from typing import Any
 
 from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.checks.engine.check import judged, probed
+from mcp_conductor.checks.engine.exploration import tool_params
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.engine.replies import completed, error_code
 from mcp_conductor.checks.engine.shapes import (
     BLOCKS,
     annotation_faults,
     binary_flaw,
-    completed,
     echoes,
     embedded_flaw,
-    error_code,
     flag,
     having,
     is_one_of,
@@ -29,7 +29,6 @@ from mcp_conductor.checks.engine.shapes import (
     text_flaw,
 )
 from mcp_conductor.checks.engine.tool_calls import WRONG_VALUES, callable_tools, called, succeeded
-from mcp_conductor.checks.engine.walk import tool_params
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST
 from mcp_conductor.protocol.message import Message, read

@@ -150,10 +150,10 @@ async def the_list_is_served(probe: Probe) -> AsyncIterator[Finding]:
 @probed("tools-list-deterministic", needs="tools", alone=True)
 async def the_order_is_the_same(probe: Probe) -> AsyncIterator[Finding]:
     """List the first page of tools several times, on two connections: the order is the same if the tools are."""
-    async with probe.beside() as other:
+    async with probe.polite_session() as other:
         listed = [await _names(each) for each in (other, other, other)]
-        # Another connection, if only over HTTP: the session of the walk is still open.
-        async with probe.beside(second=True) as third:
+        # Another connection, if only over HTTP: the session of the exploration is still open.
+        async with probe.polite_session(second=True) as third:
             listed.append(await _names(third))
     if len(listed[0]) < 2:
         raise NotSeen("fewer than two tools are listed")

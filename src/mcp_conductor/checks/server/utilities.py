@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator, Iterator
 from time import perf_counter
 from typing import Any
 
-from mcp_conductor.checks.engine.by_hand import code_of
 from mcp_conductor.checks.engine.check import judged, probed
+from mcp_conductor.checks.engine.exploration import LONGEST_LIST, MOST_PAGES
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.questions import asked
 from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.engine.replies import code_of
 from mcp_conductor.checks.engine.shapes import is_integer
-from mcp_conductor.checks.engine.walk import LONGEST_LIST, MOST_PAGES
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message, render

@@ -4,25 +4,15 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from mcp_conductor.checks.engine.by_hand import (
-    LISTS,
-    VERSION,
-    code_of,
-    context,
-    data_of,
-    declared_lists,
-    first,
-    initialize,
-    result_of,
-    walked_calls,
-    with_meta,
-)
 from mcp_conductor.checks.engine.capabilities import capability_flaws, served_undeclared
 from mcp_conductor.checks.engine.check import judged, probed
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.engine.http_probe import visiting
+from mcp_conductor.checks.engine.http_probe import http_session
+from mcp_conductor.checks.engine.openings import LISTS, VERSION, context, declared_lists, first, initialize, with_meta
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.engine.replies import code_of, data_of, result_of
+from mcp_conductor.checks.engine.tool_calls import explored_calls
 from mcp_conductor.errors import HttpStatusError, RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HANDSHAKE, METHOD_NOT_FOUND, NEWEST_HANDSHAKE, UNSUPPORTED_VERSION
@@ -33,7 +23,7 @@ from mcp_conductor.report.model import Finding
 _NO_VERSION = "1900-01-01"
 _A_VERSION = re.compile(r"\b20[0-9]{2}-[0-9]{2}-[0-9]{2}\b")
 _CORE_TYPES = ("complete", "input_required")
-_NEGOTIATED_TYPES = (*_CORE_TYPES, "task")  # the walk declares the tasks extension
+_NEGOTIATED_TYPES = (*_CORE_TYPES, "task")  # the exploration declares the tasks extension
 _REMOVED: dict[str, Json] = {
     "ping": {},
     "logging/setLevel": {"level": "error"},
@@ -130,8 +120,8 @@ async def _in_no_version(probe: Probe, method: str) -> Message:
 async def unknown_versions_have_status_400(probe: Probe) -> AsyncIterator[Finding]:
     """POST a request in a version that does not exist: the error -32022 comes with status 400."""
     params = {"_meta": {**context(probe), VERSION: _NO_VERSION}}
-    async with visiting(probe) as visit:
-        answer = await visit.post({"jsonrpc": "2.0", "id": "conductor", "method": "server/discover", "params": params})
+    async with http_session(probe) as http:
+        answer = await http.post({"jsonrpc": "2.0", "id": "conductor", "method": "server/discover", "params": params})
     if code_of(answer.message) != UNSUPPORTED_VERSION:
         raise NotSeen(f"the version was not refused with {UNSUPPORTED_VERSION}")
     if answer.status != 400:
@@ -207,10 +197,10 @@ async def extensions_are_used_only_if_declared(probe: Probe) -> AsyncIterator[Fi
     for exchange, result in probe.record().results():
         if isinstance(result.get("resultType"), str) and result["resultType"] not in _NEGOTIATED_TYPES:
             yield fault(f"{exchange.request.method} has a resultType that no extension of ours has", result)
-    calls = [params for params, _ in walked_calls(probe)]
+    calls = [params for params, _ in explored_calls(probe)]
     if not calls:
         raise NotSeen("no tool may be called without asking (--call-tools)")
-    async with probe.beside() as other:
+    async with probe.polite_session() as other:
         for params in calls:
             try:
                 reply = await other.ask("tools/call", params)

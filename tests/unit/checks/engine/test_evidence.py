@@ -2,7 +2,7 @@
 
 from mcp_conductor.checks.engine.evidence import excerpted, http_request, http_response, proven
 from mcp_conductor.checks.engine.findings import fault
-from mcp_conductor.checks.engine.http_probe import Seen
+from mcp_conductor.checks.engine.http_probe import HttpResponse
 
 ASKED = '--> {"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 NOTED = '<-- {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info"}}'
@@ -89,6 +89,6 @@ def test_a_message_in_the_body_of_a_response_is_proven_by_that_response_and_its_
 
 
 def test_a_response_of_http_is_proven_by_itself_and_its_request():
-    seen = Seen(200, {"content-type": "application/json"}, REFUSED.partition(") ")[2])
+    seen = HttpResponse(200, {"content-type": "application/json"}, REFUSED.partition(") ")[2])
     _, wire = excerpted([fault("odd", seen.shown())], POSTS, alone=True)
     assert wire == [POSTED, REFUSED]

@@ -1,10 +1,9 @@
-"""Conversations that a probe holds by hand: the first words on a connection, and calls made once more."""
+"""The first messages on a connection, and requests whose `_meta` a probe writes itself."""
 
-from collections.abc import Iterator
 from typing import Any
 
-from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.probe import Probe
+from mcp_conductor.checks.engine.replies import result_of
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, META
 from mcp_conductor.protocol.message import Message
@@ -16,36 +15,8 @@ CAPABILITIES = f"{META}clientCapabilities"
 CLIENT_INFO = f"{META}clientInfo"
 
 
-def error_of(reply: Message | None) -> Json:
-    """The error of a reply, if it is one and an object."""
-    error = reply.error if reply is not None and reply.kind == "error" else None
-    return error if isinstance(error, dict) else {}
-
-
-def code_of(reply: Message | None) -> Any:
-    """The code of an error; None where there is none. One that is no integer is a fault of its own."""
-    code = error_of(reply).get("code")
-    if code is not None and type(code) is not int:
-        raise NotSeen("the codes of errors are no integers: see base-error-shape-server")
-    return code
-
-
-def data_of(reply: Message | None) -> Json:
-    data = error_of(reply).get("data")
-    return data if isinstance(data, dict) else {}
-
-
-def result_of(reply: Message | None) -> Json | None:
-    """The result of a reply, if it is one and an object."""
-    result = reply.result if reply is not None and reply.kind == "result" else None
-    return result if isinstance(result, dict) else None
-
-
 def declared_lists(probe: Probe) -> list[str]:
     return [method for capability, method in LISTS.items() if probe.declares(capability)]
-
-
-# The first words on a connection.
 
 
 async def first(fresh: Probe, method: str, params: Json | None, seconds: float) -> Message:
@@ -88,15 +59,4 @@ async def with_meta(probe: Probe, method: str, meta: Json, params: Json | None =
     return await probe.reply_to(raw, probe.timeout)
 
 
-# What the walk did.
-
-
-def walked_calls(probe: Probe) -> Iterator[tuple[Json, Json | None]]:
-    """The params of the tool calls of the walk, without `_meta`, and their results: calls that may be made again."""
-    left = list(probe.found.called)
-    for exchange in probe.record().exchanges:
-        params = exchange.request.params if exchange.request.method == "tools/call" else {}
-        own = {key: value for key, value in params.items() if key != "_meta"}
-        if own in left:
-            left.remove(own)
-            yield own, result_of(exchange.reply)
+# What the exploration did.

@@ -5,7 +5,7 @@ tell the same on every platform, and tell it of this very moment.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +13,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from mcp_conductor.checks.engine.evidence import Trail
-from mcp_conductor.checks.engine.http_probe import eventually
 from mcp_conductor.checks.engine.sessions import answered_since
 from mcp_conductor.errors import ConductorError, RequestTimeout
 from mcp_conductor.transport import meanwhile
@@ -28,17 +27,20 @@ _TRIES = 3
 LATEST = 3  # times the time for an answer: how long we wait for one that is late
 
 
+_LOOKS_AT_MOST = 40
+
+
 @dataclass(slots=True)
-class Pulse:
+class TimerLag:
     """How late our own timers were at worst."""
 
     worst: float = 0.0
 
 
 @asynccontextmanager
-async def pulse() -> AsyncIterator[Pulse]:
+async def timer_lag() -> AsyncIterator[TimerLag]:
     """Measure, while what follows goes on, how late this program itself is."""
-    measured = Pulse()
+    measured = TimerLag()
 
     async def beat() -> None:
         while True:
@@ -50,7 +52,7 @@ async def pulse() -> AsyncIterator[Pulse]:
         yield measured
 
 
-async def slow(probe: "Probe") -> bool:
+async def is_slow(probe: "Probe") -> bool:
     """Whether the server needs long for what it does at once on an idle machine. One that says nothing is not slow."""
     for _ in range(_TRIES):
         began = perf_counter()
@@ -65,4 +67,16 @@ async def slow(probe: "Probe") -> bool:
             return False
         if perf_counter() - began > BUSY_PART * probe.timeout:
             return True
+    return False
+
+
+async def eventually(true: Callable[[], bool], seconds: float, trail: Trail) -> bool:
+    """Whether something becomes TRUE within SECONDS."""
+    for _ in range(_LOOKS_AT_MOST):
+        if true():
+            return True
+        await asyncio.sleep(seconds / _LOOKS_AT_MOST)
+    if true():
+        return True
+    trail.late.append("what was waited for")
     return False

@@ -1,4 +1,4 @@
-"""A walk through all that a server declares: lists, resources, prompts, and the tools that may be called.
+"""An exploration of all that a server declares: lists, resources, prompts, and the tools that may be called.
 
 It uses a server as a careful client does, so that there is a conversation to judge. What is not declared is not used.
 """
@@ -29,19 +29,19 @@ _LATE = "was not answered in time"
 _FAILED = "failed"
 
 
-async def walk(session: Session, call: Collection[str] | str) -> Found:
+async def explore(session: Session, call: Collection[str] | str) -> Found:
     """Use what the server of SESSION declares. CALL: which tools beside the read-only ones may be called, or ALL."""
-    walker = _Walker(session)
+    explorer = _Explorer(session)
     with suppress(_SilentError):
-        await walker.everywhere(call)
-    return walker.found
+        await explorer.everywhere(call)
+    return explorer.found
 
 
 class _SilentError(Exception):
     """The server answers nothing any more, or is gone: there is nowhere to go."""
 
 
-class _Walker:
+class _Explorer:
     def __init__(self, session: Session) -> None:
         self.found = Found()
         self._session = session
@@ -103,7 +103,7 @@ class _Walker:
         params = await without_blocking(tool_params, tool)
         if params is not None:
             self.found.called.append(params)
-            await self._tried("tools/call", {**params, "_meta": {"progressToken": f"walk-{tool['name']}"}})
+            await self._tried("tools/call", {**params, "_meta": {"progressToken": progress_token_of(tool)}})
             if self._problem == _LATE:
                 self.found.unanswered.append(str(tool["name"]))
 
@@ -145,6 +145,11 @@ def answer_to_nothing(transcript: Transcript) -> Message | None:
     asked = {message.id for message in transcript.messages("client")}
     answers = (each for each in transcript.messages("server") if each.kind in ("result", "error"))
     return next((each for each in answers if each.id not in asked), None)
+
+
+def progress_token_of(call: Json) -> str:
+    """The token with which the exploration calls a tool: of the tool, or the params of the call."""
+    return f"walk-{call.get('name')}"
 
 
 def may_call(tool: Json, call: Collection[str] | str) -> bool:

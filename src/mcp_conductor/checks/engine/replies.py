@@ -1,0 +1,52 @@
+"""What a reply says: its result, or the code and the data of its error."""
+
+from typing import Any
+
+from mcp_conductor.checks.engine.findings import NotSeen
+from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import Message
+
+
+def error_of(reply: Message | None) -> Json:
+    """The error of a reply, if it is one and an object."""
+    error = reply.error if reply is not None and reply.kind == "error" else None
+    return error if isinstance(error, dict) else {}
+
+
+def error_code(reply: Message | None) -> Any:
+    """The code of an error, of any type; None for a result."""
+    return error_of(reply).get("code")
+
+
+def code_of(reply: Message | None) -> Any:
+    """The code of an error; None where there is none. One that is no integer is a fault of its own."""
+    code = error_code(reply)
+    if code is not None and type(code) is not int:
+        raise NotSeen("the codes of errors are no integers: see base-error-shape-server")
+    return code
+
+
+def data_of(reply: Message | None) -> Json:
+    data = error_of(reply).get("data")
+    return data if isinstance(data, dict) else {}
+
+
+def result_of(reply: Message | None) -> Json | None:
+    """The result of a reply, if it is one and an object."""
+    result = reply.result if reply is not None and reply.kind == "result" else None
+    return result if isinstance(result, dict) else None
+
+
+def completed(reply: Message) -> Json | None:
+    """The result, if it is one and answers the question: neither a question nor a task in place of an answer."""
+    result = result_of(reply)
+    if result is None or "task" in result or result.get("resultType", "complete") != "complete":
+        return None
+    return result
+
+
+def unasked(record: Record) -> list[Message]:
+    """Answers to no request of ours."""
+    asked = {message.id for message in record.sent if message.kind == "request"}
+    return [message for message in record.heard if message.kind in ("result", "error") and message.id not in asked]
