@@ -8,8 +8,8 @@ import sys
 import pytest
 from tests.conftest import MCP_CLI
 
+from mcp_conductor.protocol.samples import sample_arguments
 from mcp_conductor.protocol.schema import Undecided, checker, complaints, flaw, refuses
-from mcp_conductor.suites.authoring.samples import sample_arguments
 
 CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")
 MULTIPLYING = {

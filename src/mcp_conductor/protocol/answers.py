@@ -132,7 +132,8 @@ class Answers:
         return self._accept(chosen, params.get("requestedSchema", {}))
 
     def _accept(self, chosen: Any, schema: Any) -> Answer:
-        from mcp_conductor.protocol.schema import Undecided, complaints, filled_in
+        from mcp_conductor.protocol.samples import filled_in
+        from mcp_conductor.protocol.schema import Undecided, complaints
 
         properties = schema.get("properties") if isinstance(schema, dict) else None
         if chosen == "auto":

@@ -1,4 +1,4 @@
-"""JSON Schema, as far as MCP needs it: what a schema says of a value, whether a value fits, and the least that fits."""
+"""JSON Schema, as far as MCP needs it: what a schema says of a value, and whether a value fits."""
 
 import marshal
 import math
@@ -15,18 +15,6 @@ SECONDS = 2.0  # for a schema that goes to the worker
 _MOST_COMPLAINTS = 100
 _LONGEST_COMPLAINT = 10_000
 TYPES = frozenset({"string", "integer", "number", "boolean", "object", "array", "null"})
-
-# A tool may go where an address points: to this machine, where nothing listens.
-_SAMPLES = {
-    "email": "user@example.invalid",
-    "uri": "http://127.0.0.1:9/",
-    "date": "2026-01-01",
-    "date-time": "2026-01-01T00:00:00Z",
-}
-# Nobody fills in more than this by hand either.
-_LONGEST_SAMPLE = 1000
-_MOST_SAMPLES = 1_000
-_DEEPEST_SAMPLE = 8
 
 
 def parts(schema: Any, root: Any) -> list[Json]:
@@ -223,57 +211,3 @@ def _plain_number(number: Digits) -> int | float:
         return float(number)
     # Beyond all floats; to a schema it is just very large.
     return 10**400 if number > 0 else -(10**400)
-
-
-def filled_in(schema: Any) -> Json:
-    """The least content that an object schema accepts: its defaults, and something plain where it requires more."""
-    content: Json = {}
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    required = (
-        {each for each in _array(schema.get("required")) if isinstance(each, str)} if isinstance(schema, dict) else ()
-    )
-    for name, member in (properties if isinstance(properties, dict) else {}).items():
-        if isinstance(member, dict) and "default" in member:
-            content[name] = member["default"]
-        elif name in required:
-            content[name] = _sample(member, schema)
-    return content
-
-
-def _sample(schema: Any, root: Any, depth: int = 0) -> Any:
-    some = parts(schema, root) if depth < _DEEPEST_SAMPLE else []
-    if choices := choices_of(some):
-        return choices[0]
-    types = types_of(some)
-    if "boolean" in types:
-        return False
-    if types & {"integer", "number"}:
-        lowest = _bound(some, "minimum", min(0, _bound(some, "maximum", 0)))
-        return lowest if "number" in types else math.ceil(lowest)
-    if "array" in types:
-        wanted = _length(some, "minItems")
-        return several(_sample(items_of(some), root, depth + 1), wanted) if wanted else []
-    formats = (_SAMPLES.get(str(part.get("format"))) for part in some)
-    return next((sample for sample in formats if sample), "").ljust(_length(some, "minLength"), "x")
-
-
-def several(sample: Any, times: int) -> list[Any]:
-    """SAMPLE so many times, but no more than anything can be done with: arrays of arrays multiply."""
-    return [sample] * min(times, _MOST_SAMPLES // _size(sample))
-
-
-def _size(sample: Any) -> int:
-    members = sample.values() if isinstance(sample, dict) else sample if isinstance(sample, list) else ()
-    return 1 + sum(map(_size, members))
-
-
-def _bound(some: list[Json], key: str, default: float) -> float:
-    for part in some:
-        value = part.get(key)
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < math.inf:
-            return value
-    return default
-
-
-def _length(some: list[Json], key: str) -> int:
-    return max(0, min(_LONGEST_SAMPLE, math.ceil(_bound(some, key, 0))))

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from mcp_conductor.protocol.schema import filled_in, parts
+from mcp_conductor.protocol.samples import filled_in, sample_arguments
+from mcp_conductor.protocol.schema import parts
 from mcp_conductor.protocol.schema_weight import Weight, resolved
-from mcp_conductor.suites.authoring.samples import sample_arguments
 
 
 def levels(word, times, deep, below=lambda reference: reference):

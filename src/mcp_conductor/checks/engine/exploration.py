@@ -15,7 +15,8 @@ from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError, HttpStatusError, ProtocolError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.protocol.schema import complaints, filled_in
+from mcp_conductor.protocol.samples import filled_in
+from mcp_conductor.protocol.schema import complaints
 from mcp_conductor.protocol.schema_weight import is_vast
 from mcp_conductor.protocol.transcript import Transcript
 

@@ -13,7 +13,8 @@ from mcp_conductor.checks.engine.shapes import icon_flaw, listed_tools, listing,
 from mcp_conductor.checks.engine.tool_calls import WRONG_VALUES, callable_tools, called, succeeded
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META
-from mcp_conductor.protocol.schema import choices_of, complaints, filled_in, flaw, parts, refuses, types_of
+from mcp_conductor.protocol.samples import filled_in
+from mcp_conductor.protocol.schema import choices_of, complaints, flaw, parts, refuses, types_of
 from mcp_conductor.protocol.schema_weight import is_vast
 from mcp_conductor.report.model import Finding
 

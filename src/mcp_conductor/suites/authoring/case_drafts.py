@@ -14,11 +14,11 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.paging import LIST_MEMBERS
+from mcp_conductor.protocol.samples import SAMPLE, optional_arguments, sample_arguments
 from mcp_conductor.protocol.schema import complaints
 from mcp_conductor.protocol.schema_weight import is_vast
 from mcp_conductor.protocol.uri_template import parse
 from mcp_conductor.suites.authoring.recorded import plain_data, plain_text
-from mcp_conductor.suites.authoring.samples import SAMPLE, optional_arguments, sample_arguments
 from mcp_conductor.suites.authoring.yaml_text import is_writable
 from mcp_conductor.text.visible import cut
 

@@ -11,7 +11,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import REJECTED, Answer, Answers
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND, Dialect
 from mcp_conductor.protocol.message import compact
-from mcp_conductor.protocol.schema import filled_in
+from mcp_conductor.protocol.samples import filled_in
 from mcp_conductor.report.model import Finding
 from mcp_conductor.suites.language.actions import Names
 from mcp_conductor.suites.language.templates import Template

@@ -8,11 +8,9 @@ from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import Document, parse
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE
 from mcp_conductor.protocol.message import Digits
-from mcp_conductor.protocol.schema import complaints
 from mcp_conductor.suites.authoring.case_drafts import Sketch
 from mcp_conductor.suites.authoring.discover import Case, Discovered
 from mcp_conductor.suites.authoring.recorded import Recorder, plain_data
-from mcp_conductor.suites.authoring.samples import optional_arguments, sample_arguments
 from mcp_conductor.suites.authoring.suite_text import suite_text, template
 from mcp_conductor.suites.authoring.yaml_text import block, comment, entry, is_writable
 from mcp_conductor.suites.language.expectations import Observed, read_expect
@@ -85,61 +83,6 @@ def test_lone_surrogates_and_endless_keys_cannot_be_written():
     assert not is_writable([{"\udfff": 1}])
     assert not is_writable({"k" * 2000: 1})
     assert not is_writable(Digits("1e400"))
-
-
-SCHEMAS = [
-    {"type": "object"},
-    {},
-    {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a", "b"]},
-    {"type": "object", "required": ["unlisted"]},
-    {"type": "object", "properties": {"n": {"type": "number", "exclusiveMinimum": 5}}, "required": ["n"]},
-    {"type": "object", "properties": {"n": {"type": "integer", "minimum": 3, "multipleOf": 5}}, "required": ["n"]},
-    {"type": "object", "properties": {"n": {"type": "number", "exclusiveMinimum": 0, "maximum": 0.5}}, "required": ["n"]},
-    {"type": "object", "properties": {"n": {"type": "integer", "maximum": -7}}, "required": ["n"]},
-    {"type": "object", "properties": {"s": {"type": "string", "minLength": 20, "maxLength": 20}}, "required": ["s"]},
-    {"type": "object", "properties": {"s": {"type": "string", "maxLength": 2}}, "required": ["s"]},
-    {"type": "object", "properties": {"s": {"type": "string", "pattern": "^[A-Z]{3}$"}}, "required": ["s"]},
-    {"type": "object", "properties": {"s": {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$", "format": "date"}}, "required": ["s"]},
-    {"type": "object", "properties": {"s": {"format": "uuid", "type": "string"}}, "required": ["s"]},
-    {"type": "object", "properties": {"e": {"enum": ["x", "y"]}}, "required": ["e"]},
-    {"type": "object", "properties": {"e": {"const": {"k": 1}}}, "required": ["e"]},
-    {"type": "object", "properties": {"x": {}}, "required": ["x"]},
-    {"type": "object", "properties": {"x": True}, "required": ["x"]},
-    {"type": "object", "properties": {"l": {"type": "array", "items": {"type": "integer"}, "minItems": 3, "uniqueItems": True}}, "required": ["l"]},
-    {"type": "object", "properties": {"l": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/p"}}}, "required": ["l"],
-     "$defs": {"p": {"type": "object", "properties": {"q": {"type": "boolean"}}, "required": ["q"]}}},
-    {"type": "object", "properties": {"a": {"anyOf": [{"type": "null"}, {"type": "string"}]}}, "required": ["a"]},
-    {"type": "object", "properties": {"a": {"type": ["integer", "null"], "minimum": 9}}, "required": ["a"]},
-    {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
-    {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "minProperties": 2},
-    {"allOf": [{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}, {"required": ["b"]}]},
-    {"type": "object", "properties": {"a": {"allOf": [{"$ref": "#/definitions/i"}], "description": "as pydantic writes"}}, "required": ["a"],
-     "definitions": {"i": {"type": "integer", "minimum": 2}}},
-    {"type": "object", "properties": {"node": {"$ref": "#/$defs/n"}}, "required": ["node"],
-     "$defs": {"n": {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#/$defs/n"}, {"type": "null"}]}}, "required": ["next"]}}},
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("schema", SCHEMAS, ids=str)
-def test_arguments_are_made_that_fit_the_schema(schema):
-    arguments = sample_arguments(schema)
-    assert complaints(arguments, schema) == []
-
-
-def test_what_the_schema_offers_is_taken_before_what_is_made_up():
-    members = {
-        "d": {"type": "string", "default": "x"},
-        "e": {"type": "string", "examples": ["y"]},
-        "o": {"type": "string"},
-    }
-    schema = {"type": "object", "properties": members, "required": ["d", "e"]}
-    assert sample_arguments(schema) == {"d": "x", "e": "y"}
-    assert optional_arguments(schema, {"d": 1, "e": 1}) == {"o": {"type": "string"}}
-
-
-@pytest.mark.parametrize("schema", [None, 5, "x", {"type": "object", "properties": 5, "required": 7}, {"anyOf": 3}])
-def test_a_schema_that_is_none_gives_some_arguments_all_the_same(schema):
-    assert isinstance(sample_arguments(schema), dict)
 
 
 NOW = 1_790_000_000.0

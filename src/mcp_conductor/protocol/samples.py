@@ -1,4 +1,6 @@
-"""Arguments that a tool will probably take: for each that its schema requires, something plain that fits.
+"""Values made from a JSON Schema: arguments that a tool will probably take, and forms that are filled in.
+
+For each member that the schema requires, something plain that fits.
 
 What the schema itself offers (`default`, `const`, `examples`, `enum`) comes first. Otherwise candidates are tried one
 after the other, and the validator has the last word; where none of them fits, the caller finds out by asking it too.
@@ -11,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.schema import complaints, parts, several
+from mcp_conductor.protocol.schema import complaints, parts
 
 SAMPLE = "sample"
 # Tools are called with these, and some of them go where an address points: to this machine, where nothing listens.
@@ -56,16 +58,22 @@ _DEEPEST = 6
 _MOST_CANDIDATES = 40
 _MOST_ITEMS = 100
 _LONGEST = 1000
+_MOST_SAMPLES = 1_000
 # Parts of a schema can refer to each other in more ways than can ever be tried.
 _MOST_TRIALS = 2000
+_MOST_OF_A_FORM = 400  # more than a person fills in by hand
 
 
 class _Whole:
-    """The schema that all others are part of, and how many trials are left."""
+    """The schema that all others are part of, and how many trials are left.
 
-    def __init__(self, schema: Any) -> None:
+    LEAST: the first candidate is taken, without a trial, and it is as small as can be.
+    """
+
+    def __init__(self, schema: Any, *, least: bool = False) -> None:
         self.schema = schema
-        self._left = _MOST_TRIALS
+        self.least = least
+        self._left = _MOST_OF_A_FORM if least else _MOST_TRIALS
 
     def may_try(self) -> bool:
         self._left -= 1
@@ -78,18 +86,43 @@ def sample_arguments(schema: Any) -> Json:
     return found if isinstance(found, dict) else {}
 
 
+def filled_in(schema: Any) -> Json:
+    """What a form has when it is sent at once: all its defaults, and the least for what it requires besides.
+
+    Whether that fits is not tried: that is quick, whatever the schema is, and the caller asks the validator once.
+    """
+    if not isinstance(schema, dict):
+        return {}
+    root = _Whole(schema, least=True)
+    required = _required(schema)
+    return {
+        name: member["default"] if isinstance(member, dict) and "default" in member else _sample(member, root, 1)
+        for name, member in _properties(schema).items()
+        if name in required or (isinstance(member, dict) and "default" in member)
+    }
+
+
 def optional_arguments(schema: Any, given: Json) -> dict[str, Any]:
     """The properties of SCHEMA that are not GIVEN, each with its own schema."""
+    return {name: each for name, each in _properties(schema).items() if name not in given}
+
+
+def _properties(schema: Any) -> Json:
     properties = schema.get("properties") if isinstance(schema, dict) else None
-    return {
-        name: each for name, each in (properties if isinstance(properties, dict) else {}).items() if name not in given
-    }
+    return properties if isinstance(properties, dict) else {}
+
+
+def _required(schema: Json) -> dict[str, None]:
+    listed = schema["required"] if isinstance(schema.get("required"), list) else []
+    return dict.fromkeys(name for name in listed if isinstance(name, str))
 
 
 def _sample(schema: Any, root: _Whole, depth: int, kind: str | None = None) -> Any:
     alone = {**_definitions(root.schema), **schema} if isinstance(schema, dict) else {}
     tried: list[Any] = []
     for candidate in islice(_candidates(schema, root, depth, kind), _MOST_CANDIDATES):
+        if root.least:
+            return candidate
         if not root.may_try():
             break
         if not complaints(candidate, alone):
@@ -161,19 +194,17 @@ def _of_kind(kind: Any, schema: Json, root: _Whole, depth: int) -> Iterator[Any]
         case "array":
             yield from _arrays(schema, root, depth)
         case "integer" | "number":
-            yield from _numbers(schema, whole=kind == "integer")
+            yield from _numbers(schema, whole=kind == "integer", least=root.least)
         case "boolean":
             yield from (False, True)
         case "null":
             yield None
         case _:
-            yield from _texts(schema)
+            yield from _texts(schema, "" if root.least else SAMPLE)
 
 
 def _objects(schema: Json, root: _Whole, depth: int) -> Iterator[Json]:
-    properties = schema["properties"] if isinstance(schema.get("properties"), dict) else {}
-    listed = schema["required"] if isinstance(schema.get("required"), list) else []
-    required = dict.fromkeys(name for name in listed if isinstance(name, str))
+    properties, required = _properties(schema), _required(schema)
     names = [*(name for name in properties if name in required), *(name for name in required if name not in properties)]
     least = {name: _sample(properties.get(name), root, depth + 1) for name in names}
     yield least
@@ -197,26 +228,36 @@ def _arrays(schema: Json, root: _Whole, depth: int) -> Iterator[list[Any]]:
         yield list(range(1, least + 1))
 
 
-def _numbers(schema: Json, *, whole: bool) -> Iterator[float]:
+def several(sample: Any, times: int) -> list[Any]:
+    """SAMPLE so many times, but no more than anything can be done with: arrays of arrays multiply."""
+    return [sample] * min(times, _MOST_SAMPLES // _size(sample))
+
+
+def _size(sample: Any) -> int:
+    members = sample.values() if isinstance(sample, dict) else sample if isinstance(sample, list) else ()
+    return 1 + sum(map(_size, members))
+
+
+def _numbers(schema: Json, *, whole: bool, least: bool) -> Iterator[float]:
     low, high = _number(schema, "minimum", -math.inf), _number(schema, "maximum", math.inf)
     above, below = _number(schema, "exclusiveMinimum", -math.inf), _number(schema, "exclusiveMaximum", math.inf)
     step = _number(schema, "multipleOf", 1) or 1
-    guesses = [1, low, above + 1, high, below - 1, 0, step, (above + min(high, below)) / 2]
-    least = max(low, above)
-    steps = least / step
+    guesses = [low, min(0, high)] if least else []
+    guesses += [1, low, above + 1, high, below - 1, 0, step, (above + min(high, below)) / 2]
+    steps = max(low, above) / step
     if math.isfinite(steps):
         guesses += [math.ceil(steps) * step, (math.floor(steps) + 1) * step]
     for guess in filter(_fits_float, guesses):
         yield math.ceil(guess) if whole or guess == int(guess) else guess
 
 
-def _texts(schema: Json) -> Iterator[str]:
+def _texts(schema: Json, plain: str) -> Iterator[str]:
     least = min(_LONGEST, math.ceil(_number(schema, "minLength", 0)))
     most = math.floor(_number(schema, "maxLength", _LONGEST))
     format_ = schema.get("format")
     if isinstance(format_, str) and format_ in _FORMATS:
         yield _FORMATS[format_]
-    for word in (SAMPLE, *(_WORDS if "pattern" in schema else ())):
+    for word in (plain, *(_WORDS if "pattern" in schema else ())):
         yield word.ljust(least, "x")[: max(most, 0)]
     for length in range(least, least + 12 if "pattern" in schema else least):
         yield from ("a" * length, "A" * length, "1" * length)
