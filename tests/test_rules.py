@@ -232,3 +232,73 @@ def test_unit_tests_stand_where_the_code_that_they_test_stands():
     tests, source = ROOT / "tests" / "unit", ROOT / "src" / "mcp_conductor"
     rooms = {file.parent.relative_to(tests) for file in tests.rglob("test_*.py")}
     assert {str(room) for room in rooms if not (source / room / "__init__.py").exists()} == set()
+
+
+def written_attributes(tree: ast.AST) -> Iterator[ast.Attribute]:
+    """The attributes that TREE assigns to, in any way that is spelled out; `setattr` with a name that is a constant too."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(ctx=ast.Store() | ast.Del()):
+                yield node
+            case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[value, ast.Constant(value=str(name)), *_]):
+                yield ast.Attribute(value, name, ast.Store())
+
+
+def names_of_sessions(tree: ast.AST) -> set[str]:
+    """What a Session is called in TREE: by its annotation, by `async with connect(…) as`, or as most are."""
+    found = {"session", "_session", "client_session"}
+    for node in ast.walk(tree):
+        match node:
+            case ast.arg(arg=name, annotation=annotation) if annotation and "Session" in _words(annotation):
+                found.add(name)
+            case ast.AnnAssign(target=ast.Name(id=name) | ast.Attribute(attr=name), annotation=annotation) if (
+                "Session" in _words(annotation)
+            ):
+                found.add(name)
+            case ast.withitem(ast.Call(func=ast.Name(id="connect")), ast.Name(id=name)):
+                found.add(name)
+    return found
+
+
+def _words(annotation: ast.expr) -> list[str]:
+    return re.findall(r"\w+", ast.unparse(annotation))
+
+
+def writes_into_sessions(text: str) -> list[str]:
+    tree = ast.parse(text)
+    names = names_of_sessions(tree)
+    written = [
+        node
+        for node in written_attributes(tree)
+        if (isinstance(node.value, ast.Name) and node.value.id in names)
+        or (isinstance(node.value, ast.Attribute) and node.value.attr in names)
+    ]
+    return [ast.unparse(node) for node in written]
+
+
+def test_no_module_writes_into_a_session():
+    # It cannot see a session under a name that says nothing of it and has no annotation.
+    source = ROOT / "src" / "mcp_conductor"
+    found = {str(file.relative_to(source)): writes_into_sessions(file.read_text()) for file in source.rglob("*.py")}
+    assert {name: written for name, written in found.items() if written} == {}
+
+
+def test_writing_into_a_session_is_seen_in_all_its_forms():
+    seen = writes_into_sessions(
+        """
+session.dialect = None
+self._session.next_id, x = 1, 2
+opened.session.answers += 1
+def f(one: "Session | None"): one.reopen = None
+async def g():
+    async with connect(spec) as other: other.lenient: bool = True
+setattr(session, "context", {})
+del session.server
+session.transcript.unanswered = ""
+self.session = session
+"""
+    )
+    assert sorted(seen) == sorted(
+        ["session.dialect", "self._session.next_id", "opened.session.answers", "one.reopen", "other.lenient"]
+        + ["session.context", "session.server"]
+    )

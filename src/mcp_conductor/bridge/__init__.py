@@ -16,6 +16,7 @@ from typing import Any, Self, TypeVar
 from mcp_conductor.bridge.backoff import Backoff
 from mcp_conductor.bridge.link import Link
 from mcp_conductor.bridge.terms import BridgeEvent, Catalogue, Health, Terms
+from mcp_conductor.client import calls
 from mcp_conductor.client.session import DEFAULT_TIMEOUT, Session
 from mcp_conductor.client.targets import Target, spec_of, specs_of_file, specs_of_table
 from mcp_conductor.errors import (
@@ -171,14 +172,16 @@ class Bridge:
         tool = link.catalogue.tool(key)
         return await self._ask(
             link,
-            lambda session: session.call_tool(key, arguments, meta=meta, timeout=timeout, on_progress=on_progress),
+            lambda session: calls.call_tool(
+                session, key, arguments, meta=meta, timeout=timeout, on_progress=on_progress
+            ),
             repeatable=tool is not None and tool.repeatable,
         )
 
     async def read_resource(self, uri: str, *, meta: Json | None = None, timeout: float | None = None) -> ReadResult:
         """Read `server/uri`."""
         link, key = self._route(uri)
-        return await self._ask(link, lambda session: session.read_resource(key, meta=meta, timeout=timeout))
+        return await self._ask(link, lambda session: calls.read_resource(session, key, meta=meta, timeout=timeout))
 
     async def get_prompt(
         self,
@@ -190,26 +193,28 @@ class Bridge:
     ) -> PromptResult:
         """Get `server/prompt`."""
         link, key = self._route(name)
-        return await self._ask(link, lambda session: session.get_prompt(key, arguments, meta=meta, timeout=timeout))
+        return await self._ask(
+            link, lambda session: calls.get_prompt(session, key, arguments, meta=meta, timeout=timeout)
+        )
 
     async def complete(
         self, server: str, ref: Json, argument: str, value: str = "", *, context: Mapping[str, str] | None = None
     ) -> Completion:
         """What an argument could be; REF is as the server itself knows it."""
         return await self._ask(
-            self._link(server), lambda session: session.complete(ref, argument, value, context=context)
+            self._link(server), lambda session: calls.complete(session, ref, argument, value, context=context)
         )
 
     async def subscribe(self, uri: str) -> None:
         """Be told of changes of `server/uri`, also after its server has been connected anew."""
         link, key = self._route(uri)
-        await self._ask(link, lambda session: session.subscribe(key))
+        await self._ask(link, lambda session: calls.subscribe(session, key))
         link.subscriptions.add(key)
 
     async def unsubscribe(self, uri: str) -> None:
         link, key = self._route(uri)
         link.subscriptions.discard(key)
-        await self._ask(link, lambda session: session.unsubscribe(key))
+        await self._ask(link, lambda session: calls.unsubscribe(session, key))
 
     async def request(
         self, server: str, method: str, params: Json | None = None, *, timeout: float | None = None

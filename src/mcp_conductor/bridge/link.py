@@ -154,6 +154,8 @@ class Link:
                     timeout=self._terms.timeout,
                     transcript=_short_transcript(self._spec),
                     on_incoming=self._heard,
+                    on_unsubscribed=self._unsubscribed,
+                    on_reopened=self._reopened,
                 ) as session,
             ):
                 await self._take_up(session)
@@ -170,9 +172,7 @@ class Link:
         self._stale.clear()
         for kind in _CHANGES:
             await self._list(session, kind)
-        session.on_unsubscribed = self._unsubscribed
         await self._listen(session)
-        self._after_reopening(session)
 
     async def _listen(self, session: Session) -> None:
         """Be told of what was subscribed to, and of lists that change."""
@@ -190,18 +190,10 @@ class Link:
         if lost:
             self._look.set()
 
-    def _after_reopening(self, session: Session) -> None:
+    async def _reopened(self, session: Session) -> None:
         """A new session over HTTP, which begins where the server has ended the old one, knows no subscriptions."""
-        reopen = session.reopen
-        if reopen is None:
-            return
-
-        async def again() -> None:
-            await reopen()
-            await self._listen(session)
-            self._list_all_again()
-
-        session.reopen = again
+        await self._listen(session)
+        self._list_all_again()
 
     async def _stay(self, session: Session) -> None:
         """Offer the session to everybody, for as long as it lasts; raises why it is lost."""

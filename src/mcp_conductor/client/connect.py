@@ -10,14 +10,13 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mcp_conductor import __version__
-from mcp_conductor.client.session import DEFAULT_TIMEOUT, Session
+from mcp_conductor.client.session import DEFAULT_TIMEOUT, Session, SessionOptions
 from mcp_conductor.errors import (
     ConductorError,
     HttpStatusError,
@@ -85,6 +84,8 @@ async def connect(
     lenient: bool = False,
     needs_version: bool = True,
     budgets: Budgets | None = None,
+    on_unsubscribed: Callable[[bool], None] | None = None,
+    on_reopened: Callable[[Session], Awaitable[None]] | None = None,
 ) -> AsyncIterator[Session]:
     """Reach the server, open the conversation, and end both on leaving.
 
@@ -92,7 +93,8 @@ async def connect(
     ASGI application, or a pair of streams. LENIENT opens it as mcp-aegis does: a server may leave things out of its
     answer, hears `initialized` by its old name too, and gets time to read each of these messages by itself.
     One that NEEDS_VERSION is refused where it names none; otherwise it is taken to speak what it was asked for.
-    BUDGETS limit how much is taken in of what the server says.
+    BUDGETS limit how much is taken in of what the server says. ON_UNSUBSCRIBED hears when a subscription of the modern
+    era is over, and whether it was lost; ON_REOPENED, when a server at a URL ended its session and a new one has begun.
     """
     context: Json = {"platform": sys.platform, "supportedTransports": list(supported_transports(sys.platform))}
     with _told_with(context):
@@ -102,22 +104,35 @@ async def connect(
     choice = protocol or spec.protocol or "handshake"
     if choice not in PROTOCOL_CHOICES and choice != NONE:
         raise UsageError(f"unknown protocol {choice!r}", hint=f"known: {', '.join(PROTOCOL_CHOICES)}")
-    session = Session(
+    transcript = Transcript(secrets_of_server(spec), budgets=spec.budgets) if transcript is None else transcript
+    options = SessionOptions(
         client=CLIENT,
         answers=answers or Answers(),
         timeout=timeout,
-        transcript=Transcript(secrets_of_server(spec), budgets=spec.budgets) if transcript is None else transcript,
+        transcript=transcript,
+        context={"server": transcript.redact(str(spec)), **context},
         extensions=extensions or {},
-        on_incoming=on_incoming,
         budgets=spec.budgets,
+        lenient=lenient,
+        needs_version=needs_version,
+        on_incoming=on_incoming,
+        on_unsubscribed=on_unsubscribed,
+        on_reopened=on_reopened,
     )
-    session.lenient, session.needs_version = lenient, needs_version
-    session.context = {"server": session.redact(str(spec)), **context}
+    way = _Way(spec, choice, authorize)
     async with AsyncExitStack() as stack:
-        with _told_with(session.context, session.redact):
-            await _open_somehow(session, spec, choice, stack, authorize)
-        stack.callback(session.close)
+        with _told_with(options.context, transcript.redact):
+            session = await _open_somehow(options, way, stack)
         yield session
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How to reach a server, and how to open the conversation with it."""
+
+    spec: AnySpec
+    choice: str
+    authorize: Authorize | None
 
 
 def _spec(target: "Target") -> AnySpec:
@@ -138,57 +153,47 @@ def _told_with(context: Json, redact: Callable[[str], str] = str) -> Iterator[No
         raise
 
 
-async def _open_somehow(
-    session: Session, spec: AnySpec, choice: str, stack: AsyncExitStack, authorize: Authorize | None
-) -> None:
+async def _open_somehow(options: SessionOptions, way: _Way, stack: AsyncExitStack) -> Session:
     """Open, and once more in another way where the first was refused as older servers refuse it."""
+    spec = way.spec
     try:
-        await _open(session, spec, choice, stack, authorize)
+        return await stack.enter_async_context(_session(options, way))
     except HttpStatusError as error:
         if not isinstance(spec, HttpSpec) or spec.sse or not spec.fall_back or error.status not in _OLD_STATUSES:
             raise
-        await stack.aclose()
-        session.reset()
-        await _open_old(session, spec, choice, stack, authorize, error)
+        old = replace(spec, sse=True, endpoint_timeout=OLD_SECONDS)
+        return await _open_old(options, replace(way, spec=old), stack, error)
     except TransportError as error:
         late = isinstance(error.__cause__, RequestTimeout)  # one that says nothing would say nothing again
-        if late or choice != "auto" or not isinstance(spec, StdioSpec) or not session.transcript.mark:
+        if late or way.choice != "auto" or not isinstance(spec, StdioSpec) or not options.transcript.mark:
             raise
-        session.note("the server went away when it was asked for server/discover; it is started again without that")
-        await stack.aclose()
-        session.reset()
-        session.transcript.begin_process()
-        await _open(session, spec, "handshake", stack, authorize)
+        again = _session(options, replace(way, choice="handshake"))
+        again.note("the server went away when it was asked for server/discover; it is started again without that")
+        options.transcript.begin_process()
+        return await stack.enter_async_context(again)
 
 
-async def _open_old(
-    session: Session,
-    spec: HttpSpec,
-    choice: str,
-    stack: AsyncExitStack,
-    authorize: Authorize | None,
-    refusal: HttpStatusError,
-) -> None:
+async def _open_old(options: SessionOptions, way: _Way, stack: AsyncExitStack, refusal: HttpStatusError) -> Session:
     """Try HTTP+SSE where Streamable HTTP was refused; if that is not it either, the refusal stands."""
     try:
-        old = replace(spec, sse=True, endpoint_timeout=OLD_SECONDS)
-        await _open(session, old, "handshake" if choice == "auto" else choice, stack, authorize)
+        choice = "handshake" if way.choice == "auto" else way.choice
+        return await stack.enter_async_context(_session(options, replace(way, choice=choice)))
     except TransportError:
         raise refusal from None
 
 
-async def _open(
-    session: Session, spec: AnySpec, choice: str, stack: AsyncExitStack, authorize: Authorize | None
-) -> None:
+def _session(options: SessionOptions, way: _Way) -> Session:
+    startup = way.spec.startup_timeout if isinstance(way.spec, StdioSpec) else None
+    return Session(
+        options,
+        reach=lambda listener: open_transport(way.spec, listener, way.authorize),
+        negotiate=lambda session: _opened(session, way, startup),
+    )
+
+
+async def _opened(session: Session, way: _Way, startup: float | None) -> None:
     try:
-        session.attach(await stack.enter_async_context(open_transport(spec, session, authorize)))
-    except TransportError as error:
-        error.stderr = session.transcript.stderr_tail()
-        raise
-    startup = spec.startup_timeout if isinstance(spec, StdioSpec) else None
-    session.reopen = partial(_negotiate, session, choice, startup)
-    try:
-        await session.reopen()
+        await _negotiate(session, way.choice, startup)
     except RequestTimeout as error:
         if startup is None or error.seconds != startup:
             raise
@@ -229,7 +234,7 @@ async def _handshake(session: Session, choice: str, timeout: float | None) -> No
 
 
 async def _initialize(session: Session, dialect: Dialect, timeout: float | None) -> Exchange:
-    session.dialect = dialect
+    session.assume(dialect)
     params = {
         "protocolVersion": dialect.version,
         "capabilities": session.client_capabilities(dialect),
@@ -272,10 +277,7 @@ async def _initialized(session: Session, exchange: Exchange, exactly: Dialect | 
 
 
 async def _discover(
-    session: Session,
-    dialect: Dialect,
-    timeout: float | None,
-    instead: MethodError | None = None,
+    session: Session, dialect: Dialect, timeout: float | None, instead: MethodError | None = None
 ) -> None:
     """Open in the modern era. If the server cannot, that is our error, or INSTEAD the one that brought us here."""
     exchange = await _probe(session, dialect, timeout)

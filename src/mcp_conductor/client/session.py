@@ -1,101 +1,142 @@
-"""One conversation with one server: requests and their replies, notifications, and the questions the server asks us.
+"""One conversation with one server: requests and their results, notifications, and the questions the server asks us.
 
-Replies are matched by id. Whatever the server says is kept in the transcript; what breaks the rules becomes a note
-there and never shifts a later reply. Every wait ends: by the reply, by the time-out, or because the server is gone.
+A Session is complete when it is made, and no other module writes into it: what must change later has a method here.
 """
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Iterator
-from itertools import count
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, contextmanager
+from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
-from mcp_conductor.bounded.turns import Intake
-from mcp_conductor.client.answering import Answering, as_object
-from mcp_conductor.client.calls import Asking
-from mcp_conductor.client.deadlines import Reply, Waiting
+from mcp_conductor.client import calls
+from mcp_conductor.client.answering import Questions, as_object
+from mcp_conductor.client.ids import Ids
 from mcp_conductor.client.subscriptions import Subscriptions
+from mcp_conductor.client.wire import Wire
 from mcp_conductor.errors import (
-    ConductorError,
-    ConnectionLost,
     HttpStatusError,
     MethodError,
     ProtocolError,
     RequestTimeout,
-    UsageError,
+    TransportError,
 )
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.answers import Answers, Incoming
 from mcp_conductor.protocol.budgets import DEFAULT, Budgets
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE, Dialect
 from mcp_conductor.protocol.input_rounds import is_final, next_round
-from mcp_conductor.protocol.ledger import Exchange, Ledger, progress_token
-from mcp_conductor.protocol.message import Message, build, compact, kind_of, members, parse
-from mcp_conductor.protocol.oddities import LONGEST_NOTE, complaint, excerpt, shortened
+from mcp_conductor.protocol.ledger import Exchange, progress_token
+from mcp_conductor.protocol.message import Message, build, compact, kind_of
+from mcp_conductor.protocol.oddities import excerpt
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.transport import Transport
+from mcp_conductor.transport import Listener, Transport
 
 DEFAULT_TIMEOUT = 30.0
 MOST_ROUNDS = 10  # of input_required, before we stop believing that the server will ever be content
-MOST_COMPLAINTS = 1000  # about the messages of one batch
 _ROUND_PAUSES = (0.05, 0.1, 0.25)  # between retries when the server asks for nothing but time
 
 
-class Session(Asking, Answering):
-    """A conversation that has been opened: by `connect()`, which also ends it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionOptions:
+    """What a session is made with. All attempts to reach one server share it: their ids and times go on."""
+
+    client: Json
+    answers: Answers
+    timeout: float
+    transcript: Transcript
+    context: Json  # what errors of this session say of their surroundings
+    extensions: Json = field(default_factory=dict)
+    budgets: Budgets = DEFAULT
+    lenient: bool = False  # take an opening that is not as it should be, and say more than we have to
+    needs_version: bool = True  # refuse an opening that names no version
+    on_incoming: Callable[[Incoming], None] | None = None
+    on_unsubscribed: Callable[[bool], None] | None = None  # told whether the subscription was lost, or ended
+    on_reopened: "Callable[[Session], Awaitable[None]] | None" = None  # a new session on the same transport has begun
+    ids: Ids = field(default_factory=Ids)
+    began: float = field(default_factory=monotonic)
+
+
+class Session:
+    """A conversation with one server, from the opening to the end: `connect()` makes it, enters it, and leaves it.
+
+    REACH opens the transport, NEGOTIATE opens the conversation; the latter once more where the server ends a session.
+    """
 
     def __init__(
         self,
+        options: SessionOptions,
         *,
-        client: Json,
-        answers: Answers,
-        timeout: float,
-        transcript: Transcript,
-        extensions: Json,
-        on_incoming: Callable[[Incoming], None] | None,
-        budgets: Budgets = DEFAULT,
+        reach: Callable[[Listener], AbstractAsyncContextManager[Transport]],
+        negotiate: "Callable[[Session], Awaitable[None]]",
     ) -> None:
         self.dialect: Dialect = NEWEST_HANDSHAKE
         self.server: Json = {}  # who the server says it is
         self.capabilities: Json = {}  # what it says it can do
         self.opened: Json = {}  # the result of initialize or server/discover, as it was sent
-        self.client = client
-        self.answers = answers
-        self.timeout = timeout
-        self.transcript = transcript
-        self.hide = transcript.hide
-        self.redact = transcript.redact
-        self.context: Json = {}  # what errors of this session say of their surroundings
-        self.lenient = False  # take an opening that is not as it should be, and say more than we have to
-        self.needs_version = True  # refuse an opening that names no version
-        self.reopen: Callable[[], Awaitable[None]] | None = None  # begins a new session on the same transport
-        self._extensions = extensions
-        self._on_incoming = on_incoming
-        self.budgets = budgets
-        self._loop = asyncio.get_running_loop()
-        self._began = monotonic()
-        self.on_unsubscribed: Callable[[bool], object] = bool  # told whether the subscription was lost, or ended
-        self.next_id = count(1).__next__
-        self.on_progress: dict[Any, Callable[[Json], None]] = {}  # who wants to hear of it, by progress token
-        self.reset()
-
-    def attach(self, transport: Transport) -> None:
-        self.transport = transport
-
-    def reset(self) -> None:
-        """Forget what was open on an earlier transport; the transcript goes on."""
-        self._ledger = Ledger()
-        self._waiting = Waiting()
-        self._unread = False
+        self.client = options.client
+        self.answers = options.answers
+        self.timeout = options.timeout
+        self.transcript = options.transcript
+        self.redact = options.transcript.redact
+        self.context = options.context
+        self.lenient = options.lenient
+        self.needs_version = options.needs_version
+        self.budgets = options.budgets
+        self._options = options
+        self._reach = reach
+        self._negotiate = negotiate
         self._subscriptions = Subscriptions()
-        self._stray: asyncio.Future[Message] | None = None
-        self._intake = Intake(self._loop)
-        self._end: asyncio.Future[str] = self._loop.create_future()
+        self._on_progress: dict[Any, Callable[[Json], None]] = {}  # who wants to hear of it, by progress token
+        self._tools_listed = False
+        self._wire = Wire(
+            options.transcript,
+            began=options.began,
+            timeout=options.timeout,
+            context=options.context,
+            on_request=self._asked,
+            on_notification=self._notified,
+        )
+        self._questions = Questions(
+            most_unread=options.budgets.message_bytes,
+            note=self.note,
+            send=self._wire.send,
+            unsent=self._wire.unsent,
+            give_up=self._wire.fail_all,
+            tell=self._tell,
+        )
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            try:
+                self.transport = await stack.enter_async_context(self._reach(self._wire))
+            except TransportError as error:
+                error.stderr = self.transcript.stderr_tail()
+                raise
+            self._wire.attach(self.transport)
+            await self._negotiate(self)
+            stack.callback(self._close)
+            self._exits = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._exits.__aexit__(kind, error, trace)
+
+    # How it is opened.
+
+    def assume(self, dialect: Dialect) -> None:
+        """Speak DIALECT until something else is agreed upon; the transport is not told."""
+        self.dialect = dialect
+        self._wire.speak(dialect)
 
     def settle(self, dialect: Dialect, opened: Json) -> None:
         """From here on the conversation is held in DIALECT."""
-        self.dialect = dialect
+        self.assume(dialect)
         self.opened = opened
         self.transport.speak(dialect)
         meta = as_object(opened.get("_meta"))
@@ -104,21 +145,43 @@ class Session(Asking, Answering):
 
     def client_capabilities(self, dialect: Dialect) -> Json:
         capabilities = self.answers.capabilities(dialect)
-        if self._extensions and not dialect.handshake:
-            capabilities["extensions"] = self._extensions
+        if self._options.extensions and not dialect.handshake:
+            capabilities["extensions"] = self._options.extensions
         return capabilities
+
+    def answer_with(self, answers: Answers) -> None:
+        """From here on, answer the server by ANSWERS; they should declare what the server was told."""
+        self.answers = answers
+
+    def input_responses(self, questions: Any) -> Json:
+        """Our answers to the inputRequests of a result or a task."""
+        return self._questions.responses(questions, self.answers, self.dialect)
+
+    # Ids of our requests.
+
+    def next_id(self) -> int:
+        return self._options.ids.next()
+
+    def avoid_ids(self, ids: Iterable[int]) -> None:
+        """Give none of IDS to a request of ours: another sends them."""
+        self._options.ids.avoid(ids)
+
+    def ids_starting_at(self, first: int) -> AbstractContextManager[None]:
+        """Within this block, requests have ids of their own, so that later ones are the same with it or without it."""
+        return self._options.ids.starting_at(first)
 
     # What we say.
 
     async def request(self, method: str, params: Json | None = None, *, timeout: float | None = None) -> Any:
         """The result of METHOD; questions that come back in place of a result are answered. Raises MethodError."""
-        return (await self._reply_to(method, params, timeout)).result
+        return (await self.reply_to(method, params, timeout)).result
 
-    async def _reply_to(self, method: str, params: Json | None, timeout: float | None) -> Message:
+    async def reply_to(self, method: str, params: Json | None = None, timeout: float | None = None) -> Message:
+        """The message that holds the result of METHOD."""
         asked = params
         for round_number in range(MOST_ROUNDS):
             try:
-                exchange = await self._exchange(self._build(method, asked), timeout)
+                exchange = await self._wire.exchange(self._build(method, asked), timeout)
             except HttpStatusError as error:
                 exchange = await self._anew(error, method, asked, timeout)
             result = self._result_of(exchange)
@@ -133,36 +196,20 @@ class Session(Asking, Answering):
 
     async def exchange(self, raw: Json, *, timeout: float | None = None) -> Exchange:
         """Send exactly this request and wait for its reply; an error reply is a reply."""
-        return await self._exchange(build(raw), timeout)
+        return await self._wire.exchange(build(raw), timeout)
 
     async def say(self, text: str, *, timeout: float | None = None) -> Message | None:
         """Send exactly this text, valid or not, and return what answers it; nothing answers a notification."""
-        message = parse(text)
-        if message.kind == "request":
-            return (await self._exchange(message, timeout)).reply
-        if message.kind in ("notification", "result", "error"):
-            self._send(message)
-            return None
-        # A batch, or something that is no message: whatever answer comes next is the answer to it.
-        self._stray = self._loop.create_future()
-        self._send(message)
-        seconds = self.timeout if timeout is None else timeout
-        try:
-            async with asyncio.timeout(seconds):
-                return await self._stray
-        except TimeoutError:
-            raise RequestTimeout("the raw message", seconds) from None
-        finally:
-            self._stray = None
+        return await self._wire.say(text, timeout=timeout)
 
     async def notify(self, method: str, params: Json | None = None) -> None:
-        self._send(build({"jsonrpc": "2.0", "method": method, **({} if params is None else {"params": params})}))
+        self._wire.send(build({"jsonrpc": "2.0", "method": method, **({} if params is None else {"params": params})}))
 
     async def listen(self, notifications: Json, meta: Json | None = None) -> Message:
         """Open a subscription (2026-07-28) and return its acknowledgement; it lasts as long as the session."""
         params = {"notifications": notifications, **({"_meta": meta} if meta else {})}
         message = self._build("subscriptions/listen", params)
-        ended = asyncio.ensure_future(self._exchange(message, math.inf))
+        ended = asyncio.ensure_future(self._wire.exchange(message, math.inf))
         acknowledged = await self._subscriptions.acknowledged(message.id or 0, ended, self.timeout)
         if acknowledged is not None:
             ended.add_done_callback(self._subscription_ended)
@@ -173,116 +220,78 @@ class Session(Asking, Answering):
         ended.cancel()
         raise RequestTimeout(message.method, self.timeout)
 
-    async def wait_until_gone(self) -> None:
-        """Wait for the server to go away of its own accord, which is an error."""
-        raise self._loss(await asyncio.shield(self._end))
+    # What typed calls need beside requests.
+
+    @property
+    def lacks_tools(self) -> bool:
+        """Whether a call repeats some arguments where only the list of tools tells which, and none was asked for."""
+        return self.transport.cancels_by_closing and not self.dialect.handshake and not self._tools_listed
+
+    def tools_listed(self) -> None:
+        """All tools are about to be listed."""
+        self._tools_listed = True
+
+    @contextmanager
+    def progress_for(self, told: Callable[[Json], None]) -> Iterator[str]:
+        """A progress token; within the block, TOLD hears what the server says of it."""
+        token = f"progress-{self.next_id()}"
+        self._on_progress[token] = told
+        try:
+            yield token
+        finally:
+            del self._on_progress[token]
+
+    pages = calls.pages
+    everything = calls.everything
+    list_tools = calls.list_tools
+    list_resources = calls.list_resources
+    list_resource_templates = calls.list_resource_templates
+    list_prompts = calls.list_prompts
+    call_tool = calls.call_tool
+    read_resource = calls.read_resource
+    get_prompt = calls.get_prompt
+    complete = calls.complete
+    subscribe = calls.subscribe
+    unsubscribe = calls.unsubscribe
+    set_log_level = calls.set_log_level
+    ping = calls.ping
+
+    # How it goes on, and ends.
 
     def note(self, text: str) -> None:
         """Remark, at this place in the transcript, on something that should not be so."""
-        if len(text) > LONGEST_NOTE:
-            text = shortened(text, self.redact, LONGEST_NOTE)
-        self.transcript.add(self._now(), "note", text)
+        self._wire.note(text)
 
     def forget(self, request_id: Id) -> None:
         """Wait no longer for this reply, without a word to the server."""
-        self._ledger.lost(request_id, self._now())
+        self._wire.forget(request_id)
 
-    def close(self) -> None:
-        """Give up what is still open: subscriptions, and requests that nobody waited for."""
-        self._subscriptions.close()
-        self._intake.forget()
-        self._gone("the session was closed")
-        self._waiting.stop()
-        for request in self._ledger.open_requests():
-            self._give_up(request, "the client is closing")
+    async def wait_until_gone(self) -> None:
+        """Wait for the server to go away of its own accord, which is an error."""
+        await self._wire.wait_until_gone()
 
     @property
     def ended(self) -> bool:
         """Whether nothing more can be said: the server is gone, or the session was closed."""
-        return self._end.done()
+        return self._wire.how_it_ended is not None
 
     @property
     def how_it_ended(self) -> str | None:
         """Why nothing more can be said: the server exited with code 1; None while it goes on."""
-        return self._end.result() if self._end.done() else None
+        return self._wire.how_it_ended
 
-    # What we hear; called by the transport.
+    def _close(self) -> None:
+        self._subscriptions.close()
+        self._wire.close()
 
-    @property
-    def busy(self) -> bool:
-        return self._intake.busy
+    # What we hear.
 
-    def heard(self, message: Message, answers: Id | None = None) -> None:
-        now = self._now()
-        self.transcript.add(now, "server", message.text)
-        if answers is not None:
-            message = message._replace(id=answers)
-        if message.kind == "batch" or self._intake.busy:
-            self._intake.take(self._steps(message, now))
-        else:
-            self._take(message, now)
+    def _asked(self, message: Message) -> None:
+        self._questions.answer(message, self.answers, self.dialect)
 
-    def _steps(self, message: Message, now: float) -> Iterator[None]:
-        """What is to be done about MESSAGE, one after the other: a batch may hold so much that it takes many turns."""
-        if message.kind != "batch" or self._stray is not None:
-            self._take(message, now)
-            return
-        if message.problem is not None:
-            self.note(complaint(message, self.redact))
-        if not self.dialect.batches:
-            self.note(f"the server sent a JSON-RPC batch, which {self.dialect.version} does not have")
-        wrong = 0
-        for member in members(message):
-            wrong += member.problem is not None
-            self._take(member, now, quiet=wrong > MOST_COMPLAINTS)
-            yield
-        if wrong > MOST_COMPLAINTS:
-            self.note(f"{wrong - MOST_COMPLAINTS} more messages of this batch broke a rule of JSON-RPC")
-
-    def trace(self, text: str) -> None:
-        self.transcript.add(self._now(), "http", text)
-
-    def failed(self, request_id: Id, error: ConductorError) -> None:
-        self._intake.then(lambda: self._failed(request_id, error))
-
-    def _failed(self, request_id: Id, error: ConductorError) -> None:
-        if self._ledger.lost(request_id, self._now()) is not None:
-            self._waiting.fail(request_id, self._here(error))
-
-    def _take(self, message: Message, now: float, *, quiet: bool = False) -> None:
-        if message.problem is not None and not quiet:
-            self.note(complaint(message, self.redact))
-        exchange = self._ledger.heard(message, now)
-        if exchange is not None:
-            self._waiting.settle(exchange)
-        elif message.kind == "notification":
-            self._notified(message)
-        elif message.kind == "request":
-            self._asked(message)
-        else:
-            self._unmatched(message)
-
-    def muttered(self, line: str) -> None:
-        self.transcript.add(self._now(), "stderr", line)
-
-    def gone(self, why: str) -> None:
-        self._intake.then(lambda: self._gone(why))
-
-    def _gone(self, why: str) -> None:
-        if self._end.done():
-            return
-        self._end.set_result(why)
-        self._waiting.fail_all(lambda method: self._loss(f"{why} before it answered {method}"))
-        if self._stray is not None and not self._stray.done():
-            self._stray.set_exception(self._loss(f"{why} before it answered the raw message"))
-
-    def _notified(self, message: Message) -> None:
-        if message.method == "notifications/progress":
-            request = self._ledger.request_of(message)
-            if request is not None:
-                self._waiting.extend(request)
-                if (told := self.on_progress.get(progress_token(request.raw))) is not None:
-                    told(message.params)
+    def _notified(self, message: Message, request: Message | None) -> None:
+        if request is not None and (told := self._on_progress.get(progress_token(request.raw))) is not None:
+            told(message.params)
         elif message.method == "notifications/subscriptions/acknowledged":
             self._subscriptions.heard(message)
         self._tell(Incoming(message))
@@ -292,13 +301,12 @@ class Session(Asking, Answering):
             lost = ended.exception() is not None
             if not lost:
                 self.note("the server has ended the subscription")
-            self.on_unsubscribed(lost)
+            if self._options.on_unsubscribed is not None:
+                self._options.on_unsubscribed(lost)
 
-    def _unmatched(self, message: Message) -> None:
-        if self._stray is not None and not self._stray.done():
-            self._stray.set_result(message)
-        elif message.kind in ("result", "error") and (oddity := self._ledger.stray(message)):
-            self.note(f"the server sent {oddity}: {excerpt(message, self.redact)}")
+    def _tell(self, incoming: Incoming) -> None:
+        if self._options.on_incoming is not None:
+            self._options.on_incoming(incoming)
 
     # How a request is carried out.
 
@@ -314,80 +322,25 @@ class Session(Asking, Answering):
 
     async def _anew(self, over: HttpStatusError, method: str, params: Json | None, timeout: float | None) -> Exchange:
         """Exchange once more in a new session, if the old one is OVER: then nothing was done in it."""
-        if over.status != 404 or not over.session or self.reopen is None:
+        if over.status != 404 or not over.session:
             raise over
         self.note("the server has ended the session; a new one is begun")
-        await self.reopen()
+        await self._negotiate(self)
+        if self._options.on_reopened is not None:
+            await self._options.on_reopened(self)
         try:
-            return await self._exchange(self._build(method, params), timeout)
+            return await self._wire.exchange(self._build(method, params), timeout)
         except HttpStatusError as again:
             raise (MethodError(method, again.error) if again.error else again) from None
-
-    async def _exchange(self, message: Message, timeout: float | None) -> Exchange:
-        reply = self._ask(message, self.timeout if timeout is None else timeout)
-        try:
-            return await reply
-        except RequestTimeout as error:
-            unsent = self.transport.unsent()
-            error.hint = f"the server does not read its stdin: {unsent} bytes wait to be read" if unsent else None
-            error.stderr, error.context = self.transcript.stderr_tail(), self.context
-            self._give_up(message, "timed out")
-            raise
-        except asyncio.CancelledError:
-            self.transcript.unanswered = message.method
-            self._give_up(message, "the client is stopping")
-            raise
-
-    def _ask(self, message: Message, seconds: float) -> Reply:
-        """Send a request; what comes back is its reply to come."""
-        if self._end.done():
-            raise self._loss(self._end.result())
-        if message.id is None or message.id in self._waiting:
-            raise UsageError(f"a request needs an id of its own: {excerpt(message, self.redact)}")
-        self._send(message)
-        self._ledger.sent(message, self._now())
-        return self._waiting.add(message.id, message.method, seconds)
-
-    def _send(self, message: Message) -> None:
-        # First the server gets its work, then we do our book-keeping; no reply is heard before we return to the loop.
-        self.transport.send(message)
-        self.transcript.add(self._now(), "client", message.text)
-
-    def _give_up(self, request: Message, reason: str) -> None:
-        if request.id is None or self._ledger.lost(request.id, self._now()) is None:
-            return
-        self._waiting.forget(request.id)
-        self.transport.abandon(request.id)
-        # basic/utilities/cancellation: initialize is never cancelled; server/discover may have met an old server.
-        by_closing = self.transport.cancels_by_closing and not self.dialect.handshake
-        if request.method not in ("initialize", "server/discover") and not by_closing:
-            params = {"requestId": request.id, "reason": reason}
-            self._send(build({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
 
     def _result_of(self, exchange: Exchange) -> Any:
         reply, method = exchange.reply, exchange.request.method
         assert reply is not None
         if reply.kind == "error":
-            raise self._here(MethodError(method, reply.error))
+            raise self._wire.here(MethodError(method, reply.error))
         if reply.kind != "result":
             why = f"the answer to {method} cannot be used: {reply.problem}: {excerpt(reply, self.redact)}"
-            raise self._here(ProtocolError(why, heard=reply))
+            raise self._wire.here(ProtocolError(why, heard=reply))
         if not isinstance(reply.result, dict):
             self.note(f"{method}: a result must be an object, not {kind_of(reply.result)}")
         return reply.result
-
-    def _loss(self, why: str) -> ConductorError:
-        error = ConnectionLost(why)
-        error.stderr = self.transcript.stderr_tail()
-        return self._here(error)
-
-    def _here(self, error: ConductorError) -> ConductorError:
-        error.tell_with(self.context, self.redact)
-        return error
-
-    @property
-    def _arguments_in_headers(self) -> bool:
-        return self.transport.cancels_by_closing and not self.dialect.handshake
-
-    def _now(self) -> float:
-        return monotonic() - self._began

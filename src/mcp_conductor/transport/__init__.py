@@ -31,7 +31,7 @@ class Listener(Protocol):
     def heard(self, message: Message, answers: Id | None = None) -> None:
         """A message; one that has no id of its own may by the way it came be the answer to a request of ours."""
 
-    def muttered(self, line: str) -> None:
+    def on_stderr(self, line: str) -> None:
         """A line on the server's stderr."""
 
     def trace(self, text: str) -> None:

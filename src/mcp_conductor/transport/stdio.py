@@ -172,7 +172,7 @@ class StdioTransport:
 
     def _mutter(self, line: bytes) -> None:
         text = line.removesuffix(b"\r").decode(errors="replace")
-        self._listener.muttered(text)
+        self._listener.on_stderr(text)
         if self._signs is not None:
             self._signs.put_nowait(text)
 

@@ -21,12 +21,12 @@ JSON = {
     "Message.error", "Session.request", "Session.everything", "Session.pages", "Bridge.request", "like",
 }  # fmt: skip
 
-# How a session is opened, and what its transport tells it: nobody else's business.
+# How a session is opened, and what our own modules change in it later: no promise to others.
 INNER = {
     f"Session.{member}"
     for member in (
-        "__init__", "attach", "client_capabilities", "close", "failed", "forget", "gone", "heard", "input_responses", "muttered",
-        "reset", "settle", "trace", "busy",
+        "__init__", "answer_with", "assume", "avoid_ids", "client_capabilities", "forget", "ids_starting_at", "input_responses",
+        "lacks_tools", "progress_for", "reply_to", "settle", "tools_listed",
     )
 } | {"Bridge.secrets"}  # fmt: skip
 INNER_EVERYWHERE = {"tell_with"}  # of every error: how its surroundings get into it
@@ -42,7 +42,8 @@ def signature(thing):
     found = inspect.signature(thing)
     parameters = []
     for each in found.parameters.values():
-        if each.name in ("self", "cls"):
+        # Typed calls are functions of something that can send a request: a session, which has them as its methods.
+        if each.name in ("self", "cls") or written(each.annotation) == "Requests":
             continue
         if each.kind is each.KEYWORD_ONLY and "*" not in parameters:
             parameters.append("*")

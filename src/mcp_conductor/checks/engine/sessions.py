@@ -98,7 +98,7 @@ class Sessions:
     async def unopened(self, dialect: Dialect) -> AsyncIterator[Session]:
         """A connection on which nothing has been said yet."""
         opened = await self._open(NONE, None)
-        opened.session.dialect = dialect
+        opened.session.assume(dialect)
         try:
             yield opened.session
         finally:
@@ -116,7 +116,7 @@ class Sessions:
             if place.open is None:
                 place.open = await self._open(dialect.version, given)
             opened = place.open
-            opened.session.answers = given
+            opened.session.answer_with(given)
             mark = opened.session.transcript.mark
             try:
                 yield opened.session

@@ -70,7 +70,7 @@ class _Ears:
         _keep(self._record.out, message.text)
         self._look(message.text)
 
-    def muttered(self, line: str) -> None:
+    def on_stderr(self, line: str) -> None:
         _keep(self._record.err, line)
         self._look(line)
 

@@ -59,16 +59,10 @@ class Conversation:
         self._begun = False  # whether anything has been done
         self._looked = 0  # how far into the transcript
         self.listed = Listed(session)
-        self._taken: set[int] = set()  # ids that are not ours to give
-        self._next_id = session.next_id
-        session.next_id = self._own_id
 
     def avoid(self, ids: set[int]) -> None:
         """Give none of IDS to a request of ours: the file sends them itself."""
-        self._taken |= ids
-
-    def _own_id(self) -> int:
-        return next(found for found in iter(self._next_id, None) if found not in self._taken)
+        self.session.avoid_ids(ids)
 
     def hear(self, _: Incoming) -> None:
         self._news.set()

@@ -1,7 +1,6 @@
 """What the server under test lists of its tools and prompts: asked for only when a test needs it, or fails."""
 
 import asyncio
-from itertools import count
 
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError, nearest
@@ -43,15 +42,13 @@ class Listed:
         if kind in self._session.capabilities:
             # Asked for once: a server that does not list must not make every failure slow. And with ids of their own,
             # so that those of later tests are the same whether one before them has failed or not.
-            numbered, self._session.next_id = self._session.next_id, count(_FIRST_ID).__next__
             try:
-                async with asyncio.timeout(_SECONDS):
-                    listed = (await self._session.everything(f"{kind}/list")).get(kind, [])
+                with self._session.ids_starting_at(_FIRST_ID):
+                    async with asyncio.timeout(_SECONDS):
+                        listed = (await self._session.everything(f"{kind}/list")).get(kind, [])
                 return sorted(str(each.get("name")) for each in listed if isinstance(each, dict))
             except (ConductorError, TimeoutError):
                 return []
-            finally:
-                self._session.next_id = numbered
         return []
 
 

@@ -1,0 +1,257 @@
+"""The messages of one connection: which reply belongs to which request, until when it is waited for, and how it ends.
+
+Replies are matched by id. All that the server says is kept in the transcript; what breaks the rules becomes a note
+there and never shifts a later reply. Every wait ends: by the reply, by the time-out, or because the server is gone.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from time import monotonic
+
+from mcp_conductor.bounded.turns import Intake
+from mcp_conductor.client.deadlines import Reply, Waiting
+from mcp_conductor.errors import ConductorError, ConnectionLost, RequestTimeout, UsageError
+from mcp_conductor.protocol import Id, Json
+from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, Dialect
+from mcp_conductor.protocol.ledger import Exchange, Ledger
+from mcp_conductor.protocol.message import Message, build, members, parse
+from mcp_conductor.protocol.oddities import LONGEST_NOTE, complaint, excerpt, shortened
+from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.transport import Transport
+
+MOST_COMPLAINTS = 1000  # about the messages of one batch
+
+
+class Wire:
+    """What is said and heard on one connection. It is the listener of the transport that it is attached to."""
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        *,
+        began: float,  # the time that frames of the transcript count from
+        timeout: float,
+        context: Json,  # what errors say of their surroundings
+        on_request: Callable[[Message], None],
+        on_notification: Callable[[Message, Message | None], None],  # with the request whose progress it tells
+    ) -> None:
+        self.transcript = transcript
+        self.hide = transcript.hide
+        self.redact = transcript.redact
+        self._began = began
+        self._timeout = timeout
+        self._context = context
+        self._on_request = on_request
+        self._on_notification = on_notification
+        self._dialect: Dialect = NEWEST_HANDSHAKE
+        self._loop = asyncio.get_running_loop()
+        self._ledger = Ledger()
+        self._waiting = Waiting()
+        self._stray: asyncio.Future[Message] | None = None
+        self._intake = Intake(self._loop)
+        self._end: asyncio.Future[str] = self._loop.create_future()
+
+    def attach(self, transport: Transport) -> None:
+        """Send by TRANSPORT, which was opened with this wire as its listener."""
+        self._transport = transport
+
+    def speak(self, dialect: Dialect) -> None:
+        """From here on, messages are taken as DIALECT has them."""
+        self._dialect = dialect
+
+    # What we say.
+
+    async def exchange(self, message: Message, timeout: float | None) -> Exchange:
+        """Send a request and wait for its reply; an error reply is a reply."""
+        reply = self._ask(message, self._timeout if timeout is None else timeout)
+        try:
+            return await reply
+        except RequestTimeout as error:
+            unsent = self._transport.unsent()
+            error.hint = f"the server does not read its stdin: {unsent} bytes wait to be read" if unsent else None
+            error.stderr, error.context = self.transcript.stderr_tail(), self._context
+            self._give_up(message, "timed out")
+            raise
+        except asyncio.CancelledError:
+            self.transcript.unanswered = message.method
+            self._give_up(message, "the client is stopping")
+            raise
+
+    async def say(self, text: str, *, timeout: float | None = None) -> Message | None:
+        """Send exactly this text, valid or not, and return what answers it; nothing answers a notification."""
+        message = parse(text)
+        if message.kind == "request":
+            return (await self.exchange(message, timeout)).reply
+        if message.kind in ("notification", "result", "error"):
+            self.send(message)
+            return None
+        # A batch, or something that is no message: whatever answer comes next is the answer to it.
+        self._stray = self._loop.create_future()
+        self.send(message)
+        seconds = self._timeout if timeout is None else timeout
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._stray
+        except TimeoutError:
+            raise RequestTimeout("the raw message", seconds) from None
+        finally:
+            self._stray = None
+
+    def send(self, message: Message) -> None:
+        """Send MESSAGE, and wait for nothing."""
+        # First the server gets its work, then we do our book-keeping; no reply is heard before we return to the loop.
+        self._transport.send(message)
+        self.transcript.add(self._now(), "client", message.text)
+
+    def unsent(self) -> int:
+        """How many bytes the server has not taken yet."""
+        return self._transport.unsent()
+
+    def fail_all(self, error: Exception) -> None:
+        """Everything that is waited for fails with ERROR."""
+        self._waiting.fail_all(lambda _: error)
+
+    def here(self, error: ConductorError) -> ConductorError:
+        """ERROR, told with its surroundings and without secrets."""
+        error.tell_with(self._context, self.redact)
+        return error
+
+    def note(self, text: str) -> None:
+        """Remark, at this place in the transcript, on something that should not be so."""
+        if len(text) > LONGEST_NOTE:
+            text = shortened(text, self.redact, LONGEST_NOTE)
+        self.transcript.add(self._now(), "note", text)
+
+    def forget(self, request_id: Id) -> None:
+        """Wait no longer for this reply, without a word to the server."""
+        self._ledger.lost(request_id, self._now())
+
+    async def wait_until_gone(self) -> None:
+        """Wait for the server to go away of its own accord, which is an error."""
+        raise self._loss(await asyncio.shield(self._end))
+
+    @property
+    def how_it_ended(self) -> str | None:
+        """Why nothing more can be said: the server exited with code 1; None while it goes on."""
+        return self._end.result() if self._end.done() else None
+
+    def close(self) -> None:
+        """Give up what is still open: requests that were not waited for."""
+        self._intake.forget()
+        self._gone("the session was closed")
+        self._waiting.stop()
+        for request in self._ledger.open_requests():
+            self._give_up(request, "the client is closing")
+
+    # What we hear; called by the transport.
+
+    @property
+    def busy(self) -> bool:
+        return self._intake.busy
+
+    def heard(self, message: Message, answers: Id | None = None) -> None:
+        now = self._now()
+        self.transcript.add(now, "server", message.text)
+        if answers is not None:
+            message = message._replace(id=answers)
+        if message.kind == "batch" or self._intake.busy:
+            self._intake.take(self._steps(message, now))
+        else:
+            self._take(message, now)
+
+    def _steps(self, message: Message, now: float) -> Iterator[None]:
+        """What is to be done about MESSAGE, one after the other: a batch may hold so much that it takes many turns."""
+        if message.kind != "batch" or self._stray is not None:
+            self._take(message, now)
+            return
+        if message.problem is not None:
+            self.note(complaint(message, self.redact))
+        if not self._dialect.batches:
+            self.note(f"the server sent a JSON-RPC batch, which {self._dialect.version} does not have")
+        wrong = 0
+        for member in members(message):
+            wrong += member.problem is not None
+            self._take(member, now, quiet=wrong > MOST_COMPLAINTS)
+            yield
+        if wrong > MOST_COMPLAINTS:
+            self.note(f"{wrong - MOST_COMPLAINTS} more messages of this batch broke a rule of JSON-RPC")
+
+    def trace(self, text: str) -> None:
+        self.transcript.add(self._now(), "http", text)
+
+    def failed(self, request_id: Id, error: ConductorError) -> None:
+        self._intake.then(lambda: self._failed(request_id, error))
+
+    def _failed(self, request_id: Id, error: ConductorError) -> None:
+        if self._ledger.lost(request_id, self._now()) is not None:
+            self._waiting.fail(request_id, self.here(error))
+
+    def _take(self, message: Message, now: float, *, quiet: bool = False) -> None:
+        if message.problem is not None and not quiet:
+            self.note(complaint(message, self.redact))
+        exchange = self._ledger.heard(message, now)
+        if exchange is not None:
+            self._waiting.settle(exchange)
+        elif message.kind == "notification":
+            self._notified(message)
+        elif message.kind == "request":
+            self._on_request(message)
+        else:
+            self._unmatched(message)
+
+    def on_stderr(self, line: str) -> None:
+        self.transcript.add(self._now(), "stderr", line)
+
+    def gone(self, why: str) -> None:
+        self._intake.then(lambda: self._gone(why))
+
+    def _gone(self, why: str) -> None:
+        if self._end.done():
+            return
+        self._end.set_result(why)
+        self._waiting.fail_all(lambda method: self._loss(f"{why} before it answered {method}"))
+        if self._stray is not None and not self._stray.done():
+            self._stray.set_exception(self._loss(f"{why} before it answered the raw message"))
+
+    def _notified(self, message: Message) -> None:
+        request = self._ledger.request_of(message) if message.method == "notifications/progress" else None
+        if request is not None:
+            self._waiting.extend(request)
+        self._on_notification(message, request)
+
+    def _unmatched(self, message: Message) -> None:
+        if self._stray is not None and not self._stray.done():
+            self._stray.set_result(message)
+        elif message.kind in ("result", "error") and (oddity := self._ledger.stray(message)):
+            self.note(f"the server sent {oddity}: {excerpt(message, self.redact)}")
+
+    # How a request is carried out.
+
+    def _ask(self, message: Message, seconds: float) -> Reply:
+        """Send a request; what comes back is its reply to come."""
+        if self._end.done():
+            raise self._loss(self._end.result())
+        if message.id is None or message.id in self._waiting:
+            raise UsageError(f"a request needs an id of its own: {excerpt(message, self.redact)}")
+        self.send(message)
+        self._ledger.sent(message, self._now())
+        return self._waiting.add(message.id, message.method, seconds)
+
+    def _give_up(self, request: Message, reason: str) -> None:
+        if request.id is None or self._ledger.lost(request.id, self._now()) is None:
+            return
+        self._waiting.forget(request.id)
+        self._transport.abandon(request.id)
+        # basic/utilities/cancellation: initialize is never cancelled; server/discover may have met an old server.
+        by_closing = self._transport.cancels_by_closing and not self._dialect.handshake
+        if request.method not in ("initialize", "server/discover") and not by_closing:
+            params = {"requestId": request.id, "reason": reason}
+            self.send(build({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
+
+    def _loss(self, why: str) -> ConductorError:
+        error = ConnectionLost(why)
+        error.stderr = self.transcript.stderr_tail()
+        return self.here(error)
+
+    def _now(self) -> float:
+        return monotonic() - self._began
