@@ -20,7 +20,8 @@ from mcp_conductor.cli.program import run_program
 from mcp_conductor.cli.target import secrets_of_flags
 from mcp_conductor.cli.terminal import Terminal, diagnostic
 from mcp_conductor.cli.time_limit import TimeLimit
-from mcp_conductor.client.connect import NONE, connect
+from mcp_conductor.client.connect import connect
+from mcp_conductor.client.negotiation import NONE
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError, MethodError, UsageError
 from mcp_conductor.protocol import Json

@@ -52,7 +52,6 @@ class SessionOptions:
     extensions: Json = field(default_factory=dict)
     budgets: Budgets = DEFAULT
     lenient: bool = False  # take an opening that is not as it should be, and say more than we have to
-    needs_version: bool = True  # refuse an opening that names no version
     on_incoming: Callable[[Incoming], None] | None = None
     on_unsubscribed: Callable[[bool], None] | None = None  # told whether the subscription was lost, or ended
     on_reopened: "Callable[[Session], Awaitable[None]] | None" = None  # a new session on the same transport has begun
@@ -84,7 +83,6 @@ class Session:
         self.redact = options.transcript.redact
         self.context = options.context
         self.lenient = options.lenient
-        self.needs_version = options.needs_version
         self.budgets = options.budgets
         self._options = options
         self._reach = reach

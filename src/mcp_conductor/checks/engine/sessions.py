@@ -14,7 +14,8 @@ from typing import Any, Literal, Self
 
 from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.record import judged_part
-from mcp_conductor.client.connect import NONE, connect
+from mcp_conductor.client.connect import connect
+from mcp_conductor.client.negotiation import NONE
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError, RequestTimeout
 from mcp_conductor.protocol import Json
