@@ -32,7 +32,7 @@ from mcp_conductor.errors import (
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.budgets import DEFAULT, Budgets
-from mcp_conductor.protocol.server_spec import AnySpec, secrets_of_server
+from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.views import (
     Completion,
     Prompt,
@@ -96,7 +96,7 @@ class Bridge:
     def secrets(self) -> list[str]:
         """What must not be shown of the servers' settings."""
         specs = [spec for spec in self._specs.values() if not isinstance(spec, ConductorError)]
-        return [secret for spec in specs for secret in secrets_of_server(spec)]
+        return [secret for spec in specs for secret in spec.secrets()]
 
     async def __aenter__(self) -> Self:
         """Connect all servers at once, and wait until each has answered or failed for the first time."""
@@ -266,8 +266,8 @@ def _interrupted(server: str, error: TransportError) -> ConnectionLost:
     return lost
 
 
-def _specs(servers: Mapping[str, Target] | str | os.PathLike[str]) -> dict[str, AnySpec | ConductorError]:
-    found: dict[str, AnySpec | ConductorError] = {}
+def _specs(servers: Mapping[str, Target] | str | os.PathLike[str]) -> dict[str, ServerSpec | ConductorError]:
+    found: dict[str, ServerSpec | ConductorError] = {}
     if isinstance(servers, (str, os.PathLike)):
         found.update(specs_of_file(os.fspath(servers)))
     elif "mcpServers" in servers:

@@ -23,7 +23,7 @@ from mcp_conductor.errors import (
     TransportError,
 )
 from mcp_conductor.protocol.answers import Incoming
-from mcp_conductor.protocol.server_spec import AnySpec, HttpSpec, StdioSpec, StreamsSpec, secrets_of_server
+from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.protocol.views import Listed
 
@@ -37,17 +37,13 @@ V = TypeVar("V", bound=Listed)
 class Link:
     """One server and the way to it."""
 
-    def __init__(self, name: str, spec: AnySpec | ConductorError, terms: Terms) -> None:
+    def __init__(self, name: str, spec: ServerSpec | ConductorError, terms: Terms) -> None:
         self.name = name
         self.catalogue = Catalogue()
         self.subscriptions: set[str] = set()
         self.calls = 0  # under way
         self.tried = asyncio.Event()  # whether the first attempt has ended, well or not
-        self._spec = (
-            replace(spec, name=name, budgets=terms.budgets)
-            if isinstance(spec, (StdioSpec, HttpSpec, StreamsSpec))
-            else spec
-        )
+        self._spec = spec if isinstance(spec, ConductorError) else replace(spec, name=name, budgets=terms.budgets)
         self._terms = terms
         self._state: State = "retrying"
         self._failures = 0
@@ -351,8 +347,8 @@ _CHANGES: dict[str, EventKind] = {
 }
 
 
-def _short_transcript(spec: AnySpec) -> Transcript:
-    return Transcript(secrets_of_server(spec), budgets=replace(spec.budgets, transcript_bytes=_KEPT_BYTES))
+def _short_transcript(spec: ServerSpec) -> Transcript:
+    return Transcript(spec.secrets(), budgets=replace(spec.budgets, transcript_bytes=_KEPT_BYTES))
 
 
 async def _tolerated(asked: Awaitable[Any]) -> Any:

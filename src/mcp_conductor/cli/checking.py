@@ -29,7 +29,6 @@ from mcp_conductor.errors import HttpStatusError, MethodError, ProtocolError, Tr
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_HANDSHAKE, PROTOCOL_CHOICES
 from mcp_conductor.protocol.message import kind_of
-from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, secrets_of_server
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report.formats.badge import badge
 from mcp_conductor.report.formats.folding import once_for_all
@@ -84,7 +83,7 @@ class Checking:
         """Find out what is to be checked: its name."""
         without = {name: values for name, values in self._given.values.items() if name != "--protocol"}
         self._spec = target(replace(self._given, values=without), self._terminal, program="conductor check")
-        return _named(self._spec)
+        return self._spec.label
 
     async def run(self) -> int:
         from mcp_conductor.checks.explain import rules
@@ -172,7 +171,7 @@ class Checking:
         if self._protocol in DIALECTS:
             return [self._protocol]
         spec = Sessions(self._spec, self._options.timeout).patient_spec
-        heard = Transcript(secrets_of_server(spec), budgets=spec.budgets)
+        heard = Transcript(spec.secrets(), budgets=spec.budgets)
         try:
             async with connect(
                 spec,
@@ -221,7 +220,3 @@ def _trigger(text: str) -> Trigger:
     if not isinstance(arguments, dict):
         raise UsageError(f"what --trigger gives to {tool!r} must be a JSON object, not {kind_of(arguments)}")
     return Trigger(tool, arguments)
-
-
-def _named(spec: ServerSpec) -> str:
-    return spec.url if isinstance(spec, HttpSpec) else " ".join(spec.command)

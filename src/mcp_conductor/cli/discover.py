@@ -12,7 +12,7 @@ from mcp_conductor.cli.target import TARGET_FLAGS, secrets_of_flags, target
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.writing import write_file
-from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
+from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.suites.authoring.discover import Discovered, Wishes, discover
 from mcp_conductor.suites.authoring.suite_text import suite_text
 from mcp_conductor.suites.running.job import DEFAULT_SECONDS
@@ -98,8 +98,8 @@ def _output(given: Given, terminal: Terminal) -> str | None:
 
 def machine_paths(spec: ServerSpec, terminal: Terminal) -> tuple[str, ...]:
     """Directories that are called otherwise on other machines."""
-    cwd = spec.cwd if isinstance(spec, StdioSpec) else None
-    places = (cwd, terminal.directory, terminal.environ.get("HOME"))
+    process = spec.as_process()
+    places = (process and process.cwd, terminal.directory, terminal.environ.get("HOME"))
     return tuple(dict.fromkeys(place for place in places if place))
 
 

@@ -14,7 +14,7 @@ from mcp_conductor.files.settings import Surroundings, from_settings
 from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
-from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec, from_words
+from mcp_conductor.protocol.server_spec import ServerSpec, from_words
 from mcp_conductor.suites.authoring.discover import Wishes, discover
 from mcp_conductor.suites.authoring.project import Guess, Project, without_secrets
 from mcp_conductor.suites.authoring.suite_text import suite_text, template
@@ -76,10 +76,10 @@ async def _init(given: Given, terminal: Terminal) -> int:
 
 def _named(given: Given) -> Guess:
     spec = from_words(given.words)
-    if isinstance(spec, StdioSpec):
-        program, *args = spec.command
+    if (process := spec.as_process()) is not None:
+        program, *args = process.command
         return Guess({"command": program, **({"args": args} if args else {})}, "")
-    return Guess({"url": spec.url}, "")
+    return Guess({"url": spec.label}, "")
 
 
 async def _suite(guess: Guess | None, wishes: Wishes, terminal: Terminal) -> tuple[str, str]:

@@ -27,7 +27,6 @@ from mcp_conductor.errors import ConductorError, MethodError, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, TASKS_EXTENSION
 from mcp_conductor.protocol.message import Message, parse as parse_message, render
-from mcp_conductor.protocol.server_spec import HttpSpec
 
 if TYPE_CHECKING:
     from mcp_conductor.cli.follow import Follow
@@ -193,11 +192,12 @@ class _Run:
         from mcp_conductor.cli.oauth import settings_of
         from mcp_conductor.transport.authorization import Authorization
 
-        assert isinstance(self.plan.spec, HttpSpec)
+        spec = self.plan.spec.as_http()
+        assert spec is not None  # another server refuses --oauth
         return Authorization(
-            server_url=self.plan.spec.url,
+            server_url=spec.url,
             http=http,
-            version=self.plan.spec.protocol or NEWEST_HANDSHAKE.version,
+            version=spec.protocol or NEWEST_HANDSHAKE.version,
             settings=settings_of(self.plan.given, self.terminal.directory),
             show=self.terminal.say,
         )

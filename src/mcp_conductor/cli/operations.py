@@ -9,7 +9,6 @@ from mcp_conductor.client.session import Session
 from mcp_conductor.errors import nearest
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.paging import LIST_MEMBERS
-from mcp_conductor.protocol.server_spec import HttpSpec
 
 
 async def perform(session: Session, plan: Plan, note_status: NoteStatus) -> Outcome:
@@ -90,7 +89,7 @@ async def _call_tool(session: Session, plan: Plan, note_status: NoteStatus) -> O
     texts = plan.typed_arguments
     validate = "--output-schema-validate" in given
     # Over HTTP, 2026-07-28 wants some arguments in headers too; which ones, only the list of tools tells.
-    in_headers = isinstance(plan.spec, HttpSpec) and not session.dialect.handshake
+    in_headers = plan.spec.as_http() is not None and not session.dialect.handshake
     tool = await _find_tool(session, given.need("--tool-name")) if texts or validate or in_headers else {}
     arguments = {**plan.arguments, **(_typed(texts, tool) if texts else {})}
     params = _with_meta({**(plan.params or {}), "arguments": arguments}, plan.meta) or {}

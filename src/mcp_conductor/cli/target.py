@@ -15,7 +15,6 @@ from mcp_conductor.protocol.server_spec import (
     ServerSpec,
     StdioSpec,
     from_words,
-    secrets_of_server,
 )
 from mcp_conductor.text.redaction import secrets_of_environment, secrets_of_headers, secrets_of_url
 
@@ -24,6 +23,8 @@ SETTINGS = "conductor.config.json"
 _SECRET_FLAGS = (
     "--token", "--oauth-client-secret", "--oauth-code", "--oauth-code-verifier", "--oauth-refresh-token",
 )  # fmt: skip
+_URL_FLAGS = ("--header", "--token", "--cacert", "--insecure", "--oauth")
+_COMMAND_FLAGS = ("--env", "--cwd")
 TARGET_FLAGS = (
     Flag("--config", "settings file: conductor.config.json, mcpServers or servers", "FILE"),
     Flag("--server", "which server of the settings file", "NAME"),
@@ -75,11 +76,18 @@ def secrets_of_flags(given: Given) -> list[str]:
 
 
 def _with_flags(spec: ServerSpec, given: Given, terminal: Terminal, protocol: str | None) -> ServerSpec:
-    terminal.learn([*secrets_of_flags(given), *secrets_of_server(spec)])
+    terminal.learn([*secrets_of_flags(given), *spec.secrets()])
     if protocol is not None:
         spec = replace(spec, protocol=protocol)
     spec = replace(spec, budgets=budgets_of(given))
-    return _with_command_flags(spec, given, terminal) if isinstance(spec, StdioSpec) else _with_url_flags(spec, given)
+    if (process := spec.as_process()) is not None:
+        return _with_command_flags(process, given, terminal)
+    if (at_url := spec.as_http()) is not None:
+        return _with_url_flags(at_url, given)
+    for flag in (*_URL_FLAGS, *_COMMAND_FLAGS):
+        if flag in given:
+            raise UsageError(f"{flag} has no meaning for a server that is reached by {spec.kind}")
+    return spec
 
 
 def _choice(given: Given, flag: str, choices: tuple[str, ...]) -> str | None:
@@ -106,11 +114,12 @@ def _named(given: Given, terminal: Terminal, transport: str | None, program: str
             hint=f"{_ways(program)}; no {SETTINGS} was found here or above",
         )
     spec = _from_file(file, given.one("--server"), given, terminal)
-    if transport is not None and (transport == "stdio") != isinstance(spec, StdioSpec):
+    at_url = spec.as_http()
+    if transport in ("sse", "http") and at_url is not None:
+        return replace(at_url, sse=transport == "sse", fall_back=False)
+    if transport not in (None, spec.kind):
         raise UsageError(f"--transport {transport} does not fit the server {spec.name!r} of {file}")
-    if transport is None or not isinstance(spec, HttpSpec):
-        return spec
-    return replace(spec, sse=transport == "sse", fall_back=False)
+    return spec
 
 
 def _ways(program: str) -> str:
@@ -160,7 +169,7 @@ def _from_file(file: str, server: str | None, given: Given, terminal: Terminal) 
 
 
 def _with_command_flags(spec: StdioSpec, given: Given, terminal: Terminal) -> StdioSpec:
-    for flag in ("--header", "--token", "--cacert", "--insecure", "--oauth"):
+    for flag in _URL_FLAGS:
         if flag in given:
             raise UsageError(f"{flag} is for a server at a URL, not for a command")
     cwd = given.one("--cwd")
@@ -172,7 +181,7 @@ def _with_command_flags(spec: StdioSpec, given: Given, terminal: Terminal) -> St
 
 
 def _with_url_flags(spec: HttpSpec, given: Given) -> HttpSpec:
-    for flag in ("--env", "--cwd"):
+    for flag in _COMMAND_FLAGS:
         if flag in given:
             raise UsageError(f"{flag} is for a server that is started, not for one at a URL")
     headers = dict(spec.headers)

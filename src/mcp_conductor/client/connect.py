@@ -43,14 +43,7 @@ from mcp_conductor.protocol.dialect import (
     PROTOCOL_CHOICES,
 )
 from mcp_conductor.protocol.ledger import Exchange
-from mcp_conductor.protocol.server_spec import (
-    AnySpec,
-    HttpSpec,
-    StdioSpec,
-    StreamsSpec,
-    secrets_of_server,
-    supported_transports,
-)
+from mcp_conductor.protocol.server_spec import ServerSpec, is_spec, supported_transports
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.transport import Authorize, open_transport
 
@@ -58,7 +51,6 @@ if TYPE_CHECKING:
     from mcp_conductor.client.targets import Target
 
 CLIENT = {"name": "mcp-conductor", "version": __version__}
-OLD_SECONDS = 3.0  # for the first event, where HTTP+SSE is only a guess
 
 
 @asynccontextmanager
@@ -95,7 +87,7 @@ async def connect(
     choice = protocol or spec.protocol or "handshake"
     if choice not in PROTOCOL_CHOICES and choice != NONE:
         raise UsageError(f"unknown protocol {choice!r}", hint=f"known: {', '.join(PROTOCOL_CHOICES)}")
-    transcript = Transcript(secrets_of_server(spec), budgets=spec.budgets) if transcript is None else transcript
+    transcript = Transcript(spec.secrets(), budgets=spec.budgets) if transcript is None else transcript
     options = SessionOptions(
         client=CLIENT,
         answers=answers or Answers(),
@@ -120,14 +112,14 @@ async def connect(
 class _Way:
     """How to reach a server, and how to open the conversation with it."""
 
-    spec: AnySpec
+    spec: ServerSpec
     choice: str
     needs_version: bool
     authorize: Authorize | None
 
 
-def _spec(target: "Target") -> AnySpec:
-    if isinstance(target, (StdioSpec, HttpSpec, StreamsSpec)):
+def _spec(target: "Target") -> ServerSpec:
+    if is_spec(target):
         return target
     from mcp_conductor.client.targets import spec_of
 
@@ -150,12 +142,12 @@ async def _open_somehow(options: SessionOptions, way: _Way, stack: AsyncExitStac
     try:
         return await stack.enter_async_context(_session(options, way))
     except HttpStatusError as error:
-        if not isinstance(spec, HttpSpec) or spec.sse or not spec.fall_back or not may_be_older_transport(error):
+        old = spec.older()
+        if old is None or not may_be_older_transport(error):
             raise
-        old = replace(spec, sse=True, endpoint_timeout=OLD_SECONDS)
         return await _open_old(options, replace(way, spec=old), stack, error)
     except TransportError as error:
-        died = isinstance(spec, StdioSpec) and options.transcript.mark and died_of_discover(way.choice, error)
+        died = spec.started_by_us and options.transcript.mark and died_of_discover(way.choice, error)
         if not died:
             raise
         again = _session(options, replace(way, choice="handshake"))
@@ -174,7 +166,7 @@ async def _open_old(options: SessionOptions, way: _Way, stack: AsyncExitStack, r
 
 
 def _session(options: SessionOptions, way: _Way) -> Session:
-    startup = way.spec.startup_timeout if isinstance(way.spec, StdioSpec) else None
+    startup = way.spec.startup_timeout
     return Session(
         options,
         reach=lambda listener: open_transport(way.spec, listener, way.authorize),

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 from mcp_conductor.errors import ConfigError, Location
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.protocol.server_spec import (
-    AnySpec,
     AsgiApp,
     AsgiSpec,
-    HttpSpec,
     ServerSpec,
-    StdioSpec,
     StreamsSpec,
     from_words,
+    is_spec,
+    is_url,
 )
 
 if TYPE_CHECKING:
@@ -22,12 +21,12 @@ if TYPE_CHECKING:
 
 # A spec; a config such as {"url": …} or {"command": …, "args": […]}; a URL or a command, as one text or as words; an
 # ASGI application; a pair of streams, of which the first is read.
-Target = AnySpec | Mapping[str, Any] | str | Sequence[str] | AsgiApp | tuple[AsyncIterable[Any], object]
+Target = ServerSpec | Mapping[str, Any] | str | Sequence[str] | AsgiApp | tuple[AsyncIterable[Any], object]
 
 
-def spec_of(target: Target, name: str = "") -> AnySpec:
+def spec_of(target: Target, name: str = "") -> ServerSpec:
     """The server that TARGET means; raises ConfigError where it means none."""
-    if isinstance(target, (StdioSpec, HttpSpec, StreamsSpec)):
+    if is_spec(target):
         return target
     if isinstance(target, Mapping):
         return _from_config(dict(target), name)
@@ -47,7 +46,7 @@ def spec_of(target: Target, name: str = "") -> AnySpec:
 
 def _words(text: str) -> tuple[str, ...]:
     """The words of a command, quoted as for a shell; a URL is one word."""
-    if text.startswith(("http://", "https://")):
+    if is_url(text):
         return (text,)
     import shlex
 
@@ -57,14 +56,14 @@ def _words(text: str) -> tuple[str, ...]:
         raise ConfigError(f"the command cannot be split into words: {str(error).lower()}", hint=text) from error
 
 
-def _from_words(words: tuple[object, ...]) -> AnySpec:
+def _from_words(words: tuple[object, ...]) -> ServerSpec:
     texts = tuple(word for word in words if isinstance(word, str))
     if not texts or len(texts) != len(words):
         raise ConfigError("a server needs at least one word, and all of them must be texts")
     return from_words(texts)
 
 
-def _from_config(config: dict[str, Any], name: str) -> AnySpec:
+def _from_config(config: dict[str, Any], name: str) -> ServerSpec:
     from mcp_conductor.files.settings import entry_spec, from_settings
 
     around = _around("the config", os.getcwd())

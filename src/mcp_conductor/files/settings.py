@@ -19,7 +19,16 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.message import compact, kind_of
-from mcp_conductor.protocol.server_spec import TRANSPORTS, HttpSpec, ServerSpec, StdioSpec, is_sse, url_problem
+from mcp_conductor.protocol.server_spec import (
+    TRANSPORTS,
+    HttpSpec,
+    ServerSpec,
+    StdioSpec,
+    at_url,
+    is_added_url,
+    is_sse,
+    url_problem,
+)
 from mcp_conductor.protocol.variables import filled
 
 # Other clients' words for Streamable HTTP.
@@ -153,10 +162,7 @@ class _Entry:
                 near = nearest(key, (*_KEYS, *_TABLES))
                 hint = f"did you mean {near!r}?" if near else f"known: {_list(_KEYS)}"
                 self.mistakes.add(self.mistake((key,), f"unknown key {key!r}", hint))
-        spec = self.spec()
-        if isinstance(spec, StdioSpec) and spec.startup_timeout is None:
-            spec = replace(spec, startup_timeout=_FLAT_STARTUP_TIMEOUT)
-        return spec
+        return self.spec().starting_within(_FLAT_STARTUP_TIMEOUT)
 
     def spec(self) -> ServerSpec:
         has_command, has_url = "command" in self.entry, "url" in self.entry
@@ -168,7 +174,7 @@ class _Entry:
             near = next((key for key in self.entry if nearest(key, ("command", "url")) is not None), None)
             hint = f"is {near!r} a typing error?" if near else "give it one of them"
             raise self.mistake((near,) if near else (), "has neither 'command' nor 'url'", hint)
-        spec = self.stdio() if has_command else self.http()
+        spec = self.stdio() if has_command else self.elsewhere() or self.http()
         self.mistakes.tell()
         return spec
 
@@ -195,6 +201,14 @@ class _Entry:
             startup_timeout=self.time("startupTimeout"),
             protocol=self.protocol(),
         )
+
+    def elsewhere(self) -> ServerSpec | None:
+        """The server, if its URL is one of a transport that was added to ours."""
+        if not isinstance(self.entry["url"], str) or not is_added_url(self.entry["url"]):
+            return None
+        self.refuse_keys((*_STDIO_KEYS[1:], *_HTTP_KEYS[1:], "type"), "url")
+        spec = at_url(self.text("url") or "")
+        return spec and replace(spec, name=self.name, protocol=self.protocol())
 
     def http(self) -> HttpSpec:
         self.refuse_keys(_STDIO_KEYS[1:], "url")

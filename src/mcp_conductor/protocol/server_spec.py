@@ -1,11 +1,12 @@
 """Which server is meant, and how to reach it: a command to start, or a URL to call; never both, never neither.
 
-A server in our own process is reached without either: as an ASGI application, or by a pair of streams.
+A server in our own process is reached without either: as an ASGI application, or by a pair of streams. All of these
+are a ServerSpec, and so is what others add; no other module asks which of them it has.
 """
 
 from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, TypeGuard
 from urllib.parse import urlsplit
 
 from mcp_conductor.errors import ConfigError, UsageError
@@ -15,6 +16,7 @@ from mcp_conductor.text.redaction import secrets_of_environment, secrets_of_head
 TRANSPORTS = ("stdio", "sse", "http")
 # Where there are no processes to start.
 _NO_PROCESSES = ("emscripten", "wasi", "ios", "tvos", "watchos")
+_GUESSED_ENDPOINT_SECONDS = 3.0  # for the first event, where HTTP+SSE is only a guess
 
 _Event = MutableMapping[str, Any]
 AsgiApp = Callable[[_Event, Callable[[], Awaitable[_Event]], Callable[[_Event], Awaitable[None]]], Awaitable[None]]
@@ -26,39 +28,122 @@ def supported_transports(platform: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StdioSpec:
+class ServerSpec:
+    """A server and the way to it; each transport has a kind of its own. Pure data: `transport/` opens it."""
+
+    name: str = ""
+    protocol: str | None = None
+    budgets: Budgets = field(default=DEFAULT, repr=False)
+
+    started_by_us: ClassVar[bool] = False  # so that we can start it once more
+
+    def __str__(self) -> str:
+        return self.name or self.label
+
+    @property
+    def kind(self) -> str:
+        """The transport: by this name it is registered, and reports call it so."""
+        raise NotImplementedError
+
+    @property
+    def module(self) -> str | None:
+        """The module that registers the transport, if that is to be imported when it is needed, and not before."""
+        return None
+
+    @property
+    def label(self) -> str:
+        """What the server is called where it was given no name: its command, or its URL."""
+        raise NotImplementedError
+
+    @property
+    def startup_timeout(self) -> float | None:
+        """How long the first answer may take, in seconds, where that is told."""
+        return None
+
+    def secrets(self) -> list[str]:
+        """What must not be shown of these settings."""
+        return []
+
+    def starting_within(self, _seconds: float, /) -> "ServerSpec":
+        """The same with so many seconds to start, if it is started and nothing else was said."""
+        return self
+
+    def older(self) -> "ServerSpec | None":
+        """The same by an older transport, where that may turn out to be meant."""
+        return None
+
+    # Settings that only one way to a server has.
+
+    def as_process(self) -> "StdioSpec | None":
+        """This, if it is a command that we start."""
+        return None
+
+    def as_http(self) -> "HttpSpec | None":
+        """This, if it is reached by HTTP requests to a URL."""
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StdioSpec(ServerSpec):
     """A server that we start, and talk to over its stdin and stdout."""
 
     command: tuple[str, ...]
-    name: str = ""
     env: Mapping[str, str] = field(default_factory=dict, repr=False)  # in addition to our own environment
     cwd: str | None = None
     ready_pattern: str | None = None
     startup_timeout: float | None = None
-    protocol: str | None = None
-    budgets: Budgets = field(default=DEFAULT, repr=False)
 
-    def __str__(self) -> str:
-        return self.name or " ".join(self.command)
+    module = "mcp_conductor.transport.stdio"
+    started_by_us = True
+    kind = "stdio"
+
+    @property
+    def label(self) -> str:
+        return " ".join(self.command)
+
+    def secrets(self) -> list[str]:
+        return [*secrets_of_environment(self.env), *secrets_of_words(self.command)]
+
+    def starting_within(self, seconds: float, /) -> "StdioSpec":
+        return self if self.startup_timeout is not None else replace(self, startup_timeout=seconds)
+
+    def as_process(self) -> "StdioSpec":
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HttpSpec:
+class HttpSpec(ServerSpec):
     """A server that somebody else runs, at a URL."""
 
     url: str
-    name: str = ""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     sse: bool = False  # HTTP+SSE, the transport of 2024-11-05
     fall_back: bool = True  # to HTTP+SSE, where the URL turns out to be one
     endpoint_timeout: float = 30.0  # for the first event of HTTP+SSE
     cafile: str | None = None  # the authorities to trust for TLS, instead of the system's
     insecure: bool = False  # trust anybody
-    protocol: str | None = None
-    budgets: Budgets = field(default=DEFAULT, repr=False)
 
-    def __str__(self) -> str:
-        return self.name or self.url
+    @property
+    def module(self) -> str:
+        return "mcp_conductor.transport.http_sse" if self.sse else "mcp_conductor.transport.streamable_http"
+
+    @property
+    def kind(self) -> str:
+        return "sse" if self.sse else "http"
+
+    @property
+    def label(self) -> str:
+        return self.url
+
+    def secrets(self) -> list[str]:
+        return [*secrets_of_headers(self.headers), *secrets_of_url(self.url)]
+
+    def older(self) -> "HttpSpec | None":
+        may_be = self.fall_back and not self.sse
+        return replace(self, sse=True, endpoint_timeout=_GUESSED_ENDPOINT_SECONDS) if may_be else None
+
+    def as_http(self) -> "HttpSpec":
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +154,13 @@ class AsgiSpec(HttpSpec):
     url: str = "http://127.0.0.1:8000/mcp"
     lifespan: bool = True  # whether to tell the application that it starts and ends
 
-    def __str__(self) -> str:
-        return self.name or f"the application {type(self.app).__name__}"
+    @property
+    def label(self) -> str:
+        return f"the application {type(self.app).__name__}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamsSpec:
+class StreamsSpec(ServerSpec):
     """A server at the other end of two streams of messages.
 
     READ is iterated over; WRITE has `send`, as the streams of anyio, or `write`, as those of asyncio. ENCODE makes what
@@ -85,41 +171,56 @@ class StreamsSpec:
     write: object
     encode: Callable[[str], Any] = lambda line: line.encode(errors="surrogateescape") + b"\n"
     decode: Callable[[Any], Any] = lambda item: item
-    name: str = ""
-    protocol: str | None = None
-    budgets: Budgets = field(default=DEFAULT, repr=False)
 
-    def __str__(self) -> str:
-        return self.name or "the server at the other end of the streams"
+    module = "mcp_conductor.transport.streams"
+    kind = "streams"
+    label = "the server at the other end of the streams"
 
 
-ServerSpec = StdioSpec | HttpSpec
-AnySpec = StdioSpec | HttpSpec | StreamsSpec
+# What each scheme makes of a URL, where a transport was added to ours that is named by URLs: see transport.opens().
+SCHEMES: dict[str, Callable[[str], ServerSpec]] = {}
 
 
-def secrets_of_server(spec: AnySpec) -> list[str]:
-    """What must not be shown of a server's settings."""
-    match spec:
-        case StdioSpec():
-            return [*secrets_of_environment(spec.env), *secrets_of_words(spec.command)]
-        case HttpSpec():
-            return [*secrets_of_headers(spec.headers), *secrets_of_url(spec.url)]
-        case _:
-            return []
+def is_spec(target: object) -> TypeGuard[ServerSpec]:
+    """Whether TARGET describes a server already, and need not be read first."""
+    return isinstance(target, ServerSpec)
+
+
+def is_url(word: str) -> bool:
+    """Whether WORD is a URL of any transport, and no command."""
+    return word.startswith(("http://", "https://")) or is_added_url(word)
+
+
+def is_added_url(word: str) -> bool:
+    """Whether WORD is a URL of a transport that was added to ours."""
+    return _scheme(word) in SCHEMES
+
+
+def _scheme(word: str) -> str:
+    return word.partition("://")[0] if "://" in word else ""
+
+
+def at_url(url: str) -> ServerSpec | None:
+    """The server at URL, where a transport has registered its scheme."""
+    make = SCHEMES.get(_scheme(url))
+    return None if make is None else make(url)
 
 
 def from_words(words: tuple[str, ...], *, transport: str | None = None) -> ServerSpec:
     """The server that the words of a command line name: a URL, or a command with its arguments."""
     first = words[0]
-    is_url = first.startswith(("http://", "https://"))
-    if transport == "stdio" or (transport is None and not is_url):
-        if is_url:
+    if transport == "stdio" or (transport is None and not is_url(first)):
+        if is_url(first):
             raise ConfigError(f"{first} is a URL; stdio needs a command")
         return StdioSpec(command=words)
-    if not is_url:
+    if not is_url(first):
         raise UsageError(f"--transport {transport} needs a URL (http:// or https://), not {first!r}")
     if len(words) > 1:
         raise ConfigError(f"nothing can follow a URL, but {words[1]!r} does")
+    if (registered := at_url(first)) is not None:
+        if transport is not None:
+            raise UsageError(f"--transport {transport} does not fit {first}")
+        return registered
     if problem := url_problem(first):
         raise ConfigError(f"{first} is not the URL of a server: {problem}")
     return HttpSpec(url=first, sse=is_sse(first, transport), fall_back=transport is None)

@@ -15,7 +15,6 @@ import pytest
 
 from mcp_conductor.client.connect import connect
 from mcp_conductor.errors import ConductorError
-from mcp_conductor.protocol.server_spec import secrets_of_server
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.pytest_plugin.texts import error_text
 from mcp_conductor.suites.running.held import Held
@@ -174,7 +173,7 @@ class Hosting:
         from mcp_conductor.client.targets import spec_of
 
         spec = spec_of(target)
-        self._redactor.learn(secrets_of_server(spec))
+        self._redactor.learn(spec.secrets())
         if options.get("transcript") is None:
             options["transcript"] = Transcript(budgets=options.get("budgets") or spec.budgets, redactor=self._redactor)
         return HostedSession(self._loop, self.hold(connect(spec, **options)), spec)

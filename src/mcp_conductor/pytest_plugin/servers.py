@@ -44,8 +44,9 @@ def server_near(config: pytest.Config, path: Path, name: str | None = None, file
     command = setting(config, "command")
     if command and name is None and file is None:
         spec = from_words(_words(command))
-        if isinstance(spec, StdioSpec) and not config.getoption("--conductor-command"):
-            spec = replace(spec, cwd=str(config.rootpath))
+        process = spec.as_process()
+        if process is not None and not config.getoption("--conductor-command"):
+            return replace(process, cwd=str(config.rootpath))
         return spec
     here = str(config.invocation_params.dir)
     terminal = Terminal(None, None, None, os.environ, here)
@@ -90,12 +91,13 @@ def marked_server(request: pytest.FixtureRequest) -> tuple[Any, dict[str, Any]]:
         raise UsageError("the marker conductor_server names a server twice", hint="either words, or name and config")
     from mcp_conductor.client.targets import spec_of
 
-    spec: Any = spec_of(marker.args[0] if len(marker.args) == 1 else marker.args)
-    if isinstance(spec, StdioSpec):
-        directory = options.pop("cwd", None) or spec.cwd or ""
-        environment: Mapping[str, str] = {**spec.env, **options.pop("env", {})}
-        spec = replace(spec, cwd=os.path.join(config.rootpath, directory), env=environment)
-    return spec, options
+    spec = spec_of(marker.args[0] if len(marker.args) == 1 else marker.args)
+    process = spec.as_process()
+    if process is None:
+        return spec, options
+    directory = options.pop("cwd", None) or process.cwd or ""
+    environment: Mapping[str, str] = {**process.env, **options.pop("env", {})}
+    return replace(process, cwd=os.path.join(config.rootpath, directory), env=environment), options
 
 
 def compose(hosting: Hosting, config: dict[str, Any], folder: Path, options: dict[str, Any]) -> HostedSession:

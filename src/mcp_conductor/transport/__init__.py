@@ -1,4 +1,4 @@
-"""How bytes move: one small contract that every transport keeps, and the way to open one.
+"""How bytes move: one small contract that every transport keeps, and the table of what opens which server.
 
 A transport knows nothing of ids, eras or methods. It hands over whole messages, tells what the server wrote to stderr,
 and says once why the server is gone.
@@ -7,15 +7,16 @@ and says once why the server is gone.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from mcp_conductor.errors import ConductorError
+from mcp_conductor.errors import ConductorError, ConfigError
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message
 
 if TYPE_CHECKING:
-    from mcp_conductor.protocol.server_spec import AnySpec, HttpSpec
+    from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
     from mcp_conductor.transport.http_client import HttpClient
 
 Made = TypeVar("Made")
@@ -92,28 +93,44 @@ class Authorization(Protocol):
 Authorize = Callable[["HttpClient"], Authorization]
 
 
+class Opener(Protocol):
+    """Starts or reaches the server; leaving the context ends the connection, and the process if there is one."""
+
+    def __call__(
+        self, spec: Any, listener: Listener, authorize: Authorize | None = None, /
+    ) -> AbstractAsyncContextManager[Transport]: ...
+
+
+_OPENERS: dict[str, Opener] = {}
+AnyOpener = TypeVar("AnyOpener", bound=Opener)
+
+
+def opens(kind: str, **schemes: "Callable[[str], ServerSpec]") -> Callable[[AnyOpener], AnyOpener]:
+    """Register what opens the specs of this KIND. SCHEMES are those of the URLs that name such servers, with what makes
+    a spec of a URL: `@opens("websocket", ws=WebSocketSpec.at)`.
+    """
+
+    def register(opener: AnyOpener) -> AnyOpener:
+        _OPENERS[kind] = opener
+        if schemes:
+            from mcp_conductor.protocol.server_spec import SCHEMES
+
+            SCHEMES.update(schemes)
+        return opener
+
+    return register
+
+
 def open_transport(
-    spec: "AnySpec", listener: Listener, authorize: Authorize | None = None
+    spec: "ServerSpec", listener: Listener, authorize: Authorize | None = None
 ) -> AbstractAsyncContextManager[Transport]:
-    """Start or reach the server; leaving the context ends the connection, and the process if there is one."""
-    # Not with this module: a server, which ends processes too, needs no specs.
-    from mcp_conductor.protocol.server_spec import StdioSpec, StreamsSpec
-
-    if isinstance(spec, StdioSpec):
-        from mcp_conductor.transport.stdio import open_stdio
-
-        return open_stdio(spec, listener)
-    if isinstance(spec, StreamsSpec):
-        from mcp_conductor.transport.streams import open_streams
-
-        return open_streams(spec, listener)
-    if spec.sse:
-        from mcp_conductor.transport.http_sse import open_http_sse
-
-        return open_http_sse(spec, listener, authorize)
-    from mcp_conductor.transport.streamable_http import open_streamable_http
-
-    return open_streamable_http(spec, listener, authorize)
+    """Start or reach the server, in the way that is registered for specs of its kind."""
+    if spec.kind not in _OPENERS and spec.module is not None:
+        import_module(spec.module)
+    opener = _OPENERS.get(spec.kind)
+    if opener is None:
+        raise ConfigError(f"no transport is registered for {spec}, which is of the kind {spec.kind!r}")
+    return opener(spec, listener, authorize)
 
 
 def client_for(spec: "HttpSpec") -> "HttpClient":

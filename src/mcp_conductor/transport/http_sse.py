@@ -13,7 +13,7 @@ from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.event_stream import EventStream
 from mcp_conductor.protocol.message import Message, decode
 from mcp_conductor.protocol.server_spec import HttpSpec, origin
-from mcp_conductor.transport import Authorize, Listener, finish
+from mcp_conductor.transport import Authorize, Listener, finish, opens
 from mcp_conductor.transport.http_client import Response
 from mcp_conductor.transport.http_door import HttpDoor, is_rpc_error
 
@@ -23,6 +23,7 @@ _MOST_DOUBTS = 1_000
 _MOST_READ = 10_000  # of a body that is shown
 
 
+@opens("sse")
 @asynccontextmanager
 async def open_http_sse(
     spec: HttpSpec, listener: Listener, authorize: Authorize | None = None

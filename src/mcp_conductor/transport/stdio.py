@@ -20,7 +20,7 @@ from mcp_conductor.protocol.budgets import DEFAULT, Budgets
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message, decode
 from mcp_conductor.protocol.server_spec import StdioSpec, supported_transports
-from mcp_conductor.transport import Listener, finish, processes
+from mcp_conductor.transport import Authorize, Listener, finish, opens, processes
 from mcp_conductor.transport.processes import GRACE_SECONDS, Process
 
 if TYPE_CHECKING:
@@ -35,8 +35,11 @@ _TURN_SECONDS = 0.02  # of work on what a server said, before others have their 
 _HAS_SESSIONS = hasattr(os, "setsid")
 
 
+@opens("stdio")
 @asynccontextmanager
-async def open_stdio(spec: StdioSpec, listener: Listener) -> AsyncIterator["StdioTransport"]:
+async def open_stdio(
+    spec: StdioSpec, listener: Listener, _: Authorize | None = None
+) -> AsyncIterator["StdioTransport"]:
     """Start the server; on leaving, end it and everything it started."""
     child = StdioTransport(listener, spec.budgets)
     await child.start(spec)

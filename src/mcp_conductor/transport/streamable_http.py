@@ -18,7 +18,7 @@ from mcp_conductor.protocol.event_stream import EventStream
 from mcp_conductor.protocol.http_headers import Annotations, annotations_of, routing_headers
 from mcp_conductor.protocol.message import Message, classify, decode
 from mcp_conductor.protocol.server_spec import HttpSpec
-from mcp_conductor.transport import Authorize, Listener, finish
+from mcp_conductor.transport import Authorize, Listener, finish, opens
 from mcp_conductor.transport.http_client import Response
 from mcp_conductor.transport.http_door import HttpDoor, is_rpc_error
 
@@ -29,6 +29,7 @@ _MOST_UNDELIVERED = 10_000  # answers and notifications of ours
 _ACCEPT = ("Accept", "application/json, text/event-stream")
 
 
+@opens("http")
 @asynccontextmanager
 async def open_streamable_http(
     spec: HttpSpec, listener: Listener, authorize: Authorize | None = None

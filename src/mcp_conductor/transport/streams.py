@@ -15,13 +15,16 @@ from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message, decode
 from mcp_conductor.protocol.server_spec import StreamsSpec
-from mcp_conductor.transport import Listener, finish
+from mcp_conductor.transport import Authorize, Listener, finish, opens
 
 GOODBYE_SECONDS = 2.0  # for what must still be said when we leave
 
 
+@opens("streams")
 @asynccontextmanager
-async def open_streams(spec: StreamsSpec, listener: Listener) -> AsyncIterator["StreamsTransport"]:
+async def open_streams(
+    spec: StreamsSpec, listener: Listener, _: Authorize | None = None
+) -> AsyncIterator["StreamsTransport"]:
     """Listen to one stream and speak on the other; on leaving, stop doing so."""
     transport = StreamsTransport(spec, listener)
     try:

@@ -29,7 +29,19 @@ INNER = {
         "lacks_tools", "progress_for", "reply_to", "settle", "tools_listed",
     )
 } | {"Bridge.secrets"}  # fmt: skip
-INNER_EVERYWHERE = {"tell_with"}  # of every error: how its surroundings get into it
+# Of every error: how its surroundings get into it. Of every spec: what our own modules ask it.
+INNER_EVERYWHERE = {"tell_with"}
+INNER_OF_SPECS = {
+    "as_http",
+    "as_process",
+    "kind",
+    "label",
+    "module",
+    "older",
+    "secrets",
+    "starting_within",
+    "startup_timeout",
+}
 
 
 def written(annotation):
@@ -75,6 +87,7 @@ def lines():
 def members(name, owner):
     for member, kept in inspect.getmembers_static(owner):
         inner = f"{name}.{member}" in INNER or member in INNER_EVERYWHERE
+        inner |= name.endswith("Spec") and member in INNER_OF_SPECS
         if inner or (member.startswith("_") and member != "__init__"):
             continue
         value = kept.__func__ if isinstance(kept, (classmethod, staticmethod)) else kept

@@ -19,7 +19,7 @@ from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.event_stream import Event, EventStream
 from mcp_conductor.protocol.http_headers import Annotations, routing_headers
 from mcp_conductor.protocol.message import Message, compact, parse, read
-from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
+from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.text.visible import cut
 from mcp_conductor.transport import client_for
 
@@ -132,8 +132,9 @@ class HttpProbe:
     """A client whose every header is ours: a session of the handshake era, or requests of the modern one."""
 
     def __init__(self, target: HttpTarget) -> None:
-        assert isinstance(target.spec, HttpSpec)
-        self.spec = target.spec
+        spec = target.spec.as_http()
+        assert spec is not None
+        self.spec = spec
         self.dialect = target.dialect
         self.timeout = target.timeout
         self.trail = target.trail

@@ -9,7 +9,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META, Dialect
 from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message, is_cut_off
-from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
+from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
 
 MOST_BYTES = 8_000_000  # of what a server said that are judged; of answers to requests, as many again
@@ -176,6 +176,4 @@ def _declared(found: Any, name: str) -> bool:
 
 
 def transport_of(spec: ServerSpec) -> str:
-    if not isinstance(spec, HttpSpec):
-        return "stdio"
-    return "sse" if spec.sse else "http"
+    return spec.kind

@@ -49,7 +49,7 @@ from mcp_conductor.errors import (
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import DIALECTS, TASKS_EXTENSION
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.protocol.server_spec import ServerSpec, secrets_of_server
+from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report.events import CaseFinished, CaseStarted, Event, RunStarted
 from mcp_conductor.report.model import Finding
@@ -83,7 +83,7 @@ class _Checking:
         self._version = version
         self._options = options
         self._on_event = on_event
-        self._transcript = Transcript(secrets_of_server(spec), budgets=spec.budgets)
+        self._transcript = Transcript(spec.secrets(), budgets=spec.budgets)
         self._silence: str | None = None  # the first thing that a server did not answer that answers nothing any more
         self._unanswered: CheckResult | None = None  # what any client asks, and the server did not answer
         self._judges_once = False
@@ -207,7 +207,7 @@ class _Checking:
         if not probe.session.ended or self._silence is not None:
             return probe
         try:
-            fresh = Transcript(secrets_of_server(self._spec), budgets=self._spec.budgets)
+            fresh = Transcript(self._spec.secrets(), budgets=self._spec.budgets)
             session = await stack.enter_async_context(self._connected(probe.sessions, fresh))
         except ConductorError as error:
             self._silence = f"{probe.session.how_it_ended}, and then: {error.message}"

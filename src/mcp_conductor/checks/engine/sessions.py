@@ -9,7 +9,7 @@ closed behind the back of the probes, which need not wait for it.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 from mcp_conductor.checks.engine.findings import NotSeen
@@ -22,7 +22,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import compact
-from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
+from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.transport import finish
 
 STARTS_PER_ANSWER = 15  # how much longer than an answer the first start may take: packages are fetched, code compiled
@@ -77,9 +77,7 @@ class Sessions:
     @property
     def patient_spec(self) -> ServerSpec:
         """The server with more time to start than to answer."""
-        if isinstance(self.spec, HttpSpec) or self.spec.startup_timeout is not None:
-            return self.spec
-        return replace(self.spec, startup_timeout=self._startup)
+        return self.spec.starting_within(self._startup)
 
     def started_in(self, seconds: float) -> None:
         """The server has started once, in SECONDS: it will not take very much longer the next time."""

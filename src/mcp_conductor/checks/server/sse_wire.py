@@ -14,7 +14,7 @@ from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.timing import eventually
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
-from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, origin
+from mcp_conductor.protocol.server_spec import ServerSpec, origin
 from mcp_conductor.report.model import Finding
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -140,10 +140,10 @@ async def _post(http: HttpProbe, endpoint: str, raw: Json, headers: Headers | No
 @probed("http-bind-localhost", "sse-bind-localhost", alone=True)
 async def a_local_server_listens_locally(probe: Probe) -> AsyncIterator[Finding]:
     """Connect to the port of a server on this machine by another address of the machine: nobody is there."""
-    assert isinstance(probe.spec, HttpSpec)
-    if not local(probe.spec):
+    spec = probe.spec.as_http()
+    if spec is None or not local(spec):
         raise NotSeen("the server is not on this machine")
-    address, port = _outer_address(), origin(probe.spec.url)[2]
+    address, port = _outer_address(), origin(spec.url)[2]
     if address is None:
         raise NotSeen("this machine has no other address")
     try:
@@ -171,10 +171,9 @@ async def other_origins_are_not_served(probe: Probe) -> AsyncIterator[Finding]:
     """Use a server on another machine without credentials: it does not serve."""
     if local(probe.spec):
         raise NotSeen("the server is on this machine")
-    assert isinstance(probe.spec, HttpSpec)
-    without: Headers = {name: None for name in probe.spec.headers if name.lower() == "authorization"}
     http = HttpProbe(probe)
-    if probe.spec.sse:
+    without: Headers = {name: None for name in http.spec.headers if name.lower() == "authorization"}
+    if http.spec.sse:
         async with http.listening(without) as seen:
             pass
     else:
@@ -184,4 +183,5 @@ async def other_origins_are_not_served(probe: Probe) -> AsyncIterator[Finding]:
 
 
 def local(spec: ServerSpec) -> bool:
-    return isinstance(spec, HttpSpec) and origin(spec.url)[1] in _LOOPBACK
+    at_url = spec.as_http()
+    return at_url is not None and origin(at_url.url)[1] in _LOOPBACK

@@ -23,7 +23,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.protocol.schema import complaints
-from mcp_conductor.protocol.server_spec import ServerSpec, secrets_of_server
+from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.report.model import redacted_value
 from mcp_conductor.suites.authoring.case_drafts import LONGEST_NAME, Sketch, sketches
 from mcp_conductor.suites.authoring.recorded import Recorder, plain_text
@@ -99,7 +99,7 @@ async def discover(spec: ServerSpec, wishes: Wishes, tell: Callable[[str], None]
 
     TELL is called with what is done now, in words.
     """
-    wishes.redactor.learn(secrets_of_server(spec))
+    wishes.redactor.learn(spec.secrets())
     redact = wishes.redactor.redact
     async with AsyncExitStack() as stack:
         tell("connecting to the server")

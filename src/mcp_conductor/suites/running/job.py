@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mcp_conductor.client.session import Session
-from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec, secrets_of_server
+from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.suites.language.suite import Case, Suite
 from mcp_conductor.suites.language.variables import Variables
@@ -67,13 +67,12 @@ def in_ci(environ: Mapping[str, str]) -> bool:
 
 def patience(job: Job, options: Options) -> float:
     """How long each reply may take, in seconds."""
-    startup = None
-    if options.lenient and isinstance(job.spec, StdioSpec):  # mcp-aegis waits as long for a reply as for the start
-        startup = job.spec.startup_timeout
+    # mcp-aegis waits as long for a reply as for the start.
+    startup = job.spec.startup_timeout if options.lenient else None
     return job.suite.timeout or options.timeout or startup or DEFAULT_SECONDS
 
 
 def learned(options: Options, job: Job, variables: Variables) -> Redactor:
     """The redactor of the run, which knows what must not be shown of the variables and of the server's settings."""
-    options.redactor.learn([*variables.secrets, *secrets_of_server(job.spec)])
+    options.redactor.learn([*variables.secrets, *job.spec.secrets()])
     return options.redactor

@@ -14,16 +14,17 @@ from urllib.parse import unquote, urlsplit
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
+from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.report.formats.wording import counted
 
 _SECONDS = 60
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 
 
-def covered(spec: ServerSpec, folder: str) -> ServerSpec:
-    """SPEC, such that the server leaves in FOLDER which of its code ran."""
-    if not isinstance(spec, StdioSpec):
+def covered(server: ServerSpec, folder: str) -> ServerSpec:
+    """SERVER, such that it leaves in FOLDER which of its code ran."""
+    spec = server.as_process()
+    if spec is None:
         raise UsageError("--server-coverage is for servers that are started here, not for one at a URL")
     try:
         os.makedirs(folder, exist_ok=True)
@@ -71,9 +72,10 @@ def _split(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def figures(spec: ServerSpec, folder: str) -> Json:
     """What was measured, for the report."""
     found: Json = {"path": folder}
-    if isinstance(spec, StdioSpec) and _is_python(spec.command[0]):
-        found["python"] = _python(spec.command[0], folder)
-    node = _node(os.path.join(folder, "v8"), getattr(spec, "cwd", None) or os.getcwd())
+    process = spec.as_process()
+    if process is not None and _is_python(process.command[0]):
+        found["python"] = _python(process.command[0], folder)
+    node = _node(os.path.join(folder, "v8"), (process and process.cwd) or os.getcwd())
     if node is not None:
         found["node"] = node
     return found
