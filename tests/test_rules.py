@@ -56,7 +56,9 @@ def imports_of(file: Path, module: str, known: set[str]) -> Iterator[str]:
             above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             origin = ".".join([*above, *([node.module] if node.module else [])])
             named = {f"{origin}.{alias.name}" for alias in node.names}
-            yield from named & known or {origin} & known
+            yield from named & known
+            if not named <= known:
+                yield from {origin} & known
 
 
 def cycle_in(source: Path) -> list[str] | None:
@@ -74,7 +76,8 @@ def cycle_in(source: Path) -> list[str] | None:
 
 
 @pytest.mark.parametrize(
-    "package", ["bounded", "cli", "files", "pytest_plugin", "report", "server", "suites", "text"]
+    "package",
+    ["bounded", "bridge", "cli", "client", "files", "protocol", "pytest_plugin", "report", "server", "suites", "text", "transport"],
 )  # fmt: skip
 def test_no_import_leads_back_to_where_it_came_from(package):
     assert cycle_in(ROOT / "src" / "mcp_conductor" / package) is None
@@ -87,6 +90,15 @@ def test_an_import_that_leads_back_is_found_even_in_a_function(tmp_path):
     (package / "one.py").write_text("from .two import b\n")
     (package / "two.py").write_text("def b():\n    from house.room import one\n")
     assert set(cycle_in(package) or ()) == {"house.room.one", "house.room.two"}
+
+
+def test_a_module_that_is_imported_beside_a_name_of_its_package_does_not_hide_that(tmp_path):
+    package = tmp_path / "house" / "room"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("WORD = 1\ndef f():\n    from house.room.one import b\n")
+    (package / "one.py").write_text("from house.room import WORD, two\n")
+    (package / "two.py").write_text("")
+    assert set(cycle_in(package) or ()) == {"house.room", "house.room.one"}
 
 
 def test_patterns_of_others_are_compiled_in_one_place():
@@ -302,3 +314,33 @@ self.session = session
         ["session.dialect", "self._session.next_id", "opened.session.answers", "one.reopen", "other.lenient"]
         + ["session.context", "session.server"]
     )
+
+
+def asked_which_spec(text: str) -> list[str]:
+    """Where TEXT asks which class of specs a server has: `isinstance`, `issubclass`, or a pattern of `match`."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, classes]):
+                found += [name for name in _words(classes) if name.endswith("Spec")]
+            case ast.MatchClass(cls=classes):
+                found += [name for name in _words(classes) if name.endswith("Spec")]
+            case ast.Compare(left=ast.Call(func=ast.Name(id="type")), comparators=[classes]):
+                found += [name for name in _words(classes) if name.endswith("Spec")]
+    return found
+
+
+def test_no_module_asks_which_spec_it_has():
+    source = ROOT / "src" / "mcp_conductor"
+    found = {str(file.relative_to(source)): asked_which_spec(file.read_text()) for file in source.rglob("*.py")}
+    # `client_for` chooses between the network and an application in this process.
+    assert {name: asked for name, asked in found.items() if asked} == {
+        "protocol/server_spec.py": ["ServerSpec"],
+        "transport/__init__.py": ["AsgiSpec"],
+    }
+
+
+def test_asking_which_spec_is_seen_in_all_its_forms():
+    texts = ["isinstance(a, HttpSpec)", "isinstance(a.b, (int, m.StdioSpec))", "type(a) is StreamsSpec"]
+    texts.append("match a:\n case UnixSpec(path=p): pass")
+    assert [asked_which_spec(text) for text in texts] == [["HttpSpec"], ["StdioSpec"], ["StreamsSpec"], ["UnixSpec"]]
