@@ -101,6 +101,64 @@ def test_a_module_that_is_imported_beside_a_name_of_its_package_does_not_hide_th
     assert set(cycle_in(package) or ()) == {"house.room", "house.room.one"}
 
 
+# What Windows has not: modules, and names of `os` and `signal`.
+POSIX_MODULES = {"_ctypes", "ctypes", "fcntl", "grp", "posix", "pty", "pwd", "resource", "select", "termios", "tty"}
+POSIX_NAMES = {
+    "O_NOCTTY", "O_NOFOLLOW", "O_NONBLOCK", "WNOHANG", "chown", "fchown", "fork", "forkpty", "getegid", "geteuid",
+    "getgid", "getpgid", "getpgrp", "getsid", "getuid", "kill", "killpg", "mkfifo", "pidfd_open", "posix_spawn",
+    "set_blocking", "setpgid", "setsid", "sysconf", "uname", "waitid", "waitpid", "ITIMER_REAL", "SIGALRM", "SIGCHLD",
+    "SIGHUP", "SIGKILL", "SIGPIPE", "SIGQUIT", "SIGUSR1", "SIGUSR2", "alarm", "pthread_kill", "setitimer",
+}  # fmt: skip
+
+
+def posix_parts_of(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        match node:
+            case ast.Import(names=names):
+                yield from (name.name for name in names if name.name in POSIX_MODULES)
+            case ast.ImportFrom(module=str(module), level=0) if module in POSIX_MODULES:
+                yield module
+            case ast.Attribute(value=ast.Name(id="os" | "signal"), attr=name) if name in POSIX_NAMES:
+                yield name
+            case ast.keyword(arg="start_new_session" | "process_group" | "preexec_fn" | "pass_fds" as name):
+                yield name
+
+
+def test_what_only_posix_can_do_stands_in_one_module():
+    source = ROOT / "src" / "mcp_conductor"
+    found = {str(file.relative_to(source)) for file in source.rglob("*.py") if set(posix_parts_of(file))}
+    assert found == {"posix.py"}
+
+
+def test_every_module_can_be_imported_where_the_modules_of_posix_are_missing():
+    # This shows that nothing of ours needs them to be imported. Windows itself is not tried.
+    script = f"""
+import sys
+for name in {sorted(POSIX_MODULES - {"posix", "select"})!r}:
+    sys.modules[name] = None
+import os, signal
+import asyncio, subprocess  # which need some of what is missing from here on, where they are those of POSIX
+for module in (os, signal):
+    for name in {sorted(POSIX_NAMES - {"waitpid", "WNOHANG"})!r}:
+        module.__dict__.pop(name, None)
+import importlib, pkgutil
+import mcp_conductor
+for found in pkgutil.walk_packages(mcp_conductor.__path__, "mcp_conductor."):
+    if not found.name.endswith("__main__"):
+        importlib.import_module(found.name)
+        print(found.name)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.split()) > 300
+
+
+def test_what_follows_a_signal_is_set_in_one_place():
+    source = ROOT / "src" / "mcp_conductor"
+    found = {str(file.relative_to(source)) for file in source.rglob("*.py") if "signal.signal(" in file.read_text()}
+    assert found == {"cli/signals.py", "checks/harness/relay.py"}  # the second is a program of its own
+
+
 def test_patterns_of_others_are_compiled_in_one_place():
     # A call of `re` whose pattern is neither spelled out there nor a constant.
     from_elsewhere = re.compile(r"""\bre\.(?!escape)[a-z]+\(\s*+(?![rbf]{0,2}["']|_?[A-Z_]+\b|re\.escape)""")

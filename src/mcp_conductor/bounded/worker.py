@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from mcp_conductor import posix
 from mcp_conductor.errors import UsageError
 
 SECONDS_PER_JOB = 3.0
@@ -163,16 +164,13 @@ class _Worker:
         import subprocess
 
         # Ctrl-C is for us; but it stays in our session, or it would be taken for a process that a server left behind.
-        apart: dict[str, Any] = {"process_group": 0}
-        if sys.platform == "win32":
-            apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
         self.owner = os.getpid()
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", _PROGRAM],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            **apart,
+            **posix.group_of_its_own(),
         )
 
     @property
@@ -296,14 +294,14 @@ def work(requests: Any, answers: Any) -> None:
     """Answer requests until there are no more."""
     from importlib import import_module
 
-    _limit_memory()
+    posix.limit_memory(MEMORY)
     _send(answers, ("ready", None))
     while True:
         try:
             function, arguments, seconds = _received(requests)
         except (EOFError, OSError):
             os._exit(0)
-        _alarm(seconds + 1.0)  # we may be the last to know that we are not wanted any longer
+        posix.set_timer(seconds + 1.0)  # we may be the last to know that we are not wanted any longer
         module, _, name = function.partition(":")
         try:
             answer = ("done", getattr(import_module(module), name)(*arguments))
@@ -311,7 +309,7 @@ def work(requests: Any, answers: Any) -> None:
             answer = ("memory", None)
         except Exception as error:  # noqa: BLE001  # whatever it is, it belongs to the one who asked
             answer = ("error", f"{type(error).__name__}: {error}")
-        _alarm(0.0)
+        posix.set_timer(0.0)
         _send(answers, answer)
 
 
@@ -319,23 +317,6 @@ def _import(module: str) -> None:
     from importlib import import_module
 
     import_module(module)
-
-
-def _alarm(seconds: float) -> None:
-    import signal
-
-    if sys.platform != "win32":
-        signal.setitimer(signal.ITIMER_REAL, seconds)  # nothing hears it: it ends the process
-
-
-def _limit_memory() -> None:
-    try:
-        import resource
-
-        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, hard))
-    except (ImportError, ValueError, OSError):
-        pass  # the time is bounded anyway
 
 
 def _send(pipe: Any, value: Any) -> None:

@@ -4,9 +4,10 @@ The event loop cannot see to that: it does not run then. Where there is no SIGAL
 """
 
 import os
-import signal
 from collections.abc import Callable
 
+from mcp_conductor import posix
+from mcp_conductor.cli.signals import after
 from mcp_conductor.transport.processes import kill_all, starting
 
 _AGAIN_SECONDS = 0.05
@@ -23,26 +24,25 @@ class _Alarm:
 
     def set(self, seconds: float, code: int, *, for_signal: bool = False, say: Callable[[], None] = _nothing) -> None:
         """In so many seconds SAY why, kill every process that we started, and exit with CODE."""
-        if not hasattr(signal, "SIGALRM") or (self._for_signal and not for_signal):
+        if self._for_signal and not for_signal:
             return
 
         def leave(*_: object) -> None:
             if starting():  # that process would be missed
-                signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
+                posix.set_timer(_AGAIN_SECONDS)
                 return
             say()
             kill_all()
             os._exit(code)
 
         self._for_signal = for_signal
-        signal.signal(signal.SIGALRM, leave)
-        signal.setitimer(signal.ITIMER_REAL, max(seconds, _AGAIN_SECONDS))
+        after(max(seconds, _AGAIN_SECONDS), leave)
 
     def clear(self, *, for_signal: bool = False) -> None:
         """There is no hurry. Python forgets our reaction to the timer when it ends, so this comes before that."""
-        if hasattr(signal, "SIGALRM") and (for_signal or not self._for_signal):
+        if for_signal or not self._for_signal:
             self._for_signal = False
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            posix.set_timer(0)
 
 
 ALARM = _Alarm()

@@ -1,7 +1,6 @@
 """A command that can be interrupted: it cleans up at the first signal, and lets go of everything at the second."""
 
 import asyncio
-import signal
 from collections.abc import Callable, Coroutine
 from types import FrameType
 from typing import Any, TypeVar
@@ -9,7 +8,7 @@ from typing import Any, TypeVar
 from mcp_conductor.cli.alarm import ALARM
 from mcp_conductor.cli.exhaustion import ending_for_shortage
 from mcp_conductor.cli.exit_codes import COULD_NOT_RUN, code_of_signal
-from mcp_conductor.cli.signals import on_signals
+from mcp_conductor.cli.signals import on_signals, restore
 from mcp_conductor.cli.terminal import Interrupted
 from mcp_conductor.transport.processes import adopt_orphans, kill_all
 
@@ -77,5 +76,4 @@ async def _within_signals(work: Coroutine[Any, Any, Result]) -> Result:
         raise Interrupted(signals[0]) from None
     finally:
         if not signals:
-            for number, reaction in before.items():
-                signal.signal(number, reaction)
+            restore(before)

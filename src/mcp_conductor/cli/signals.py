@@ -1,18 +1,20 @@
 """What signals do: from the first moment of a program on, and while something runs that has to be cleaned up.
 
-A signal that was ignored when the program started (`nohup`, a job in the background of a script) stays ignored.
+This is the only place that sets what follows a signal. One that was ignored when the program started (`nohup`, a job
+in the background of a script) stays ignored.
 """
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import FrameType
 from typing import Any
 
+from mcp_conductor import posix
 from mcp_conductor.cli.exit_codes import code_of_signal
 
-STOP_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+Reaction = Callable[[int, FrameType | None], Any]
 
 
 def exit_at_once_on_signals() -> None:
@@ -20,11 +22,24 @@ def exit_at_once_on_signals() -> None:
     on_signals(lambda number, _: os._exit(code_of_signal(number)))
 
 
-def on_signals(reaction: Callable[[int, FrameType | None], Any]) -> dict[int, Any]:
-    """Let REACTION follow signals from now on: what followed them before."""
+def on_signals(reaction: Reaction) -> dict[int, Any]:
+    """Let REACTION follow signals that ask us to stop from now on: what followed them before."""
     before: dict[int, Any] = {}
     with suppress(ValueError):  # not the main thread: signals are not ours to handle
-        for number in STOP_SIGNALS:
+        for number in posix.STOP_SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 before[number] = signal.signal(number, reaction)
     return before
+
+
+def restore(before: Mapping[int, Any]) -> None:
+    """Let what followed signals BEFORE follow them again."""
+    for number, reaction in before.items():
+        signal.signal(number, reaction)
+
+
+def after(seconds: float, reaction: Reaction) -> None:
+    """Let REACTION follow in so many seconds, also while the event loop is busy; without a timer, it never does."""
+    if posix.TIMER_SIGNAL is not None:
+        signal.signal(posix.TIMER_SIGNAL, reaction)
+        posix.set_timer(seconds)

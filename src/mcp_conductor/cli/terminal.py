@@ -7,7 +7,6 @@ they are given has escapes of its own.
 
 import os
 import re
-import select
 import stat
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
+from mcp_conductor import posix
 from mcp_conductor.cli.exit_codes import code_of_signal
 from mcp_conductor.errors import ConductorError, UsageError
 from mcp_conductor.text.redaction import Redactor
@@ -79,7 +79,7 @@ class Terminal:
     def say_if_there_is_room(self, text: str) -> None:
         """Put a line for people on stderr if that can be done at once, also in the middle of another line."""
         with suppress(OSError, ValueError):
-            if self.stderr is not None and select.select([], [self.stderr], [], 0)[1]:
+            if self.stderr is not None and posix.wait_for_room(self.stderr, 0):
                 os.write(self.stderr.fileno(), self._safe(text, colour=False).encode()[:_ROOM] + b"\n")
 
     def write_result_as_it_is(self, text: str) -> None:
@@ -170,7 +170,7 @@ def _put(stream: BinaryIO, data: bytes) -> None:
         except BlockingIOError as error:  # a pipe that another program made so, as node does
             written = error.characters_written
         if not written:
-            select.select([], [stream], [])
+            posix.wait_for_room(stream)
         rest = rest[written or 0 :]
     stream.flush()
 

@@ -9,6 +9,8 @@ import os
 import stat
 from typing import BinaryIO
 
+from mcp_conductor import posix
+
 SETTINGS = 16_000_000  # bytes: settings, suites, server files, variables
 _HANDED_OVER = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/", os.devnull)
 
@@ -33,12 +35,12 @@ def open_file(path: str) -> BinaryIO:
     """Open the file at PATH; nothing else than a file is opened, and opening never waits."""
     if "\0" in path:
         raise OSError(errno.EINVAL, "there is a NUL in its name")
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    descriptor = os.open(path, os.O_RDONLY | posix.OPEN_AT_ONCE | getattr(os, "O_BINARY", 0))
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):
         return os.fdopen(descriptor, "rb")
     if path.startswith(_HANDED_OVER) and not stat.S_ISDIR(mode):
-        os.set_blocking(descriptor, True)
+        posix.set_blocking(descriptor, blocking=True)
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
     if stat.S_ISDIR(mode):

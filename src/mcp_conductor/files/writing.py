@@ -8,8 +8,8 @@ import errno
 import os
 import stat
 import time
-from contextlib import suppress
 
+from mcp_conductor import posix
 from mcp_conductor.errors import UsageError
 
 _DESCRIPTORS = ("/dev/fd/", "/dev/std", "/proc/")
@@ -73,14 +73,14 @@ def open_pipe(path: str, flags: int, mode: int = 0o666) -> int:
     patience = _READER_SECONDS
     while True:
         try:
-            descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), mode)
+            descriptor = os.open(path, flags | posix.OPEN_AT_ONCE, mode)
         except OSError as error:
             if error.errno != errno.ENXIO or not stat.S_ISFIFO(os.stat(path).st_mode):
                 raise
             if patience <= 0:
                 raise OSError(errno.ENXIO, "it is a pipe that nothing reads") from None
         else:
-            os.set_blocking(descriptor, True)
+            posix.set_blocking(descriptor, blocking=True)
             return descriptor
         time.sleep(_LOOK_SECONDS)  # the reader may just be starting
         patience -= _LOOK_SECONDS
@@ -94,7 +94,5 @@ def _write_into(place: str, data: bytes) -> None:
 
 
 def _make_alike(draft: str, old: os.stat_result, *, secret: bool) -> None:
-    if hasattr(os, "chown"):
-        with suppress(OSError):  # only root can give a file away
-            os.chown(draft, old.st_uid, old.st_gid)
+    posix.give_to(draft, old.st_uid, old.st_gid)
     os.chmod(draft, 0o600 if secret else stat.S_IMODE(old.st_mode))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Literal
 
+from mcp_conductor import posix
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.message import Message, compact, decode, members
@@ -261,7 +262,7 @@ class _Writer:
         self._drained: asyncio.Future[None] | None = None
         mode = os.fstat(sink).st_mode
         if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):  # a terminal would stay so for the shell as well
-            os.set_blocking(sink, False)
+            posix.set_blocking(sink, blocking=False)
 
     def write(self, data: bytes) -> None:
         if self._closed:

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
+from mcp_conductor import posix
+
 PROC = sys.platform == "linux" and os.path.isdir("/proc/self")
 
 _ENDED = (b"Z", b"X")
@@ -48,7 +50,7 @@ def session_members(leader: int) -> set[Member]:
     if not PROC:
         return set()
     # Asking for the session is a quick system call; only its members are worth opening a file for.
-    pids = [int(name) for name in os.listdir("/proc") if name.isdigit() and _session(int(name)) == leader]
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit() and posix.session_of(int(name)) == leader]
     return _members(pids)
 
 
@@ -72,14 +74,13 @@ def adopted(known: Iterable[int]) -> set[Member]:
 def reap(known: Iterable[int]) -> None:
     """Take note of the end of adopted processes, which the system keeps until then."""
     for pid in _adopted(known):
-        with suppress(OSError):
-            os.waitpid(pid, os.WNOHANG)
+        posix.reap(pid)
 
 
 def _adopted(known: Iterable[int]) -> list[int]:
     """What we start besides the KNOWN processes stays in our own session; no process of a server can get in there."""
-    own = (None, os.getsid(0))
-    return [pid for pid in set(_children(os.getpid())) - set(known) if _session(pid) not in own]
+    own = (None, posix.session_of(0))
+    return [pid for pid in set(_children(os.getpid())) - set(known) if posix.session_of(pid) not in own]
 
 
 def _members(pids: Iterable[int]) -> set[Member]:
@@ -95,10 +96,3 @@ def _children(pid: int) -> list[int]:
             with suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", "rb") as children:
                 found += map(int, children.read().split())
     return found
-
-
-def _session(pid: int) -> int | None:
-    try:
-        return os.getsid(pid)
-    except OSError:
-        return None

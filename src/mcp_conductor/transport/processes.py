@@ -8,7 +8,6 @@ what lost its parents: Linux then makes it a child of ours (`adopt_orphans`). No
 
 import asyncio
 import os
-import signal
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -16,6 +15,7 @@ from subprocess import PIPE, Popen
 from threading import Thread
 from typing import Protocol
 
+from mcp_conductor import posix
 from mcp_conductor.transport.process_tree import PROC, Member, adopted, descendants, reap, session_members
 
 GRACE_SECONDS = 2.0  # for each step of the end
@@ -25,7 +25,6 @@ _CHUNK = 2**16
 _MOST_LEFT = 17  # chunks in a pipe that was made as large as Linux allows, and one more
 _POLL_SECONDS = 0.01
 _KILLED_SECONDS = 0.5  # for the system to remove what got SIGKILL
-_SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>
 
 _running: dict[int, "Process"] = {}  # by the process id, which is also that of the session
 _starting = 0  # a process that is being started is not among them yet
@@ -48,14 +47,14 @@ class Owner(Protocol):
 
 def start(command: tuple[str, ...], *, cwd: str | None, env: Mapping[str, str] | None, owner: Owner) -> "Process":
     """Start COMMAND in a session of its own. Raises OSError, or ValueError for words that no command line can hold."""
-    global _starting  # noqa: PLW0603  # one number for one process
+    global _starting, _wants_orphans, _gets_orphans  # noqa: PLW0603  # of this process, of which there is one
     _starting += 1
     try:
         if _wants_orphans and not _gets_orphans:
-            _become_subreaper()
-        child = Popen(
-            command, stdin=PIPE, stdout=PIPE, stderr=PIPE, bufsize=0, cwd=cwd, env=env, start_new_session=True
-        )
+            _wants_orphans = False
+            _gets_orphans = posix.become_subreaper()
+        apart = posix.session_of_its_own()
+        child = Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, bufsize=0, cwd=cwd, env=env, **apart)
         process = Process(child, owner)
         _running[child.pid] = process
     finally:
@@ -73,17 +72,6 @@ def adopt_orphans() -> None:
     _wants_orphans = PROC
 
 
-def _become_subreaper() -> None:
-    global _wants_orphans, _gets_orphans  # noqa: PLW0603
-    _wants_orphans = False
-    with suppress(ImportError, OSError, AttributeError):
-        # The core of ctypes: all of it would be a fiftieth of the time of a whole run of mcp-cli.
-        from _ctypes import call_function, dlopen, dlsym
-
-        prctl = dlsym(dlopen(None, 0), "prctl")  # type: ignore[arg-type]  # None is all that is loaded
-        _gets_orphans = call_function(prctl, (_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) == 0
-
-
 def _orphans() -> set[Member]:
     return adopted(_running) if _gets_orphans else set()
 
@@ -93,8 +81,8 @@ def kill_all() -> None:
     if (worker := sys.modules.get("mcp_conductor.bounded.worker")) is not None:  # most runs never load it
         worker.kill_worker()
     for process in list(_running.values()):
-        process.signal(signal.SIGKILL, process.left_running())
-    _send(signal.SIGKILL, _orphans())
+        process.signal(posix.KILL, process.left_running())
+    posix.signal_all((each.pid for each in _orphans()), posix.KILL)
 
 
 def starting() -> bool:
@@ -123,7 +111,7 @@ class Process:
 
     def listen(self) -> None:
         for file in self._files.values():
-            os.set_blocking(file, False)
+            posix.set_blocking(file, blocking=False)
         self.resume(1)
         self.resume(2)
         self._watch()
@@ -131,12 +119,14 @@ class Process:
     # Its end, as the system tells it.
 
     def _watch(self) -> None:
+        self._watched = posix.descriptor_of(self.pid)
         try:
-            self._watched = os.pidfd_open(self.pid)
-            self._loop.add_reader(self._watched, self._reap)
-        except (AttributeError, OSError):  # not Linux, an old kernel, or no file descriptor left
+            if self._watched is not None:
+                self._loop.add_reader(self._watched, self._reap)
+                return
+        except OSError:
             self._stop_watching()
-            Thread(target=self._wait_in_thread, daemon=True).start()
+        Thread(target=self._wait_in_thread, daemon=True).start()
 
     def _wait_in_thread(self) -> None:
         self._child.wait()
@@ -269,10 +259,10 @@ class Process:
         if not await self.exits():
             self._drop_stdin()
             self._see_kin()
-            self.signal(signal.SIGTERM, self._kin)
+            self.signal(posix.TERMINATE, self._kin)
             if not await self.exits():
                 self._see_kin()
-                self.signal(signal.SIGKILL, self._kin)
+                self.signal(posix.KILL, self._kin)
                 await self.exits()
         try:
             return await self._sweep()
@@ -293,9 +283,8 @@ class Process:
 
     def signal(self, number: int, kin: Iterable[Member] = ()) -> None:
         """Send a signal to the process, to all in its session, and to its KIN."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, number)
-        _send(number, session_members(self.pid) | set(kin))
+        posix.signal_group(self.pid, number)
+        posix.signal_all((each.pid for each in session_members(self.pid) | set(kin)), number)
 
     def left_running(self) -> set[Member]:
         """What is still alive of all that the process started, itself included."""
@@ -309,10 +298,10 @@ class Process:
         """End what the process left behind: SIGTERM, wait, SIGKILL."""
         if not self._anything_left():
             return set()
-        self.signal(signal.SIGTERM, self.left_running())
+        self.signal(posix.TERMINATE, self.left_running())
         if await self._gone(GRACE_SECONDS):
             return set()
-        self.signal(signal.SIGKILL, self.left_running())
+        self.signal(posix.KILL, self.left_running())
         return set() if await self._gone(_KILLED_SECONDS) else self.left_running()
 
     async def _gone(self, seconds: float) -> bool:
@@ -323,16 +312,4 @@ class Process:
         return not self._anything_left()
 
     def _anything_left(self) -> bool:
-        if PROC:
-            return bool(self.left_running())
-        try:
-            os.killpg(self.pid, 0)
-        except (ProcessLookupError, PermissionError):
-            return False
-        return True
-
-
-def _send(number: int, members: Iterable[Member]) -> None:
-    for each in members:
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(each.pid, number)
+        return bool(self.left_running()) if PROC else posix.group_lives(self.pid)

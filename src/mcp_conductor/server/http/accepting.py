@@ -5,6 +5,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from mcp_conductor import posix
 from mcp_conductor.server.http.connection import Connection, Connections, Handler
 from mcp_conductor.server.http.limits import LIMITS, Limits
 
@@ -30,12 +31,8 @@ async def accepting(
 
 def _most_connections() -> int:
     """As many as the process may open; each of those that are refused needs a file for a moment, too."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return LIMITS.connections
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return LIMITS.connections if soft == resource.RLIM_INFINITY else max(1, (soft - _OTHER_FILES) // 2)
+    files = posix.most_open_files()
+    return LIMITS.connections if files is None else max(1, (files - _OTHER_FILES) // 2)
 
 
 async def _look_after(every: Connections) -> None:

@@ -1,0 +1,144 @@
+"""What only POSIX systems can do, each under the name of what it is for.
+
+No other module imports fcntl, resource and their like, or uses what `os` and `signal` have on POSIX alone. Where a
+system cannot do it, nothing happens, or the answer says so: every module of ours can be imported there.
+"""
+
+import os
+import select
+import signal
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any, BinaryIO
+
+# What ends a process: by its own will, and in any case. Windows knows only the second, by the name of the first.
+TERMINATE = int(signal.SIGTERM)
+KILL = int(getattr(signal, "SIGKILL", signal.SIGTERM))
+STOP_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+TIMER_SIGNAL: int | None = getattr(signal, "SIGALRM", None)  # what the timer of the process sends, if there is one
+
+_SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>
+
+
+# Processes.
+
+
+def session_of_its_own() -> dict[str, Any]:
+    """Options of Popen: nothing that is meant for our session reaches the child."""
+    return {"start_new_session": True}
+
+
+def group_of_its_own() -> dict[str, Any]:
+    """Options of Popen: Ctrl-C does not reach the child, but it stays in our session."""
+    if sys.platform == "win32":
+        import subprocess
+
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    return {"process_group": 0}
+
+
+def signal_group(leader: int, number: int) -> None:
+    """Send a signal to the process group of LEADER, if there is one that is ours to signal."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, number)
+
+
+def group_lives(leader: int) -> bool:
+    """Whether something of the process group of LEADER is left."""
+    try:
+        os.killpg(leader, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def signal_all(pids: Iterable[int], number: int) -> None:
+    """Send a signal to each of these processes that is there, and ours to signal."""
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def session_of(pid: int) -> int | None:
+    """The session that a process belongs to; 0 is this process."""
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return None
+
+
+def reap(pid: int) -> None:
+    """Take note of the end of a child, which the system keeps until then."""
+    with suppress(OSError):
+        os.waitpid(pid, os.WNOHANG)
+
+
+def descriptor_of(pid: int) -> int | None:
+    """A file descriptor that can be read when the process has ended; None where there is no such thing."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):  # not Linux, an old kernel, or no file descriptor left
+        return None
+
+
+def become_subreaper() -> bool:
+    """From now on, what loses its parents becomes a child of this process; whether it does."""
+    with suppress(ImportError, OSError, AttributeError):
+        # The core of ctypes: all of it would be a fiftieth of the time of a whole run of mcp-cli.
+        from _ctypes import call_function, dlopen, dlsym
+
+        prctl = dlsym(dlopen(None, 0), "prctl")  # type: ignore[arg-type]  # None is all that is loaded
+        return bool(call_function(prctl, (_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) == 0)
+    return False
+
+
+# Limits of this process.
+
+
+def set_timer(seconds: float) -> None:
+    """Let TIMER_SIGNAL come in so many seconds, once; 0 takes the timer back."""
+    if TIMER_SIGNAL is not None:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def limit_memory(size: int) -> None:
+    """Let this process have no more than SIZE bytes of address space."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        resource.setrlimit(resource.RLIMIT_AS, (size, hard))
+
+
+def most_open_files() -> int | None:
+    """How many files this process may have open; None: no limit is known."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+# Files.
+
+OPEN_AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # the flag of os.open for what may be a pipe: opening must not wait
+
+
+def set_blocking(descriptor: int, *, blocking: bool) -> None:
+    """Whether reading and writing wait."""
+    if hasattr(os, "set_blocking"):
+        os.set_blocking(descriptor, blocking)
+
+
+def wait_for_room(stream: BinaryIO, seconds: float | None = None) -> bool:
+    """Wait until STREAM takes bytes; whether it does."""
+    return bool(select.select([], [stream], [], seconds)[1])
+
+
+def give_to(path: str, owner: int, group: int) -> None:
+    """Let a file belong to another user, where we may do that."""
+    if hasattr(os, "chown"):
+        with suppress(OSError):  # only root can give a file away
+            os.chown(path, owner, group)
