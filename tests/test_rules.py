@@ -5,10 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-
-import pytest
 
 import mcp_conductor
 
@@ -44,61 +41,6 @@ def test_the_judges_of_a_run_of_tests_need_no_http_client():
     )
     assert "mcp_conductor.checks.server.http_wire" in loaded
     assert loaded & {"anyio", "h11", "httpcore2"} == set()
-
-
-def imports_of(file: Path, module: str, known: set[str]) -> Iterator[str]:
-    """The modules of KNOWN that FILE, which is MODULE, imports anywhere: at its top, in a function, for types alone."""
-    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in known)
-        elif isinstance(node, ast.ImportFrom):
-            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            origin = ".".join([*above, *([node.module] if node.module else [])])
-            named = {f"{origin}.{alias.name}" for alias in node.names}
-            yield from named & known
-            if not named <= known:
-                yield from {origin} & known
-
-
-def cycle_in(source: Path) -> list[str] | None:
-    """The modules of a cycle of imports within the package at SOURCE, if there is one."""
-    files = {
-        ".".join(file.relative_to(source.parents[1]).with_suffix("").parts).removesuffix(".__init__"): file
-        for file in source.rglob("*.py")
-    }
-    graph = {module: set(imports_of(file, module, set(files))) - {module} for module, file in files.items()}
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        return list(error.args[1])
-    return None
-
-
-@pytest.mark.parametrize(
-    "package",
-    ["bounded", "bridge", "cli", "client", "files", "protocol", "pytest_plugin", "report", "server", "suites", "text", "transport"],
-)  # fmt: skip
-def test_no_import_leads_back_to_where_it_came_from(package):
-    assert cycle_in(ROOT / "src" / "mcp_conductor" / package) is None
-
-
-def test_an_import_that_leads_back_is_found_even_in_a_function(tmp_path):
-    package = tmp_path / "house" / "room"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    (package / "one.py").write_text("from .two import b\n")
-    (package / "two.py").write_text("def b():\n    from house.room import one\n")
-    assert set(cycle_in(package) or ()) == {"house.room.one", "house.room.two"}
-
-
-def test_a_module_that_is_imported_beside_a_name_of_its_package_does_not_hide_that(tmp_path):
-    package = tmp_path / "house" / "room"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("WORD = 1\ndef f():\n    from house.room.one import b\n")
-    (package / "one.py").write_text("from house.room import WORD, two\n")
-    (package / "two.py").write_text("")
-    assert set(cycle_in(package) or ()) == {"house.room", "house.room.one"}
 
 
 # What Windows has not: modules, and names of `os` and `signal`.
@@ -302,103 +244,3 @@ def test_unit_tests_stand_where_the_code_that_they_test_stands():
     tests, source = ROOT / "tests" / "unit", ROOT / "src" / "mcp_conductor"
     rooms = {file.parent.relative_to(tests) for file in tests.rglob("test_*.py")}
     assert {str(room) for room in rooms if not (source / room / "__init__.py").exists()} == set()
-
-
-def written_attributes(tree: ast.AST) -> Iterator[ast.Attribute]:
-    """The attributes that TREE assigns to, in any way that is spelled out; `setattr` with a name that is a constant too."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Attribute(ctx=ast.Store() | ast.Del()):
-                yield node
-            case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[value, ast.Constant(value=str(name)), *_]):
-                yield ast.Attribute(value, name, ast.Store())
-
-
-def names_of_sessions(tree: ast.AST) -> set[str]:
-    """What a Session is called in TREE: by its annotation, by `async with connect(…) as`, or as most are."""
-    found = {"session", "_session", "client_session"}
-    for node in ast.walk(tree):
-        match node:
-            case ast.arg(arg=name, annotation=annotation) if annotation and "Session" in _words(annotation):
-                found.add(name)
-            case ast.AnnAssign(target=ast.Name(id=name) | ast.Attribute(attr=name), annotation=annotation) if (
-                "Session" in _words(annotation)
-            ):
-                found.add(name)
-            case ast.withitem(ast.Call(func=ast.Name(id="connect")), ast.Name(id=name)):
-                found.add(name)
-    return found
-
-
-def _words(annotation: ast.expr) -> list[str]:
-    return re.findall(r"\w+", ast.unparse(annotation))
-
-
-def writes_into_sessions(text: str) -> list[str]:
-    tree = ast.parse(text)
-    names = names_of_sessions(tree)
-    written = [
-        node
-        for node in written_attributes(tree)
-        if (isinstance(node.value, ast.Name) and node.value.id in names)
-        or (isinstance(node.value, ast.Attribute) and node.value.attr in names)
-    ]
-    return [ast.unparse(node) for node in written]
-
-
-def test_no_module_writes_into_a_session():
-    # It cannot see a session under a name that says nothing of it and has no annotation.
-    source = ROOT / "src" / "mcp_conductor"
-    found = {str(file.relative_to(source)): writes_into_sessions(file.read_text()) for file in source.rglob("*.py")}
-    assert {name: written for name, written in found.items() if written} == {}
-
-
-def test_writing_into_a_session_is_seen_in_all_its_forms():
-    seen = writes_into_sessions(
-        """
-session.dialect = None
-self._session.next_id, x = 1, 2
-opened.session.answers += 1
-def f(one: "Session | None"): one.reopen = None
-async def g():
-    async with connect(spec) as other: other.lenient: bool = True
-setattr(session, "context", {})
-del session.server
-session.transcript.unanswered = ""
-self.session = session
-"""
-    )
-    assert sorted(seen) == sorted(
-        ["session.dialect", "self._session.next_id", "opened.session.answers", "one.reopen", "other.lenient"]
-        + ["session.context", "session.server"]
-    )
-
-
-def asked_which_spec(text: str) -> list[str]:
-    """Where TEXT asks which class of specs a server has: `isinstance`, `issubclass`, or a pattern of `match`."""
-    found = []
-    for node in ast.walk(ast.parse(text)):
-        match node:
-            case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, classes]):
-                found += [name for name in _words(classes) if name.endswith("Spec")]
-            case ast.MatchClass(cls=classes):
-                found += [name for name in _words(classes) if name.endswith("Spec")]
-            case ast.Compare(left=ast.Call(func=ast.Name(id="type")), comparators=[classes]):
-                found += [name for name in _words(classes) if name.endswith("Spec")]
-    return found
-
-
-def test_no_module_asks_which_spec_it_has():
-    source = ROOT / "src" / "mcp_conductor"
-    found = {str(file.relative_to(source)): asked_which_spec(file.read_text()) for file in source.rglob("*.py")}
-    # `client_for` chooses between the network and an application in this process.
-    assert {name: asked for name, asked in found.items() if asked} == {
-        "protocol/server_spec.py": ["ServerSpec"],
-        "transport/__init__.py": ["AsgiSpec"],
-    }
-
-
-def test_asking_which_spec_is_seen_in_all_its_forms():
-    texts = ["isinstance(a, HttpSpec)", "isinstance(a.b, (int, m.StdioSpec))", "type(a) is StreamsSpec"]
-    texts.append("match a:\n case UnixSpec(path=p): pass")
-    assert [asked_which_spec(text) for text in texts] == [["HttpSpec"], ["StdioSpec"], ["StreamsSpec"], ["UnixSpec"]]

@@ -7,14 +7,15 @@ from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.live import telling
 from mcp_conductor.cli.run_flags import time
-from mcp_conductor.cli.target import SETTINGS
-from mcp_conductor.cli.terminal import Terminal, diagnostic
+from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import ConductorError, UsageError
 from mcp_conductor.files.settings import Surroundings, from_settings
+from mcp_conductor.files.settings_file import SETTINGS
 from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.server_spec import ServerSpec, from_words
+from mcp_conductor.report.error_text import diagnostic
 from mcp_conductor.suites.authoring.discover import Wishes, discover
 from mcp_conductor.suites.authoring.project import Guess, Project, without_secrets
 from mcp_conductor.suites.authoring.suite_text import suite_text, template

@@ -18,7 +18,7 @@ from mcp_conductor.cli.operations import perform
 from mcp_conductor.cli.plan import FLAGS, Plan, plan, run_time
 from mcp_conductor.cli.program import run_program
 from mcp_conductor.cli.target import secrets_of_flags
-from mcp_conductor.cli.terminal import Terminal, diagnostic
+from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.cli.time_limit import TimeLimit
 from mcp_conductor.client.connect import connect
 from mcp_conductor.client.negotiation import NONE
@@ -27,6 +27,7 @@ from mcp_conductor.errors import ConductorError, MethodError, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, TASKS_EXTENSION
 from mcp_conductor.protocol.message import Message, parse as parse_message, render
+from mcp_conductor.report.error_text import diagnostic
 
 if TYPE_CHECKING:
     from mcp_conductor.cli.follow import Follow

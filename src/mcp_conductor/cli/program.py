@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 
 from mcp_conductor.cli.exhaustion import shortage
 from mcp_conductor.cli.exit_codes import INTERNAL_ERROR, OK, PROGRAMS, code_of_error
-from mcp_conductor.cli.terminal import Interrupted, ReaderGone, Terminal, diagnostic
+from mcp_conductor.cli.terminal import Interrupted, ReaderGone, Terminal
 from mcp_conductor.errors import ConductorError
+from mcp_conductor.report.error_text import diagnostic
 
 
 def run_program(work: Callable[[], int], argv: Sequence[str], terminal: Terminal, program: str) -> int:

@@ -8,6 +8,7 @@ from mcp_conductor.cli.flags import Flag, Given
 from mcp_conductor.cli.limits import budgets_of
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
+from mcp_conductor.files.settings_file import SETTINGS, SettingsFile, nearest_settings
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
 from mcp_conductor.protocol.server_spec import (
     TRANSPORTS,
@@ -17,8 +18,6 @@ from mcp_conductor.protocol.server_spec import (
     from_words,
 )
 from mcp_conductor.text.redaction import secrets_of_environment, secrets_of_headers, secrets_of_url
-
-SETTINGS = "conductor.config.json"
 
 _SECRET_FLAGS = (
     "--token", "--oauth-client-secret", "--oauth-code", "--oauth-code-verifier", "--oauth-refresh-token",
@@ -138,34 +137,11 @@ def named_server(given: Given, terminal: Terminal, name: str) -> ServerSpec:
     return _with_flags(spec, given, terminal, protocol)
 
 
-def nearest_settings(directory: str) -> str | None:
-    """The settings file of the nearest directory, from here upwards."""
-    while True:
-        file = os.path.join(directory, SETTINGS)
-        if os.path.isfile(file):
-            return file
-        parent = os.path.dirname(directory)
-        if parent == directory:
-            return None
-        directory = parent
-
-
 def _from_file(file: str, server: str | None, given: Given, terminal: Terminal) -> ServerSpec:
-    from mcp_conductor.files.settings import Surroundings, from_settings
-    from mcp_conductor.files.source import load
-
     path = os.path.join(terminal.directory, os.path.expanduser(file))
-    document = load(path, file)
-    around = Surroundings(
-        file=file,
-        directory=os.path.dirname(os.path.abspath(path)),
-        invocation=terminal.directory,
-        environ=terminal.environ,
-        exists=os.path.exists,
-        locate=document.locate,
-        lenient="--compat" in given,
-    )
-    return from_settings(document.data, around, server)
+    lenient = "--compat" in given
+    settings = SettingsFile(path, shown=file, here=terminal.directory, environ=terminal.environ, lenient=lenient)
+    return settings.server(server)
 
 
 def _with_command_flags(spec: StdioSpec, given: Given, terminal: Terminal) -> StdioSpec:

@@ -11,19 +11,19 @@ import stat
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from mcp_conductor import posix
 from mcp_conductor.cli.exit_codes import code_of_signal
 from mcp_conductor.errors import ConductorError, UsageError
+from mcp_conductor.report.error_text import diagnostic
 from mcp_conductor.text.redaction import Redactor
-from mcp_conductor.text.visible import one_line, visible
+from mcp_conductor.text.visible import visible
 
 # The colours of reporters.diagnostic, and no others: one could hide what follows.
 _OUR_COLOURS = r"(\x1b\[(?:0|(?:[12]|3[1236])(?:;(?:[12]|3[1236]))*)m)"
 
-_WIDTH = 120  # of an excerpt: a file may be one long line
 _ROOM = 4000  # bytes that a pipe takes without waiting, if it takes any
 
 
@@ -181,32 +181,3 @@ def _encoded(text: str) -> bytes:
         return text.encode(errors="surrogateescape")
     except UnicodeEncodeError:
         return text.encode(errors="backslashreplace")
-
-
-def diagnostic(error: ConductorError) -> str:
-    """ERROR for the person who must act: what happened, where, the server's last words, what to do.
-
-    Of a file with several mistakes, all of them are told, in its order.
-    """
-    more: Sequence[UsageError] = error.more if isinstance(error, UsageError) else ()
-    blocks = [_one_diagnostic(each) for each in (error, *more)]
-    if isinstance(error, UsageError) and error.left_out:
-        blocks.append(f"error: there are {error.left_out} more mistakes in this file")
-    return "\n".join(blocks)
-
-
-def _one_diagnostic(error: ConductorError) -> str:
-    lines = [f"error: {error.message}"]
-    if error.where is not None:
-        from mcp_conductor.report.excerpt import Note, excerpt
-
-        where = replace(error.where, value=None)  # most mistakes are in the key
-        lines += [f"  {line}" for line in excerpt([Note(where)], _WIDTH)]
-    if error.stderr:
-        from mcp_conductor.text.telling import abridged
-
-        lines.append("  the server's stderr:")
-        lines += [f"    {line}" for line in abridged(error.stderr, one_line)]
-    if error.hint:
-        lines.append(f"  hint: {error.hint}")
-    return visible("\n".join(lines))

@@ -15,10 +15,11 @@ from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.run_flags import FLAGS, ISOLATIONS, choice, in_our_words, number, time
 from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.target import secrets_of_flags
-from mcp_conductor.cli.terminal import Terminal, diagnostic, tell_all
+from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.cli.time_limit import TimeLimit
 from mcp_conductor.cli.wanted_tests import WantedTests
 from mcp_conductor.errors import Location, UsageError
+from mcp_conductor.report.error_text import diagnostic
 from mcp_conductor.report.formats.wording import warning_text
 from mcp_conductor.report.model import BAD, Finding, Outcome, Report, strict, strict_outcome
 from mcp_conductor.suites.language.variables import Variables

@@ -6,8 +6,9 @@ import re
 
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.run_flags import choice, number
-from mcp_conductor.cli.target import named_server, nearest_settings, target
+from mcp_conductor.cli.target import named_server, target
 from mcp_conductor.cli.terminal import Terminal, tell_all
+from mcp_conductor.files.settings_file import SettingsFile, nearest_settings
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.suites.language.variables import Variables, from_command_line, of_settings
 from mcp_conductor.suites.running.job import in_ci
@@ -73,7 +74,8 @@ class WantedTests:
             return {}
         path = os.path.join(self._terminal.directory, os.path.expanduser(file))
         shown = self._given.one("--config") or os.path.relpath(path, self._terminal.directory)
-        return of_settings(path, shown, self._terminal.environ)
+        here, environ = self._terminal.directory, self._terminal.environ
+        return of_settings(SettingsFile(path, shown=shown, here=here, environ=environ))
 
     def _spec(self, name: str | None) -> ServerSpec:
         if name not in self.specs:

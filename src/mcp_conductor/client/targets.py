@@ -1,10 +1,11 @@
 """What `connect()` can be given, and the server that is meant by it."""
 
 import os
-from collections.abc import AsyncIterable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mcp_conductor.errors import ConfigError, Location
+from mcp_conductor.errors import ConfigError
+from mcp_conductor.files.settings_file import SettingsFile
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.protocol.server_spec import (
     AsgiApp,
@@ -64,10 +65,10 @@ def _from_words(words: tuple[object, ...]) -> ServerSpec:
 
 
 def _from_config(config: dict[str, Any], name: str) -> ServerSpec:
-    from mcp_conductor.files.settings import entry_spec, from_settings
+    from mcp_conductor.files.settings import TABLES, entry_spec, from_settings
 
-    around = _around("the config", os.getcwd())
-    if "mcpServers" in config or "servers" in config:
+    around = _around()
+    if any(table in config for table in TABLES):
         return from_settings(config, around)
     given = config.get("name")
     return entry_spec(config, around, name or (given if isinstance(given, str) else ""))
@@ -77,30 +78,17 @@ def specs_of_table(table: Mapping[str, Any]) -> "dict[str, ServerSpec | ConfigEr
     """The servers of `{"mcpServers": …}`; one that is described wrongly is its mistake."""
     from mcp_conductor.files.settings import every_server
 
-    return every_server(dict(table), _around("the config", os.getcwd()))
+    return every_server(dict(table), _around())
 
 
 def specs_of_file(path: str) -> "dict[str, ServerSpec | ConfigError]":
     """The servers of a settings file; one that is described wrongly is its mistake."""
-    from mcp_conductor.files.settings import every_server
-    from mcp_conductor.files.source import load
-
-    document = load(path)
-    around = _around(path, os.path.dirname(os.path.abspath(path)), document.locate)
-    return every_server(document.data, around)
+    return SettingsFile(path, here=os.getcwd(), environ=os.environ).servers()
 
 
-def _around(
-    file: str, directory: str, locate: "Callable[[tuple[str | int, ...]], Location | None]" = lambda _: None
-) -> "Surroundings":
-    """What a config is read against: this process."""
+def _around() -> "Surroundings":
+    """What a config is read against that stands in a program: this process."""
     from mcp_conductor.files.settings import Surroundings
 
-    return Surroundings(
-        file=file,
-        directory=directory,
-        invocation=os.getcwd(),
-        environ=os.environ,
-        exists=os.path.exists,
-        locate=locate,
-    )
+    here = os.getcwd()
+    return Surroundings(file="the config", directory=here, invocation=here, environ=os.environ, exists=os.path.exists)

@@ -43,7 +43,7 @@ _TRANSPORT_OF_TYPE = {
 _STDIO_KEYS = ("command", "args", "env", "cwd", "readyPattern", "startupTimeout")
 _HTTP_KEYS = ("url", "headers")
 _KEYS = ("name", "type", "protocolVersion", *_STDIO_KEYS, *_HTTP_KEYS)
-_TABLES = ("mcpServers", "servers")
+TABLES = ("mcpServers", "servers")  # under which a file with several servers has them
 _FLAT_STARTUP_TIMEOUT = 5.0
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -110,7 +110,7 @@ def every_server(settings: Any, around: Surroundings) -> dict[str, "ServerSpec |
 def _table(settings: Any) -> str | None:
     if not isinstance(settings, dict):
         return None
-    return next((key for key in _TABLES if key in settings), None)
+    return next((key for key in TABLES if key in settings), None)
 
 
 def _spelled(path: Path) -> str:
@@ -159,7 +159,7 @@ class _Entry:
         for key in self.entry:
             # The variables of tests are none of a server's business, and x-… means nothing to us.
             if key not in (*_KEYS, "vars") and not key.startswith("x-") and not self.around.lenient:
-                near = nearest(key, (*_KEYS, *_TABLES))
+                near = nearest(key, (*_KEYS, *TABLES))
                 hint = f"did you mean {near!r}?" if near else f"known: {_list(_KEYS)}"
                 self.mistakes.add(self.mistake((key,), f"unknown key {key!r}", hint))
         return self.spec().starting_within(_FLAT_STARTUP_TIMEOUT)

@@ -14,7 +14,7 @@ from mcp_conductor.errors import ConductorError, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.pytest_plugin.hosting import loop_of
-from mcp_conductor.pytest_plugin.servers import server_near, setting, settings_near
+from mcp_conductor.pytest_plugin.servers import read_settings, server_near, setting, settings_near
 from mcp_conductor.pytest_plugin.suite_warning import SuiteWarning
 from mcp_conductor.pytest_plugin.texts import error_text, failure_text
 from mcp_conductor.report.events import Event, Warned
@@ -303,7 +303,7 @@ def _variables(config: pytest.Config, path: Path) -> Variables:
         pairs=config.getoption("--conductor-var"),
         secrets=config.getoption("--conductor-secret"),
         environ=os.environ,
-        config={} if settings is None else of_settings(settings, os.path.relpath(settings, here), os.environ),
+        config={} if settings is None else of_settings(read_settings(settings, str(here))),
         seed=_SEED,
     )
 

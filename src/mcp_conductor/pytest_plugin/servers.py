@@ -11,11 +11,9 @@ from typing import Any
 
 import pytest
 
-from mcp_conductor.cli.flags import Given
-from mcp_conductor.cli.target import SETTINGS, named_server, nearest_settings, target
-from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
+from mcp_conductor.files.settings_file import SETTINGS, SettingsFile, nearest_settings
 from mcp_conductor.files.source import parse
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, StdioSpec, from_words
 from mcp_conductor.pytest_plugin.hosting import HostedSession, Hosting, told
@@ -49,16 +47,18 @@ def server_near(config: pytest.Config, path: Path, name: str | None = None, file
             return replace(process, cwd=str(config.rootpath))
         return spec
     here = str(config.invocation_params.dir)
-    terminal = Terminal(None, None, None, os.environ, here)
     settings = file or settings_near(config, path)
     if settings is None:
         raise UsageError(
             "which server? There is no settings file, and no command is given",
             hint=f"{SETTINGS} beside the tests or above, --conductor-config FILE, or --conductor-command WORDS",
         )
-    given = Given((), {"--config": [os.path.relpath(settings, here)]})
-    name = name or setting(config, "server")
-    return target(given, terminal) if name is None else named_server(given, terminal, name)
+    return read_settings(settings, here).server(name or setting(config, "server"))
+
+
+def read_settings(path: str, here: str) -> SettingsFile:
+    """The settings file at PATH, called as it is seen from HERE."""
+    return SettingsFile(path, shown=os.path.relpath(path, here), here=here, environ=os.environ)
 
 
 def settings_near(config: pytest.Config, path: Path) -> str | None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mcp_conductor.cli.terminal import diagnostic
 from mcp_conductor.errors import ConductorError
+from mcp_conductor.report.error_text import diagnostic
 from mcp_conductor.report.formats.diagnostic import Style, findings, one_finding, stderr
 from mcp_conductor.report.formats.messages import messages
 from mcp_conductor.report.formats.wording import headline, why

@@ -8,6 +8,7 @@ from mcp_conductor.errors import Location
 from mcp_conductor.text.visible import blank, one_line, visible
 
 Paint = Callable[[str], str]
+Range = tuple[int, int]  # of indexes into a line, the end excluded
 _LEAST_ROOM = 50
 
 
@@ -55,9 +56,23 @@ def _marked(
                 yield _window(source, start, end), shown
             start, end, shown = *_part(source, first, last, room), []
         before = blank(("…" if start else "") + source[start:first])
-        mark = "^" * max(1, len(blank(source[first : min(last, end)]).replace("\t", " ")))
+        mark = _mark_below(source[first : min(last, end)]) or "^"
         shown += _beside(before, mark, note.lines, room, paint_mark, paint_note)
     yield _window(source, start, end), shown
+
+
+def _mark_below(text: str) -> str:
+    return "^" * len(blank(text).replace("\t", " "))
+
+
+def carets(line: str, ranges: Iterable[Range], longest: int) -> str:
+    """The marks below RANGES of a line; of what goes on for longer than LONGEST, only where it begins."""
+    below = list(" " * len(line) if line.isascii() else map(blank, line))
+    for first, last in ranges:
+        if first < len(line) and (first >= 0 or 0 < last <= first + longest):
+            start, end = max(first, 0), min(last, len(line))
+            below[start:end] = map(_mark_below, line[start:end])
+    return "".join(below).rstrip()
 
 
 def _beside(

@@ -6,8 +6,9 @@ import os
 
 import pytest
 
-from mcp_conductor.cli.terminal import ReaderGone, Terminal, diagnostic
+from mcp_conductor.cli.terminal import ReaderGone, Terminal
 from mcp_conductor.errors import ConductorError, Location, TransportError, UsageError
+from mcp_conductor.report.error_text import diagnostic
 
 
 class Closed(io.BytesIO):

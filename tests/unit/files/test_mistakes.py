@@ -2,11 +2,11 @@
 
 import pytest
 
-from mcp_conductor.cli.terminal import diagnostic
 from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import MOST, Mistakes, read_all
 from mcp_conductor.files.source import parse
+from mcp_conductor.report.error_text import diagnostic
 
 
 def mistake(line: int, text: str = "is wrong") -> UsageError:

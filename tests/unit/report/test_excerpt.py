@@ -2,8 +2,8 @@
 
 import pytest
 
-from mcp_conductor.cli.terminal import diagnostic
 from mcp_conductor.errors import Location, UsageError
+from mcp_conductor.report.error_text import diagnostic
 from mcp_conductor.report.excerpt import Note, excerpt
 
 

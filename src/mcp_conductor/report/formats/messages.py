@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from mcp_conductor.files.source import JsonPlaces, Path
 from mcp_conductor.protocol.message import parse
+from mcp_conductor.report.excerpt import Range, carets
 from mcp_conductor.report.formats.diagnostic import Style
 from mcp_conductor.report.formats.wording import counted
 from mcp_conductor.report.model import Outcome
@@ -18,8 +19,6 @@ _STEP = re.compile(r"""\.?([^.\[\]"'\s]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]""")
 
 _PARTS = ("", "result.", "error.", "params.")
 _HTTP = ("HTTP ", "GET ", "POST ", "PUT ", "DELETE ", "OPTIONS ")  # how the lines begin that are no messages
-
-Range = tuple[int, int]
 
 
 def messages(outcome: Outcome, style: Style) -> list[str]:
@@ -58,7 +57,7 @@ def _message(label: str, text: str, paths: Iterable[str], width: int, style: Sty
     for start, end in _parts(text, max(room, 2)):
         line = text[start:end]
         yield style.paint(f"{label if not start else '':<{width}}", "dim") + line
-        below = _carets(line, [(first - start, last - start) for first, last in marks], room * _MOST_MARKED_LINES)
+        below = carets(line, [(first - start, last - start) for first, last in marks], room * _MOST_MARKED_LINES)
         if below:
             yield " " * width + style.paint(below, "red")
 
@@ -76,16 +75,6 @@ def _parts(text: str, room: int) -> Iterator[Range]:
             start, taken = place, 0
         taken += wide
     yield start, len(text)
-
-
-def _carets(line: str, marks: Iterable[Range], longest: int) -> str:
-    """The marks below LINE; of what goes on for longer than LONGEST, only where it begins."""
-    below = list(" " * len(line) if line.isascii() else map(blank, line))
-    for first, last in marks:
-        if first < len(line) and (first >= 0 or 0 < last <= first + longest):
-            start, end = max(first, 0), min(last, len(line))
-            below[start:end] = ["^" * len(each) for each in below[start:end]]
-    return "".join(below).rstrip()
 
 
 def _innermost(ranges: Iterable[Range]) -> list[Range]:

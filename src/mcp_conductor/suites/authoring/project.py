@@ -14,11 +14,11 @@ from typing import Any
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.reading import open_file
+from mcp_conductor.files.settings import TABLES
 from mcp_conductor.files.source import load
 from mcp_conductor.protocol import Json
 
 _SETTINGS = ("mcp.json", ".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json", "claude_desktop_config.json")
-_TABLES = ("mcpServers", "servers")
 _KEYS = ("type", "command", "args", "env", "cwd", "url", "headers")
 _PYTHON_FILES = ("server.py", "main.py", "app.py", "src/server.py", "src/main.py")
 _NODE_FILES = ("server.js", "server.mjs", "index.js", "index.mjs", "build/index.js", "dist/index.js", "src/index.js")
@@ -65,7 +65,7 @@ class Project:
     def _listed(self) -> Iterator[Guess]:
         for file in _SETTINGS:
             settings = self._data(file)
-            table: Json = next((settings[key] for key in _TABLES if isinstance(settings.get(key), dict)), {})
+            table: Json = next((settings[key] for key in TABLES if isinstance(settings.get(key), dict)), {})
             for entry in table.values():
                 if isinstance(entry, dict) and ("command" in entry) != ("url" in entry):
                     yield Guess({key: entry[key] for key in _KEYS if key in entry}, file)

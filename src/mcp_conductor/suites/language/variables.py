@@ -19,6 +19,7 @@ from uuid import UUID
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.placeholders import MISSING, NAME, Draft, Vocabulary, draft, may_have_placeholders
+from mcp_conductor.files.settings_file import SettingsFile
 from mcp_conductor.files.source import load
 from mcp_conductor.protocol.message import compact, read
 
@@ -117,20 +118,20 @@ def from_command_line(
 
 
 def _of_file(file: str, environ: Mapping[str, str]) -> dict[str, Any]:
-    members = Field.root(load(file), environ).members()
+    return _checked(Field.root(load(file), environ))
+
+
+def _checked(given: Field) -> dict[str, Any]:
+    members = given.members()
     for name, member in members.items():
         check_name(member, name)
     return {name: member.value for name, member in members.items()}
 
 
-def of_settings(path: str, shown: str, environ: Mapping[str, str]) -> dict[str, Any]:
-    """The `vars` of a settings file; what its servers need of the environment is not looked at."""
-    document = load(path, shown)
-    given = document.data.get("vars", {}) if isinstance(document.data, dict) else {}
-    members = Field.root(replace(document, data={"vars": given}), environ).members()["vars"].members()
-    for name, member in members.items():
-        check_name(member, name)
-    return {name: member.value for name, member in members.items()}
+def of_settings(settings: SettingsFile) -> dict[str, Any]:
+    """The `vars` of a settings file."""
+    given = settings.member("vars")
+    return {} if given is None else _checked(given)
 
 
 def _split(flag: str, pairs: list[str]) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,76 @@
+"""The settings file of a project: where it is, and its one reader, for every program and the library.
+
+What is in it is understood by `settings`, which is imported when a file is read and not before.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mcp_conductor.errors import ConfigError
+    from mcp_conductor.files.fields import Field
+    from mcp_conductor.files.source import Document
+    from mcp_conductor.protocol.server_spec import ServerSpec
+
+SETTINGS = "conductor.config.json"
+
+
+def nearest_settings(directory: str) -> str | None:
+    """The settings file of the nearest directory, from here upwards."""
+    while True:
+        file = os.path.join(directory, SETTINGS)
+        if os.path.isfile(file):
+            return file
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return None
+        directory = parent
+
+
+class SettingsFile:
+    """The settings file at PATH, which messages call SHOWN.
+
+    HERE is where the program was started, and ENVIRON fills in `${NAME}`. LENIENT reads it as mcp-aegis does.
+    """
+
+    def __init__(
+        self, path: str, *, shown: str | None = None, here: str, environ: Mapping[str, str], lenient: bool = False
+    ) -> None:
+        from mcp_conductor.files.settings import Surroundings
+        from mcp_conductor.files.source import load
+
+        self._document: Document = load(path, shown)
+        self._environ = environ
+        self._around = Surroundings(
+            file=shown or path,
+            directory=os.path.dirname(os.path.abspath(path)),
+            invocation=here,
+            environ=environ,
+            exists=os.path.exists,
+            locate=self._document.locate,
+            lenient=lenient,
+        )
+
+    def server(self, name: str | None = None) -> "ServerSpec":
+        """The server called NAME; a file with one server needs no name."""
+        from mcp_conductor.files.settings import from_settings
+
+        return from_settings(self._document.data, self._around, name)
+
+    def servers(self) -> "dict[str, ServerSpec | ConfigError]":
+        """All servers by their names; one that is described wrongly is its mistake."""
+        from mcp_conductor.files.settings import every_server
+
+        return every_server(self._document.data, self._around)
+
+    def member(self, key: str) -> "Field | None":
+        """What stands under KEY, if it is there; what servers need of the environment is not looked at."""
+        from dataclasses import replace
+
+        from mcp_conductor.files.fields import Field
+
+        data = self._document.data
+        if not isinstance(data, dict) or key not in data:
+            return None
+        return Field.root(replace(self._document, data={key: data[key]}), self._environ).members()[key]

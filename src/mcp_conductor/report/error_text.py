@@ -1,0 +1,38 @@
+"""An error as a text for the person who must act."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mcp_conductor.errors import ConductorError, UsageError
+from mcp_conductor.text.visible import one_line, visible
+
+_WIDTH = 120  # of an excerpt: a file may be one long line
+
+
+def diagnostic(error: ConductorError) -> str:
+    """ERROR for the person who must act: what happened, where, the server's last words, what to do.
+
+    Of a file with several mistakes, all of them are told, in its order.
+    """
+    more: Sequence[UsageError] = error.more if isinstance(error, UsageError) else ()
+    blocks = [_one_diagnostic(each) for each in (error, *more)]
+    if isinstance(error, UsageError) and error.left_out:
+        blocks.append(f"error: there are {error.left_out} more mistakes in this file")
+    return "\n".join(blocks)
+
+
+def _one_diagnostic(error: ConductorError) -> str:
+    lines = [f"error: {error.message}"]
+    if error.where is not None:
+        from mcp_conductor.report.excerpt import Note, excerpt
+
+        where = replace(error.where, value=None)  # most mistakes are in the key
+        lines += [f"  {line}" for line in excerpt([Note(where)], _WIDTH)]
+    if error.stderr:
+        from mcp_conductor.text.telling import abridged
+
+        lines.append("  the server's stderr:")
+        lines += [f"    {line}" for line in abridged(error.stderr, one_line)]
+    if error.hint:
+        lines.append(f"  hint: {error.hint}")
+    return visible("\n".join(lines))
