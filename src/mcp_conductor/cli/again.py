@@ -10,12 +10,12 @@ from shlex import join
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.limits import TEST_LIMIT_FLAGS
 from mcp_conductor.cli.run_flags import OUTPUT_FLAGS
+from mcp_conductor.cli.secret_flags import without_secret, without_secrets
 from mcp_conductor.cli.target import TARGET_FLAGS
 from mcp_conductor.report.formats.folding import InRevisions
 from mcp_conductor.report.model import BAD, Outcome
 from mcp_conductor.suites.language.suite import Case, Suite
 from mcp_conductor.suites.running.job import Job
-from mcp_conductor.text.redaction import REDACTED, Redactor, secrets_of_environment, secrets_of_words
 from mcp_conductor.text.visible import one_line
 
 # Flags that make a test what it is; those that choose tests, or how they are shown, do not.
@@ -41,7 +41,7 @@ class Again:
 
     def __init__(self, given: Given) -> None:
         flags, after = list(_flags(given, (*_DECISIVE, *_VALUES))), ["--", *given.after] if given.after else []
-        self._flags, self._after = _without_secrets(given, flags, after)
+        self._flags, self._after = without_secrets(given, flags, after)
         self._seed: list[str] | None = [] if "--seed" in given else None  # what makes random values the same again
         self._random: set[str] = set()  # files with random values
         self._cases: dict[str, tuple[Suite, Case]] = {}
@@ -76,15 +76,9 @@ def next_lines(given: Given, shown: Iterable[InRevisions]) -> str:
 def _check_again(given: Given, name: str, version: str | None) -> str:
     """The command line that checks the requirement NAME alone, in the revision VERSION if that must be said."""
     flags = list(_flags(given, [flag for flag in given.values if flag not in _OF_THE_CHECK]))
-    flags, words = _without_secrets(given, flags, ["--", *given.words] if given.words else [])
+    flags, words = without_secrets(given, flags, ["--", *given.words] if given.words else [])
     protocol = [] if version is None else ["--protocol", version]
     return join(["conductor", "check", *flags, *protocol, "--only", name, "-vv", *words])
-
-
-def _without_secrets(given: Given, *parts: list[str]) -> list[list[str]]:
-    secrets = secrets_of_words([word for words in parts for word in words])
-    hidden = Redactor([*(text.partition("=")[2] for text in given.all("--secret")), *secrets])
-    return [[one_line(hidden.redact(word)) for word in words] for words in parts]
 
 
 def _flags(given: Given, names: Iterable[str]) -> Iterator[str]:
@@ -93,18 +87,7 @@ def _flags(given: Given, names: Iterable[str]) -> Iterator[str]:
             yield name
         for text in given.all(name):
             yield name
-            yield _without_secret(name, text)
-
-
-def _without_secret(flag: str, text: str) -> str:
-    if flag == "--token":
-        return REDACTED
-    name, mark, value = text.partition(":" if flag == "--header" else "=")
-    if flag == "--header":
-        return f"{name}: {REDACTED}" if mark else REDACTED
-    if flag == "--secret" or (flag == "--env" and secrets_of_environment({name: value})):
-        return f"{name}={REDACTED}"
-    return text
+            yield without_secret(name, text)
 
 
 def _places(suite: Suite, case: Case) -> list[str]:

@@ -22,7 +22,8 @@ from mcp_conductor.cli.live import CheckInProgress
 from mcp_conductor.cli.plan import json_of
 from mcp_conductor.cli.run_flags import choice, time as time_of
 from mcp_conductor.cli.run_output import Output
-from mcp_conductor.cli.target import secrets_of_flags, source_file, target
+from mcp_conductor.cli.secret_flags import secrets_of_flags
+from mcp_conductor.cli.target import source_file, target
 from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.client.connect import connect
 from mcp_conductor.errors import HttpStatusError, MethodError, ProtocolError, TransportError, UsageError, nearest

@@ -8,7 +8,8 @@ from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.limits import LIMIT_FLAGS
 from mcp_conductor.cli.live import telling
 from mcp_conductor.cli.run_flags import time
-from mcp_conductor.cli.target import TARGET_FLAGS, secrets_of_flags, target
+from mcp_conductor.cli.secret_flags import secrets_of_flags
+from mcp_conductor.cli.target import TARGET_FLAGS, target
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.writing import write_file

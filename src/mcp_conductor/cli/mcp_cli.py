@@ -17,7 +17,7 @@ from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.operations import perform
 from mcp_conductor.cli.plan import FLAGS, Plan, plan, run_time
 from mcp_conductor.cli.program import run_program
-from mcp_conductor.cli.target import secrets_of_flags
+from mcp_conductor.cli.secret_flags import secrets_of_flags
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.cli.time_limit import TimeLimit
 from mcp_conductor.client.connect import connect

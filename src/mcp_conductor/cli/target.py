@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from mcp_conductor.cli.flags import Flag, Given
 from mcp_conductor.cli.limits import budgets_of
+from mcp_conductor.cli.secret_flags import secrets_of_flags
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.settings_file import SETTINGS, SettingsFile, nearest_settings
@@ -17,11 +18,7 @@ from mcp_conductor.protocol.server_spec import (
     StdioSpec,
     from_words,
 )
-from mcp_conductor.text.redaction import secrets_of_environment, secrets_of_headers, secrets_of_url
 
-_SECRET_FLAGS = (
-    "--token", "--oauth-client-secret", "--oauth-code", "--oauth-code-verifier", "--oauth-refresh-token",
-)  # fmt: skip
 _URL_FLAGS = ("--header", "--token", "--cacert", "--insecure", "--oauth")
 _COMMAND_FLAGS = ("--env", "--cwd")
 TARGET_FLAGS = (
@@ -58,20 +55,6 @@ def source_file(given: Given, directory: str) -> str | None:
         if not os.path.isabs(word) and os.path.isfile(os.path.join(directory, word)):
             return word
     return None
-
-
-def secrets_of_flags(given: Given) -> list[str]:
-    """What must not be shown of a command line, right or wrong."""
-    env = dict(text.partition("=")[::2] for text in given.all("--env"))
-    headers = {name: value.strip() for name, _, value in (text.partition(":") for text in given.all("--header"))}
-    words = (*given.words, *given.after, *given.all("--server-url"))
-    return [
-        *secrets_of_environment(env),
-        *secrets_of_headers(headers),
-        *(value for flag in _SECRET_FLAGS for value in given.all(flag)),
-        *(text.partition("=")[2] for text in given.all("--secret")),
-        *(secret for word in words for secret in (secrets_of_url(word) if "://" in word else ())),
-    ]
 
 
 def _with_flags(spec: ServerSpec, given: Given, terminal: Terminal, protocol: str | None) -> ServerSpec:

@@ -14,7 +14,7 @@ from mcp_conductor.cli.flags import Given, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.run_flags import FLAGS, ISOLATIONS, choice, in_our_words, number, time
 from mcp_conductor.cli.run_output import Output
-from mcp_conductor.cli.target import secrets_of_flags
+from mcp_conductor.cli.secret_flags import secrets_of_flags
 from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.cli.time_limit import TimeLimit
 from mcp_conductor.cli.wanted_tests import WantedTests

@@ -5,7 +5,7 @@ In which forms a secret is found is said in `secret_forms`, and what may lie ove
 
 import re
 from binascii import Error as NotBase64, a2b_base64
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -18,6 +18,7 @@ REDACTED = "[redacted]"
 _REMEMBERED = 1000  # bytes of earlier lines
 _SHORTEST_WORD = 8  # characters of a word of a command line that is taken for a secret
 _SOUNDS_SECRET = "(?i)key|token|secret|pass|auth|cred|session|private"
+_CREDENTIALS = ("authorization", "cookie", "set-cookie")
 _USERINFO = r"(?<=://)[^/?#@\s]+(?=@)"
 
 
@@ -107,6 +108,11 @@ def secrets_of_headers(headers: Mapping[str, str]) -> list[str]:
         elif scheme.lower() == "basic":
             found += _of_basic(rest)
     return [value for value in found if value]
+
+
+def without_credentials(headers: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """HEADERS of a request or an answer, in which what lets a client in is not even kept."""
+    return ((name, REDACTED if name.lower() in _CREDENTIALS else value) for name, value in headers)
 
 
 def secrets_of_url(url: str) -> list[str]:

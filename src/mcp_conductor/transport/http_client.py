@@ -23,12 +23,11 @@ from mcp_conductor.files.reading import open_file
 from mcp_conductor.protocol.budgets import DEFAULT
 from mcp_conductor.protocol.server_spec import origin
 from mcp_conductor.protocol.size import size_text
-from mcp_conductor.text.redaction import REDACTED
+from mcp_conductor.text.redaction import without_credentials
 
 CONNECT_SECONDS = 15.0
 MOST_REDIRECTS = 3
 _PIECE = 2**16  # of a body, at most, that is handed over at once
-_CREDENTIALS = ("authorization", "cookie", "set-cookie")
 # One for each request in flight, and one for the stream that the server pushes on.
 _MOST_CONNECTIONS = 256
 
@@ -38,8 +37,7 @@ Admits = Callable[[str, str], None]
 
 def head(first: str, headers: Iterable[tuple[str, str]]) -> str:
     """The head of a request or an answer, for the transcript; credentials are not even kept there."""
-    shown = ((name, REDACTED if name.lower() in _CREDENTIALS else value) for name, value in headers)
-    return "\n".join([first, *(f"{name}: {value}" for name, value in shown)])
+    return "\n".join([first, *(f"{name}: {value}" for name, value in without_credentials(headers))])
 
 
 class Reply(Protocol):
