@@ -1,6 +1,5 @@
 """What a server answers to each method: one function each, a result at once or in time."""
 
-import base64
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -79,7 +78,7 @@ def _instructions(call: Call) -> Json:
 
 @method("tools/list")
 def list_tools(call: Call) -> Json:
-    tools = [tool.listed for tool in call.server.tools.values()]
+    tools = call.server.listed("tools")
     if call.client.revision.tasks != "core":  # which is the only revision that asks a tool whether it runs as a task
         tools = [{key: value for key, value in tool.items() if key != "execution"} for tool in tools]
     return _page(call, "tools", tools)
@@ -87,17 +86,17 @@ def list_tools(call: Call) -> Json:
 
 @method("resources/list")
 def list_resources(call: Call) -> Json:
-    return _page(call, "resources", [resource.listed for resource in call.server.resources.values()])
+    return _page(call, "resources", call.server.listed("resources"))
 
 
 @method("resources/templates/list")
 def list_templates(call: Call) -> Json:
-    return _page(call, "resourceTemplates", [template.listed for template in call.server.templates])
+    return _page(call, "resourceTemplates", call.server.listed("resourceTemplates"))
 
 
 @method("prompts/list")
 def list_prompts(call: Call) -> Json:
-    return _page(call, "prompts", [prompt.listed for prompt in call.server.prompts.values()])
+    return _page(call, "prompts", call.server.listed("prompts"))
 
 
 @method("tasks/list")
@@ -106,28 +105,8 @@ def list_tasks(call: Call) -> Json:
 
 
 def _page(call: Call, member: str, items: list[Json]) -> Json:
-    cursor = call.params.get("cursor")
-    start = 0 if cursor is None else _start(cursor, member, len(items))
-    size = call.server.config.page_sizes.get(member, 0) or len(items)
-    end = start + size
-    following = {"nextCursor": _cursor(member, end)} if end < len(items) else {}
-    return {member: items[start:end], **following}
-
-
-def _cursor(member: str, start: int) -> str:
-    return base64.urlsafe_b64encode(f"{member}:{start}".encode()).decode()
-
-
-def _start(cursor: Any, member: str, length: int) -> int:
-    """Where the page at CURSOR begins. Only what `_cursor` makes is a cursor."""
-    try:
-        start = int(base64.urlsafe_b64decode(cursor.encode()).decode().removeprefix(f"{member}:"))
-        genuine = 0 < start < max(length, 1) and _cursor(member, start) == cursor
-    except (ValueError, AttributeError):
-        genuine = False
-    if not genuine:
-        raise Refusal(INVALID_PARAMS, f"Invalid cursor: {cursor!r}")
-    return start
+    page, following = call.server.page(call.method, items, call.params.get("cursor"))
+    return {member: page, **({} if following is None else {"nextCursor": following})}
 
 
 # Using things.
@@ -136,7 +115,7 @@ def _start(cursor: Any, member: str, length: int) -> int:
 @method("tools/call")
 def call_tool(call: Call) -> Any:
     name = _text(call, "name")
-    tool = call.server.tools.get(name)
+    tool = call.server.tool(name)
     if tool is None:
         raise Refusal(INVALID_PARAMS, f"Tool {name} not found{call.server.why_missing(name)}")
     if "arguments" in call.params and not isinstance(call.params["arguments"], dict):
@@ -229,7 +208,7 @@ def _sound(tool: Tool, result: Json) -> Json:
 @method("resources/read")
 def read_resource(call: Call) -> Any:
     uri = _text(call, "uri")
-    resource = call.server.resources.get(uri)
+    resource = call.server.resource(uri)
     if resource is not None:
         return resource.read(call)
     for template in call.server.templates:
@@ -247,7 +226,7 @@ def _no_resource(call: Call, uri: str) -> Refusal:
 @method("prompts/get")
 def get_prompt(call: Call) -> Any:
     name = _text(call, "name")
-    prompt = call.server.prompts.get(name)
+    prompt = call.server.prompt(name)
     if prompt is None:
         raise Refusal(INVALID_PARAMS, f"Prompt {name} not found{call.server.why_missing(name)}")
     arguments = call.params.get("arguments", {})
@@ -281,13 +260,13 @@ def complete(call: Call) -> Json | Awaitable[Json]:
 def _to_complete(call: Call) -> Prompt | Template | None:
     """What has the argument that is to be completed; None: a resource, which has no arguments."""
     match call.params.get("ref"):
-        case {"type": "ref/prompt", "name": str(name)} if name in call.server.prompts:
-            return call.server.prompts[name]
+        case {"type": "ref/prompt", "name": str(name)} if (prompt := call.server.prompt(name)) is not None:
+            return prompt
         case {"type": "ref/resource", "uri": str(uri)}:
             for template in call.server.templates:
                 if template.uri_template == uri:
                     return template
-            if uri in call.server.resources:
+            if call.server.resource(uri) is not None:
                 return None
     raise Refusal(INVALID_PARAMS, f"there is nothing to complete for {call.params.get('ref')!r}")
 
@@ -307,7 +286,7 @@ def set_level(call: Call) -> Json:
 @method("resources/subscribe")
 def subscribe(call: Call) -> Json:
     uri = _text(call, "uri")
-    known = uri in call.server.resources or any(
+    known = call.server.resource(uri) is not None or any(
         template.pattern is not None and template.pattern.match(uri) is not None for template in call.server.templates
     )
     if not known:

@@ -45,9 +45,9 @@ class Server(ServerState):
     def __init__(self, config: ServerConfig, complain: Callable[[str], None] = lambda _: None) -> None:
         super().__init__(config, complain)
         self._faults = Faults(config.faults, config.seed) if config.faults else None
-        self._methods = {version: self._offered(DIALECTS[version]) for version in config.versions}
+        self._methods = {version: self.offered(DIALECTS[version]) for version in config.versions}
 
-    def _offered(self, dialect: Dialect) -> dict[str, Callable[[Call], Any]]:
+    def offered(self, dialect: Dialect) -> dict[str, Callable[[Call], Any]]:
         """The methods that clients of this revision may use."""
         capabilities = self.capabilities(dialect)
         subscribing = self.config.subscriptions
@@ -90,6 +90,13 @@ class Server(ServerState):
         task = asyncio.create_task(self._complete(call, message, pending, deliver, bend))
         client.running[call.id] = task
 
+    async def result(self, message: Message, client: Client, outlet: Outlet) -> Json:
+        """The result of one request. Raises what stands in place of one: a Refusal, or what a definition raises."""
+        call = Call(self, client, message, outlet)
+        pending = self._begin(call, message)
+        result: Json = self._finished(call, pending if type(pending) is dict else await pending)["result"]
+        return result
+
     def _begin(self, call: Call, message: Message) -> Any:
         """Call the method: a result, or something to await."""
         if message.problem is not None:
@@ -104,8 +111,12 @@ class Server(ServerState):
         if act is None:
             raise Refusal(METHOD_NOT_FOUND, f"Method not found: {call.method}")
         if call.method in dialect.input_rounds:
-            call.rounds = Rounds(call.method, call.params, self.secret)
+            call.rounds = self.rounds_of(call)
         return act(call)
+
+    def rounds_of(self, call: Call) -> Rounds | None:
+        """What the client answered in earlier rounds of this request. Raises Refusal where it invents some."""
+        return Rounds(call.method, call.params, self.secret)
 
     async def _complete(self, call: Call, message: Message, pending: Any, deliver: Deliver, bend: Bend | None) -> None:
         try:

@@ -3,12 +3,15 @@
 import asyncio
 import os
 from collections.abc import Callable
+from typing import Any
 
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.dialect import DIALECTS, META, TASKS_EXTENSION, Dialect
+from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.server.client import Client
 from mcp_conductor.server.config import ServerConfig
 from mcp_conductor.server.definitions import Prompt, Resource, Template, Tool
+from mcp_conductor.server.paging import Page, page_at
 from mcp_conductor.server.tasks import Task, Tasks
 
 
@@ -76,6 +79,31 @@ class ServerState:
         if dialect.tasks == "extension" and config.tasks_extension:
             capabilities["extensions"] = {TASKS_EXTENSION: {}}
         return capabilities
+
+    # How a request finds what it is about.
+
+    def tool(self, name: str) -> Tool | None:
+        return self.tools.get(name)
+
+    def resource(self, uri: str) -> Resource | None:
+        return self.resources.get(uri)
+
+    def prompt(self, name: str) -> Prompt | None:
+        return self.prompts.get(name)
+
+    def listed(self, member: str) -> list[Json]:
+        """What a list shows under MEMBER, over all its pages."""
+        if member == "resourceTemplates":
+            return [template.listed for template in self.templates]
+        there: dict[str, dict[str, Any]] = {"tools": self.tools, "resources": self.resources, "prompts": self.prompts}
+        return [each.listed for each in there[member].values()]
+
+    def page(self, method: str, items: list[Json], cursor: Any) -> Page:
+        """The page of a list at CURSOR."""
+        member = LIST_MEMBERS[method]
+        return page_at(cursor, member, items, self.config.page_sizes.get(member, 0))
+
+    # Who is told.
 
     def changed(self, kind: str) -> None:
         """Tell everybody who should know that the list of tools, resources or prompts has changed."""
