@@ -42,8 +42,8 @@ class SlowStart(Script):
 class UnknownVersion(Script):
     """The server answers initialize with a revision that nobody knows."""
 
-    def chosen_version(self, asked: Any) -> str:
-        del asked
+    def chosen_version(self, asked: Any, usual: str) -> str:
+        del asked, usual
         self.did("answered")
         return _UNKNOWN
 
@@ -52,7 +52,8 @@ class UnknownVersion(Script):
 class NewerVersion(Script):
     """The server answers initialize with a newer revision than the client asked for."""
 
-    def chosen_version(self, asked: Any) -> str:
+    def chosen_version(self, asked: Any, usual: str) -> str:
+        del usual
         if asked in HANDSHAKE[:-1]:
             self.did("offered")
         return HANDSHAKE[-1]

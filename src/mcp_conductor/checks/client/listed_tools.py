@@ -6,10 +6,11 @@ from typing import ClassVar
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import ClientRecord, capabilities_in, seen
 from mcp_conductor.checks.harness.scenario import MODERNS, scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Call, Refusal, Script
+from mcp_conductor.checks.harness.scripted_server import Call, Script
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND, TASKS_EXTENSION
 from mcp_conductor.report.model import Finding
+from mcp_conductor.server.definitions import Refusal
 
 _LATEST = ("2025-11-25",)
 _NEWER = (*_LATEST, *MODERNS)
@@ -178,7 +179,6 @@ class _Tasks(Script):
     """A server of the extension: tools, or prompts, are answered with a task."""
 
     METHODS: ClassVar[dict[str, str]] = {
-        **Script.METHODS,
         "tasks/get": "get_task",
         "tasks/cancel": "acknowledge",
         "tasks/update": "acknowledge",

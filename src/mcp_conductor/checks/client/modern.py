@@ -7,11 +7,12 @@ from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import ClientRecord, HttpRequest, capabilities_in, meta_of, never, seen
 from mcp_conductor.checks.harness.http_server import WebHost
 from mcp_conductor.checks.harness.scenario import HTTP, MODERNS, scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Call, Refusal, Script, Silence
+from mcp_conductor.checks.harness.scripted_server import Call, Script, Silence
 from mcp_conductor.protocol.dialect import HANDSHAKE, META, UNSUPPORTED_VERSION
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.meta_keys import KEY, PREFIXED_KEY, is_reserved
 from mcp_conductor.report.model import Finding
+from mcp_conductor.server.definitions import Refusal
 from mcp_conductor.server.http.exchange import Exchange
 
 _STDIO = ("stdio",)

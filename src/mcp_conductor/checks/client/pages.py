@@ -6,10 +6,11 @@ from typing import Any
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import ClientRecord, seen, shown
 from mcp_conductor.checks.harness.scenario import MODERNS, scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Call, Script
+from mcp_conductor.checks.harness.scripted_server import Script
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.report.model import Finding
+from mcp_conductor.server.paging import Page
 
 _ODD_CURSORS = ('second "page", \\ of three', "dritte Seite: Größe 世界 " + "x" * 4096)
 _MOST_ROUNDS = 40  # of a list that never ends
@@ -42,9 +43,10 @@ class EndlessList(Script):
         super().__init__(record, version)
         self.rounds: dict[str, int] = {}
 
-    def _page(self, call: Call, member: str, items: list[Json]) -> Json:
-        rounds = self.rounds[call.method] = self.rounds.get(call.method, 0) + 1
-        return {member: items[:1], **({"nextCursor": "again"} if rounds < _MOST_ROUNDS else {})}
+    def page(self, method: str, items: list[Json], cursor: Any) -> Page:
+        del cursor
+        rounds = self.rounds[method] = self.rounds.get(method, 0) + 1
+        return items[:1], "again" if rounds < _MOST_ROUNDS else None
 
 
 def _given(record: ClientRecord) -> dict[str, list[tuple[Any, Json]]]:

@@ -1,24 +1,41 @@
-"""A polite server in every revision; a scenario changes what it answers, and what it says in between."""
+"""A polite server in every revision; a scenario changes what it answers, and what it says in between.
+
+The methods are those of a composed server (`server/`). The script is asked for everything that the server has.
+"""
 
 import asyncio
 from collections.abc import Awaitable
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
-from mcp_conductor.checks.harness.client_record import ASKED_IDLE, UNANSWERED, ClientRecord, HttpRequest, Line, meta_of
+from mcp_conductor.checks.harness.client_record import (
+    ASKED_IDLE,
+    OPENINGS,
+    UNANSWERED,
+    ClientRecord,
+    HttpRequest,
+    Line,
+    capabilities_in,
+    meta_of,
+)
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.dialect import (
     DIALECTS,
-    HANDSHAKE,
     INVALID_PARAMS,
     INVALID_REQUEST,
     META,
     METHOD_NOT_FOUND,
-    MODERN,
     NEWEST_HANDSHAKE,
-    UNSUPPORTED_VERSION,
+    Dialect,
 )
-from mcp_conductor.protocol.message import Message, compact
+from mcp_conductor.protocol.message import Message, build, compact
+from mcp_conductor.server.call import Call as ServerCall
+from mcp_conductor.server.client import Client, modern_client
+from mcp_conductor.server.config import ServerConfig, TransportConfig
+from mcp_conductor.server.definitions import Prompt, Refusal, Resource, Template, Tool, said, text
+from mcp_conductor.server.methods import METHODS, Method
+from mcp_conductor.server.paging import Page
+from mcp_conductor.server.server import Server
 
 _SETTLED_SECONDS = 0.5  # who is still there after this has not only come to connect
 SERVER = {"name": "conductor", "version": "1"}
@@ -29,14 +46,6 @@ CAPABILITIES: Json = {
     "resources": {"subscribe": True, "listChanged": True},
     "tools": {"listChanged": True},
 }
-
-
-class Refusal(Exception):  # noqa: N818  # what happens, and no fault of ours
-    """An error as the answer."""
-
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
-        super().__init__(message)
-        self.error: Json = {"code": code, "message": message, **({} if data is None else {"data": data})}
 
 
 class Silence(Exception):  # noqa: N818
@@ -101,24 +110,8 @@ class Call:
 class Script:
     """The server of one scenario. It lives as long as the client, through all its connections."""
 
-    # How each method is answered: the names of our own methods, so that a scenario can replace them.
-    METHODS: ClassVar[dict[str, str]] = {
-        "initialize": "initialize",
-        "server/discover": "discover",
-        "ping": "ping",
-        "tools/list": "list_tools",
-        "tools/call": "call_tool",
-        "resources/list": "list_resources",
-        "resources/templates/list": "list_templates",
-        "resources/read": "read_resource",
-        "resources/subscribe": "acknowledge",
-        "resources/unsubscribe": "acknowledge",
-        "prompts/list": "list_prompts",
-        "prompts/get": "get_prompt",
-        "completion/complete": "complete",
-        "logging/setLevel": "acknowledge",
-        "subscriptions/listen": "listen",
-    }
+    # Methods that a scenario answers besides: the names of its own functions.
+    METHODS: ClassVar[dict[str, str]] = {}
     asks = False  # whether the server asks the client something, which it can do also while that waits for nothing
     events = False  # over HTTP: whether every answer is an event stream
     old_only = False  # over HTTP: whether only HTTP+SSE is spoken
@@ -159,9 +152,10 @@ class Script:
     def capabilities(self) -> Json:
         return CAPABILITIES
 
-    def chosen_version(self, asked: Any) -> str:
-        """The revision in the answer to initialize."""
-        return self.version or (asked if asked in HANDSHAKE else NEWEST_HANDSHAKE.version)
+    def chosen_version(self, asked: Any, usual: str) -> str:
+        """The revision in the answer to initialize; USUAL is what a polite server says."""
+        del asked
+        return usual
 
     async def before(self, call: Call) -> None:
         """Say something before the answer to a request, which does not open the connection."""
@@ -199,6 +193,28 @@ class Script:
         del method
         return [(None, items[:1]), ("page-2", items[1:])] if len(items) > 1 else [(None, items)]
 
+    def page(self, method: str, items: list[Json], cursor: Any) -> Page:
+        """The page of a list at CURSOR, and the cursor of the next."""
+        pages = self.pages(method, items)
+        for index, (each, page) in enumerate(pages):
+            if each == cursor:
+                return page, pages[index + 1][0] if index + 1 < len(pages) else None
+        raise Refusal(INVALID_PARAMS, "there is no such cursor")
+
+    async def call_tool(self, call: Call) -> Json:
+        return said(f"{call.params.get('name')} was called")
+
+    async def read_resource(self, call: Call) -> Json:
+        return {"contents": [{"uri": call.params.get("uri"), "mimeType": "text/plain", "text": "a note"}]}
+
+    async def get_prompt(self, call: Call) -> Json:
+        del call
+        return {"messages": [{"role": "user", "content": text("hello")}]}
+
+    async def acknowledge(self, call: Call) -> Json:
+        del call
+        return {}
+
     # How a request is answered.
 
     async def reply(self, call: Call) -> Json | None:
@@ -207,114 +223,152 @@ class Script:
         try:
             return {**frame, "result": await self._result(call)}
         except Refusal as refusal:
-            return {**frame, "error": refusal.error}
+            return {**frame, "error": refusal.error()}
         except Silence:
             return None
 
     async def _result(self, call: Call) -> Json:
         self._settle(call)
-        if call.method in ("initialize", "server/discover"):
+        if call.method in OPENINGS:
             await self.after_opening(call)
         else:
             self.count += 1
             await self.before(call)
-        name = self.METHODS.get(call.method)
-        dialect = call.line.dialect
-        if name is None or (dialect is not None and call.method not in dialect.methods):
-            raise Refusal(METHOD_NOT_FOUND, f"there is no method {call.method}")
-        result: Json = await getattr(self, name)(call)
-        if dialect is not None and not dialect.handshake:
-            hints = {"ttlMs": 0, "cacheScope": "private"} if call.method in dialect.cacheable else {}
-            result = {"resultType": "complete", **hints, **result}
-            result.setdefault("_meta", {f"{META}serverInfo": SERVER})
+        result = await self._server.answer(call)
+        if call.method == "initialize":
+            self._agree(call, result)
         return result
+
+    @cached_property
+    def _server(self) -> "_PoliteServer":
+        return _PoliteServer(self)
 
     def _settle(self, call: Call) -> None:
         """Find out the revision of a request that comes without a handshake."""
-        if call.method == "initialize":
-            return
         line, said = call.line, call.meta.get(f"{META}protocolVersion")
         modern = said is not None or call.method == "server/discover"
-        if not modern or (line.dialect is not None and line.dialect.handshake):
+        if call.method == "initialize" or not modern or (line.dialect is not None and line.dialect.handshake):
             return
-        if self.version in HANDSHAKE:
+        if not self._server.modern_versions:
             code = METHOD_NOT_FOUND if call.method == "server/discover" else INVALID_REQUEST
             raise Refusal(code, "this server wants to be initialized")
-        supported = [self.version] if self.version else list(MODERN)
-        if said not in supported:
-            data = {"supported": supported, "requested": said}
-            raise Refusal(UNSUPPORTED_VERSION, "unsupported protocol version", data)
-        line.dialect = DIALECTS[str(said)]
+        meta = {f"{META}protocolVersion": said, f"{META}clientCapabilities": capabilities_in(call.request)}
+        line.dialect = modern_client({"_meta": meta}, _Outlet(call), self._server.modern_versions).revision
         line.declared = self.capabilities()
 
-    async def initialize(self, call: Call) -> Json:
-        asked = call.params.get("protocolVersion")
-        if self.version in MODERN:
-            data = {"supported": [self.version], "requested": asked}
-            raise Refusal(UNSUPPORTED_VERSION, "unsupported protocol version", data)
-        chosen = self.chosen_version(asked)
+    def _agree(self, call: Call, result: Json) -> None:
+        """Note what initialize is answered with, and let the scenario change the revision in it."""
+        chosen = self.chosen_version(call.params.get("protocolVersion"), result["protocolVersion"])
+        result["protocolVersion"] = chosen
         call.line.dialect = DIALECTS.get(chosen)
         call.line.initialize = call.params
-        call.line.declared = self.capabilities()
-        return {"protocolVersion": chosen, "capabilities": self.capabilities(), "serverInfo": SERVER}
+        call.line.declared = result["capabilities"]
 
-    async def discover(self, call: Call) -> Json:
-        del call
-        return {
-            "supportedVersions": [self.version] if self.version else list(MODERN),
-            "capabilities": self.capabilities(),
+
+class _Outlet:
+    """Where the server says what belongs to a request; by it the call of the script is found."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self._saying: set[asyncio.Task[None]] = set()
+
+    def __call__(self, raw: Json) -> None:
+        task = asyncio.create_task(self.call.say(compact(raw)))
+        self._saying.add(task)
+        task.add_done_callback(self._saying.discard)
+
+
+class _PoliteServer(Server):
+    """A composed server that asks the script for everything it has, and that refuses as little as it can.
+
+    What a client does wrong is judged, and not refused: else the client would stop, and no more of it could be seen.
+    """
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        kinds = frozenset({"tools", "resources", "prompts"})
+        config = ServerConfig(
+            info=SERVER, transport=TransportConfig(type="stdio"), list_changed=kinds, subscriptions=True, logging=True
+        )
+        super().__init__(config)
+        self.handshake_versions = tuple(each for each in self.handshake_versions if script.version in (None, each))
+        self.modern_versions = tuple(each for each in self.modern_versions if script.version in (None, each))
+        self.templates = [
+            Template(listed=each, read=self._read, pattern=None, complete=_completed) for each in script.templates()
+        ]
+
+    async def answer(self, call: Call) -> Json:
+        """The result of a request. Who has not agreed on a revision is served as if it had."""
+        opens = call.method == "initialize"
+        params = _repaired(call.params) if opens else call.params
+        raw = {"jsonrpc": "2.0", "id": call.request.id, "method": call.method, "params": params}
+        outlet = _Outlet(call)
+        client = Client(outlet, None if opens else call.line.dialect or NEWEST_HANDSHAKE)
+        return await self.result(build(raw)._replace(problem=None), client, outlet)
+
+    def capabilities(self, dialect: Dialect) -> Json:
+        del dialect
+        return self._script.capabilities()
+
+    def offered(self, dialect: Dialect) -> dict[str, Method]:
+        """All methods of the revision, declared or not; of tasks, those of the scenario."""
+        ours = {name: self._by_script(function) for name, function in self._script.METHODS.items()}
+        usual = {name: act for name, act in METHODS.items() if not name.startswith("tasks/")}
+        return {name: act for name, act in (usual | ours).items() if name in dialect.methods}
+
+    def _by_script(self, function: str) -> Method:
+        return lambda call: getattr(self._script, function)(_scripted(call))
+
+    def rounds_of(self, call: ServerCall) -> None:
+        """The states of a scenario are its own."""
+
+    def tool(self, name: str) -> Tool:
+        listed = {"name": name, "inputSchema": {}}
+        return Tool(listed=listed, run=self._call, arguments_checked=False, output_checked=False)
+
+    def resource(self, uri: str) -> Resource:
+        return Resource(listed={"uri": uri}, read=self._read)
+
+    def prompt(self, name: str) -> Prompt:
+        return Prompt(listed={"name": name}, get=self._get, complete=_completed)
+
+    def listed(self, member: str) -> list[Json]:
+        script = self._script
+        lists = {
+            "tools": script.tools,
+            "resources": script.resources,
+            "resourceTemplates": script.templates,
+            "prompts": script.prompts,
         }
+        return lists[member]()
 
-    async def ping(self, call: Call) -> Json:
-        del call
-        return {}
+    def page(self, method: str, items: list[Json], cursor: Any) -> Page:
+        return self._script.page(method, items, cursor)
 
-    async def acknowledge(self, call: Call) -> Json:
-        del call
-        return {}
+    def _call(self, call: ServerCall) -> Awaitable[Json]:
+        return self._script.call_tool(_scripted(call))
 
-    async def listen(self, call: Call) -> Json:
-        """Say what is listened for, and stay silent: nothing changes here."""
-        wanted = call.params.get("notifications")
-        meta = {f"{META}subscriptionId": call.request.id}
-        await call.say(notice("notifications/subscriptions/acknowledged", notifications=wanted, _meta=meta))
-        raise Silence
+    def _read(self, call: ServerCall) -> Awaitable[Json]:
+        return self._script.read_resource(_scripted(call))
 
-    async def list_tools(self, call: Call) -> Json:
-        return self._page(call, "tools", self.tools())
+    def _get(self, call: ServerCall) -> Awaitable[Json]:
+        return self._script.get_prompt(_scripted(call))
 
-    async def list_resources(self, call: Call) -> Json:
-        return self._page(call, "resources", self.resources())
 
-    async def list_templates(self, call: Call) -> Json:
-        return self._page(call, "resourceTemplates", self.templates())
+def _scripted(call: ServerCall) -> Call:
+    """The call of the script that a call of the server stands for."""
+    assert isinstance(call.outlet, _Outlet)
+    return call.outlet.call
 
-    async def list_prompts(self, call: Call) -> Json:
-        return self._page(call, "prompts", self.prompts())
 
-    def _page(self, call: Call, member: str, items: list[Json]) -> Json:
-        pages = self.pages(call.method, items)
-        asked = call.params.get("cursor")
-        for index, (cursor, page) in enumerate(pages):
-            if cursor == asked:
-                following = pages[index + 1][0] if index + 1 < len(pages) else None
-                return {member: page, **({} if following is None else {"nextCursor": following})}
-        raise Refusal(INVALID_PARAMS, "there is no such cursor")
+def _completed(_: ServerCall) -> Json:
+    return {"completion": {"values": ["anna", "anton"]}}
 
-    async def call_tool(self, call: Call) -> Json:
-        return {"content": [{"type": "text", "text": f"{call.params.get('name')} was called"}]}
 
-    async def read_resource(self, call: Call) -> Json:
-        uri = call.params.get("uri")
-        return {"contents": [{"uri": uri, "mimeType": "text/plain", "text": "a note"}]}
-
-    async def get_prompt(self, call: Call) -> Json:
-        del call
-        return {"messages": [{"role": "user", "content": {"type": "text", "text": "hello"}}]}
-
-    async def complete(self, call: Call) -> Json:
-        del call
-        return {"completion": {"values": ["anna", "anton"]}}
+def _repaired(params: Json) -> Json:
+    """The params of initialize with all that a server needs of them; what is missing in them is judged elsewhere."""
+    version = params.get("protocolVersion")
+    return {"protocolVersion": version if isinstance(version, str) else "", "capabilities": {}, "clientInfo": {}}
 
 
 def tool(name: str, **properties: Json) -> Json:
