@@ -34,7 +34,7 @@ def messages_are_jsonrpc(record: ClientRecord) -> Iterator[Finding]:
     """Look at every message of the client: it is a JSON object with jsonrpc "2.0", of one of the known kinds."""
     for message in seen(record.said, "the client said nothing"):
         problem = message.problem
-        told_elsewhere = record.lines[0].transport == "stdio" and message.raw is None
+        told_elsewhere = record.connections[0].transport == "stdio" and message.raw is None
         if problem is not None and not told_elsewhere and not any(word in problem for word in _OTHERS):
             yield fault(f"a message is wrong: {problem}", message.raw if message.raw is not None else message.text)
 
@@ -65,9 +65,9 @@ def ids_are_strings_or_integers(record: ClientRecord) -> Iterator[Finding]:
 @watched("base-request-id-unique-session-client")
 def ids_are_never_used_again(record: ClientRecord) -> Iterator[Finding]:
     """Look at all requests of a session: no id stands on two of them."""
-    for line in record.lines:
+    for connection in record.connections:
         # Without a count: the same mistake in another scenario is no other finding.
-        for message in line.reused_ids:
+        for message in connection.reused_ids:
             yield fault(f"several requests of one session have the id {compact(message.id)}", message.raw, path="id")
     seen(record.requests(), "the client sent no request")
 
@@ -75,9 +75,9 @@ def ids_are_never_used_again(record: ClientRecord) -> Iterator[Finding]:
 @watched("base-request-id-unique-inflight-client")
 def ids_differ_from_those_that_wait(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request: no other that is not answered yet has its id."""
-    for line in record.lines:
+    for connection in record.connections:
         waiting: set[Any] = set()
-        for frame in line.transcript.since(0):
+        for frame in connection.transcript.since(0):
             for message in frame.messages():
                 key = (type(message.id).__name__, message.id)
                 if frame.source == "client" and message.kind == "request":
@@ -158,7 +158,12 @@ def initialize_stands_alone(record: ClientRecord) -> Iterator[Finding]:
 
 
 def _texts(record: ClientRecord) -> Iterator[tuple[str, bool]]:
-    frames = [frame for line in record.lines for frame in line.transcript.since(0) if frame.source == "client"]
+    frames = [
+        frame
+        for connection in record.connections
+        for frame in connection.transcript.since(0)
+        if frame.source == "client"
+    ]
     if not frames:
         raise NotSeen("the client said nothing")
     for frame in frames:

@@ -5,7 +5,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.harness.client_record import ANYTHING, OPENINGS, ClientRecord, Line, meta_of, never, seen
+from mcp_conductor.checks.harness.client_record import (
+    ANYTHING,
+    OPENINGS,
+    ClientRecord,
+    Connection,
+    meta_of,
+    never,
+    seen,
+)
 from mcp_conductor.checks.harness.scenario import HANDSHAKES, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script
 from mcp_conductor.protocol import Json
@@ -67,16 +75,16 @@ class Sparse(Script):
         return {"tools": {}, "resources": {}}
 
 
-def _opening_lines(record: ClientRecord) -> list[Line]:
-    found = [line for line in record.lines if line.said]
+def _opened_connections(record: ClientRecord) -> list[Connection]:
+    found = [connection for connection in record.connections if connection.said]
     return seen(found, "the client said nothing")
 
 
 @watched("lifecycle-initialize-first-client", scenario="plain")
 def initialize_comes_first(record: ClientRecord) -> Iterator[Finding]:
     """Look at the first message on each connection: initialize, or the server/discover of a client of both eras."""
-    for line in _opening_lines(record):
-        first = line.said[0]
+    for connection in _opened_connections(record):
+        first = connection.said[0]
         method = first.raw.get("method") if isinstance(first.raw, dict) else None
         if isinstance(method, str) and method not in OPENINGS and f"{META}protocolVersion" not in meta_of(first):
             yield fault(f"the first message is {method}", first.raw)
@@ -104,12 +112,12 @@ def initialize_says_who_and_what(record: ClientRecord) -> Iterator[Finding]:
 @watched("lifecycle-initialized-sent-client", scenario="plain")
 def initialized_is_sent(record: ClientRecord) -> Iterator[Finding]:
     """Look at what follows the answer to initialize: notifications/initialized, before any request but ping."""
-    line = record.line
-    if not line.initialize:
+    connection = record.connection
+    if not connection.initialize:
         raise NotSeen("the client sent no initialize")
     answered = False
-    asked = line.requests("initialize")[-1].id
-    for frame in line.transcript.since(0):
+    asked = connection.requests("initialize")[-1].id
+    for frame in connection.transcript.since(0):
         for message in frame.messages():
             if frame.source == "server":
                 answered = answered or (message.kind == "result" and message.id == asked)
@@ -127,7 +135,7 @@ def quiet_until_initialized(record: ClientRecord) -> Iterator[Finding]:
     if "thought" not in record.moments:
         raise NotSeen("the client did not wait for the answer to initialize")
     asked = False
-    for frame in record.line.transcript.since(0):
+    for frame in record.connection.transcript.since(0):
         for message in frame.messages():
             if frame.source == "server" and message.kind == "result" and asked:
                 return
@@ -140,12 +148,12 @@ def quiet_until_initialized(record: ClientRecord) -> Iterator[Finding]:
 @watched("lifecycle-version-client-supported", scenario="plain")
 def the_version_is_spoken(record: ClientRecord) -> Iterator[Finding]:
     """Agree to the revision that the client asks for: it goes on in it."""
-    line = record.line
-    asked = line.initialize.get("protocolVersion")
-    if line.dialect is None or asked != line.dialect.version:
+    connection = record.connection
+    asked = connection.initialize.get("protocolVersion")
+    if connection.dialect is None or asked != connection.dialect.version:
         raise NotSeen(f"the client asked for {asked}")
-    if not line.went_on:
-        yield fault(f"the client asked for {asked}, but did not go on in it", line.initialize)
+    if not connection.went_on:
+        yield fault(f"the client asked for {asked}, but did not go on in it", connection.initialize)
 
 
 @watched("lifecycle-version-client-latest", scenario="newer-version")
@@ -153,10 +161,10 @@ def the_newest_version_is_asked_for(record: ClientRecord) -> Iterator[Finding]:
     """Answer initialize with a newer revision than the client asked for: it does not know it, or asks for it."""
     if "offered" not in record.moments:
         raise NotSeen("the client asks for the newest revision")
-    line = record.line
-    if line.went_on:
-        asked = line.initialize.get("protocolVersion")
-        yield fault(f"the client asks for {asked}, but speaks {HANDSHAKE[-1]} too", line.initialize)
+    connection = record.connection
+    if connection.went_on:
+        asked = connection.initialize.get("protocolVersion")
+        yield fault(f"the client asks for {asked}, but speaks {HANDSHAKE[-1]} too", connection.initialize)
 
 
 @watched("lifecycle-version-client-disconnect", scenario="unknown-version")
@@ -164,9 +172,11 @@ def an_unknown_version_is_left_alone(record: ClientRecord) -> Iterator[Finding]:
     """Answer initialize with a revision that nobody knows: the client says nothing more."""
     if "answered" not in record.moments:
         raise NotSeen("the client sent no initialize")
-    line = record.line
-    if line.went_on:
-        later = [each for each in line.said if each.kind in ("request", "notification") and each.method not in OPENINGS]
+    connection = record.connection
+    if connection.went_on:
+        later = [
+            each for each in connection.said if each.kind in ("request", "notification") and each.method not in OPENINGS
+        ]
         yield fault(f"the client went on although the server speaks only {_UNKNOWN}", later[0].raw)
 
 
@@ -175,18 +185,18 @@ def an_unknown_version_is_left_alone(record: ClientRecord) -> Iterator[Finding]:
 )
 def only_what_is_declared_is_used(record: ClientRecord) -> Iterator[Finding]:
     """Declare little: the client sends no method of a capability that is not declared, or of another revision."""
-    line = record.line
-    if line.dialect is None:
+    connection = record.connection
+    if connection.dialect is None:
         raise NotSeen("no revision was agreed")
-    used = [each for each in line.requests() if each.method not in OPENINGS]
+    used = [each for each in connection.requests() if each.method not in OPENINGS]
     for request in seen(used, never(ANYTHING)):
         need = _NEEDS.get(request.method)
-        if need == "completions" and not line.dialect.completions:
+        if need == "completions" and not connection.dialect.completions:
             continue
-        if need is not None and need not in line.declared:
+        if need is not None and need not in connection.declared:
             yield fault(f"{request.method} was sent, but the server does not declare {need}", request.raw)
-        elif need is None and request.method.startswith("tasks/") and request.method not in line.dialect.methods:
-            yield fault(f"{request.method} is not a method of {line.dialect.version}", request.raw)
+        elif need is None and request.method.startswith("tasks/") and request.method not in connection.dialect.methods:
+            yield fault(f"{request.method} is not a method of {connection.dialect.version}", request.raw)
 
 
 @watched("resources-subscribe-gated-client", scenario="sparse")

@@ -70,10 +70,10 @@ class BrokenStream(Script):
             return True
         if request.method == "GET" and request.header("last-event-id") and self.kept is not None:
             self.did("resumed")
-            line = host.line_of(request, self.kept)
-            answer = await self.reply(Call(self.record, self.kept, line, _Deaf()))
+            connection = host.connection_of(request, self.kept)
+            answer = await self.reply(Call(self.record, self.kept, connection, _NoChannel()))
             text = compact(answer)
-            host.opened.note(line, "server", text)
+            host.state.note(connection, "server", text)
             request.status = 200
             exchange.begin()
             await exchange.write(b"id: kept-2\n" + self.event(text), more=False)
@@ -83,20 +83,20 @@ class BrokenStream(Script):
     async def _break(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> None:
         self.did("broken")
         message = request.message = self.kept = decode(request.body)
-        line = request.line = host.line_of(request, message)
-        host.opened.note(line, "client", message.text)
+        connection = request.connection = host.connection_of(request, message)
+        host.state.note(connection, "client", message.text)
         request.status = 200
         exchange.begin()
         retry = f"retry: {_RETRY_MILLISECONDS}\n".encode() if self.version == SESSIONS[-1] else b""
         await exchange.write(b"id: kept-1\n" + retry + b"data:\n\n", more=False)
 
 
-class _Deaf:
+class _NoChannel:
     """Nothing can be said before an answer that somebody comes back for."""
 
     async def say(self, text: str) -> None: ...
 
-    async def mutter(self, text: str) -> None: ...
+    async def write_stderr(self, text: str) -> None: ...
 
     async def ask(self, raw: Any, seconds: float) -> None: ...
 
@@ -216,7 +216,7 @@ class OlderVersion(Script):
 @watched("http-version-header-negotiated-client", scenario=("plain", "older-version"))
 def the_agreed_revision_is_named(record: ClientRecord) -> Iterator[Finding]:
     """Answer initialize with an older revision: MCP-Protocol-Version is that, and not the one that was asked for."""
-    version = record.line.dialect.version if record.line.dialect else None
+    version = record.connection.dialect.version if record.connection.dialect else None
     found = [each for each in _after_opening(record) if each.header("mcp-protocol-version") is not None]
     for request in seen(found, "the client sent no MCP-Protocol-Version"):
         said = request.header("mcp-protocol-version")
@@ -227,7 +227,7 @@ def the_agreed_revision_is_named(record: ClientRecord) -> Iterator[Finding]:
 @watched("session-id-sent-client", scenario=("plain", "pages", "sparse"))
 def the_session_is_named(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request after initialize, of any method: it has the session id that the server gave."""
-    known = {line.session for line in record.lines if line.session is not None}
+    known = {connection.session for connection in record.connections if connection.session is not None}
     seen(list(known), "there was no session")
     for request in _after_opening(record):
         said = request.header("mcp-session-id")
@@ -238,7 +238,7 @@ def the_session_is_named(record: ClientRecord) -> Iterator[Finding]:
 @watched("session-delete-client", scenario="plain")
 def sessions_are_ended(record: ClientRecord) -> Iterator[Finding]:
     """Look at the end: the client deletes its session."""
-    seen([line for line in record.lines if line.session is not None], "there was no session")
+    seen([connection for connection in record.connections if connection.session is not None], "there was no session")
     if record.exit_code is None:
         raise NotSeen("the client does not end by itself")
     if not any(each.method == "DELETE" for each in record.http):

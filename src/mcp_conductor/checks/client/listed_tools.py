@@ -145,7 +145,7 @@ def tasks_are_used_where_they_are_meant(record: ClientRecord) -> Iterator[Findin
     """Offer tools that must, must not and may be called as tasks: the client calls each as it is meant."""
     calls = seen(record.requests("tools/call"), "the client calls no tools")
     # Tasks are an option, and nothing that a client declares says whether it sends any.
-    declares = any("tasks" in line.capabilities for line in record.lines)
+    declares = any("tasks" in connection.capabilities for connection in record.connections)
     uses = any("task" in each.params or each.method.startswith("tasks/") for each in record.requests())
     if not declares and not uses:
         raise NotSeen("the client shows no sign of knowing tasks")
@@ -161,17 +161,17 @@ def tasks_are_used_where_they_are_meant(record: ClientRecord) -> Iterator[Findin
 def tasks_of_clients_are_declared(record: ClientRecord) -> Iterator[Finding]:
     """Look at every answer of the client that is a task: it has declared tasks for that."""
     found = []
-    for line in record.lines:
-        for question, reply in line.asked():
+    for connection in record.connections:
+        for question, reply in connection.asked():
             if (
                 reply is not None
                 and reply.kind == "result"
                 and isinstance(reply.result, dict)
                 and "task" in reply.result
             ):
-                found.append((line, question, reply))
-    for line, question, reply in seen(found, "the client made no task"):
-        if "tasks" not in line.capabilities:
+                found.append((connection, question, reply))
+    for connection, question, reply in seen(found, "the client made no task"):
+        if "tasks" not in connection.capabilities:
             yield fault(f"{question.method} was answered with a task, but tasks are not declared", reply.raw)
 
 
@@ -226,8 +226,8 @@ def tasks_are_asked_for_in_time(record: ClientRecord) -> Iterator[Finding]:
     """Answer a tool with a task and pollIntervalMs 300: the client does not ask for it sooner."""
     made: dict[str, float] = {}
     counted = False
-    for line in record.lines:
-        for frame in line.transcript.since(0):
+    for connection in record.connections:
+        for frame in connection.transcript.since(0):
             for message in frame.messages():
                 if frame.source == "server" and message.kind == "result" and isinstance(message.result, dict):
                     if message.result.get("resultType") == "task":
@@ -264,8 +264,8 @@ def only_tools_have_tasks(record: ClientRecord) -> Iterator[Finding]:
 def tasks_are_cancelled_as_tasks(record: ClientRecord) -> Iterator[Finding]:
     """Look at requests that were answered with a task: what is cancelled is the task, by tasks/cancel."""
     made = set()
-    for line in record.lines:
-        for exchange in line.exchanges:
+    for connection in record.connections:
+        for exchange in connection.exchanges:
             result = exchange.reply.result if exchange.reply is not None and exchange.reply.kind == "result" else None
             if isinstance(result, dict) and ("task" in result or result.get("resultType") == "task"):
                 made.add(str(exchange.request.id))

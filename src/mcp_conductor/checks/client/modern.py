@@ -7,7 +7,7 @@ from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import ClientRecord, HttpRequest, capabilities_in, meta_of, never, seen
 from mcp_conductor.checks.harness.http_server import WebHost
 from mcp_conductor.checks.harness.scenario import HTTP, MODERNS, scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Call, Script, Silence
+from mcp_conductor.checks.harness.scripted_server import Call, NoAnswer, Script
 from mcp_conductor.protocol.dialect import HANDSHAKE, META, UNSUPPORTED_VERSION
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.meta_keys import KEY, PREFIXED_KEY, is_reserved
@@ -38,7 +38,7 @@ class Legacy(Script):
         super().__init__(record, HANDSHAKE[-1] if version in MODERNS else version)
 
     def _settle(self, call: Call) -> None:
-        if call.method != "initialize" and call.line.dialect is None:
+        if call.method != "initialize" and call.connection.dialect is None:
             self.did("refused")
             raise Refusal(self.code, "no")
 
@@ -63,13 +63,13 @@ class LegacyZero(Legacy):
 
 
 @scenario("legacy-silence", revisions=MODERNS, transports=_STDIO, seconds=15.0)
-class LegacySilence(Legacy):
+class LegacySilent(Legacy):
     """A server of the handshake era, which says nothing before initialize."""
 
     def _settle(self, call: Call) -> None:
-        if call.method != "initialize" and call.line.dialect is None:
+        if call.method != "initialize" and call.connection.dialect is None:
             self.did("refused")
-            raise Silence
+            raise NoAnswer
 
 
 @scenario("future-server", revisions=MODERNS)
@@ -87,7 +87,7 @@ class Bare400(Legacy):
     """A server of the handshake era, which answers everything before initialize with 400 and a page."""
 
     async def web(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> bool:
-        if request.method != "POST" or b'"initialize"' in request.body or host.record.lines:
+        if request.method != "POST" or b'"initialize"' in request.body or host.record.connections:
             return False
         self.did("refused")
         request.status = 400
@@ -97,7 +97,12 @@ class Bare400(Legacy):
 
 def _requests(record: ClientRecord) -> list[Message]:
     """The requests that belong to the modern era."""
-    found = [each for line in record.lines for each in line.requests() if _is_modern(line.dialect, each)]
+    found = [
+        each
+        for connection in record.connections
+        for each in connection.requests()
+        if _is_modern(connection.dialect, each)
+    ]
     return seen(found, "the client sent no request")
 
 
@@ -159,9 +164,13 @@ def _extensions(request: Message) -> list[tuple[str, Any]]:
 @watched("versioning-removed-methods-client", scenario="plain")
 def removed_methods_are_not_sent(record: ClientRecord) -> Iterator[Finding]:
     """Look at every message to a server of the modern era: it is none of the methods that are gone."""
-    modern = [line for line in record.lines if line.dialect is not None and not line.dialect.handshake]
-    for line in seen(modern, "no revision was agreed"):
-        for message in line.said:
+    modern = [
+        connection
+        for connection in record.connections
+        if connection.dialect is not None and not connection.dialect.handshake
+    ]
+    for connection in seen(modern, "no revision was agreed"):
+        for message in connection.said:
             if message.kind in ("request", "notification") and message.method in _REMOVED - _ELSEWHERE:
                 yield fault(f"{message.method} was sent, but there is no such method any more", message.raw)
 
@@ -213,9 +222,9 @@ def the_era_is_asked_for_once(record: ClientRecord) -> Iterator[Finding]:
     """Look at all requests of a connection: server/discover is not sent before each of them."""
     seen(record.requests("server/discover"), never("server/discover"))
     repeated = False
-    for line in record.lines:
-        probes = len(line.requests("server/discover"))
-        others = len(line.requests()) - probes
+    for connection in record.connections:
+        probes = len(connection.requests("server/discover"))
+        others = len(connection.requests()) - probes
         repeated = repeated or others > 1
         if probes > 1 and probes >= others > 1:
             yield fault(f"server/discover was sent {probes} times for {others} requests")

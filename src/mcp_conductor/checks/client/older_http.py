@@ -6,7 +6,7 @@ from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import ClientRecord, HttpRequest, seen
 from mcp_conductor.checks.harness.http_server import MESSAGES, PATH, QUERY, WebHost
 from mcp_conductor.checks.harness.scenario import HTTP, MODERNS, scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Call, Departure, Script
+from mcp_conductor.checks.harness.scripted_server import Call, Disconnected, Script
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HANDSHAKE
 from mcp_conductor.report.model import Finding
@@ -39,7 +39,7 @@ class CutStream(Script):
         if "cut" not in self.record.moments:
             self.did("cut")
             await call.say('{"jsonrpc":"2.0","method":"notifications/conductor/soon"}')
-            raise Departure
+            raise Disconnected
         return await super().call_tool(call)
 
 
@@ -53,7 +53,7 @@ def old_servers_are_spoken_to(record: ClientRecord) -> Iterator[Finding]:
     # Some clients of Streamable HTTP open a stream to listen before they say anything.
     if record.moments["opened"] < record.moments["refused"]:
         raise NotSeen(_NOT_SPOKEN)
-    if not record.lines[-1].requests("initialize"):
+    if not record.connections[-1].requests("initialize"):
         yield fault("the client opened the stream of an old server, but said nothing to it", record.last_words())
 
 

@@ -52,8 +52,8 @@ class EndlessList(Script):
 def _given(record: ClientRecord) -> dict[str, list[tuple[Any, Json]]]:
     """The pages that were given to the client, by method: the cursor that was asked for, and the result."""
     found: dict[str, list[tuple[Any, Json]]] = {}
-    for line in record.lines:
-        for exchange in line.exchanges:
+    for connection in record.connections:
+        for exchange in connection.exchanges:
             reply = exchange.reply
             if exchange.request.method in LIST_MEMBERS and reply is not None and reply.kind == "result":
                 asked = exchange.request.params.get("cursor")

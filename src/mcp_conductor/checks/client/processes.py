@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.harness.client_record import ANYTHING, ClientRecord, Line, excerpt, seen
+from mcp_conductor.checks.harness.client_record import ANYTHING, ClientRecord, Connection, excerpt, seen
 from mcp_conductor.checks.harness.scenario import scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Call, Departure, Script
+from mcp_conductor.checks.harness.scripted_server import Call, Disconnected, Script
 from mcp_conductor.protocol.message import parse
 from mcp_conductor.report.model import Finding
 
@@ -20,7 +20,7 @@ class Mutterings(Script):
 
     async def before(self, call: Call) -> None:
         self.did("muttered")
-        await call.mutter(f"info: answering {call.method}")
+        await call.write_stderr(f"info: answering {call.method}")
 
 
 @scenario("noise", transports=_STDIO, needs=ANYTHING)
@@ -30,7 +30,7 @@ class Noise(Script):
     async def before(self, call: Call) -> None:
         if self.count == 1:
             self.did("shouted")
-            await call.mutter(_MUCH)
+            await call.write_stderr(_MUCH)
 
 
 @scenario("gone", transports=_STDIO, needs=ANYTHING)
@@ -42,7 +42,7 @@ class Gone(Script):
             return
         del call
         self.did("died")
-        raise Departure
+        raise Disconnected
 
 
 @scenario("stubborn", transports=_STDIO, seconds=_STUBBORN_SECONDS)
@@ -52,8 +52,11 @@ class Stubborn(Script):
     stubborn = True
 
 
-def _processes(record: ClientRecord) -> list[Line]:
-    return seen([line for line in record.lines if line.transport == "stdio"], "the client started no server")
+def _processes(record: ClientRecord) -> list[Connection]:
+    return seen(
+        [connection for connection in record.connections if connection.transport == "stdio"],
+        "the client started no server",
+    )
 
 
 @watched("stdio-launch-client", "stdio-support-client", scenario="plain")
@@ -63,12 +66,12 @@ def the_server_is_started(record: ClientRecord) -> Iterator[Finding]:
         yield fault("the client started the server, but said nothing to it")
 
 
-def _fragments(line: Line) -> tuple[list[str], list[str]]:
+def _fragments(connection: Connection) -> tuple[list[str], list[str]]:
     """Lines that are no JSON: those that are together, and those that are not."""
     parts: list[str] = []
     alone: list[str] = []
     run: list[str] = []
-    texts = [frame.text for frame in line.transcript.since(0) if frame.source == "client"]
+    texts = [frame.text for frame in connection.transcript.since(0) if frame.source == "client"]
     for text in [*texts, None]:
         if text is not None and parse(text).raw is None:
             run.append(text)
@@ -82,19 +85,19 @@ def _fragments(line: Line) -> tuple[list[str], list[str]]:
 @watched("stdio-newline-framing-client")
 def a_message_is_a_line(record: ClientRecord) -> Iterator[Finding]:
     """Look at the client's bytes: every message is one line, with a newline at its end."""
-    for line in _processes(record):
-        parts, _ = _fragments(line)
+    for connection in _processes(record):
+        parts, _ = _fragments(connection)
         if parts:
             yield fault(f"a message was written in {len(parts)} lines", excerpt("\n".join(parts)))
-        if line.rest:
-            yield fault("the last message has no newline at its end", excerpt(line.rest.decode(errors="replace")))
+        if connection.rest:
+            yield fault("the last message has no newline at its end", excerpt(connection.rest.decode(errors="replace")))
 
 
 @watched("stdio-stdin-clean-client")
 def nothing_but_messages_is_written(record: ClientRecord) -> Iterator[Finding]:
     """Look at every line of the client: it is a message."""
-    for line in _processes(record):
-        for text in _fragments(line)[1]:
+    for connection in _processes(record):
+        for text in _fragments(connection)[1]:
             yield fault("a line is no message" if text.strip() else "an empty line was written", excerpt(text))
 
 
@@ -134,8 +137,8 @@ def stdin_is_closed_first(record: ClientRecord) -> Iterator[Finding]:
     """Look at the end: stdin is closed before any signal; a server that ignores that gets SIGTERM, and is killed."""
     if record.exit_code is None:
         raise NotSeen("the client does not end by itself")
-    for line in _processes(record):
-        endings = [how for _, how in line.endings if how != "ours"]
+    for connection in _processes(record):
+        endings = [how for _, how in connection.endings if how != "ours"]
         if not endings:
             if record.name == "stubborn":
                 yield fault("the client ended, and left the server running with its stdin open")
@@ -159,8 +162,8 @@ def nothing_is_answered(record: ClientRecord) -> Iterator[Finding]:
 @watched("subs-client-relisten-stdio", scenario="gone")
 def subscriptions_begin_anew(record: ClientRecord) -> Iterator[Finding]:
     """Die while the client listens: if it starts the server again, it listens again."""
-    lines = _processes(record)
-    if len(lines) < 2 or not lines[0].requests("subscriptions/listen"):
+    started = _processes(record)
+    if len(started) < 2 or not started[0].requests("subscriptions/listen"):
         raise NotSeen("the client did not listen, or did not start the server again")
-    if not any(line.requests("subscriptions/listen") for line in lines[1:]):
+    if not any(connection.requests("subscriptions/listen") for connection in started[1:]):
         yield fault("the client started the server again, but did not listen again")

@@ -37,7 +37,7 @@ class Questions(Script):
         if "asked" in self.record.moments or (self.client_calls_tools and call.method != "tools/call"):
             return
         self.did("asked")
-        dialect = call.line.dialect
+        dialect = call.connection.dialect
         known = () if dialect is None else dialect.asks
         questions = [
             (method, params, f"question-{number}")
@@ -57,7 +57,7 @@ class Questions(Script):
             ("sampling/createMessage", SAMPLING),
             ("elicitation/create", FORM),
         ]
-        if call.line.dialect is not None and call.line.dialect.elicitation_id:
+        if call.connection.dialect is not None and call.connection.dialect.elicitation_id:
             page = {"mode": "url", "message": "Log in?", "url": self.record.origin + _PAGE, "elicitationId": "e-1"}
             asked += [
                 ("elicitation/create", {"mode": "form", **FORM}),
@@ -83,7 +83,7 @@ def _left_open(record: ClientRecord, method: str) -> Iterator[Finding]:
     """Findings about questions that were never answered, although the client declares that it knows them."""
     declared = _CAPABILITIES[method]
     for question, reply in record.asked(method):
-        if reply is not None or not any(declared in line.capabilities for line in record.lines):
+        if reply is not None or not any(declared in connection.capabilities for connection in record.connections):
             continue
         if record.waited_for(question):
             yield fault(
@@ -98,9 +98,9 @@ def _undeclared(record: ClientRecord, *methods: str) -> list[Asked]:
     """Our questions about what the client does not declare."""
     found = [
         Asked(question, reply)
-        for line in record.lines
-        for question, reply in record.asked_on(line, *methods)
-        if _CAPABILITIES.get(question.method, "") not in line.capabilities and question.method in _CAPABILITIES
+        for connection in record.connections
+        for question, reply in record.asked_on(connection, *methods)
+        if _CAPABILITIES.get(question.method, "") not in connection.capabilities and question.method in _CAPABILITIES
     ]
     return seen(found, f"the client declares {' and '.join(_CAPABILITIES[each] for each in methods) or 'everything'}")
 
@@ -200,20 +200,22 @@ def roots_have_names(record: ClientRecord) -> Iterator[Finding]:
 @watched("roots-listchanged-flag-client", scenario="plain")
 def list_changed_is_a_boolean(record: ClientRecord) -> Iterator[Finding]:
     """Look at the capabilities: roots.listChanged, if it is there, is true or false."""
-    roots = record.line.capabilities.get("roots")
+    roots = record.connection.capabilities.get("roots")
     if not isinstance(roots, dict) or "listChanged" not in roots:
         raise NotSeen("the client does not declare roots.listChanged")
     if not isinstance(roots["listChanged"], bool):
-        yield fault("roots.listChanged is no boolean", record.line.initialize, path="capabilities.roots.listChanged")
+        yield fault(
+            "roots.listChanged is no boolean", record.connection.initialize, path="capabilities.roots.listChanged"
+        )
 
 
 @watched("roots-listchanged-needs-capability-client")
 def list_changed_is_declared(record: ClientRecord) -> Iterator[Finding]:
     """Look at every notifications/roots/list_changed: the client has declared that it sends it."""
-    for line in record.lines:
-        roots = line.capabilities.get("roots")
+    for connection in record.connections:
+        roots = connection.capabilities.get("roots")
         declared = isinstance(roots, dict) and roots.get("listChanged") is True
-        for message in line.notifications("notifications/roots/list_changed"):
+        for message in connection.notifications("notifications/roots/list_changed"):
             if not declared:
                 yield fault("the client does not declare roots.listChanged", message.raw)
     seen(record.notifications("notifications/roots/list_changed"), "the client did not say that its roots changed")
@@ -267,7 +269,7 @@ def refused_sampling_is_an_error(record: ClientRecord) -> Iterator[Finding]:
 @watched("sampling-tools-rejected-client", scenario="questions")
 def tools_in_sampling_are_declared(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling with tools: a client that does not declare sampling.tools answers with an error."""
-    sampling = record.line.capabilities.get("sampling")
+    sampling = record.connection.capabilities.get("sampling")
     if not isinstance(sampling, dict) or "tools" in sampling:
         raise NotSeen("the client declares sampling.tools" if sampling else "the client does not declare sampling")
     for _, reply in _answered(record, "sampling/createMessage", tools=True):
@@ -277,7 +279,7 @@ def tools_in_sampling_are_declared(record: ClientRecord) -> Iterator[Finding]:
 
 def _modes(record: ClientRecord) -> set[str]:
     """The modes of elicitation that the client declares."""
-    declared = record.line.capabilities.get("elicitation")
+    declared = record.connection.capabilities.get("elicitation")
     if not isinstance(declared, dict):
         raise NotSeen("the client does not declare elicitation")
     return {"form", "url"} & set(declared) or {"form"}

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.harness.client_record import ClientRecord, Line
+from mcp_conductor.checks.harness.client_record import ClientRecord, Connection
 from mcp_conductor.checks.harness.scenario import watched
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
@@ -18,22 +18,29 @@ def changes_of_roots_are_told(record: ClientRecord) -> Iterator[Finding]:
 
     The roots of a client seldom change during a check, so that most clients list the same twice.
     """
-    changed = [(line, after) for line in record.lines if _promises(line) for after in _others(line)]
-    for line, after in changed:
-        if not line.notifications(CHANGED):
+    changed = [
+        (connection, after)
+        for connection in record.connections
+        if _promises(connection)
+        for after in _others(connection)
+    ]
+    for connection, after in changed:
+        if not connection.notifications(CHANGED):
             yield fault(f"the roots are others than before, and {CHANGED} did not come", after.raw)
     if not changed:
         raise NotSeen("the client does not declare roots.listChanged, or its roots stayed the same")
 
 
-def _promises(line: Line) -> bool:
-    roots = line.capabilities.get("roots")
+def _promises(connection: Connection) -> bool:
+    roots = connection.capabilities.get("roots")
     return isinstance(roots, dict) and roots.get("listChanged") is True
 
 
-def _others(line: Line) -> Iterator[Message]:
+def _others(connection: Connection) -> Iterator[Message]:
     """Answers with other roots than the answer before."""
-    answers = [reply for _, reply in line.asked("roots/list") if reply is not None and isinstance(reply.result, dict)]
+    answers = [
+        reply for _, reply in connection.asked("roots/list") if reply is not None and isinstance(reply.result, dict)
+    ]
     for before, after in pairwise(answers):
         if before.result.get("roots") != after.result.get("roots"):
             yield after

@@ -70,7 +70,7 @@ def _posts(record: ClientRecord) -> list[tuple[HttpRequest, Message]]:
 
 
 def _is_modern(request: HttpRequest) -> bool:
-    dialect = request.line.dialect if request.line is not None else None
+    dialect = request.connection.dialect if request.connection is not None else None
     return dialect is None or not dialect.handshake
 
 

@@ -89,9 +89,9 @@ def progress_tokens_are_strings_or_integers(record: ClientRecord) -> Iterator[Fi
 @watched("progress-token-unique-client")
 def progress_tokens_are_unique(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request that wants progress: no other that is not answered yet has the same token."""
-    for line in record.lines:
+    for connection in record.connections:
         waiting: dict[Any, Any] = {}
-        for frame in line.transcript.since(0):
+        for frame in connection.transcript.since(0):
             for message in frame.messages():
                 if frame.source == "client" and message.kind == "request" and _token(message) is not None:
                     key = compact(_token(message))
@@ -140,10 +140,10 @@ def cancellations_name_a_request(record: ClientRecord) -> Iterator[Finding]:
 def only_open_requests_are_cancelled(record: ClientRecord) -> Iterator[Finding]:
     """Look at every notifications/cancelled: its request was sent by the client, and not answered before."""
     _cancellations(record)
-    for line in record.lines:
+    for connection in record.connections:
         known: set[str] = set()
         answered: set[str] = set()
-        for frame in line.transcript.since(0):
+        for frame in connection.transcript.since(0):
             for message in frame.messages():
                 if frame.source == "client" and message.kind == "request":
                     known.add(str(message.id))
@@ -158,7 +158,7 @@ def only_open_requests_are_cancelled(record: ClientRecord) -> Iterator[Finding]:
                     elif (
                         identity is not None
                         and str(identity) in answered
-                        and _is_late(line.transcript, frame.at, identity)
+                        and _is_late(connection.transcript, frame.at, identity)
                     ):
                         yield fault(f"the request {compact(identity)} was answered already", message.raw)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import ANYTHING, ClientRecord
 from mcp_conductor.checks.harness.scenario import HANDSHAKES, scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Call, Script, Silence
+from mcp_conductor.checks.harness.scripted_server import Call, NoAnswer, Script
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
 
@@ -18,7 +18,7 @@ class SilentStart(Script):
 
     async def after_opening(self, call: Call) -> None:
         if call.method == "initialize":
-            raise Silence
+            raise NoAnswer
 
 
 @scenario("silence", seconds=_SECONDS, needs=ANYTHING)
@@ -29,18 +29,18 @@ class Silent(Script):
         told = "unanswered" in self.record.moments
         if not told and (call.method == "tools/call" or not self.client_calls_tools):
             self.did("unanswered")
-            raise Silence
+            raise NoAnswer
 
 
 def _unanswered(record: ClientRecord) -> Message:
     """The request that was not answered, of a client that has given it up."""
     if "unanswered" not in record.moments:
         raise NotSeen("the client asked for nothing")
-    line = record.line
-    request = next((each.request for each in line.exchanges if each.reply is None), None)
+    connection = record.connection
+    request = next((each.request for each in connection.exchanges if each.reply is None), None)
     if request is None:
         raise NotSeen("the client used the id of the request once more")
-    later = line.requests()[line.requests().index(request) + 1 :]
+    later = connection.requests()[connection.requests().index(request) + 1 :]
     if record.exit_code is None and not later and not record.notifications("notifications/cancelled"):
         raise NotSeen(f"the client did not give up within {record.seconds:.0f} s")
     return request
@@ -57,7 +57,7 @@ def requests_have_a_time_limit(record: ClientRecord) -> Iterator[Finding]:
 def what_is_given_up_is_cancelled(record: ClientRecord) -> Iterator[Finding]:
     """Do not answer a request: a client that gives up says so, with notifications/cancelled."""
     request = _unanswered(record)
-    modern_http = record.dialect is not None and not record.dialect.handshake and record.line.transport != "stdio"
+    modern_http = record.dialect is not None and not record.dialect.handshake and record.connection.transport != "stdio"
     if modern_http:
         if not any(each.left is not None for each in record.http):
             yield fault("the client gave up, but did not close the stream of the request", request.raw)
@@ -76,8 +76,8 @@ def abandoned_requests_are_cancelled(record: ClientRecord) -> Iterator[Finding]:
     """Do not answer a request: a client that waits for each answer, and goes on here, has cancelled it before."""
     request = _unanswered(record)
     assert record.plain is not None
-    line = record.line
-    later = line.requests()[line.requests().index(request) + 1 :]
+    connection = record.connection
+    later = connection.requests()[connection.requests().index(request) + 1 :]
     if _cancelled(record, request):
         return
     if not later or not _one_by_one(record.plain):
@@ -89,9 +89,9 @@ def abandoned_requests_are_cancelled(record: ClientRecord) -> Iterator[Finding]:
 
 def _one_by_one(record: ClientRecord) -> bool:
     """Whether the client waits for each answer before it sends another request."""
-    for line in record.lines:
+    for connection in record.connections:
         open_ones: set[object] = set()
-        for frame in line.transcript.since(0):
+        for frame in connection.transcript.since(0):
             for message in frame.messages():
                 if frame.source == "client" and message.kind == "request":
                     if open_ones:

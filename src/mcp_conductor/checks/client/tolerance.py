@@ -40,7 +40,7 @@ class Logs(Script):
             await call.say(notice("notifications/message", level="info", data="before everything"))
 
     async def before(self, call: Call) -> None:
-        modern = call.line.dialect is not None and not call.line.dialect.handshake
+        modern = call.connection.dialect is not None and not call.connection.dialect.handshake
         if modern and f"{META}logLevel" not in call.meta:
             return
         self.did("logged")

@@ -46,7 +46,7 @@ class HttpRequest:
     headers: dict[str, list[str]]  # by lower-case names
     body: bytes = b""
     message: Message | None = None
-    line: Optional["Line"] = None
+    connection: Optional["Connection"] = None
     status: int = 0  # what it was answered with, as soon as it was
     left: float | None = None  # when the client closed the connection although it had no answer yet
 
@@ -77,7 +77,7 @@ class Asked(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Line:
+class Connection:
     """One connection of the client: a process that it started, or a session over HTTP."""
 
     transport: str  # stdio, http or sse
@@ -158,7 +158,7 @@ class ClientRecord:
     """One start of the client."""
 
     name: str  # of the scenario
-    lines: list[Line] = field(default_factory=list)
+    connections: list[Connection] = field(default_factory=list)
     http: list[HttpRequest] = field(default_factory=list)
     out: list[str] = field(default_factory=list)  # what the client printed; the last lines of it
     err: list[str] = field(default_factory=list)
@@ -175,25 +175,29 @@ class ClientRecord:
     moments: dict[str, float] = field(default_factory=dict)  # what the script did, and when
 
     @property
-    def line(self) -> Line:
+    def connection(self) -> Connection:
         """The connection that counts: the last on which the client went on, or the last of all."""
-        if not self.lines:
+        if not self.connections:
             raise NotSeen("the client did not connect")
-        return next((line for line in reversed(self.lines) if line.went_on), self.lines[-1])
+        return next(
+            (connection for connection in reversed(self.connections) if connection.went_on), self.connections[-1]
+        )
 
     @property
     def dialect(self) -> Dialect | None:
-        return next((line.dialect for line in reversed(self.lines) if line.dialect is not None), None)
+        return next(
+            (connection.dialect for connection in reversed(self.connections) if connection.dialect is not None), None
+        )
 
     @property
     def said(self) -> list[Message]:
-        return [message for line in self.lines for message in line.said]
+        return [message for connection in self.connections for message in connection.said]
 
     def requests(self, *methods: str) -> list[Message]:
-        return [message for line in self.lines for message in line.requests(*methods)]
+        return [message for connection in self.connections for message in connection.requests(*methods)]
 
     def notifications(self, *methods: str) -> list[Message]:
-        return [message for line in self.lines for message in line.notifications(*methods)]
+        return [message for connection in self.connections for message in connection.notifications(*methods)]
 
     def posts(self) -> Iterator[tuple[HttpRequest, Message]]:
         """What the client POSTed to the endpoint, if it is a message."""
@@ -201,15 +205,15 @@ class ClientRecord:
 
     def asked(self, *methods: str) -> list[Asked]:
         """Our requests in this scenario; there is nothing to see if there were none, or the client had gone."""
-        if not any(line.asked(*methods) for line in self.lines):
+        if not any(connection.asked(*methods) for connection in self.connections):
             raise NotSeen("the client made no request during which it could have been asked")
-        found = [pair for line in self.lines for pair in self.asked_on(line, *methods)]
+        found = [pair for connection in self.connections for pair in self.asked_on(connection, *methods)]
         ended = "was ended" if self.outcome in ("late", "flooded") else "went away"
         return seen(found, f"the client {ended} before it could answer")
 
-    def asked_on(self, line: Line, *methods: str) -> list[Asked]:
+    def asked_on(self, connection: Connection, *methods: str) -> list[Asked]:
         """Our requests on one connection, but for those that a client need not answer before it goes."""
-        found = line.asked(*methods)
+        found = connection.asked(*methods)
         if ASKED_IDLE in self.moments:
             return [each for each in found if each.reply is not None or self.waited_for(each.question)]
         if self.outcome in ("late", "flooded"):  # we ended it while it was busy, perhaps with its answer

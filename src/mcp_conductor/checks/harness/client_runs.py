@@ -44,7 +44,7 @@ class ClientRuns:
     async def begin(self, version: str | None) -> ClientRecord:
         """Let the client meet the polite server."""
         plain = await self._run(PLAIN, version, None)
-        if plain.outcome != "ended" and any(line.reused_ids for line in plain.lines):
+        if plain.outcome != "ended" and any(connection.reused_ids for connection in plain.connections):
             self.given_up = "the client hung with the polite server, after it had used an id for two requests"
         return plain
 

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from mcp_conductor.checks.harness.client_record import HttpRequest, Line
-from mcp_conductor.checks.harness.scripted_server import Call, Departure
-from mcp_conductor.checks.harness.stdio_server import Open
+from mcp_conductor.checks.harness.client_record import Connection, HttpRequest
+from mcp_conductor.checks.harness.run_state import RunState
+from mcp_conductor.checks.harness.scripted_server import Call, Disconnected
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from mcp_conductor.protocol.message import Message, build, compact, decode, members
@@ -27,13 +27,13 @@ QUERY = "sessionId=old%2F1&x=1"
 class WebHost:
     """One endpoint, and whatever else a client may look for on the same host."""
 
-    def __init__(self, opened: Open) -> None:
-        self.opened = opened
-        self.record = opened.record
-        self.script = opened.script
+    def __init__(self, state: RunState) -> None:
+        self.state = state
+        self.record = state.record
+        self.script = state.script
         self.origin = ""
         self._admission = Admission(ADDRESS, ADDRESS)
-        self._lines: dict[str, Line] = {}  # by their sessions
+        self._connections: dict[str, Connection] = {}  # by their sessions
         self._old: _OldStream | None = None
 
     @asynccontextmanager
@@ -56,18 +56,18 @@ class WebHost:
             await exchange.refuse(refused.status, INVALID_REQUEST, refused.problem)
             return
         request = HttpRequest(
-            self.opened.now(),
+            self.state.now(),
             exchange.method,
             exchange.path,
             exchange.query.decode("latin-1"),
             exchange.headers,
             body,
         )
-        if self.opened.over:
+        if self.state.over:
             exchange.cut()
             return
         self.record.http.append(request)
-        self.opened.count(len(body))
+        self.state.count(len(body))
         if await self.script.web(self, exchange, request):
             return
         if exchange.path == MESSAGES and exchange.method == "POST" and self._old is not None:
@@ -75,7 +75,7 @@ class WebHost:
         elif exchange.path != PATH:
             await self.reply(exchange, request, 404)
         elif exchange.method == "GET" and self._opens_old_stream(request):
-            self._old = _OldStream(self.opened, exchange)
+            self._old = _OldStream(self.state, exchange)
             request.status = 200
             await self._old.open()
         elif self.script.old_only:
@@ -84,7 +84,7 @@ class WebHost:
             await self.post(exchange, request)
         elif exchange.method == "GET" and self.script.finds_client_idle:
             await self._ask_on_stream(exchange, request)
-        elif exchange.method == "DELETE" and request.header("mcp-session-id") in self._lines:
+        elif exchange.method == "DELETE" and request.header("mcp-session-id") in self._connections:
             await self.reply(exchange, request, 200)
         else:
             await self.reply(exchange, request, 405, headers=[("Allow", "POST")])
@@ -101,32 +101,34 @@ class WebHost:
 
     async def _ask_on_stream(self, exchange: Exchange, request: HttpRequest) -> None:
         """Use the stream that a client opens to hear what we have to say."""
-        line = request.line = self._lines.get(request.header("mcp-session-id") or "", self.record.lines[-1])
-        voice = _Voice(self.opened, line, exchange, request)
-        voice.keep()
+        connection = request.connection = self._connections.get(
+            request.header("mcp-session-id") or "", self.record.connections[-1]
+        )
+        channel = _Channel(self.state, connection, exchange, request)
+        channel.keep()
         ready = build({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        self.opened.begin(self.script.ask_idle(Call(self.record, ready, line, voice, request)))
+        self.state.begin(self.script.ask_idle(Call(self.record, ready, connection, channel, request)))
         await exchange.gone
 
-    def line_of(self, request: HttpRequest, message: Message) -> Line:
+    def connection_of(self, request: HttpRequest, message: Message) -> Connection:
         """The session that a request belongs to; initialize begins one."""
         session = request.header("mcp-session-id")
-        if session in self._lines:
-            return self._lines[session]
-        lines = [line for line in self.record.lines if line.transport == "http"]
+        if session in self._connections:
+            return self._connections[session]
+        known = [connection for connection in self.record.connections if connection.transport == "http"]
         begins = message.kind == "request" and message.method == "initialize"
-        if lines and not (begins and lines[-1].dialect is not None):
-            return lines[-1]
-        line = Line("http")
-        self.record.lines.append(line)
-        self.opened.count(0, connections=1)
-        return line
+        if known and not (begins and known[-1].dialect is not None):
+            return known[-1]
+        connection = Connection("http")
+        self.record.connections.append(connection)
+        self.state.count(0, connections=1)
+        return connection
 
     async def post(self, exchange: Exchange, request: HttpRequest) -> None:
         """Take one message, or several in a batch."""
         message = request.message = decode(request.body)
-        line = request.line = self.line_of(request, message)
-        self.opened.note(line, "client", message.text)
+        connection = request.connection = self.connection_of(request, message)
+        self.state.note(connection, "client", message.text)
         if message.kind == "invalid":
             error = {"jsonrpc": "2.0", "error": {"code": PARSE_ERROR, "message": message.problem}}
             await self.reply(exchange, request, 400, compact(error))
@@ -134,65 +136,65 @@ class WebHost:
         several = list(members(message)) if message.kind == "batch" else [message]
         for each in several:
             if each.kind != "request":
-                self.opened.take(line, each)
+                self.state.take(connection, each)
         calls = [each for each in several if each.kind == "request"]
         if not calls:
             await self.reply(exchange, request, 202)
             return
-        voice = _Voice(self.opened, line, exchange, request)
+        channel = _Channel(self.state, connection, exchange, request)
         for each in calls:
-            if not await self._answer(each, line, voice, request):
+            if not await self._answer(each, connection, channel, request):
                 return
-        await voice.end()
+        await channel.end()
 
-    async def _answer(self, call: Message, line: Line, voice: "_Voice", request: HttpRequest) -> bool:
+    async def _answer(self, call: Message, connection: Connection, channel: "_Channel", request: HttpRequest) -> bool:
         """Answer one request, if the server does that at all."""
-        asked = Call(self.record, call, line, voice, request)
+        asked = Call(self.record, call, connection, channel, request)
         working: asyncio.Future[Any] = asyncio.ensure_future(self.script.reply(asked))
-        gone: asyncio.Future[Any] = voice.exchange.gone
+        gone: asyncio.Future[Any] = channel.exchange.gone
         try:
             await asyncio.wait([working, gone], return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
                 self._left(request)
                 return False
             answer = working.result()
-        except Departure:
-            voice.exchange.cut()
+        except Disconnected:
+            channel.exchange.cut()
             return False
         finally:
             working.cancel()
         if answer is None:
-            voice.keep()
+            channel.keep()
             await gone
             self._left(request)
             return False
         if call.method == "initialize" and "result" in answer:
-            self._begin_session(line, voice)
-        voice.answers.append(answer)
+            self._begin_session(connection, channel)
+        channel.answers.append(answer)
         return True
 
     def _left(self, request: HttpRequest) -> None:
         """The client closed the connection before there was an answer."""
-        if not self.opened.over:
-            request.left = self.opened.now()
+        if not self.state.over:
+            request.left = self.state.now()
 
-    def _begin_session(self, line: Line, voice: "_Voice") -> None:
-        if line.dialect is None or not line.dialect.http_session or not self.script.sessions:
+    def _begin_session(self, connection: Connection, channel: "_Channel") -> None:
+        if connection.dialect is None or not connection.dialect.http_session or not self.script.sessions:
             return
-        line.session = secrets.token_hex(16)
-        self._lines[line.session] = line
-        voice.headers.append(("Mcp-Session-Id", line.session))
+        connection.session = secrets.token_hex(16)
+        self._connections[connection.session] = connection
+        channel.headers.append(("Mcp-Session-Id", connection.session))
 
 
-class _Voice:
+class _Channel:
     """The answer to one POST: JSON, or an event stream as soon as anything is said before the answer."""
 
-    def __init__(self, opened: Open, line: Line, exchange: Exchange, request: HttpRequest) -> None:
+    def __init__(self, state: RunState, connection: Connection, exchange: Exchange, request: HttpRequest) -> None:
         self.exchange = exchange
-        self.headers: list[tuple[str, str]] = list(opened.script.extra_headers)
+        self.headers: list[tuple[str, str]] = list(state.script.extra_headers)
         self.answers: list[Json] = []
-        self._opened = opened
-        self._line = line
+        self._state = state
+        self._connection = connection
         self._request = request
         self._streams = False
 
@@ -205,22 +207,22 @@ class _Voice:
 
     async def say(self, text: str) -> None:
         self.keep()
-        self._opened.note(self._line, "server", text)
-        await self.exchange.write(self._opened.script.event(text), more=True)
+        self._state.note(self._connection, "server", text)
+        await self.exchange.write(self._state.script.event(text), more=True)
 
-    async def mutter(self, text: str) -> None:
+    async def write_stderr(self, text: str) -> None:
         """There is no stderr here."""
 
     async def ask(self, raw: Json, seconds: float) -> Message | None:
-        return await _answered(self._opened, self.say, raw, seconds)
+        return await _answered(self._state, self.say, raw, seconds)
 
     async def end(self) -> None:
         """Say the answers, in the way in which the script wants it."""
         for answer in self.answers:
-            self._opened.note(self._line, "server", compact(answer))
-        if self._streams or self._opened.script.events:
+            self._state.note(self._connection, "server", compact(answer))
+        if self._streams or self._state.script.events:
             self.keep()
-            said = b"".join(self._opened.script.event(compact(answer)) for answer in self.answers)
+            said = b"".join(self._state.script.event(compact(answer)) for answer in self.answers)
             await self.exchange.write(said, more=False)
             return
         whole = self.answers[0] if len(self.answers) == 1 else self.answers
@@ -230,7 +232,7 @@ class _Voice:
     def _status(self) -> int:
         """In the modern era errors of the protocol have a status; before, they are answers like any other."""
         error = self.answers[0].get("error")
-        dialect = self._line.dialect
+        dialect = self._connection.dialect
         if error is None or (dialect is not None and dialect.handshake):
             return 200
         return 404 if error["code"] == METHOD_NOT_FOUND and dialect is not None else 400
@@ -239,54 +241,56 @@ class _Voice:
 class _OldStream:
     """HTTP+SSE: one stream for all that we say, and POSTs for all that the client says."""
 
-    def __init__(self, opened: Open, exchange: Exchange) -> None:
-        self._opened = opened
+    def __init__(self, state: RunState, exchange: Exchange) -> None:
+        self._state = state
         self._exchange = exchange
-        self._line = Line("sse")
+        self._connection = Connection("sse")
 
     async def open(self) -> None:
-        self._opened.record.lines.append(self._line)
-        self._opened.count(0, connections=1)
+        self._state.record.connections.append(self._connection)
+        self._state.count(0, connections=1)
         self._exchange.begin()
         await self._exchange.write(f"event: endpoint\ndata: {MESSAGES[1:]}?{QUERY}\n\n".encode(), more=True)
         await self._exchange.gone
 
     async def take(self, exchange: Exchange, request: HttpRequest, host: WebHost) -> None:
         message = request.message = decode(request.body)
-        request.line = self._line
-        self._opened.note(self._line, "client", message.text)
+        request.connection = self._connection
+        self._state.note(self._connection, "client", message.text)
         await host.reply(exchange, request, 202)
         for each in members(message) if message.kind == "batch" else [message]:
             if each.kind == "request":
-                self._opened.begin(self._answer(each, request))
+                self._state.begin(self._answer(each, request))
             else:
-                self._opened.take(self._line, each, self)
+                self._state.take(self._connection, each, self)
 
     async def _answer(self, message: Message, request: HttpRequest) -> None:
         try:
-            answer = await self._opened.script.reply(Call(self._opened.record, message, self._line, self, request))
-        except Departure:
+            answer = await self._state.script.reply(Call(self._state.record, message, self._connection, self, request))
+        except Disconnected:
             self._exchange.cut()
             return
         if answer is not None:
             await self.say(compact(answer))
 
     async def say(self, text: str) -> None:
-        self._opened.note(self._line, "server", text)
-        await self._exchange.write(self._opened.script.event(text), more=True)
+        self._state.note(self._connection, "server", text)
+        await self._exchange.write(self._state.script.event(text), more=True)
 
-    async def mutter(self, text: str) -> None:
+    async def write_stderr(self, text: str) -> None:
         """There is no stderr here."""
 
     async def ask(self, raw: Json, seconds: float) -> Message | None:
-        return await _answered(self._opened, self.say, raw, seconds)
+        return await _answered(self._state, self.say, raw, seconds)
 
 
-async def _answered(opened: Open, say: Callable[[str], Awaitable[None]], raw: Json, seconds: float) -> Message | None:
+async def _answered(
+    state: RunState, say: Callable[[str], Awaitable[None]], raw: Json, seconds: float
+) -> Message | None:
     """What the client answers to RAW, if it does so in time."""
     message = build(raw)
     assert message.id is not None
-    waiting = asyncio.ensure_future(opened.answer_to(message.id, seconds))
+    waiting = asyncio.ensure_future(state.answer_to(message.id, seconds))
     await asyncio.sleep(0)  # the answer must be waited for before the question is asked
     await say(message.text)
     return await waiting

@@ -29,13 +29,13 @@ class Round:
 def rounds(record: ClientRecord) -> list[Round]:
     """The questions of this scenario; there is nothing to see if the client was not asked anything."""
     found = []
-    for line in record.lines:
-        exchanges = {id(each.request): each for each in line.exchanges}
+    for connection in record.connections:
+        exchanges = {id(each.request): each for each in connection.exchanges}
         for exchange in exchanges.values():
             reply = exchange.reply
             result = reply.result if reply is not None and reply.kind == "result" else None
             if isinstance(result, dict) and result.get("resultType") == "input_required":
-                found.append(Round(exchange.request, result, _retry_of(line.requests(), exchange.request)))
+                found.append(Round(exchange.request, result, _retry_of(connection.requests(), exchange.request)))
     return seen(found, "the client calls no tool, or declares nothing that it can be asked")
 
 

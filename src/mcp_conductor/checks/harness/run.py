@@ -85,7 +85,7 @@ class _Checking:
         else:
             chosen = self._chosen(version, plain)
             names = {name for _, each in chosen for name in self._names(each)} - {PLAIN}
-            fitting = {name for name in names if SCENARIOS.get(name).fits(version, plain.line.transport)}
+            fitting = {name for name in names if SCENARIOS.get(name).fits(version, plain.connection.transport)}
             await self._runs.go_on(version, fitting, plain)
         outcomes, pace = [], Pace()
         for requirement, each in chosen:
@@ -99,12 +99,12 @@ class _Checking:
             _introduction(plain),
             outcomes,
             _remarks(self._runs, outcomes),
-            transport=plain.line.transport,
+            transport=plain.connection.transport,
             partial=self._runs.given_up if self._runs.left_out else partial,
         )
 
     def _chosen(self, version: str, plain: ClientRecord) -> list[tuple[Requirement, Watched]]:
-        found = wanted(self._options, version, plain.line.transport)
+        found = wanted(self._options, version, plain.connection.transport)
         return [(requirement, each) for requirement, each in found if not each.scenarios or self._names(each)]
 
     def _names(self, each: Watched) -> tuple[str, ...]:
@@ -114,11 +114,11 @@ class _Checking:
 
     def _spoken(self, plain: ClientRecord) -> str:
         """The revision of the polite scenario."""
-        if not plain.lines:
+        if not plain.connections:
             raise _never_connected(self._command, plain)
-        dialect = plain.line.dialect
-        asked = plain.line.initialize.get("protocolVersion")
-        if dialect is not None and (plain.line.went_on or asked == dialect.version):
+        dialect = plain.connection.dialect
+        asked = plain.connection.initialize.get("protocolVersion")
+        if dialect is not None and (plain.connection.went_on or asked == dialect.version):
             return dialect.version
         if dialect is not None and self._version is None:
             raise ProtocolError("the client went away as soon as it was connected", hint=_last_words(plain))
@@ -186,7 +186,7 @@ def _last_words(plain: ClientRecord) -> str | None:
 def _introduction(plain: ClientRecord) -> dict[str, object]:
     """Who the client says it is."""
     named: Iterator[Any] = (meta_of(each).get(f"{META}clientInfo") for each in plain.requests())
-    for found in (plain.line.initialize.get("clientInfo"), *named):
+    for found in (plain.connection.initialize.get("clientInfo"), *named):
         if isinstance(found, dict):
             return found
     return {}

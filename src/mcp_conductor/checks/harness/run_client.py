@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from mcp_conductor.checks.harness import fake_browser, relay
 from mcp_conductor.checks.harness.client_record import ClientRecord, Outcome
 from mcp_conductor.checks.harness.fake_browser import page_in
+from mcp_conductor.checks.harness.run_state import RunState
 from mcp_conductor.checks.harness.scenario import Scenario
-from mcp_conductor.checks.harness.stdio_server import Open, RelayHost
+from mcp_conductor.checks.harness.stdio_server import RelayHost
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol import Id
@@ -57,14 +58,14 @@ class Command:
         return tuple(found)
 
 
-class _Ears:
+class _ClientOutput:
     """Who hears what the client prints."""
 
     busy = False
 
-    def __init__(self, opened: Open) -> None:
-        self._opened = opened
-        self._record = opened.record
+    def __init__(self, state: RunState) -> None:
+        self._state = state
+        self._record = state.record
 
     def heard(self, message: Message, answers: Id | None = None) -> None:  # noqa: ARG002
         _keep(self._record.out, message.text)
@@ -77,8 +78,8 @@ class _Ears:
     def _look(self, line: str) -> None:
         """Do what a person would do: open the page that the client shows."""
         page = page_in(line, self._record.origin)
-        if page is not None and not self._opened.over:
-            self._opened.begin(_visit(page))
+        if page is not None and not self._state.over:
+            self._state.begin(_visit(page))
 
     def trace(self, text: str) -> None: ...
 
@@ -121,8 +122,8 @@ async def run_client(
         plain=plain,
         patience=min(_ANSWER_SECONDS, timeout / 5),
     )
-    opened = Open(record, scenario.script(record, version))
-    async with _relays(opened) as relays, _http(opened) as url:
+    state = RunState(record, scenario.script(record, version))
+    async with _relays(state) as relays, _http(state) as url:
         server = [sys.executable, relay.__file__, str(relays.port), relays.token]
         config = os.path.join(directory, f"{scenario.name}-{secrets.token_hex(4)}.json")
         _write(config, server)
@@ -135,11 +136,11 @@ async def run_client(
         }
         spec = StdioSpec(command=command.filled(server, url, config), env={**command.env, **words}, cwd=command.cwd)
         began = asyncio.get_running_loop().time()
-        async with open_stdio(spec, _Ears(opened)) as client:
+        async with open_stdio(spec, _ClientOutput(state)) as client:
             # Who is slow with the polite server is given as much time to end.
             usual = plain.seconds if plain is not None and plain.exit_code is not None else 0.0
             quiet = min(timeout, scenario.seconds or max(QUIET_SECONDS, usual))
-            record.outcome = await _watch(client, opened, timeout, quiet)
+            record.outcome = await _watch(client, state, timeout, quiet)
             record.exit_code = client.exit_code
             record.seconds = asyncio.get_running_loop().time() - began
             if record.exit_code is not None:
@@ -147,20 +148,20 @@ async def run_client(
                     async with asyncio.timeout(_LAST_WORDS_SECONDS):
                         await relays.host.all_ended.wait()
             # A server that goes away lets most clients end by themselves.
-            await opened.stop()
+            await state.stop()
             relays.host.close()
     return record
 
 
-async def _watch(client: StdioTransport, opened: Open, limit: float, quiet: float) -> Outcome:
+async def _watch(client: StdioTransport, state: RunState, limit: float, quiet: float) -> Outcome:
     """Wait until the client ends, or has nothing more to say, or takes too long."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + limit
     leaving = asyncio.ensure_future(client.hang_up(limit))
-    flooding = asyncio.ensure_future(opened.enough.wait())
+    flooding = asyncio.ensure_future(state.enough.wait())
     try:
         while not leaving.done() and not flooding.done() and loop.time() < deadline:
-            idle = loop.time() - opened.stirred if opened.stirred else 0.0
+            idle = loop.time() - state.stirred if state.stirred else 0.0
             if idle >= quiet:
                 return "quiet"
             most = min(deadline - loop.time(), quiet - idle)
@@ -185,9 +186,9 @@ class _Relays:
 
 
 @asynccontextmanager
-async def _relays(opened: Open) -> AsyncIterator[_Relays]:
+async def _relays(state: RunState) -> AsyncIterator[_Relays]:
     token = secrets.token_hex(16)
-    host = RelayHost(opened, token)
+    host = RelayHost(state, token)
     listener = await asyncio.start_server(host.serve, "127.0.0.1", 0)
     try:
         yield _Relays(host, listener.sockets[0].getsockname()[1], token)
@@ -197,9 +198,9 @@ async def _relays(opened: Open) -> AsyncIterator[_Relays]:
 
 
 @asynccontextmanager
-async def _http(opened: Open) -> AsyncIterator[str]:
+async def _http(state: RunState) -> AsyncIterator[str]:
     from mcp_conductor.checks.harness.http_server import WebHost
 
-    host = WebHost(opened)
+    host = WebHost(state)
     async with host.listening() as url:
         yield url

@@ -13,8 +13,8 @@ from mcp_conductor.checks.harness.client_record import (
     OPENINGS,
     UNANSWERED,
     ClientRecord,
+    Connection,
     HttpRequest,
-    Line,
     capabilities_in,
     meta_of,
 )
@@ -48,20 +48,20 @@ CAPABILITIES: Json = {
 }
 
 
-class Silence(Exception):  # noqa: N818
+class NoAnswer(Exception):  # noqa: N818
     """No answer at all."""
 
 
-class Departure(Exception):  # noqa: N818
+class Disconnected(Exception):  # noqa: N818
     """The server goes away instead of answering."""
 
 
-class Voice(Protocol):
+class Channel(Protocol):
     """How a message reaches the client, while a request of its is open."""
 
     def say(self, text: str) -> Awaitable[None]: ...
 
-    def mutter(self, text: str) -> Awaitable[None]:
+    def write_stderr(self, text: str) -> Awaitable[None]:
         """Write to stderr, where there is one."""
 
     def ask(self, raw: Json, seconds: float) -> Awaitable[Message | None]: ...
@@ -71,13 +71,18 @@ class Call:
     """One request of the client, and the means to say something before its answer."""
 
     def __init__(
-        self, record: ClientRecord, request: Message, line: Line, voice: Voice, http: HttpRequest | None = None
+        self,
+        record: ClientRecord,
+        request: Message,
+        connection: Connection,
+        channel: Channel,
+        http: HttpRequest | None = None,
     ) -> None:
         self._record = record
         self.request = request
-        self.line = line
+        self.connection = connection
         self.http = http
-        self._voice = voice
+        self._channel = channel
 
     @property
     def method(self) -> str:
@@ -92,17 +97,17 @@ class Call:
         return meta_of(self.request)
 
     async def say(self, text: str) -> None:
-        await self._voice.say(text)
+        await self._channel.say(text)
 
-    async def mutter(self, text: str) -> None:
-        await self._voice.mutter(text)
+    async def write_stderr(self, text: str) -> None:
+        await self._channel.write_stderr(text)
 
     async def ask(self, method: str, params: Json | None = None, *, identity: Id) -> Message | None:
         """What the client answers; None when it does not in time."""
         raw: Json = {"jsonrpc": "2.0", "id": identity, "method": method}
         asked = raw if params is None else {**raw, "params": params}
-        reply = await self._voice.ask(asked, self._record.patience)
-        if reply is None and not self.line.endings:
+        reply = await self._channel.ask(asked, self._record.patience)
+        if reply is None and not self.connection.endings:
             self._record.moments[f"{UNANSWERED} {identity}"] = asyncio.get_running_loop().time()
         return reply
 
@@ -163,7 +168,7 @@ class Script:
     async def after_opening(self, call: Call) -> None:
         """Say something before the answer to initialize or server/discover."""
 
-    def heard(self, line: Line, message: Message) -> None:
+    def heard(self, connection: Connection, message: Message) -> None:
         """Notice a notification."""
 
     def event(self, text: str) -> bytes:
@@ -224,7 +229,7 @@ class Script:
             return {**frame, "result": await self._result(call)}
         except Refusal as refusal:
             return {**frame, "error": refusal.error()}
-        except Silence:
+        except NoAnswer:
             return None
 
     async def _result(self, call: Call) -> Json:
@@ -245,24 +250,28 @@ class Script:
 
     def _settle(self, call: Call) -> None:
         """Find out the revision of a request that comes without a handshake."""
-        line, said = call.line, call.meta.get(f"{META}protocolVersion")
+        connection, said = call.connection, call.meta.get(f"{META}protocolVersion")
         modern = said is not None or call.method == "server/discover"
-        if call.method == "initialize" or not modern or (line.dialect is not None and line.dialect.handshake):
+        if (
+            call.method == "initialize"
+            or not modern
+            or (connection.dialect is not None and connection.dialect.handshake)
+        ):
             return
         if not self._server.modern_versions:
             code = METHOD_NOT_FOUND if call.method == "server/discover" else INVALID_REQUEST
             raise Refusal(code, "this server wants to be initialized")
         meta = {f"{META}protocolVersion": said, f"{META}clientCapabilities": capabilities_in(call.request)}
-        line.dialect = modern_client({"_meta": meta}, _Outlet(call), self._server.modern_versions).revision
-        line.declared = self.capabilities()
+        connection.dialect = modern_client({"_meta": meta}, _Outlet(call), self._server.modern_versions).revision
+        connection.declared = self.capabilities()
 
     def _agree(self, call: Call, result: Json) -> None:
         """Note what initialize is answered with, and let the scenario change the revision in it."""
         chosen = self.chosen_version(call.params.get("protocolVersion"), result["protocolVersion"])
         result["protocolVersion"] = chosen
-        call.line.dialect = DIALECTS.get(chosen)
-        call.line.initialize = call.params
-        call.line.declared = result["capabilities"]
+        call.connection.dialect = DIALECTS.get(chosen)
+        call.connection.initialize = call.params
+        call.connection.declared = result["capabilities"]
 
 
 class _Outlet:
@@ -303,7 +312,7 @@ class _PoliteServer(Server):
         params = _repaired(call.params) if opens else call.params
         raw = {"jsonrpc": "2.0", "id": call.request.id, "method": call.method, "params": params}
         outlet = _Outlet(call)
-        client = Client(outlet, None if opens else call.line.dialect or NEWEST_HANDSHAKE)
+        client = Client(outlet, None if opens else call.connection.dialect or NEWEST_HANDSHAKE)
         return await self.result(build(raw)._replace(problem=None), client, outlet)
 
     def capabilities(self, dialect: Dialect) -> Json:

@@ -1,0 +1,89 @@
+"""What the hosts of one scripted server share: questions that wait for an answer, work under way, the clock."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from mcp_conductor.checks.harness.client_record import ClientRecord, Connection
+from mcp_conductor.checks.harness.scripted_server import Call, Channel, Script
+from mcp_conductor.protocol import Id
+from mcp_conductor.protocol.message import Message
+
+_MOST_FRAMES = 5_000
+_MOST_BYTES = 32 << 20  # of memory for them
+_MOST_CONNECTIONS = 100
+
+
+class RunState:
+    """What both hosts know: the questions that wait for an answer, the calls that are worked on, and the clock."""
+
+    def __init__(self, record: ClientRecord, script: Script) -> None:
+        self.record = record
+        self.script = script
+        self.over = False  # whatever the client does from now on, we made it do
+        self.stirred = 0.0  # when something was last said, by either side
+        self.enough = asyncio.Event()  # the client says more than anybody can want to hear
+        self._frames = 0
+        self._bytes = 0
+        self._connections = 0
+        self._began = asyncio.get_running_loop().time()
+        self._waiting: dict[Id, asyncio.Future[Message]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def now(self) -> float:
+        self.stirred = asyncio.get_running_loop().time()
+        return self.stirred - self._began
+
+    def note(self, connection: Connection, source: Any, text: str) -> None:
+        if self.over:
+            return
+        connection.transcript.add(self.now(), source, text)
+        self.count(text.__sizeof__())
+
+    def count(self, size: int, *, connections: int = 0) -> None:
+        """Count what the client says, on all its connections together: it may be too much."""
+        self._frames += 1
+        self._bytes += size
+        self._connections += connections
+        if self._frames > _MOST_FRAMES or self._bytes > _MOST_BYTES or self._connections > _MOST_CONNECTIONS:
+            self.too_much()
+
+    def too_much(self) -> None:
+        """Hear no more of this client."""
+        self.over = True
+        self.enough.set()
+
+    def take(self, connection: Connection, message: Message, channel: Channel | None = None) -> None:
+        """Take a notification, or an answer to a question of ours; VOICE is how we can say something at once."""
+        if message.kind == "notification":
+            self.script.heard(connection, message)
+            ready = message.method == "notifications/initialized"
+            if ready and channel is not None and self.script.finds_client_idle:
+                self.begin(self.script.ask_idle(Call(self.record, message, connection, channel)))
+        elif message.kind != "request" and message.id in self._waiting:
+            future = self._waiting.pop(message.id)
+            if not future.done():
+                future.set_result(message)
+
+    async def answer_to(self, identity: Id, seconds: float) -> Message | None:
+        future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._waiting[identity] = future
+        try:
+            async with asyncio.timeout(seconds):
+                return await future
+        except TimeoutError:
+            return None
+        finally:
+            self._waiting.pop(identity, None)
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def stop(self) -> None:
+        self.over = True
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
