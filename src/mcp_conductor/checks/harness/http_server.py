@@ -3,8 +3,9 @@
 import asyncio
 import secrets
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from mcp_conductor.checks.harness.client_record import Connection, HttpRequest
@@ -214,7 +215,7 @@ class _Channel:
         """There is no stderr here."""
 
     async def ask(self, raw: Json, seconds: float) -> Message | None:
-        return await _answered(self._state, self.say, raw, seconds)
+        return await self._state.ask(self.say, raw, seconds)
 
     async def end(self) -> None:
         """Say the answers, in the way in which the script wants it."""
@@ -258,13 +259,9 @@ class _OldStream:
         request.connection = self._connection
         self._state.note(self._connection, "client", message.text)
         await host.reply(exchange, request, 202)
-        for each in members(message) if message.kind == "batch" else [message]:
-            if each.kind == "request":
-                self._state.begin(self._answer(each, request))
-            else:
-                self._state.take(self._connection, each, self)
+        self._state.hear(self._connection, message, self, partial(self._answer, request))
 
-    async def _answer(self, message: Message, request: HttpRequest) -> None:
+    async def _answer(self, request: HttpRequest, message: Message) -> None:
         try:
             answer = await self._state.script.reply(Call(self._state.record, message, self._connection, self, request))
         except Disconnected:
@@ -281,16 +278,4 @@ class _OldStream:
         """There is no stderr here."""
 
     async def ask(self, raw: Json, seconds: float) -> Message | None:
-        return await _answered(self._state, self.say, raw, seconds)
-
-
-async def _answered(
-    state: RunState, say: Callable[[str], Awaitable[None]], raw: Json, seconds: float
-) -> Message | None:
-    """What the client answers to RAW, if it does so in time."""
-    message = build(raw)
-    assert message.id is not None
-    waiting = asyncio.ensure_future(state.answer_to(message.id, seconds))
-    await asyncio.sleep(0)  # the answer must be waited for before the question is asked
-    await say(message.text)
-    return await waiting
+        return await self._state.ask(self.say, raw, seconds)

@@ -1,13 +1,13 @@
 """What the hosts of one scripted server share: questions that wait for an answer, work under way, the clock."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from mcp_conductor.checks.harness.client_record import ClientRecord, Connection
 from mcp_conductor.checks.harness.scripted_server import Call, Channel, Script
-from mcp_conductor.protocol import Id
-from mcp_conductor.protocol.message import Message
+from mcp_conductor.protocol import Id, Json
+from mcp_conductor.protocol.message import Message, build, members
 
 _MOST_FRAMES = 5_000
 _MOST_BYTES = 32 << 20  # of memory for them
@@ -65,16 +65,34 @@ class RunState:
             if not future.done():
                 future.set_result(message)
 
-    async def answer_to(self, identity: Id, seconds: float) -> Message | None:
-        future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        self._waiting[identity] = future
+    def hear(
+        self,
+        connection: Connection,
+        message: Message,
+        channel: Channel | None,
+        answer: Callable[[Message], Coroutine[Any, Any, None]],
+    ) -> None:
+        """Take one message, or several in a batch; requests are worked on by ANSWER."""
+        for each in members(message) if message.kind == "batch" else [message]:
+            if each.kind == "request":
+                self.begin(answer(each))
+            else:
+                self.take(connection, each, channel)
+
+    async def ask(self, say: Callable[[str], Awaitable[None]], raw: Json, seconds: float) -> Message | None:
+        """What the client answers to RAW, which is said by SAY; None when it does not in time."""
+        question = build(raw)
+        assert question.id is not None
+        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._waiting[question.id] = answer
         try:
+            await say(question.text)
             async with asyncio.timeout(seconds):
-                return await future
+                return await answer
         except TimeoutError:
             return None
         finally:
-            self._waiting.pop(identity, None)
+            self._waiting.pop(question.id, None)
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)

@@ -7,7 +7,7 @@ from mcp_conductor.checks.harness.client_record import Connection, Ending
 from mcp_conductor.checks.harness.run_state import RunState
 from mcp_conductor.checks.harness.scripted_server import Call, Disconnected
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.message import Message, build, compact, decode, members
+from mcp_conductor.protocol.message import Message, compact, decode
 from mcp_conductor.transport.stdio import Lines
 
 _LONGEST_LINE = 16 << 20
@@ -87,12 +87,7 @@ class _Process:
             self._state.note(self.connection, "client", text.decode(errors="surrogateescape"))
             if self._state.over:
                 continue
-            message = decode(text)
-            for each in members(message) if message.kind == "batch" else [message]:
-                if each.kind == "request":
-                    self._state.begin(self._answer(each))
-                else:
-                    self._state.take(self.connection, each, self)
+            self._state.hear(self.connection, decode(text), self, self._answer)
 
     async def _answer(self, request: Message) -> None:
         try:
@@ -114,10 +109,7 @@ class _Process:
         self._write(b"x", text.encode() + b"\n")
 
     async def ask(self, raw: Json, seconds: float) -> Message | None:
-        message = build(raw)
-        assert message.id is not None
-        await self.say(message.text)
-        return await self._state.answer_to(message.id, seconds)
+        return await self._state.ask(self.say, raw, seconds)
 
     def _write(self, kind: bytes, data: bytes) -> None:
         if not self._writer.is_closing():
