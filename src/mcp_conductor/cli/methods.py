@@ -7,7 +7,7 @@ from typing import Any
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import LOG_LEVELS
+from mcp_conductor.protocol.dialect import LOG_LEVELS, MODERN
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ METHODS = {
     "tasks/cancel": Method("cancel a task", ("--task-id",), (), _task),
     "ping": Method("ask whether the server is alive"),
     "server/info": Method("show the server's name, version, capabilities and protocol version"),
-    "server/discover": Method("ask a 2026-07-28 server what it supports"),
+    "server/discover": Method(f"ask a {MODERN[0]} server what it supports"),
     "initialize": Method("show the answer to initialize, as it came"),
     "oauth/discover": Method("show the metadata of a server's authorization server", ("--server-url",), _TRUST),
     "oauth/register": Method(

@@ -26,7 +26,8 @@ async def run_as_task(session: Session, params: Json, plan: Plan, note_status: N
         session.note(f"{session.dialect.version} has no tasks; the call asks for one all the same")
     if session.dialect.tasks == "extension":
         if plan.task_ttl is not None:
-            session.note("the tasks of 2026-07-28 live as long as the server decides; --task-ttl is not sent")
+            version = session.dialect.version
+            session.note(f"the tasks of {version} live as long as the server decides; --task-ttl is not sent")
         answer = await session.request("tools/call", params)
         task = answer if isinstance(answer, dict) and answer.get("resultType") == "task" else None
     else:

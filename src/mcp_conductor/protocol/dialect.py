@@ -4,6 +4,7 @@ Two eras: the handshake era opens with `initialize`; in the modern era there is 
 its version and the client's capabilities in `_meta`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +49,23 @@ _HANDSHAKE_METHODS = _LISTS_AND_CALLS | {
 _CORE_TASKS = frozenset({"tasks/cancel", "tasks/get", "tasks/list", "tasks/result"})
 _EXTENSION_TASKS = frozenset({"tasks/cancel", "tasks/get", "tasks/update"})
 _ASKS = frozenset({"ping", "roots/list", "sampling/createMessage"})
+_FIRST_CONTENT = frozenset({"text", "image", "resource"})
+_CONTENT = _FIRST_CONTENT | {"audio", "resource_link"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OAuthRules:
+    """What one revision wants of authorization, as far as the others differ."""
+
+    resource: bool = True  # RFC 8707: tokens are asked for by the server's URL
+    resource_metadata: bool = True  # RFC 9728: the server names the authorization servers that give out its tokens
+    openid_discovery: bool = False  # the metadata of an authorization server may be that of OpenID Connect
+    pkce_advertised: bool = False  # metadata without code_challenge_methods_supported is refused
+    exact_issuer: bool = False  # issuers are compared letter by letter, and metadata that names another is refused
+    offline_access: bool = False  # a refresh token is asked for where the authorization server lists the scope
+
+
+_FIRST_OAUTH = OAuthRules(resource=False, resource_metadata=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +91,13 @@ class Dialect:
     completions: bool = True  # that a server completes arguments is a capability to be declared
     null_id: bool = False  # an error that answers no readable request has the id null; otherwise it has none
     cacheable: frozenset[str] = frozenset()  # methods whose results say how long they may be kept
+    content: frozenset[str] = _CONTENT  # the types of content blocks
+    icons: bool = False  # tools, resources, prompts and implementations may have icons
+    schema_2020: bool = False  # a JSON Schema without $schema is of draft 2020-12
+    reserved_before_last: bool = False  # `_meta`: mcp.dev/ is a reserved prefix; otherwise dev.mcp/ is
+    oauth: OAuthRules = OAuthRules()
+    messages_page: bool = False  # the site of the specification has basic/messages in place of basic
+    schema_page: bool = True  # the site of the specification has a page for the schema
 
     def stamp(self, params: Json | None, context: Json) -> Json | None:
         """PARAMS with the `_meta` that this revision wants on every request; the caller's own `_meta` keys win."""
@@ -90,80 +115,101 @@ class Dialect:
         }
 
 
-DIALECTS = {
-    dialect.version: dialect
-    for dialect in (
-        Dialect(
-            version="2024-11-05",
-            handshake=True,
-            methods=_HANDSHAKE_METHODS,
-            asks=_ASKS,
-            progress_message=False,
-            completions=False,
-            null_id=True,
+ROWS = (
+    Dialect(
+        version="2024-11-05",
+        handshake=True,
+        methods=_HANDSHAKE_METHODS,
+        asks=_ASKS,
+        progress_message=False,
+        completions=False,
+        null_id=True,
+        content=_FIRST_CONTENT,
+        oauth=_FIRST_OAUTH,
+        messages_page=True,
+        schema_page=False,
+    ),
+    Dialect(
+        version="2025-03-26",
+        handshake=True,
+        methods=_HANDSHAKE_METHODS,
+        asks=_ASKS,
+        batches=True,
+        http_session=True,
+        null_id=True,
+        content=_FIRST_CONTENT | {"audio"},
+        oauth=_FIRST_OAUTH,
+        schema_page=False,
+    ),
+    Dialect(
+        version="2025-06-18",
+        handshake=True,
+        methods=_HANDSHAKE_METHODS,
+        asks=_ASKS | {"elicitation/create"},
+        elicitation={},
+        http_session=True,
+        null_id=True,
+        version_header=True,
+        reserved_before_last=True,
+    ),
+    Dialect(
+        version="2025-11-25",
+        handshake=True,
+        methods=_HANDSHAKE_METHODS | _CORE_TASKS,
+        asks=_ASKS | {"elicitation/create"},
+        elicitation={"form": {}, "url": {}},
+        http_session=True,
+        version_header=True,
+        tasks="core",
+        tool_argument_errors=True,
+        priming_event=True,
+        elicitation_id=True,
+        icons=True,
+        schema_2020=True,
+        oauth=OAuthRules(openid_discovery=True, pkce_advertised=True),
+    ),
+    Dialect(
+        version="2026-07-28",
+        handshake=False,
+        methods=_LISTS_AND_CALLS | _EXTENSION_TASKS | {"server/discover", "subscriptions/listen"},
+        asks=(_ASKS - {"ping"}) | {"elicitation/create"},
+        elicitation={"form": {}, "url": {}},
+        empty_cursor=True,
+        input_rounds=frozenset({"tools/call", "prompts/get", "resources/read"}),
+        tasks="extension",
+        resource_not_found=INVALID_PARAMS,
+        tool_argument_errors=True,
+        cacheable=frozenset(
+            {
+                "prompts/list",
+                "resources/list",
+                "resources/read",
+                "resources/templates/list",
+                "server/discover",
+                "tools/list",
+            }
         ),
-        Dialect(
-            version="2025-03-26",
-            handshake=True,
-            methods=_HANDSHAKE_METHODS,
-            asks=_ASKS,
-            batches=True,
-            http_session=True,
-            null_id=True,
-        ),
-        Dialect(
-            version="2025-06-18",
-            handshake=True,
-            methods=_HANDSHAKE_METHODS,
-            asks=_ASKS | {"elicitation/create"},
-            elicitation={},
-            http_session=True,
-            null_id=True,
-            version_header=True,
-        ),
-        Dialect(
-            version="2025-11-25",
-            handshake=True,
-            methods=_HANDSHAKE_METHODS | _CORE_TASKS,
-            asks=_ASKS | {"elicitation/create"},
-            elicitation={"form": {}, "url": {}},
-            http_session=True,
-            version_header=True,
-            tasks="core",
-            tool_argument_errors=True,
-            priming_event=True,
-            elicitation_id=True,
-        ),
-        Dialect(
-            version="2026-07-28",
-            handshake=False,
-            methods=_LISTS_AND_CALLS | _EXTENSION_TASKS | {"server/discover", "subscriptions/listen"},
-            asks=(_ASKS - {"ping"}) | {"elicitation/create"},
-            elicitation={"form": {}, "url": {}},
-            empty_cursor=True,
-            input_rounds=frozenset({"tools/call", "prompts/get", "resources/read"}),
-            tasks="extension",
-            resource_not_found=INVALID_PARAMS,
-            tool_argument_errors=True,
-            cacheable=frozenset(
-                {
-                    "prompts/list",
-                    "resources/list",
-                    "resources/read",
-                    "resources/templates/list",
-                    "server/discover",
-                    "tools/list",
-                }
-            ),
-        ),
-    )
-}
-HANDSHAKE = tuple(version for version, dialect in DIALECTS.items() if dialect.handshake)
-MODERN = tuple(version for version, dialect in DIALECTS.items() if not dialect.handshake)
+        icons=True,
+        schema_2020=True,
+        oauth=OAuthRules(openid_discovery=True, pkce_advertised=True, exact_issuer=True, offline_access=True),
+    ),
+)
+DIALECTS = {dialect.version: dialect for dialect in ROWS}
+
+
+def versions_with(trait: Callable[[Dialect], object]) -> tuple[str, ...]:
+    """The revisions that have a TRAIT, the oldest first."""
+    return tuple(dialect.version for dialect in ROWS if trait(dialect))
+
+
+HANDSHAKE = versions_with(lambda each: each.handshake)
+MODERN = versions_with(lambda each: not each.handshake)
 NEWEST_HANDSHAKE = DIALECTS[HANDSHAKE[-1]]
 NEWEST_MODERN = DIALECTS[MODERN[-1]]
 # What `--protocol` and `protocolVersion` take beside a version.
 PROTOCOL_CHOICES = ("handshake", "auto", "modern", *DIALECTS)
+# What a server takes a request over HTTP for that names no revision (basic/transports#protocol-version-header).
+WITHOUT_VERSION_HEADER = versions_with(lambda each: each.http_session and not each.version_header)[-1]
 
 
 def newest_common(versions: Any, known: tuple[str, ...]) -> Dialect | None:

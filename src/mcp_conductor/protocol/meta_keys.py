@@ -2,15 +2,13 @@
 
 import re
 
-from mcp_conductor.protocol.dialect import META
+from mcp_conductor.protocol.dialect import META, Dialect
 
 _LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _NAME = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"
 KEY = re.compile(rf"(?:(?P<prefix>{_LABEL}(?:\.{_LABEL})*)/)?{_NAME}")
 PREFIXED_KEY = re.compile(rf"{_LABEL}(?:\.{_LABEL})*/{_NAME}")
 _MCP = ("mcp", "modelcontextprotocol")
-# Whether the reserved label is followed by another (mcp.dev/), as it was at first, or is the second one (dev.mcp/).
-_FOLLOWED = {"2025-06-18"}
 _DEFINED = {
     f"{META}{name}"
     for name in (
@@ -37,8 +35,8 @@ def labels_of(key: str) -> list[str]:
     return (fits["prefix"] or "").lower().split(".") if fits else []
 
 
-def is_reserved(key: str, version: str) -> bool:
+def is_reserved(key: str, dialect: Dialect) -> bool:
     """Whether the prefix of KEY is reserved for MCP in this revision, and MCP does not define it."""
     labels = labels_of(key)
-    reserved = labels[:-1] if version in _FOLLOWED else labels[1:2]
+    reserved = labels[:-1] if dialect.reserved_before_last else labels[1:2]
     return key not in _DEFINED and any(label in _MCP for label in reserved)

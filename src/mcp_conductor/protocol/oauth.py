@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from mcp_conductor.errors import TransportError
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_MODERN, OAuthRules
 
 OFFLINE_ACCESS = "offline_access"
 _PROTECTED_RESOURCE = "/.well-known/oauth-protected-resource"
@@ -20,29 +21,9 @@ _OPENID = "/.well-known/openid-configuration"
 _PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """What one revision wants of authorization, as far as the others differ."""
-
-    resource: bool = True  # RFC 8707: tokens are asked for by the server's URL
-    pkce_advertised: bool = False  # metadata without code_challenge_methods_supported is refused
-    exact_issuer: bool = False  # issuers are compared letter by letter, and metadata that names another is refused
-    offline_access: bool = False  # a refresh token is asked for where the authorization server lists the scope
-
-
-_FIRST = Rules(resource=False)
-RULES = {
-    "2024-11-05": _FIRST,
-    "2025-03-26": _FIRST,
-    "2025-06-18": Rules(),
-    "2025-11-25": Rules(pkce_advertised=True),
-    "2026-07-28": Rules(pkce_advertised=True, exact_issuer=True, offline_access=True),
-}
-
-
-def rules_of(version: str) -> Rules:
+def rules_of(version: str) -> OAuthRules:
     """The rules of a revision; those of the newest one where the version says nothing to us."""
-    return RULES.get(version, RULES["2026-07-28"])
+    return DIALECTS.get(version, NEWEST_MODERN).oauth
 
 
 # What the server says when it refuses.
@@ -224,7 +205,7 @@ def authorization_server(metadata: Json, wanted: str | None = None) -> str:
     )
 
 
-def issuer_mismatch(issuer: str, metadata: Json, rules: Rules) -> str | None:
+def issuer_mismatch(issuer: str, metadata: Json, rules: OAuthRules) -> str | None:
     """What is wrong with the issuer of METADATA, which was read for ISSUER (RFC 8414, section 3.3)."""
     named = metadata.get("issuer")
     if _is_issuer(named, issuer, rules):
@@ -232,14 +213,14 @@ def issuer_mismatch(issuer: str, metadata: Json, rules: Rules) -> str | None:
     return f"the authorization server {issuer} calls itself {named!r} in its metadata"
 
 
-def _is_issuer(named: Any, issuer: str, rules: Rules) -> bool:
+def _is_issuer(named: Any, issuer: str, rules: OAuthRules) -> bool:
     """Whether NAMED is ISSUER; before 2026-07-28 a slash at the end, which many servers add, makes no difference."""
     if rules.exact_issuer or not isinstance(named, str):
         return bool(named == issuer)
     return named.rstrip("/") == issuer.rstrip("/")
 
 
-def check_pkce(metadata: Json, rules: Rules) -> None:
+def check_pkce(metadata: Json, rules: OAuthRules) -> None:
     """Refuse an authorization server that cannot protect the code by S256."""
     methods = metadata.get("code_challenge_methods_supported")
     if methods is None and not rules.pkce_advertised:
@@ -285,7 +266,7 @@ def redirect_answer(url: str, *, state: str) -> dict[str, str]:
     return answer
 
 
-def response_issuer_mismatch(answer: Mapping[str, str], issuer: str, metadata: Json, rules: Rules) -> str | None:
+def response_issuer_mismatch(answer: Mapping[str, str], issuer: str, metadata: Json, rules: OAuthRules) -> str | None:
     """What is wrong with the `iss` of a redirect (RFC 9207): it must be there if METADATA says so."""
     named = answer.get("iss")
     if named is None and metadata.get("authorization_response_iss_parameter_supported") is True:
@@ -319,7 +300,7 @@ def choose_scopes(
     return tuple(_unique([*earlier, *told, *wanted]))
 
 
-def with_offline_access(scopes: tuple[str, ...], server_metadata: Json, rules: Rules) -> tuple[str, ...]:
+def with_offline_access(scopes: tuple[str, ...], server_metadata: Json, rules: OAuthRules) -> tuple[str, ...]:
     """SCOPES, and the one that brings a refresh token where the authorization server knows it."""
     listed = OFFLINE_ACCESS in words(server_metadata.get("scopes_supported"))
     return tuple(_unique([*scopes, OFFLINE_ACCESS])) if rules.offline_access and listed else scopes

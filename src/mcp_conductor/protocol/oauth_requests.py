@@ -10,7 +10,8 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.oauth import Rules, endpoint, words
+from mcp_conductor.protocol.dialect import OAuthRules
+from mcp_conductor.protocol.oauth import endpoint, words
 
 AuthMethod = Literal["none", "client_secret_basic", "client_secret_post", "private_key_jwt"]
 SigningAlgorithm = Literal["ES256", "RS256"]
@@ -176,7 +177,7 @@ def _registered_method(metadata: Json) -> AuthMethod:
     return next((method for method in _REGISTRABLE if method in supported), "none")
 
 
-def resource_of(rules: Rules, resource: str, *, described: bool) -> str | None:
+def resource_of(rules: OAuthRules, resource: str, *, described: bool) -> str | None:
     """The resource to name in requests: always, except to a server of 2025-03-26 that has no such metadata."""
     return resource if rules.resource or described else None
 

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 from mcp_conductor.errors import TransportError, UsageError
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import OAuthRules
 from mcp_conductor.protocol.oauth import (
     Challenge,
     Refusal,
-    Rules,
     bearer,
     check_pkce,
     choose_scopes,
@@ -324,7 +324,7 @@ class Authorization:
         self._tokens += 1
         self._token_at = asyncio.get_running_loop().time()
 
-    def _rules(self) -> Rules:
+    def _rules(self) -> OAuthRules:
         return rules_of(self.version)
 
     def _hide_grant(self, grant: Grant) -> None:

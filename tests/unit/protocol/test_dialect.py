@@ -10,7 +10,9 @@ from mcp_conductor.protocol.dialect import (
     NEWEST_HANDSHAKE,
     NEWEST_MODERN,
     PROTOCOL_CHOICES,
+    WITHOUT_VERSION_HEADER,
     newest_common,
+    versions_with,
 )
 
 R1, R2, R3, R4, R5 = "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"
@@ -83,6 +85,30 @@ def test_only_in_the_modern_era_may_a_result_ask_back_and_a_cursor_be_empty():
     assert [bool(dialect.input_rounds) for dialect in DIALECTS.values()] == [False] * 4 + [True]
     assert [dialect.empty_cursor for dialect in DIALECTS.values()] == [False] * 4 + [True]
     assert NEWEST_MODERN.input_rounds == {"tools/call", "prompts/get", "resources/read"}
+
+
+@pytest.mark.parametrize(
+    ("trait", "versions"),
+    [
+        (lambda each: "audio" in each.content, (R2, R3, R4, R5)),
+        (lambda each: "resource_link" in each.content, (R3, R4, R5)),
+        (lambda each: each.icons, (R4, R5)),
+        (lambda each: each.schema_2020, (R4, R5)),
+        (lambda each: each.reserved_before_last, (R3,)),
+        (lambda each: each.oauth.resource, (R3, R4, R5)),
+        (lambda each: each.oauth.resource_metadata, (R3, R4, R5)),
+        (lambda each: each.oauth.openid_discovery, (R4, R5)),
+        (lambda each: each.oauth.pkce_advertised, (R4, R5)),
+        (lambda each: each.oauth.exact_issuer, (R5,)),
+        (lambda each: each.oauth.offline_access, (R5,)),
+    ],
+)
+def test_these_revisions_have_a_trait(trait, versions):
+    assert versions_with(trait) == versions
+
+
+def test_a_request_over_http_that_names_no_revision_is_of_the_last_one_without_the_header():
+    assert WITHOUT_VERSION_HEADER == R2
 
 
 def test_three_codes_give_a_modern_server_away():

@@ -8,11 +8,14 @@ from mcp_conductor.checks.harness.client_record import ANYTHING, ClientRecord, H
 from mcp_conductor.checks.harness.http_server import PATH, WebHost
 from mcp_conductor.checks.harness.scenario import HTTP, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script
+from mcp_conductor.protocol.dialect import HANDSHAKE, versions_with
 from mcp_conductor.protocol.message import Message, compact, decode
 from mcp_conductor.report.model import Finding
 from mcp_conductor.server.http.exchange import Exchange
 
-SESSIONS = ("2025-03-26", "2025-06-18", "2025-11-25")
+SESSIONS = versions_with(lambda each: each.http_session)
+_PRIMED = versions_with(lambda each: each.priming_event)
+_OLDER, _NEWEST = HANDSHAKE[-2:]
 _JSON, _EVENTS = "application/json", "text/event-stream"
 _RETRY_MILLISECONDS = 1200
 
@@ -43,7 +46,7 @@ class LostSession(Script):
         return True
 
 
-@scenario("primed", revisions=("2025-11-25",), transports=HTTP, needs=ANYTHING)
+@scenario("primed", revisions=_PRIMED, transports=HTTP, needs=ANYTHING)
 class Primed(Script):
     """Every stream opens with an event that has an id and no data."""
 
@@ -87,7 +90,7 @@ class BrokenStream(Script):
         host.state.note(connection, "client", message.text)
         request.status = 200
         exchange.begin()
-        retry = f"retry: {_RETRY_MILLISECONDS}\n".encode() if self.version == SESSIONS[-1] else b""
+        retry = f"retry: {_RETRY_MILLISECONDS}\n".encode() if self.version in _PRIMED else b""
         await exchange.write(b"id: kept-1\n" + retry + b"data:\n\n", more=False)
 
 
@@ -204,13 +207,13 @@ def the_revision_is_named(record: ClientRecord) -> Iterator[Finding]:
             yield fault(f"{request} has no MCP-Protocol-Version", dict(request.headers))
 
 
-@scenario("older-version", revisions=("2025-11-25",), transports=HTTP)
+@scenario("older-version", revisions=(_NEWEST,), transports=HTTP)
 class OlderVersion(Script):
     """The server answers initialize with an older revision than the client asked for."""
 
     def chosen_version(self, asked: Any, usual: str) -> str:
         del asked, usual
-        return "2025-06-18"
+        return _OLDER
 
 
 @watched("http-version-header-negotiated-client", scenario=("plain", "older-version"))

@@ -8,12 +8,13 @@ from mcp_conductor.checks.harness.client_record import ClientRecord, capabilitie
 from mcp_conductor.checks.harness.scenario import MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND, TASKS_EXTENSION
+from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND, TASKS_EXTENSION, versions_with
 from mcp_conductor.report.model import Finding
 from mcp_conductor.server.definitions import Refusal
 
-_LATEST = ("2025-11-25",)
-_NEWER = (*_LATEST, *MODERNS)
+_WITH_SCHEMA_2020 = versions_with(lambda each: each.schema_2020)
+_WITH_ICONS = versions_with(lambda each: each.icons)
+_WITH_CORE_TASKS = versions_with(lambda each: each.tasks == "core")
 _TRAPS = "/trap/"
 _DEEP = 60
 
@@ -29,7 +30,7 @@ class _Offering(Script):
         return [*super().tools(), {"name": "odd", "description": "Has an odd schema.", "inputSchema": self.schema()}]
 
 
-@scenario("newer-schema", revisions=_NEWER, needs="tools/list")
+@scenario("newer-schema", revisions=_WITH_SCHEMA_2020, needs="tools/list")
 class NewerSchema(_Offering):
     """A tool has a schema with the words of JSON Schema 2020-12, and does not name that."""
 
@@ -43,7 +44,7 @@ class NewerSchema(_Offering):
         }
 
 
-@scenario("unknown-dialect", revisions=_NEWER, needs="tools/list")
+@scenario("unknown-dialect", revisions=_WITH_SCHEMA_2020, needs="tools/list")
 class UnknownDialect(_Offering):
     """A tool has a schema in a dialect that nobody knows."""
 
@@ -71,7 +72,7 @@ class DeepSchema(_Offering):
         return {"type": "object", "properties": {"deep": inner}}
 
 
-@scenario("icons", revisions=_NEWER, needs="tools/list")
+@scenario("icons", revisions=_WITH_ICONS, needs="tools/list")
 class Icons(Script):
     """Tools have icons at addresses with unsafe schemes, and on our server."""
 
@@ -81,7 +82,7 @@ class Icons(Script):
         return [{**each, "icons": [{"src": source}]} for each, source in zip(super().tools(), sources, strict=True)]
 
 
-@scenario("task-tools", revisions=_LATEST, needs="tools/call")
+@scenario("task-tools", revisions=_WITH_CORE_TASKS, needs="tools/call")
 class TaskTools(Script):
     """One tool must be called as a task, one must not, and the server declares tasks."""
 

@@ -8,7 +8,7 @@ from mcp_conductor.checks.harness.client_record import ClientRecord, HttpRequest
 from mcp_conductor.checks.harness.http_server import WebHost
 from mcp_conductor.checks.harness.scenario import HTTP, MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, NoAnswer, Script
-from mcp_conductor.protocol.dialect import HANDSHAKE, META, UNSUPPORTED_VERSION
+from mcp_conductor.protocol.dialect import HANDSHAKE, META, NEWEST_MODERN, UNSUPPORTED_VERSION
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.meta_keys import KEY, PREFIXED_KEY, is_reserved
 from mcp_conductor.report.model import Finding
@@ -189,9 +189,9 @@ def meta_keys_follow_the_grammar(record: ClientRecord) -> Iterator[Finding]:
 @watched("base-meta-reserved-prefix-client")
 def reserved_prefixes_are_left_alone(record: ClientRecord) -> Iterator[Finding]:
     """Look at every key in `_meta` whose prefix is reserved for MCP: it is one that MCP defines."""
-    version = record.dialect.version if record.dialect else ""
+    dialect = record.dialect or NEWEST_MODERN
     for key, message in _keys(record):
-        if is_reserved(key, version):
+        if is_reserved(key, dialect):
             yield fault(f"the prefix of {key!r} is reserved for MCP", message.raw, path="params._meta")
 
 

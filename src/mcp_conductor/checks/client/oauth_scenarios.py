@@ -3,18 +3,20 @@
 from mcp_conductor.checks.harness.oauth_server import ASM, PRM, OAuthServer
 from mcp_conductor.checks.harness.scenario import HTTP, scenario
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import versions_with
 
-SINCE_PRM = ("2025-06-18", "2025-11-25", "2026-07-28")
-SINCE_OIDC = ("2025-11-25", "2026-07-28")
-LATEST = ("2026-07-28",)
+_WITH_METADATA = versions_with(lambda each: each.oauth.resource_metadata)
+_WITH_OPENID = versions_with(lambda each: each.oauth.openid_discovery)
+_WITH_PKCE = versions_with(lambda each: each.oauth.pkce_advertised)
+_WITH_ISSUER = versions_with(lambda each: each.oauth.exact_issuer)
 
 
-@scenario("locked", revisions=SINCE_PRM, transports=HTTP)
+@scenario("locked", revisions=_WITH_METADATA, transports=HTTP)
 class Locked(OAuthServer):
     """The server wants a token; its challenge says where to find out who gives it."""
 
 
-@scenario("locked-untold", revisions=SINCE_OIDC, transports=HTTP)
+@scenario("locked-untold", revisions=_WITH_OPENID, transports=HTTP)
 class LockedUntold(Locked):
     """The challenge says nothing; the metadata is at the last of the places where a client has to look."""
 
@@ -23,7 +25,7 @@ class LockedUntold(Locked):
     tells = False
 
 
-@scenario("locked-foreign", revisions=SINCE_PRM, transports=HTTP)
+@scenario("locked-foreign", revisions=_WITH_METADATA, transports=HTTP)
 class LockedForeign(Locked):
     """The metadata is that of another server."""
 
@@ -31,7 +33,7 @@ class LockedForeign(Locked):
         return {**super().resource(origin), "resource": "https://other.example/mcp"}
 
 
-@scenario("locked-without-pkce", revisions=SINCE_OIDC, transports=HTTP)
+@scenario("locked-without-pkce", revisions=_WITH_PKCE, transports=HTTP)
 class LockedWithoutPkce(Locked):
     """The authorization server does not say that it knows PKCE."""
 
@@ -41,7 +43,7 @@ class LockedWithoutPkce(Locked):
         }
 
 
-@scenario("locked-other-issuer", revisions=LATEST, transports=HTTP)
+@scenario("locked-other-issuer", revisions=_WITH_ISSUER, transports=HTTP)
 class LockedOtherIssuer(Locked):
     """The metadata of the authorization server names another issuer."""
 
@@ -49,7 +51,7 @@ class LockedOtherIssuer(Locked):
         return {**super().server(origin), "issuer": "https://other.example/as"}
 
 
-@scenario("locked-other-iss", revisions=LATEST, transports=HTTP)
+@scenario("locked-other-iss", revisions=_WITH_ISSUER, transports=HTTP)
 class LockedOtherIss(Locked):
     """The user comes back from another authorization server."""
 
@@ -57,7 +59,7 @@ class LockedOtherIss(Locked):
         return {**super().sent_back(origin, query), "iss": "https://other.example/as"}
 
 
-@scenario("locked-other-state", revisions=SINCE_PRM, transports=HTTP)
+@scenario("locked-other-state", revisions=_WITH_METADATA, transports=HTTP)
 class LockedOtherState(Locked):
     """The user comes back with a state that the client never sent."""
 

@@ -11,12 +11,13 @@ from mcp_conductor.checks.harness.client_record import ANYTHING, ClientRecord, m
 from mcp_conductor.checks.harness.scenario import HANDSHAKES, MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script, notice
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import LOG_LEVELS, META
+from mcp_conductor.protocol.dialect import LOG_LEVELS, META, versions_with
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.report.model import Finding
 
-_LATEST = ("2025-11-25",)
-_NEWER = ("2025-11-25", *MODERNS)
+_ENDING_ELICITATION = versions_with(lambda each: each.elicitation_id)
+_BATCHING = versions_with(lambda each: each.batches)
+_FAILING_TOOLS = versions_with(lambda each: each.tool_argument_errors)
 _DATA: tuple[Any, ...] = ("text", {"error": "none"}, None, 4)
 _LOUD = "this text is only here to be shown"
 
@@ -83,7 +84,7 @@ class StrayCancellation(Script):
         await call.say(notice("notifications/cancelled", requestId="never-made", reason="no reason"))
 
 
-@scenario("stray-completion", revisions=_LATEST, needs=ANYTHING)
+@scenario("stray-completion", revisions=_ENDING_ELICITATION, needs=ANYTHING)
 class StrayCompletion(Script):
     """Before each answer an elicitation is said to be complete that was never begun."""
 
@@ -101,7 +102,7 @@ class Garbage(Script):
         await call.say("this is no JSON at all")
 
 
-@scenario("batch", revisions=("2025-03-26",), needs=ANYTHING)
+@scenario("batch", revisions=_BATCHING, needs=ANYTHING)
 class Batch(Script):
     """Before the first answer come a notification and a ping, in one array."""
 
@@ -123,7 +124,7 @@ class OddContent(Script):
         return {"content": [*result["content"], {"type": "conductor/unknown", "value": 1}]}
 
 
-@scenario("failing-tools", revisions=_NEWER, needs="tools/call")
+@scenario("failing-tools", revisions=_FAILING_TOOLS, needs="tools/call")
 class FailingTools(Script):
     """Tools fail, and say why."""
 

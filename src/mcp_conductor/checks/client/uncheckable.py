@@ -7,7 +7,7 @@ _LONG = "needs longer than a check may take"
 _ABSENT = "says only what a client may do"
 
 UNCHECKABLE: dict[str, str] = {
-    "authc-asm-version-header": "is of 2025-03-26, where the server itself gives out tokens",
+    "authc-asm-version-header": "is of the first revision with authorization, where the server itself gives out tokens",
     "authc-credentials-bound": _TWO,
     "authc-refresh-grant": "is about clients that want refresh tokens, and nobody can tell which do",
     "authc-registration-priority": _SETUP,

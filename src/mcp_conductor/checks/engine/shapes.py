@@ -19,16 +19,6 @@ from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
 
-_FIRST_BLOCKS = frozenset({"text", "image", "resource"})
-_WITH_AUDIO = _FIRST_BLOCKS | {"audio"}
-_WITH_LINKS = _WITH_AUDIO | {"resource_link"}
-BLOCKS = {
-    "2024-11-05": _FIRST_BLOCKS,
-    "2025-03-26": _WITH_AUDIO,
-    "2025-06-18": _WITH_LINKS,
-    "2025-11-25": _WITH_LINKS,
-    "2026-07-28": _WITH_LINKS,
-}
 ROLES = ("user", "assistant")
 THEMES = ("light", "dark")
 

@@ -10,12 +10,10 @@ from functools import cache
 from importlib.resources import files
 
 from mcp_conductor.checks.requirements import Requirement
+from mcp_conductor.protocol.dialect import DIALECTS
 
 _SITE = "https://modelcontextprotocol.io"
 _TASKS = f"{_SITE}/extensions/tasks/overview"  # an extension has no page in any revision
-_FIRST_WITH_SCHEMA = "2025-06-18"
-_FIRST = "2024-11-05"
-_MODERN = "2026-07-28"
 _TIMEOUTS = "basic/patterns/cancellation#timeouts"
 
 _PAGES_OF_GROUPS = {
@@ -85,10 +83,10 @@ def address_of(requirement: Requirement, version: str) -> str:
     """Where the specification says it in this revision."""
     if requirement.group == "tasks-ext":
         return _TASKS
-    page = _page_of(requirement, version)
-    if version == _FIRST:
+    page, dialect = _page_of(requirement, version), DIALECTS[version]
+    if dialect.messages_page:
         page = _MOVED_IN_THE_FIRST.get(page, page)
-    elif version == _MODERN:
+    elif not dialect.handshake:
         page = _MOVED_IN_THE_MODERN.get(requirement.id, _MOVED_IN_THE_MODERN.get(page, page))
     heading = headings().get(requirement.id) if "#" not in page else None
     return f"{_SITE}/specification/{version}/{page}" + (f"#{heading}" if heading else "")
@@ -108,7 +106,7 @@ def _page_of(requirement: Requirement, version: str) -> str:
     section = requirement.section or ""
     section = section.removeprefix(f"{version} ")  # some sections say themselves of which revision they are
     section = _HEADINGS.get(section, section).replace("basic/index#", "basic#")
-    if section == "schema" and version >= _FIRST_WITH_SCHEMA:
+    if section == "schema" and DIALECTS[version].schema_page:
         return section
     if section.startswith(_ON_THE_SITE):
         return section

@@ -69,7 +69,7 @@ def meta_keys_follow_the_grammar(record: Record) -> Iterator[Finding]:
 def reserved_prefixes_are_left_alone(record: Record) -> Iterator[Finding]:
     """Look at every key in `_meta` whose prefix is reserved for MCP: it is one that MCP defines."""
     for entry in _entries(record):
-        if is_reserved(entry.key, record.dialect.version):
+        if is_reserved(entry.key, record.dialect):
             yield fault(f"the prefix of {entry.key!r} is reserved for MCP", entry.message.raw, path=entry.path)
 
 

@@ -9,7 +9,6 @@ from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.replies import completed, error_code
 from mcp_conductor.checks.engine.shapes import (
-    BLOCKS,
     ROLES,
     Fits,
     array_faults,
@@ -146,7 +145,7 @@ def messages_have_roles_and_content(record: Record) -> Iterator[Finding]:
 @judged("prompts-content-types", needs="prompts")
 def content_has_known_types(record: Record) -> Iterator[Finding]:
     """Look at the content of every message: its type is known in this revision, and has its members."""
-    known = BLOCKS[record.dialect.version]
+    known = record.dialect.content
     flaws = {"text": text_flaw, "resource_link": link_flaw}
     for params, path, content in _content(record):
         kind = str(content.get("type"))

@@ -15,7 +15,6 @@ from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.replies import completed, error_code
 from mcp_conductor.checks.engine.shapes import (
-    BLOCKS,
     annotation_faults,
     binary_flaw,
     echoes,
@@ -85,7 +84,7 @@ def is_error_is_a_flag(record: Record) -> Iterator[Finding]:
 @judged("tools-call-content-types", "tools-call-content-types-audio", "tools-call-content-types-link", needs="tools")
 def content_has_known_types(record: Record) -> Iterator[Finding]:
     """Look at every content block in results of tools: an object, of a type that the revision knows."""
-    known = BLOCKS[record.dialect.version]
+    known = record.dialect.content
     for params, path, block in blocks(record):
         if not is_one_of(block, known):
             yield fault(

@@ -4,7 +4,7 @@ import asyncio
 from collections import OrderedDict
 
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import DIALECTS, INVALID_REQUEST, Dialect
+from mcp_conductor.protocol.dialect import DIALECTS, INVALID_REQUEST, WITHOUT_VERSION_HEADER, Dialect
 from mcp_conductor.protocol.message import Message, members
 from mcp_conductor.server.client import Client
 from mcp_conductor.server.config import TransportConfig
@@ -15,7 +15,6 @@ from mcp_conductor.server.identity import new_token
 from mcp_conductor.server.server import Deliver, Server
 
 _MOST_SESSIONS = 10_000
-_WITHOUT_HEADER = "2025-03-26"  # what a request without MCP-Protocol-Version is taken for
 
 
 class HttpSession:
@@ -150,7 +149,7 @@ class HttpSessions:
 
     async def _session_for(self, exchange: Exchange, *, opens: bool) -> HttpSession | None:
         if self._transport.stateless:
-            version = (exchange.header("mcp-protocol-version") or _WITHOUT_HEADER).strip()
+            version = (exchange.header("mcp-protocol-version") or WITHOUT_VERSION_HEADER).strip()
             session = HttpSession(self._transport)
             session.client.lasting = False
             session.client.dialect = None if opens else self._stated(version)
