@@ -202,6 +202,12 @@ def versions_with(trait: Callable[[Dialect], object]) -> tuple[str, ...]:
     return tuple(dialect.version for dialect in ROWS if trait(dialect))
 
 
+def versions_between(since: str, until: str | None = None) -> tuple[str, ...]:
+    """The revisions SINCE one of them, UNTIL another that still belongs to them; without that, all that follow too."""
+    versions = tuple(DIALECTS)
+    return versions[versions.index(since) : None if until is None else versions.index(until) + 1]
+
+
 HANDSHAKE = versions_with(lambda each: each.handshake)
 MODERN = versions_with(lambda each: not each.handshake)
 NEWEST_HANDSHAKE = DIALECTS[HANDSHAKE[-1]]

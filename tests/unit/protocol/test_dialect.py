@@ -12,6 +12,7 @@ from mcp_conductor.protocol.dialect import (
     PROTOCOL_CHOICES,
     WITHOUT_VERSION_HEADER,
     newest_common,
+    versions_between,
     versions_with,
 )
 
@@ -105,6 +106,28 @@ def test_only_in_the_modern_era_may_a_result_ask_back_and_a_cursor_be_empty():
 )
 def test_these_revisions_have_a_trait(trait, versions):
     assert versions_with(trait) == versions
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "versions"),
+    [
+        (R1, None, (R1, R2, R3, R4, R5)),
+        (R4, None, (R4, R5)),
+        (R5, None, (R5,)),
+        (R1, R4, (R1, R2, R3, R4)),
+        (R2, R3, (R2, R3)),
+        (R3, R3, (R3,)),
+        (R3, R2, ()),
+    ],
+)
+def test_what_holds_until_a_revision_holds_in_it_too_and_else_in_all_that_follow(since, until, versions):
+    assert versions_between(since, until) == versions
+
+
+def test_a_span_begins_and_ends_with_a_revision_that_exists():
+    for since, until in (("2099-01-01", None), (R1, "2099-01-01")):
+        with pytest.raises(ValueError, match="not in tuple"):
+            versions_between(since, until)
 
 
 def test_a_request_over_http_that_names_no_revision_is_of_the_last_one_without_the_header():

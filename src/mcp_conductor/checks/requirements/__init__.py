@@ -6,6 +6,7 @@ from importlib.resources import files
 
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import versions_between
 from mcp_conductor.protocol.message import read
 
 LEVELS = ("MUST", "SHOULD", "MAY")
@@ -22,7 +23,7 @@ class Requirement:
     level: str
     severity: str  # critical, major or minor: what it costs to break it
     subject: str  # server or client
-    revisions: tuple[str, ...]
+    revisions: tuple[str, ...]  # from `since` to `until` of the catalogue, or to the newest
     transports: tuple[str, ...]  # stdio, http, sse, or any
     statement: str
     test: str  # how it can be tested
@@ -40,8 +41,8 @@ def requirements() -> dict[str, Requirement]:
         entry["id"]: Requirement(
             **{
                 "severity": _usual_severity(entry),
-                **entry,
-                "revisions": tuple(entry["revisions"]),
+                **{name: value for name, value in entry.items() if name not in ("since", "until")},
+                "revisions": versions_between(entry["since"], entry.get("until")),
                 "transports": tuple(entry["transports"]),
             }
         )

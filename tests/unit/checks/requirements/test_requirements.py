@@ -5,6 +5,7 @@ from importlib.resources import files
 import pytest
 
 from mcp_conductor.checks.requirements import SEVERITIES, requirement, requirements
+from mcp_conductor.protocol.dialect import DIALECTS, HANDSHAKE, MODERN
 from mcp_conductor.protocol.message import read
 
 
@@ -33,6 +34,25 @@ def test_the_catalogue_names_a_severity_only_where_it_is_not_the_usual_one():
     named = [entry for entry in entries if "severity" in entry]
     assert {entry["severity"] for entry in named} <= set(SEVERITIES)
     assert [entry["id"] for entry in named if entry["severity"] == usual[entry["level"]]] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "versions"),
+    [
+        ("base-jsonrpc-envelope-server", tuple(DIALECTS)),
+        ("batch-receive-server", ("2025-03-26",)),
+        ("taskc-get", ("2025-11-25",)),
+        ("lifecycle-initialize-first-client", HANDSHAKE),
+        ("versioning-discover-shape", MODERN),
+    ],
+)
+def test_a_requirement_holds_since_a_revision_and_until_one_or_for_all_that_follow(name, versions):
+    assert requirement(name).revisions == versions
+    assert tuple(version for version in DIALECTS if requirement(name).holds_for(version, "http")) == versions
+
+
+def test_every_requirement_holds_in_some_revision():
+    assert [each.id for each in requirements().values() if not each.revisions] == []
 
 
 def test_a_known_limit_names_the_packages_and_is_minor():
