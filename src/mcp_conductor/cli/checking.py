@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from mcp_conductor.checks.engine.expected_failures import Told, read_expected, so_far, with_expected
 from mcp_conductor.checks.engine.exploration import ALL
-from mcp_conductor.checks.engine.grade import grade, metrics
+from mcp_conductor.checks.engine.grade import grade, metrics, unseen
 from mcp_conductor.checks.engine.judging import Trigger
 from mcp_conductor.checks.engine.migration import migration
 from mcp_conductor.checks.engine.run import Options, Verdicts, check
@@ -102,8 +102,9 @@ class Checking:
             self._output.note(f"warning: {remark}")
         told = with_expected(verdicts, self._expected, datetime.now(UTC).date())
         outcomes = [replace(outcome, version=version) if len(verdicts) > 1 else outcome for version, outcome in told]
-        grades = [found for each in verdicts if (found := grade(each.outcomes, each.version)) is not None]
-        concluded = metrics(grades, self._ungraded(verdicts))
+        found = {each.version: grade(each.outcomes, each.version) for each in verdicts}
+        grades = [each for each in found.values() if each is not None]
+        concluded = metrics(grades, self._ungraded(verdicts) or unseen(found))
         report = Report(
             kind="check",
             target=self._target,

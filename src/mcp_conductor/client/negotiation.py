@@ -4,7 +4,7 @@
 |-------------|-------------------------------------------------------------------------------------------------------|
 | `handshake` | initialize; a server that refuses because it is of the modern era only is spoken to in that           |
 | `auto`      | server/discover; no answer soon: initialize right behind it; the first usable answer decides          |
-| `modern`    | the newest modern revision, no handshake                                                              |
+| `modern`    | the newest modern revision that both sides have, no handshake                                         |
 | a version   | exactly that one                                                                                      |
 """
 
@@ -146,11 +146,11 @@ class Negotiation:
 
     def _after_initialize(self, reply: Message | None) -> Action:
         error = _error(reply)
-        if error is None:
-            return self._initialized(reply)
-        if self._probing and error.get("code") in MODERN_CODES:
+        if self._probing and (DISCOVER in self._repeated or (error or {}).get("code") in MODERN_CODES):
             self._hello = reply
             return Wait()  # a slow server, but a modern one
+        if error is None:
+            return self._initialized(reply)
         if self._choice == "handshake" and INITIALIZE not in self._repeated:
             return self._after_refusal(reply, error)
         return self._initialized(reply)
@@ -212,8 +212,7 @@ class Negotiation:
             if common is not None:
                 self._repeated.add(DISCOVER)
                 self._asked = common
-                patience = PROBE_SECONDS if self._probing and not self._hello_sent else None
-                return Ask(method=DISCOVER, dialect=common, patience=patience)
+                return Ask(method=DISCOVER, dialect=common)
         if self._probing:
             return self._probed(reply, error)
         if error is None:
@@ -232,7 +231,7 @@ class Negotiation:
         versions = result.get("supportedVersions")
         dialect = newest_common(versions, self._acceptable)
         if dialect is None:
-            lacks = f"the server does not list {self._modern.version} among its versions: {render(versions)}"
+            lacks = f"the server does not list {' or '.join(self._acceptable)} among its versions: {render(versions)}"
             return Fail(ProtocolError(lacks))
         return Settle(dialect=dialect, opened=result)
 

@@ -218,6 +218,12 @@ PROTOCOL_CHOICES = ("handshake", "auto", "modern", *DIALECTS)
 WITHOUT_VERSION_HEADER = versions_with(lambda each: each.http_session and not each.version_header)[-1]
 
 
+def named_in(params: Json) -> Dialect | None:
+    """The revision that a request of the modern era names in its PARAMS, if we know it."""
+    meta = params.get("_meta")
+    return DIALECTS.get(str(meta.get(f"{META}protocolVersion"))) if isinstance(meta, dict) else None
+
+
 def newest_common(versions: Any, known: tuple[str, ...]) -> Dialect | None:
     """The newest of the KNOWN versions that a peer also lists; None when its list is no list or shares nothing."""
     if not isinstance(versions, list):

@@ -192,6 +192,14 @@ def test_auto_waits_for_a_slow_modern_server_that_refuses_initialize():
     assert last_action("auto", Late(), refusal, error(DISCOVER, -1)).error.method == INITIALIZE
 
 
+def test_auto_asks_a_server_for_the_revision_that_it_lists_before_a_handshake_counts():
+    refusal = error(DISCOVER, UNSUPPORTED_VERSION, supported=[NEWEST_MODERN.version])
+    assert last_action("auto", refusal) == asks(DISCOVER, NEWEST_MODERN)
+    assert last_action("auto", Late(), refusal, welcome()) == Wait()
+    assert last_action("auto", Late(), refusal, welcome(), discovered(NEWEST_MODERN.version)).dialect is NEWEST_MODERN
+    assert last_action("auto", Late(), refusal, welcome(), error(DISCOVER, -1)).dialect is NEWEST_HANDSHAKE
+
+
 def test_auto_reports_a_server_of_a_later_era():
     failed = last_action("auto", error(DISCOVER, UNSUPPORTED_VERSION, supported=["2999-01-01"]))
     assert "none of our modern revisions" in failed.error.message

@@ -11,6 +11,7 @@ from mcp_conductor.protocol.dialect import (
     NEWEST_MODERN,
     PROTOCOL_CHOICES,
     WITHOUT_VERSION_HEADER,
+    named_in,
     newest_common,
     versions_between,
     versions_with,
@@ -176,6 +177,15 @@ def test_the_callers_own_meta_wins_and_his_params_stay_untouched():
 )
 def test_the_newest_version_that_both_know_is_taken(versions, known, newest):
     assert newest_common(versions, known) is DIALECTS[newest]
+
+
+@pytest.mark.parametrize("params", [{}, {"_meta": 5}, {"_meta": {}}, NEWEST_MODERN.stamp({}, {"x": 1})])
+def test_a_request_may_name_no_revision(params):
+    assert named_in(params) is None
+
+
+def test_a_request_names_its_revision_in_its_meta():
+    assert named_in({"_meta": NEWEST_MODERN.context({}, {})}) is NEWEST_MODERN
 
 
 @pytest.mark.parametrize("versions", [[], ["2099-01-01"], [R1], None, R5, {R5: 1}, 5])

@@ -4,7 +4,7 @@ It is the lower of two letters: that of the score, which is how much is kept of 
 is left by what is broken. What was not seen counts neither way; what someone expects to fail is as broken as before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mcp_conductor.protocol import Json
@@ -40,6 +40,12 @@ def grade(outcomes: Sequence[Outcome], revision: str) -> Grade | None:
     cap, reason = _cap([outcome for outcome in seen if outcome.status != "passed"])
     letter = next(letter for letter in LETTERS if figure >= LEAST[letter])
     return Grade(letter if cap is None else max(letter, cap), cap, reason, figure, revision)
+
+
+def unseen(grades: Mapping[str, Grade | None]) -> str | None:
+    """Why there is no letter for all of these revisions, if one of them has none: what was not run is not in order."""
+    without = [version for version, each in grades.items() if each is None]
+    return f"nothing was checked in {', '.join(without)}" if without else None
 
 
 def metrics(grades: Sequence[Grade], ungraded: str | None = None) -> Json:

@@ -13,7 +13,7 @@ from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import DIALECTS, META, TASKS_EXTENSION, Dialect
+from mcp_conductor.protocol.dialect import DIALECTS, TASKS_EXTENSION, Dialect, named_in
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
@@ -224,21 +224,15 @@ def _opening(transcript: Transcript) -> tuple[Dialect, Json]:
             if dialect is not None:
                 return dialect, result
         elif exchange.request.method == "server/discover" and isinstance(result, dict):
-            dialect = _version_of(exchange.request)
+            dialect = named_in(exchange.request.params)
             if dialect is not None:
                 return dialect, result
     # The modern era needs no opening.
     for exchange in exchanges:
-        dialect = _version_of(exchange.request)
+        dialect = named_in(exchange.request.params)
         if dialect is not None:
             return dialect, {}
     raise UsageError("nothing in the recording says which revision is spoken", hint="record from the beginning on")
-
-
-def _version_of(request: Message) -> Dialect | None:
-    """The revision that a request of the modern era names."""
-    meta = request.params.get("_meta")
-    return DIALECTS.get(str(meta.get(f"{META}protocolVersion"))) if isinstance(meta, dict) else None
 
 
 def _transport(transcript: Transcript) -> str:
@@ -299,7 +293,7 @@ def _rude(message: Message, dialect: Dialect, capabilities: Json) -> bool:
         return message.kind in ("invalid", "batch")
     if _unwanted(message.method, dialect, capabilities):
         return True
-    return message.problem is not None or (not dialect.handshake and _version_of(message) is not dialect)
+    return message.problem is not None or (not dialect.handshake and named_in(message.params) is not dialect)
 
 
 def _unwanted(method: str, dialect: Dialect, capabilities: Json) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from mcp_conductor.protocol import Json
 from mcp_conductor.report.excerpt import wrapped
 from mcp_conductor.report.formats.console import mark
-from mcp_conductor.report.formats.diagnostic import Style, beside_the_wire, one_finding, stderr
+from mcp_conductor.report.formats.diagnostic import Ink, Style, beside_the_wire, one_finding, stderr
 from mcp_conductor.report.formats.folding import Alike, InRevisions, folded, together, worst, worst_status
 from mcp_conductor.report.formats.messages import messages
 from mcp_conductor.report.formats.wording import failed, headline, migration_heading, span, tally, why
@@ -44,7 +44,9 @@ class CheckConsole:
         """What came of one of several revisions, as soon as it is known."""
         if self._verbosity < 0:
             return ""
-        return f"{self._mark(worst_status(outcomes))} {version}  {tally(outcomes)}  ({span(seconds)})\n"
+        # Where nothing was run, nothing is in order.
+        status = worst_status(outcomes) if outcomes else "skipped"
+        return f"{self._mark(status)} {version}  {tally(outcomes)}  ({span(seconds)})\n"
 
     def results(self, report: Report, shown: Sequence[InRevisions]) -> str:
         """All but the summary: the groups, the warnings, the failures."""
@@ -76,7 +78,8 @@ class CheckConsole:
         revisions = f" in {of} revisions," if of > 1 else " in"
         last = f"{counted}{revisions} {report.seconds:.2f} s"
         lines = [*self._failed(shown, of), *self._known(shown)]
-        return _text([*lines, self._style.paint(last, "red" if report.red else "green", "bold")])
+        ink: Ink = "red" if report.red else "green" if any(map(_counts, report.outcomes)) else "yellow"
+        return _text([*lines, self._style.paint(last, ink, "bold")])
 
     # Groups.
 

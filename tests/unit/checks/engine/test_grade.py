@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_conductor.checks.engine.grade import LEAST, LETTERS, MUST_CAP, WEIGHTS, grade, metrics
+from mcp_conductor.checks.engine.grade import LEAST, LETTERS, MUST_CAP, WEIGHTS, grade, metrics, unseen
 from mcp_conductor.report.model import Outcome
 
 
@@ -43,6 +43,12 @@ def letter(*outcomes):
 )
 def test_the_grade_is_the_lower_of_the_letter_of_the_score_and_the_cap(broken, expected):
     assert letter(*kept(), *(outcome(*each) for each in broken)) == expected
+
+
+def test_a_revision_in_which_nothing_was_checked_leaves_no_letter_for_all_of_them():
+    found = {"2025-11-25": grade(kept(), "2025-11-25"), "2026-07-28": grade([outcome("skipped")], "2026-07-28")}
+    assert unseen(found) == "nothing was checked in 2026-07-28"
+    assert unseen({"2025-11-25": grade(kept(), "2025-11-25")}) is None
 
 
 def test_a_server_of_which_nothing_could_be_seen_but_a_broken_handshake_has_the_worst_grade():

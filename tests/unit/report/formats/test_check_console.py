@@ -119,3 +119,13 @@ def test_colours_change_no_letter():
 def test_a_failure_that_was_expected_is_named():
     known = check("known", "skipped", findings=["bad"], reason="the SDK cannot")
     assert "failed as expected: known (the SDK cannot)\n1 xfailed in" in shown(known)
+
+
+def test_a_revision_in_which_nothing_was_run_is_not_in_order():
+    assert CheckConsole().revision("2025-11-25", [], 0.5).startswith("skip  2025-11-25  nothing was run")
+    assert CheckConsole().revision("2025-11-25", [check("a")], 0.5).startswith("ok    2025-11-25  1 passed")
+
+
+@pytest.mark.parametrize(("outcomes", "ink"), [((), 33), ((check("a", "skipped"),), 33), ((check("a"),), 32)])
+def test_the_summary_is_green_only_where_something_was_seen(outcomes, ink):
+    assert f"\x1b[{ink}" in shown(*outcomes, colour=True).splitlines()[-1]
