@@ -234,12 +234,9 @@ def test_only_forms_with_escapes_of_their_own_are_not_made_visible_as_a_whole():
     assert {name for name, each in REPORTERS.items() if each.escapes} == {"events", "github", "json", "junit", "sarif"}
 
 
-def texts_in(file: Path) -> Iterator[str]:
-    """What FILE says to programs and to people: the strings of code without its docstrings, and all of other files."""
-    if file.suffix != ".py":
-        yield file.read_text()
-        return
-    tree = ast.parse(file.read_text())
+def texts_in(code: str) -> Iterator[str]:
+    """What CODE says to programs and to people: its strings, but for docstrings."""
+    tree = ast.parse(code)
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     docs = {
         id(node.body[0].value) for node in ast.walk(tree) if isinstance(node, documented) and ast.get_docstring(node)
@@ -249,22 +246,18 @@ def texts_in(file: Path) -> Iterator[str]:
             yield node.value
 
 
-def test_no_code_but_the_table_of_dialects_names_the_date_of_a_revision():
+def test_only_the_table_of_dialects_and_the_requirements_name_the_date_of_a_revision():
     from mcp_conductor.checks.requirements import requirements
     from mcp_conductor.protocol.dialect import DIALECTS
 
+    dated, ids = re.compile("|".join(DIALECTS)), requirements()
     source = ROOT / "src" / "mcp_conductor"
-    catalogue = source / "checks" / "requirements"
-    found = {
-        (str(file.relative_to(source)), text)
-        for file in source.rglob("*.*")
-        if file.is_file() and "__pycache__" not in file.parts
-        if file.suffix == ".py" or file.parent != catalogue
-        for text in texts_in(file)
-        if text not in requirements() and any(version in text for version in DIALECTS)
-    }
-    assert {(file, text) for file, text in found if file != "protocol/dialect.py"} == set()
-    assert {text for file, text in found if file == "protocol/dialect.py"} == set(DIALECTS)
+    files = [file for file in source.rglob("*.*") if file.is_file() and "__pycache__" not in file.parts]
+    named = {str(file.relative_to(source)): text for file in files if dated.search(text := file.read_text())}
+    code = {name: set(texts_in(text)) - set(ids) for name, text in named.items() if name.endswith(".py")}
+    found = {name: texts for name, each in code.items() if (texts := set(filter(dated.search, each)))}
+    assert found == {"protocol/dialect.py": set(DIALECTS)}
+    assert {name.rpartition("/")[0] for name in named.keys() - code.keys()} == {"checks/requirements"}
 
 
 def test_no_file_is_longer_than_four_hundred_lines():
