@@ -13,7 +13,7 @@ import pytest
 from mcp_conductor import HttpSpec, MethodError, StdioSpec, connect
 from mcp_conductor.files.source import load
 from mcp_conductor.protocol.dialect import DIALECTS
-from mcp_conductor.protocol.schema import filled_in
+from mcp_conductor.protocol.samples import filled_in
 
 SAMPLES = Path(__file__).parent.parent.parent.parent / "examples" / "servers"
 SERVE = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())", "serve")
