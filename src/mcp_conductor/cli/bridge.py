@@ -4,10 +4,11 @@ import asyncio
 import os
 from typing import TYPE_CHECKING, Any
 
+from mcp_conductor.cli.flag_values import number
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly, serve_until_cancelled
 from mcp_conductor.cli.limits import MESSAGE_LIMIT_FLAGS, budgets_of
-from mcp_conductor.cli.serve import ALLOW_HOST, exit_codes, hold_standard_streams, port_of
+from mcp_conductor.cli.serve import ALLOW_HOST, exit_codes, hold_standard_streams
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import ConductorError, UsageError
 from mcp_conductor.protocol.budgets import Budgets
@@ -75,7 +76,9 @@ def _transport(given: Given) -> "TransportConfig":
     kind = given.one("--transport") or "stdio"
     if kind not in _TRANSPORTS:
         raise UsageError(f"--transport takes stdio, streamable-http or sse, not {kind!r}")
-    over = Overrides(host=given.one("--host"), port=port_of(given), allowed_hosts=tuple(given.all("--allow-host")))
+    over = Overrides(
+        host=given.one("--host"), port=number(given, "--port", 0, 65535), allowed_hosts=tuple(given.all("--allow-host"))
+    )
     if kind == "stdio":
         over.check_stdio()
     served: Any = _TRANSPORTS[kind]

@@ -3,11 +3,11 @@
 import os
 from collections.abc import Iterator
 
+from mcp_conductor.cli.flag_values import time
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.limits import LIMIT_FLAGS
 from mcp_conductor.cli.live import telling
-from mcp_conductor.cli.run_flags import time
 from mcp_conductor.cli.secret_flags import secrets_of_flags
 from mcp_conductor.cli.target import TARGET_FLAGS, target
 from mcp_conductor.cli.terminal import Terminal

@@ -3,10 +3,10 @@
 import os
 
 from mcp_conductor.cli.discover import counted, remarks
+from mcp_conductor.cli.flag_values import time
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.live import telling
-from mcp_conductor.cli.run_flags import time
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import ConductorError, UsageError
 from mcp_conductor.files.settings import Surroundings, from_settings

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from mcp_conductor.cli.flag_values import count, size
 from mcp_conductor.cli.flags import Flag, Given
-from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.budgets import DEFAULT, Budgets
 
 MESSAGE_LIMIT_FLAGS = (
@@ -27,30 +27,9 @@ TEST_LIMIT_FLAGS = (*LIMIT_FLAGS, _NOTIFICATIONS)
 def budgets_of(given: Given) -> Budgets:
     """What the flags allow; for the rest, the defaults."""
     return Budgets(
-        message_bytes=_size(given, "--max-message-size", DEFAULT.message_bytes),
-        message_values=_count(given, "--max-message-values", DEFAULT.message_values),
-        transcript_bytes=_size(given, "--max-transcript-size", DEFAULT.transcript_bytes),
-        stderr_bytes=_size(given, "--max-stderr-size", DEFAULT.stderr_bytes),
-        notification_bytes=_size(given, "--max-notifications-size", DEFAULT.notification_bytes),
+        message_bytes=size(given, "--max-message-size", DEFAULT.message_bytes),
+        message_values=count(given, "--max-message-values", DEFAULT.message_values),
+        transcript_bytes=size(given, "--max-transcript-size", DEFAULT.transcript_bytes),
+        stderr_bytes=size(given, "--max-stderr-size", DEFAULT.stderr_bytes),
+        notification_bytes=size(given, "--max-notifications-size", DEFAULT.notification_bytes),
     )
-
-
-def _size(given: Given, flag: str, default: int) -> int:
-    text = given.one(flag)
-    if text is None:
-        return default
-    from mcp_conductor.protocol.size import size
-
-    count = size(text)
-    if count is None:
-        raise UsageError(f"{flag} takes a size above 0, such as 64MB, 512kB or 1000 (bytes), not {text!r}")
-    return count
-
-
-def _count(given: Given, flag: str, default: int) -> int:
-    text = given.one(flag)
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdecimal()) or len(text) > 12 or int(text) == 0:
-        raise UsageError(f"{flag} takes a number above 0, not {text!r}")
-    return int(text)

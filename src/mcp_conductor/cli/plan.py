@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_conductor.cli import methods
+from mcp_conductor.cli.flag_values import time
 from mcp_conductor.cli.flags import Flag, Given, Groups
 from mcp_conductor.cli.limits import ONE_SHOT_LIMIT_FLAGS
 from mcp_conductor.cli.target import TARGET_FLAGS, target
@@ -13,7 +14,6 @@ from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers, elicitation_answers, sampling_answers
-from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.message import kind_of, read, why_not_json
 from mcp_conductor.protocol.server_spec import ServerSpec
 
@@ -157,15 +157,15 @@ def plan(given: Given, terminal: Terminal) -> Plan:
         ),
         follow=follow,
         timeout=run_time(given),
-        request_timeout=_time(given, "--request-timeout", None),
-        poll_interval=_time(given, "--poll-interval", None),
-        task_ttl=_time(given, "--task-ttl", None),
+        request_timeout=time(given, "--request-timeout"),
+        poll_interval=time(given, "--poll-interval"),
+        task_ttl=time(given, "--task-ttl"),
     )
 
 
 def run_time(given: Given) -> float:
     """How long the whole run may take, in seconds."""
-    return _time(given, "--timeout", CONSENT_TIMEOUT if "--oauth" in given else DEFAULT_TIMEOUT) or 0.0
+    return time(given, "--timeout", CONSENT_TIMEOUT if "--oauth" in given else DEFAULT_TIMEOUT) or 0.0
 
 
 def _meta(given: Given) -> Json:
@@ -190,16 +190,6 @@ def _json_or_text(text: str) -> Any:
         return read(text)
     except (ValueError, RecursionError):
         return text
-
-
-def _time(given: Given, flag: str, default: str | None) -> float | None:
-    written = given.one(flag) if flag in given else default
-    if written is None:
-        return None
-    value = seconds(written)
-    if value is None:
-        raise UsageError(f"{flag} takes a time above 0, such as 5000 (milliseconds), 500ms, 2s or 1m, not {written!r}")
-    return value
 
 
 def _answer(given: Given, flag: str, check: Callable[[Any], Any]) -> Any:

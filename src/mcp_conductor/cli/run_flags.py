@@ -5,8 +5,6 @@ from dataclasses import replace
 from mcp_conductor.cli.flags import Flag, Given, Groups
 from mcp_conductor.cli.limits import TEST_LIMIT_FLAGS
 from mcp_conductor.cli.target import TARGET_FLAGS
-from mcp_conductor.errors import UsageError
-from mcp_conductor.protocol.duration import seconds
 
 _SHOWN = (
     Flag("--verbose", "a line for every test", short="-v"),
@@ -92,31 +90,3 @@ def in_our_words(given: Given) -> Given:
     if "--no-analysis" in given:
         values.setdefault("--max-errors", ["1"])
     return replace(given, values=values)
-
-
-def number(given: Given, flag: str, least: int = 1, most: int = 10**6) -> int | None:
-    """The number given to FLAG."""
-    text = given.one(flag)
-    if text is None:
-        return None
-    if not text.isdecimal() or len(text) > 9 or not least <= int(text) <= most:
-        raise UsageError(f"{flag} takes a number from {least} to {most}, not {text!r}")
-    return int(text)
-
-
-def time(given: Given, flag: str) -> float | None:
-    """The time given to FLAG, in seconds."""
-    text = given.one(flag)
-    if text is None:
-        return None
-    value = seconds(text)
-    if value is None:
-        raise UsageError(f"{flag} takes a time above 0, such as 5000 (milliseconds), 500ms, 2s or 1m, not {text!r}")
-    return value
-
-
-def choice(given: Given, flag: str, choices: tuple[str, ...]) -> str | None:
-    chosen = given.one(flag)
-    if chosen is not None and chosen not in choices:
-        raise UsageError(f"{flag} must be one of {', '.join(choices)}, not {chosen!r}")
-    return chosen

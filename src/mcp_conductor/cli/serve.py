@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_conductor import __version__
 from mcp_conductor.cli.exit_codes import PROGRAMS
+from mcp_conductor.cli.flag_values import number
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly, serve_until_cancelled
 from mcp_conductor.cli.program import run_program
@@ -106,19 +107,10 @@ def _config(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
     over = Overrides(
         transport=transport,
         host=given.one("--host"),
-        port=port_of(given),
+        port=number(given, "--port", 0, 65535),
         allowed_hosts=tuple(given.all("--allow-host")),
     )
     return load(path, environ=terminal.environ, json=json, over=over)
-
-
-def port_of(given: Given) -> int | None:
-    written = given.one("--port")
-    if written is None:
-        return None
-    if not written.isdecimal() or len(written) > 5 or int(written) > 65535:
-        raise UsageError(f"--port takes a number from 0 to 65535, not {written!r}")
-    return int(written)
 
 
 def hold_standard_streams() -> None:

@@ -4,6 +4,7 @@ import os
 import shlex
 from dataclasses import replace
 
+from mcp_conductor.cli.flag_values import choice
 from mcp_conductor.cli.flags import Flag, Given
 from mcp_conductor.cli.limits import budgets_of
 from mcp_conductor.cli.secret_flags import secrets_of_flags
@@ -37,8 +38,8 @@ TARGET_FLAGS = (
 
 def target(given: Given, terminal: Terminal, *, program: str = "mcp-cli") -> ServerSpec:
     """The server that is meant, with every flag applied."""
-    transport = _choice(given, "--transport", TRANSPORTS)
-    protocol = _choice(given, "--protocol", PROTOCOL_CHOICES)
+    transport = choice(given, "--transport", TRANSPORTS)
+    protocol = choice(given, "--protocol", PROTOCOL_CHOICES)
     spec = _named(given, terminal, transport, program)
     return _with_flags(spec, given, terminal, protocol)
 
@@ -70,13 +71,6 @@ def _with_flags(spec: ServerSpec, given: Given, terminal: Terminal, protocol: st
         if flag in given:
             raise UsageError(f"{flag} has no meaning for a server that is reached by {spec.kind}")
     return spec
-
-
-def _choice(given: Given, flag: str, choices: tuple[str, ...]) -> str | None:
-    chosen = given.one(flag)
-    if chosen is not None and chosen not in choices:
-        raise UsageError(f"{flag} must be one of {', '.join(choices)}, not {chosen!r}")
-    return chosen
 
 
 def _named(given: Given, terminal: Terminal, transport: str | None, program: str) -> ServerSpec:
@@ -116,7 +110,7 @@ def named_server(given: Given, terminal: Terminal, name: str) -> ServerSpec:
     if file is None:
         raise UsageError(f"which server is {name!r}? There is no settings file", hint="--config FILE")
     spec = _from_file(file, name, given, terminal)
-    protocol = _choice(given, "--protocol", PROTOCOL_CHOICES)
+    protocol = choice(given, "--protocol", PROTOCOL_CHOICES)
     return _with_flags(spec, given, terminal, protocol)
 
 

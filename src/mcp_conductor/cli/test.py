@@ -10,9 +10,10 @@ from functools import partial
 
 from mcp_conductor.checks.engine.listening import ListeningJudges
 from mcp_conductor.cli.exit_codes import OK, code_of
+from mcp_conductor.cli.flag_values import choice, number, time
 from mcp_conductor.cli.flags import Given, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
-from mcp_conductor.cli.run_flags import FLAGS, ISOLATIONS, choice, in_our_words, number, time
+from mcp_conductor.cli.run_flags import FLAGS, ISOLATIONS, in_our_words
 from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.secret_flags import secrets_of_flags
 from mcp_conductor.cli.terminal import Terminal, tell_all

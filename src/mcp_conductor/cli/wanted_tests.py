@@ -4,8 +4,8 @@ import os
 import random
 import re
 
+from mcp_conductor.cli.flag_values import choice, number
 from mcp_conductor.cli.flags import Given
-from mcp_conductor.cli.run_flags import choice, number
 from mcp_conductor.cli.target import named_server, target
 from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.files.settings_file import SettingsFile, nearest_settings

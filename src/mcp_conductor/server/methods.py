@@ -1,7 +1,7 @@
 """What a server answers to each method: one function each, a result at once or in time."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from mcp_conductor.bounded.worker import at_once, without_blocking
 from mcp_conductor.protocol import Json
@@ -19,6 +19,7 @@ from mcp_conductor.server.state import Listener
 from mcp_conductor.server.tasks import Task, has_extension, need_extension
 
 Method = Callable[[Call], Any]
+T = TypeVar("T")
 
 METHODS: dict[str, Method] = {}
 _MOST_COMPLETIONS = 100
@@ -114,10 +115,7 @@ def _page(call: Call, member: str, items: list[Json]) -> Json:
 
 @method("tools/call")
 def call_tool(call: Call) -> Any:
-    name = _text(call, "name")
-    tool = call.server.tool(name)
-    if tool is None:
-        raise Refusal(INVALID_PARAMS, f"Tool {name} not found{call.server.why_missing(name)}")
+    tool = _named(call, call.server.tool, "Tool")
     if "arguments" in call.params and not isinstance(call.params["arguments"], dict):
         raise Refusal(INVALID_PARAMS, f"arguments must be an object, not {kind_of(call.params['arguments'])}")
     complaints = at_once(tool.argument_complaints, call.arguments) if tool.arguments_checked else []
@@ -225,10 +223,7 @@ def _no_resource(call: Call, uri: str) -> Refusal:
 
 @method("prompts/get")
 def get_prompt(call: Call) -> Any:
-    name = _text(call, "name")
-    prompt = call.server.prompt(name)
-    if prompt is None:
-        raise Refusal(INVALID_PARAMS, f"Prompt {name} not found{call.server.why_missing(name)}")
+    name, prompt = _text(call, "name"), _named(call, call.server.prompt, "Prompt")
     arguments = call.params.get("arguments", {})
     if not isinstance(arguments, dict) or not all(isinstance(value, str) for value in arguments.values()):
         raise Refusal(INVALID_PARAMS, f"Invalid arguments for prompt {name}: they must be an object of strings")
@@ -352,6 +347,15 @@ def cancel_task(call: Call) -> Json:
 @method("tasks/update")
 def update_task(call: Call) -> Json:
     return call.server.tasks.update(call.client, call.params)
+
+
+def _named(call: Call, find: Callable[[str], T | None], kind: str) -> T:
+    """What the request names, if it is there."""
+    name = _text(call, "name")
+    found = find(name)
+    if found is None:
+        raise Refusal(INVALID_PARAMS, f"{kind} {name} not found{call.server.why_missing(name)}")
+    return found
 
 
 def _text(call: Call, member: str) -> str:

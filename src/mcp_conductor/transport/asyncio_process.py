@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import cast
 
 from mcp_conductor.transport.process_tree import Member
-from mcp_conductor.transport.processes import GRACE_SECONDS, Owner
+from mcp_conductor.transport.processes import GRACE_SECONDS, Owner, happens
 
 
 class AsyncioProcess(asyncio.SubprocessProtocol):
@@ -60,10 +60,7 @@ class AsyncioProcess(asyncio.SubprocessProtocol):
         return self._transport.get_returncode()
 
     async def exits(self, seconds: float = GRACE_SECONDS) -> bool:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._exited.wait()
-        return self._exited.is_set()
+        return await happens(self._exited, seconds)
 
     def pause(self, fd: int) -> None:
         cast("asyncio.ReadTransport", self._transport.get_pipe_transport(fd)).pause_reading()

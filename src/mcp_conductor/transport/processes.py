@@ -90,6 +90,14 @@ def starting() -> bool:
     return _starting > 0
 
 
+async def happens(event: asyncio.Event, seconds: float) -> bool:
+    """Whether EVENT has happened within so many seconds."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    return event.is_set()
+
+
 class Process:
     """One child process and its three pipes."""
 
@@ -153,10 +161,7 @@ class Process:
 
     async def exits(self, seconds: float = GRACE_SECONDS) -> bool:
         """Whether the process ends within SECONDS."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._exited.wait()
-        return self._exited.is_set()
+        return await happens(self._exited, seconds)
 
     # What it says.
 

@@ -47,15 +47,7 @@ def add_resource() -> Tool:
 def remove_resource() -> Tool:
     """Remove a resource from the server."""
 
-    def run(call: Call) -> Json:
-        uri = call.arguments["uri"]
-        if call.server.resources.pop(uri, None) is None:
-            return failed(f"Resource with URI {uri} not found")
-        call.server.changed("resources")
-        return said(f"Resource {uri} removed")
-
-    description = "Remove a resource from the server by URI and send list_changed notification"
-    return tool("remove_resource", description, {"uri": string("Resource URI to remove")}, run)
+    return _removing("resource", "uri", "URI", missing="Resource with URI {} not found")
 
 
 @preset("tool")
@@ -118,15 +110,7 @@ def add_tool() -> Tool:
 def remove_tool() -> Tool:
     """Remove a tool from the server."""
 
-    def run(call: Call) -> Json:
-        name = call.arguments["name"]
-        if call.server.tools.pop(name, None) is None:
-            return failed(f"Tool {name} not found")
-        call.server.changed("tools")
-        return said(f"Tool {name} removed")
-
-    description = "Remove a tool from the server by name and send list_changed notification"
-    return tool("remove_tool", description, {"name": string("Tool name to remove")}, run)
+    return _removing("tool", "name", "name", missing="Tool {} not found")
 
 
 @preset("tool")
@@ -186,15 +170,22 @@ def _prompt_argument(name: str, schema: Any, required: bool) -> Json:
 def remove_prompt() -> Tool:
     """Remove a prompt from the server."""
 
-    def run(call: Call) -> Json:
-        name = call.arguments["name"]
-        if call.server.prompts.pop(name, None) is None:
-            return failed(f"Prompt {name} not found")
-        call.server.changed("prompts")
-        return said(f"Prompt {name} removed")
+    return _removing("prompt", "name", "name", missing="Prompt {} not found")
 
-    description = "Remove a prompt from the server by name and send list_changed notification"
-    return tool("remove_prompt", description, {"name": string("Prompt name to remove")}, run)
+
+def _removing(kind: str, key: str, key_name: str, *, missing: str) -> Tool:
+    """The tool that removes what its argument KEY names."""
+
+    def run(call: Call) -> Json:
+        wanted = call.arguments[key]
+        there: dict[str, Any] = getattr(call.server, f"{kind}s")
+        if there.pop(wanted, None) is None:
+            return failed(missing.format(wanted))
+        call.server.changed(f"{kind}s")
+        return said(f"{kind.capitalize()} {wanted} removed")
+
+    description = f"Remove a {kind} from the server by {key_name} and send list_changed notification"
+    return tool(f"remove_{kind}", description, {key: string(f"{kind.capitalize()} {key_name} to remove")}, run)
 
 
 def _not_offered(call: Call, kind: str) -> str | None:
