@@ -32,7 +32,7 @@ class Trail:
 
     late: list[str] = field(default_factory=list)  # what was not answered in time
     used: list[tuple[Session, int]] = field(default_factory=list)  # the sessions, with the first frame of the probe
-    dead: list[Session] = field(default_factory=list)  # those that the server has ended
+    ended_sessions: list[Session] = field(default_factory=list)  # those that the server has ended
     http: list[str] = field(default_factory=list)  # requests and responses of HTTP, of those who look at HTTP itself
 
     def lines(self) -> list[str]:

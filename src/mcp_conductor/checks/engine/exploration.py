@@ -118,8 +118,8 @@ class _Explorer:
             return await answer
         except RequestTimeout as error:
             self._problem = _LATE
-            self.found.astray = answer_to_nothing(self._session.transcript)
-            if self.found.astray is not None:
+            self.found.unasked_answer = answer_to_nothing(self._session.transcript)
+            if self.found.unasked_answer is not None:
                 self.found.silence = "its answers have other ids than our requests"
                 raise _SilentError from error
             if await silent(self._session, BUSY * self._session.timeout):

@@ -66,7 +66,7 @@ class Verdicts:
 
 
 @dataclass(frozen=True, slots=True)
-class Death:
+class ServerEnd:
     """How a server went away while something was checked."""
 
     how: str
@@ -87,7 +87,7 @@ class CheckResult:
     reason: str | None = None  # why it could not be seen, or no more of it
     silence: str | None = None  # what was not answered in time
     gone: bool = False  # the server went away, or a status was all that it answered
-    death: Death | None = None  # how the server ended meanwhile
+    server_end: ServerEnd | None = None  # how the server ended meanwhile
     wire: list[str] = field(default_factory=list)  # what proves the findings, or all that was said
 
     @property
@@ -157,22 +157,22 @@ def outcome_of(requirement: Requirement, seen: CheckResult, seconds: float = 0.0
     status: Status = "skipped" if seen.reason is not None else "passed"
     if seen.findings:
         # That a server goes away is a failure, however it was provoked.
-        status = "failed" if requirement.level == "MUST" or seen.death is not None else "warned"
-    death = seen.death if seen.findings else None
-    limit = requirement.limit if seen.findings and death is None else None
+        status = "failed" if requirement.level == "MUST" or seen.server_end is not None else "warned"
+    server_end = seen.server_end if seen.findings else None
+    limit = requirement.limit if seen.findings and server_end is None else None
     return Outcome(
         id=requirement.id,
         title=requirement.statement,
         group=requirement.group,
         status=status,
         level=requirement.level,
-        severity=requirement.severity if death is None else "critical",
+        severity=requirement.severity if server_end is None else "critical",
         limit=limit,
         seconds=seconds,
         findings=tuple(seen.findings if limit is None else _limited(seen.findings, limit)),
         reason=seen.reason if status == "skipped" else None,
-        cause=None if death is None else "server",
-        stderr=() if death is None else death.stderr,
+        cause=None if server_end is None else "server",
+        stderr=() if server_end is None else server_end.stderr,
         wire=tuple(seen.wire),
     )
 

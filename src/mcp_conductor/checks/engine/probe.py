@@ -40,11 +40,11 @@ class Found:
     silence: str | None = None  # what the server did not answer before it answered nothing any more
     unanswered: list[str] = field(default_factory=list)  # tools that were called, and did not answer in time
     unlisted: str | None = None  # which list of what is declared could not be had
-    mute: set[str] = field(
+    unanswered_methods: set[str] = field(
         default_factory=set
     )  # methods that are known not to be answered: nobody waits for them again
     lost: str | None = None  # how the server went away while it was used as any client uses it
-    astray: Message | None = None  # an answer with an id that no request had, which came in place of one
+    unasked_answer: Message | None = None  # an answer with an id that no request had, which came in place of one
 
     @property
     def uncalled(self) -> str | None:
@@ -119,7 +119,7 @@ class Probe:
 
     async def reply_to(self, raw: Json, seconds: float) -> Message:
         """The reply to exactly this request. Silence is RequestTimeout."""
-        if raw.get("method") in self.found.mute:
+        if raw.get("method") in self.found.unanswered_methods:
             raise RequestTimeout(str(raw["method"]), self.timeout)
         try:
             exchange = await self.session.exchange(raw, timeout=seconds)
@@ -232,7 +232,7 @@ class Probe:
                 yield other
             finally:
                 if session.ended:
-                    self.trail.dead.append(session)
+                    self.trail.ended_sessions.append(session)
 
     def again(self) -> "Probe":
         """The same for another probe."""

@@ -17,8 +17,8 @@ from mcp_conductor.checks.engine.http_probe import UnopenedServer
 from mcp_conductor.checks.engine.judging import (
     MOST_FINDINGS,
     CheckResult,
-    Death,
     Options,
+    ServerEnd,
     Verdicts,
     Wanted,
     by_act,
@@ -88,10 +88,10 @@ class _Checking:
         self._unanswered: CheckResult | None = None  # what any client asks, and the server did not answer
         self._judges_once = False
         self._lists: Collection[str] = ()  # the lists of what is declared
-        self._mute: set[str] = set()  # methods that are known not to be answered
+        self._unanswered_methods: set[str] = set()  # methods that are known not to be answered
         self._looking_again = 0.0  # seconds
         self._too_slow = 0  # how often late could not be told from wrong
-        self._deaths: dict[tuple[str, str], str] = {}  # how the server went away, and under which id that is told
+        self._server_ends: dict[tuple[str, str], str] = {}  # how the server went away, and under which id that is told
         self._verdicts = Verdicts(version, transport=transport_of(spec))
 
     async def run(self) -> Verdicts:
@@ -116,15 +116,15 @@ class _Checking:
         self._verdicts.partial = "the server wants a token: --token, or --header"
         for requirement, each in wanted:
             if requirement.group == PROTECTED and requirement.id != NEEDS_A_SESSION and each.probe is not None:
-                self._conclude(requirement, await self._seen_outside(each.probe))
+                self._conclude(requirement, await self._checked_outside(each.probe))
             else:
                 self._conclude(requirement, CheckResult([], self._verdicts.partial))
 
-    async def _seen_outside(self, act: Act) -> CheckResult:
+    async def _checked_outside(self, act: Act) -> CheckResult:
         unopened: Any = UnopenedServer(self._spec, DIALECTS[self._version], self._options.timeout)
-        seen = await _seen(act, unopened)
-        seen.prove(unopened.trail.lines(), alone=True, whole=self._options.keep_wire)
-        return seen
+        result = await _result_of(act, unopened)
+        result.prove(unopened.trail.lines(), alone=True, whole=self._options.keep_wire)
+        return result
 
     def _unopened(self, wanted: Wanted, error: ConductorError) -> None:
         """A server whose opening is so wrong that no conversation begins: only that can be judged.
@@ -133,19 +133,19 @@ class _Checking:
         """
         dialect = DIALECTS[self._version]
         record = Record(self._transcript, dialect, transport_of(self._spec), {})
-        astray = answer_to_nothing(self._transcript)
+        unasked_answer = answer_to_nothing(self._transcript)
         agreed = any(result.get("protocolVersion") in DIALECTS for _, result in record.results("initialize"))
         # What does not answer server/discover with a result does not speak the modern era, and need not.
-        foreign = not dialect.handshake and astray is None and not any(record.results("server/discover"))
+        foreign = not dialect.handshake and unasked_answer is None and not any(record.results("server/discover"))
         if agreed or foreign or self._verdicts.outcomes:
             raise error
-        if astray is not None:
-            wanted = self._without_echo(wanted, astray)
+        if unasked_answer is not None:
+            wanted = self._without_echo(wanted, unasked_answer)
         for requirement, each in wanted:
             heard = each.judge is not None and each.needs is None
-            seen = judged(each, record) if heard else CheckResult([])
+            result = judged(each, record) if heard else CheckResult([])
             self._conclude(
-                requirement, seen if seen.findings else CheckResult([], f"no conversation began: {error.message}")
+                requirement, result if result.findings else CheckResult([], f"no conversation began: {error.message}")
             )
         if not any(outcome.status == "failed" for outcome in self._verdicts.outcomes):
             raise error
@@ -165,12 +165,12 @@ class _Checking:
             # Later revisions have a requirement for lists.
             self._verdicts.partial = (found.unlisted if session.dialect.handshake else None) or found.uncalled
             self._silence = found.silence
-            found.mute = self._mute
+            found.unanswered_methods = self._unanswered_methods
             self._lists = declared_lists(probe)
             refuse_unknown_tools(self._options.call, found)
             self._verdicts.remarks += on_calls(found, self._options.timeout)
-            if found.astray is not None:
-                wanted = self._without_echo(wanted, found.astray)
+            if found.unasked_answer is not None:
+                wanted = self._without_echo(wanted, found.unasked_answer)
             if found.lost is not None:
                 wanted = await self._without_answers(wanted, found.lost, probe)
             await self._probed(by_act(wanted), probe, stack)
@@ -214,21 +214,21 @@ class _Checking:
             return probe
         return Probe(session, probe.sessions, probe.found)
 
-    def _without_echo(self, wanted: Wanted, astray: Message) -> Wanted:
+    def _without_echo(self, wanted: Wanted, unasked_answer: Message) -> Wanted:
         """Report that answers do not have the ids of their requests: then nothing else can be asked."""
-        found = fault("an answer has an id that no request had, and requests have no answer", astray.raw)
+        found = fault("an answer has an id that no request had, and requests have no answer", unasked_answer.raw)
         return self._told(wanted, ECHO, CheckResult([found]))
 
     async def _without_answers(self, wanted: Wanted, lost: str, probe: Probe) -> Wanted:
         """Report that the server went away while it was used as any client uses it."""
-        seen = CheckResult([fault(lost)])
-        await self._mourn(seen, probe)
-        return self._told(wanted, ONCE, seen)
+        result = CheckResult([fault(lost)])
+        await self._find_server_end(result, probe)
+        return self._told(wanted, ONCE, result)
 
-    def _told(self, wanted: Wanted, name: str, seen: CheckResult) -> Wanted:
+    def _told(self, wanted: Wanted, name: str, result: CheckResult) -> Wanted:
         """WANTED without the requirement NAME, which is concluded, if it was wanted."""
         named = [pair for pair in wanted if pair[0].id == name]
-        self._conclude_all(named, seen, 0.0)
+        self._conclude_all(named, result, 0.0)
         return [pair for pair in wanted if pair not in named]
 
     def _connected(self, sessions: Sessions, transcript: Transcript) -> AbstractAsyncContextManager[Session]:
@@ -263,13 +263,13 @@ class _Checking:
             if act in doubtful:
                 self._conclude_all(pairs, *await self._second_look(act, pairs, probe))
 
-    def _doubtful(self, probe: Probe, seen: CheckResult, seconds: float) -> bool:
+    def _doubtful(self, probe: Probe, result: CheckResult, seconds: float) -> bool:
         """Whether what was found may come from a busy machine, and not from the server.
 
         What took no longer than one answer may take was not waited for in vain, so it is as it is.
         """
-        waited = _late(probe, seen) or seconds > WAITED * probe.timeout
-        return bool(seen.findings) and (waited or seen.gone or seen.death is not None)
+        waited = _late(probe, result) or seconds > WAITED * probe.timeout
+        return bool(result.findings) and (waited or result.gone or result.server_end is not None)
 
     async def _second_look(self, act: Act, pairs: Wanted, probe: Probe) -> Look:
         """Look at what is in doubt once more, by itself. Late twice on a busy machine is inconclusive, never wrong."""
@@ -277,13 +277,13 @@ class _Checking:
             return CheckResult([], f"{INCONCLUSIVE}: there was no time left for a second look"), 0.0
         probe.sessions.forget_what_was_made()
         async with timer_lag() as measured:
-            seen, seconds = await self._acted(act, pairs, own := probe.again())
+            result, seconds = await self._acted(act, pairs, own := probe.again())
         self._looking_again += seconds
-        late = _late(own, seen) and not seen.gone and seen.death is None
-        if seen.findings and late and (measured.worst > BUSY_PART * probe.timeout or await is_slow(probe)):
+        late = _late(own, result) and not result.gone and result.server_end is None
+        if result.findings and late and (measured.worst > BUSY_PART * probe.timeout or await is_slow(probe)):
             self._too_slow += 1
-            seen = CheckResult([], f"{INCONCLUSIVE}: late cannot be told from wrong ({seen.findings[0].message})")
-        return seen, seconds
+            result = CheckResult([], f"{INCONCLUSIVE}: late cannot be told from wrong ({result.findings[0].message})")
+        return result, seconds
 
     async def _acted(self, act: Act, pairs: Wanted, probe: Probe) -> Look:
         """Carry out one probe: what came of it, and how long it took."""
@@ -291,48 +291,50 @@ class _Checking:
         first = pairs[0][0]
         self._on_event(CaseStarted(first.id, first.statement, 0))
         reason = self._reason_not_to(pairs[0][1], probe)
-        seen = CheckResult([], reason) if reason is not None else await _seen(act, probe)
-        if seen.findings or (self._options.keep_wire and reason is None):
-            seen.prove(probe.trail.lines(), alone=True, whole=self._options.keep_wire)
-        if seen.silence is not None and not self._silence and await silent(probe.session, BUSY * probe.timeout):
-            self._silence = seen.silence
+        result = CheckResult([], reason) if reason is not None else await _result_of(act, probe)
+        if result.findings or (self._options.keep_wire and reason is None):
+            result.prove(probe.trail.lines(), alone=True, whole=self._options.keep_wire)
+        if result.silence is not None and not self._silence and await silent(probe.session, BUSY * probe.timeout):
+            self._silence = result.silence
         seconds = perf_counter() - began
-        if seen.findings:
-            await self._mourn(seen, probe)
-        return seen, seconds
+        if result.findings:
+            await self._find_server_end(result, probe)
+        return result, seconds
 
-    async def _mourn(self, seen: CheckResult, probe: Probe) -> None:
+    async def _find_server_end(self, result: CheckResult, probe: Probe) -> None:
         """Find out whether the server went away meanwhile, and how."""
-        dead = [*probe.trail.dead, *([probe.session] if probe.session.ended else [])]
-        if dead:
-            seen.death = Death(str(dead[0].how_it_ended), dead[0].transcript.stderr_tail())
-            if seen.death.how not in seen.findings[0].message:
-                told = f"{seen.findings[0].message}: {seen.death.how}"
-                seen.findings[0] = replace(seen.findings[0], message=told)
-        elif seen.gone and probe.transport != "stdio" and (self._silence or not await probe.reachable()):
-            seen.death = Death("the server cannot be reached any longer")
-            self._silence = self._silence or seen.findings[-1].message
+        ended_sessions = [*probe.trail.ended_sessions, *([probe.session] if probe.session.ended else [])]
+        if ended_sessions:
+            result.server_end = ServerEnd(
+                str(ended_sessions[0].how_it_ended), ended_sessions[0].transcript.stderr_tail()
+            )
+            if result.server_end.how not in result.findings[0].message:
+                told = f"{result.findings[0].message}: {result.server_end.how}"
+                result.findings[0] = replace(result.findings[0], message=told)
+        elif result.gone and probe.transport != "stdio" and (self._silence or not await probe.reachable()):
+            result.server_end = ServerEnd("the server cannot be reached any longer")
+            self._silence = self._silence or result.findings[-1].message
 
-    def _conclude_all(self, pairs: Wanted, seen: CheckResult, seconds: float) -> None:
+    def _conclude_all(self, pairs: Wanted, result: CheckResult, seconds: float) -> None:
         """Conclude the requirements that one probe is for. That a server goes away for the same reason is told once."""
-        if seen.findings and seen.silence is not None and self._silence is not None and seen.death is None:
-            seen.death = Death("the server answers nothing any more")
+        if result.findings and result.silence is not None and self._silence is not None and result.server_end is None:
+            result.server_end = ServerEnd("the server answers nothing any more")
         for requirement, _ in pairs:
-            told = seen
-            if self._is_plain_silence(seen):
-                self._unanswered = self._unanswered or seen
-                self._mute.add(seen.unanswered_method)
-                told = CheckResult([], f"{seen.silence}: see {ONCE}")
-            elif seen.findings and seen.death is not None:
-                under = self._deaths.setdefault(seen.death.alike, requirement.id)
+            told = result
+            if self._is_plain_silence(result):
+                self._unanswered = self._unanswered or result
+                self._unanswered_methods.add(result.unanswered_method)
+                told = CheckResult([], f"{result.silence}: see {ONCE}")
+            elif result.findings and result.server_end is not None:
+                under = self._server_ends.setdefault(result.server_end.alike, requirement.id)
                 if under != requirement.id:
-                    told = CheckResult([], f"{seen.death.how} here too: see {under}")
+                    told = CheckResult([], f"{result.server_end.how} here too: see {under}")
             self._conclude(requirement, told, seconds=seconds)
 
-    def _is_plain_silence(self, seen: CheckResult) -> bool:
+    def _is_plain_silence(self, result: CheckResult) -> bool:
         """Whether a server did not answer what any client asks: that is one fault, whatever it was asked for."""
-        plain = seen.unanswered_method in self._lists or self._silence is not None
-        return bool(seen.findings) and seen.silence is not None and plain and self._judges_once
+        plain = result.unanswered_method in self._lists or self._silence is not None
+        return bool(result.findings) and result.silence is not None and plain and self._judges_once
 
     def _reason_not_to(self, each: Check, probe: Probe) -> str | None:
         if each.needs is not None and not probe.declares(each.needs):
@@ -348,14 +350,14 @@ class _Checking:
         small = sum(frame.size for frame in record.frames) < SMALL
         for requirement, each in wanted:
             if each.judge is not None:
-                seen = await without_blocking(judged, each, record, now=small)
+                result = await without_blocking(judged, each, record, now=small)
                 if requirement.id == ONCE and self._unanswered is not None:
-                    seen = self._unanswered
-                self._conclude(requirement, seen)
+                    result = self._unanswered
+                self._conclude(requirement, result)
                 await pace.keep()
 
-    def _conclude(self, requirement: Requirement, seen: CheckResult, *, seconds: float = 0.0) -> None:
-        outcome = outcome_of(requirement, seen, seconds)
+    def _conclude(self, requirement: Requirement, result: CheckResult, *, seconds: float = 0.0) -> None:
+        outcome = outcome_of(requirement, result, seconds)
         self._verdicts.outcomes.append(outcome)
         self._on_event(CaseFinished(outcome))
 
@@ -366,29 +368,29 @@ async def _ended(session: Session) -> None:
         await eventually(lambda: session.ended, END_SECONDS, Trail())
 
 
-def _late(probe: Probe, seen: CheckResult) -> bool:
+def _late(probe: Probe, result: CheckResult) -> bool:
     """Whether something was waited for in vain."""
-    return bool(probe.trail.late) or seen.silence is not None
+    return bool(probe.trail.late) or result.silence is not None
 
 
-async def _seen(act: Act, probe: Probe) -> CheckResult:
+async def _result_of(act: Act, probe: Probe) -> CheckResult:
     """What comes of a probe."""
-    seen = CheckResult([])
+    result = CheckResult([])
     try:
         async for finding in act(probe):
-            seen.findings.append(finding)  # what was found before a failure counts
+            result.findings.append(finding)  # what was found before a failure counts
     except NotSeen as nothing:
-        seen.reason = str(nothing)
+        result.reason = str(nothing)
     except UsageError as error:
-        seen.reason = f"the server asks what we cannot answer: {error.message}"
+        result.reason = f"the server asks what we cannot answer: {error.message}"
     except RequestTimeout as error:
-        seen.silence = error.message
-        seen.findings.append(Finding(message=f"{error.message}: the server is silent", hint=error.hint))
+        result.silence = error.message
+        result.findings.append(Finding(message=f"{error.message}: the server is silent", hint=error.hint))
     except ConductorError as error:
-        seen.gone = isinstance(error, TransportError)
-        seen.findings.append(Finding(message=error.message, hint=error.hint))
-    del seen.findings[MOST_FINDINGS:]
-    return seen
+        result.gone = isinstance(error, TransportError)
+        result.findings.append(Finding(message=error.message, hint=error.hint))
+    del result.findings[MOST_FINDINGS:]
+    return result
 
 
 __all__ = ["MOST_FINDINGS", "Options", "Verdicts", "check", "chosen"]

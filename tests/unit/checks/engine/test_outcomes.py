@@ -3,7 +3,7 @@
 import pytest
 
 from mcp_conductor.checks.engine.findings import fault
-from mcp_conductor.checks.engine.judging import CheckResult, Death, outcome_of
+from mcp_conductor.checks.engine.judging import CheckResult, ServerEnd, outcome_of
 from mcp_conductor.checks.requirements import requirement
 
 
@@ -27,10 +27,10 @@ def test_what_is_kept_has_no_limit():
 
 @pytest.mark.parametrize("name", ["tools-item-name", "pagination-invalid-cursor", "batch-receive-server"])
 def test_the_death_of_a_server_is_critical_whatever_it_was_asked(name):
-    outcome = outcome_of(requirement(name), CheckResult([fault("the server ended")], death=Death("it ended")))
+    outcome = outcome_of(requirement(name), CheckResult([fault("the server ended")], server_end=ServerEnd("it ended")))
     assert (outcome.severity, outcome.cause, outcome.limit) == ("critical", "server", None)
 
 
 def test_a_server_that_ends_as_it_may_has_broken_nothing():
-    outcome = outcome_of(requirement("tools-item-name"), CheckResult([], death=Death("it ended")))
+    outcome = outcome_of(requirement("tools-item-name"), CheckResult([], server_end=ServerEnd("it ended")))
     assert (outcome.status, outcome.severity, outcome.cause) == ("passed", "major", None)
