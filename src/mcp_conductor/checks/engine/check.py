@@ -1,6 +1,6 @@
 """The specification as checks: one decorated function for each requirement that can be seen on the wire.
 
-A judge reads what was said in a conversation, whatever it was. A probe says something on purpose to see what comes.
+A judge reads what was said in any conversation. A probe says something on purpose to see what comes.
 Both yield findings; none means that the requirement is kept. `NotSeen` means that there was nothing to look at.
 """
 

@@ -20,7 +20,7 @@ from mcp_conductor.protocol.schema import complaints
 from mcp_conductor.protocol.schema_weight import is_vast
 from mcp_conductor.protocol.transcript import Transcript
 
-MOST_CALLS = 100  # tools that are called, of those that nobody named
+MOST_CALLS = 100  # tools that are called, of those that no person named
 MOST_ITEMS = 25  # of each kind that are used; all are listed
 MOST_PAGES = 200  # of one list
 LONGEST_LIST = 10.0  # seconds for all pages of one list

@@ -27,7 +27,7 @@ EVIL_ORIGIN = "http://evil.example"
 EVENTS = "text/event-stream"
 JSON_AND_EVENTS = f"application/json, {EVENTS}"
 SESSION, VERSION = "Mcp-Session-Id", "MCP-Protocol-Version"
-GLANCE_SECONDS = 0.5  # for what comes at once on a stream that nobody has sent anything to
+GLANCE_SECONDS = 0.5  # for what comes at once on a stream on which nothing was asked
 LONG_SECONDS = 60.0  # longer than any check holds a stream
 _EXCERPT = 300
 _LARGEST = 16_000_000  # bytes of a response that are read
@@ -51,7 +51,7 @@ class HttpTarget(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class UnopenedServer:
-    """One who has no conversation with the server, because it lets nobody in."""
+    """A server with which no conversation was opened, because it lets no client in."""
 
     spec: ServerSpec
     dialect: Dialect

@@ -1,4 +1,4 @@
-"""What judges make of a conversation, whoever held it, and when; and which requirements are meant at all."""
+"""What judges make of a conversation, live or recorded; and which requirements are meant at all."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace

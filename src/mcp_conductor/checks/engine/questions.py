@@ -83,5 +83,5 @@ async def called_again(probe: Probe, wanted: list[Json], answers: Answers) -> Re
         for params in wanted:
             with suppress(ConductorError):
                 await other.session.request("tools/call", params)
-        await other.alive()  # whatever it still wants to say
+        await other.alive()  # time for what it still wants to say
         return other.record()

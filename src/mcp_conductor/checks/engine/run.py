@@ -112,7 +112,7 @@ class _Checking:
         return self._verdicts
 
     async def _outside(self, wanted: Wanted) -> None:
-        """A server that lets nobody in: only how it refuses can be seen."""
+        """A server that lets no client in: only how it refuses can be seen."""
         self._verdicts.partial = "the server wants a token: --token, or --header"
         for requirement, each in wanted:
             if requirement.group == PROTECTED and requirement.id != NEEDS_A_SESSION and each.probe is not None:
@@ -332,7 +332,7 @@ class _Checking:
             self._conclude(requirement, told, seconds=seconds)
 
     def _is_plain_silence(self, result: CheckResult) -> bool:
-        """Whether a server did not answer what any client asks: that is one fault, whatever it was asked for."""
+        """Whether a server did not answer what any client asks: that is one fault, for all that it was asked."""
         plain = result.unanswered_method in self._lists or self._silence is not None
         return bool(result.findings) and result.silence is not None and plain and self._judges_once
 

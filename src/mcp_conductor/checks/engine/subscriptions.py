@@ -35,7 +35,7 @@ class Subscription:
 
     @property
     def notices(self) -> list[Message]:
-        """All notifications of the session that could be for a subscription, whatever their tags."""
+        """All notifications of the session that could be for a subscription, with any tags."""
         kinds = (ACKNOWLEDGED, *CHANGES, *REQUEST_SCOPED)
         return [message for message in self.probe.record().notifications() if message.method in kinds]
 

@@ -1,6 +1,6 @@
 """A person with a browser: visits the page that a client shows, agrees to everything, and is sent back to the client.
 
-Started by itself (`python visitor.py URL`) it is what the client finds as BROWSER, so that no real one is opened.
+Started by itself (`python fake_browser.py URL`) it is what the client finds as BROWSER, so that no real one is opened.
 """
 
 import re

@@ -26,7 +26,7 @@ QUERY = "sessionId=old%2F1&x=1"
 
 
 class WebHost:
-    """One endpoint, and whatever else a client may look for on the same host."""
+    """One endpoint, and everything else that a client may look for on the same host."""
 
     def __init__(self, state: RunState) -> None:
         self.state = state

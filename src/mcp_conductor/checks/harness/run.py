@@ -55,7 +55,7 @@ def wanted(options: Options, version: str, transport: str) -> list[tuple[Require
     """The requirements that are to be checked here, with how."""
     found = []
     for each in asked_for(options, "client"):
-        # A client that speaks HTTP may fall back to HTTP+SSE, whatever it prefers.
+        # A client that speaks HTTP may fall back to HTTP+SSE, also where it prefers another transport.
         old = transport == "http" and each.transports == ("sse",)
         if (old or each.holds_for(version, transport)) and each.id in WATCHED:
             found.append((each, WATCHED.get(each.id)))
@@ -168,7 +168,7 @@ def _placed(finding: Finding, record: ClientRecord) -> Finding:
 
 
 def _never_connected(command: Command, plain: ClientRecord) -> TransportError | UsageError:
-    """Why there is nothing to check: nobody told the client where the server is, or it did not get there."""
+    """Why there is nothing to check: the client was not told where the server is, or did not get there."""
     how = "did not end in time" if plain.exit_code is None else f"ended with exit code {plain.exit_code}"
     message = f"the client never connected to the server; it {how}"
     if command.has_place:

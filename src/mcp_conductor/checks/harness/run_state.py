@@ -20,7 +20,7 @@ class RunState:
     def __init__(self, record: ClientRecord, script: Script) -> None:
         self.record = record
         self.script = script
-        self.over = False  # whatever the client does from now on, we made it do
+        self.over = False  # what the client does from now on is our doing
         self.stirred = 0.0  # when something was last said, by either side
         self.enough = asyncio.Event()  # the client says more than anybody can want to hear
         self._frames = 0

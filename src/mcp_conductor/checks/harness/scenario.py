@@ -50,7 +50,7 @@ class Watched:
 
     id: str
     judge: Judge
-    scenarios: tuple[str, ...]  # none: whatever is played
+    scenarios: tuple[str, ...]  # none: all that are played
 
     @property
     def doc(self) -> str:

@@ -126,7 +126,7 @@ class Script:
 
     def __init__(self, record: ClientRecord, version: str | None) -> None:
         self.record = record
-        self.version = version  # the only revision that is spoken here; None: whatever the client wants
+        self.version = version  # the only revision that is spoken here; None: the one that the client wants
         self.count = 0  # requests so far, without those that open the connection
 
     @cached_property
