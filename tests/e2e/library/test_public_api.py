@@ -123,5 +123,51 @@ def test_the_examples_are_typed_strictly():
     assert done.returncode == 0, done.stdout
 
 
+def test_the_public_names_are_these():
+    assert sorted(mcp_conductor.__all__) == [
+        "Answers",
+        "AsgiSpec",
+        "Backoff",
+        "Bridge",
+        "BridgeEvent",
+        "Budgets",
+        "Completion",
+        "ConductorError",
+        "ConfigError",
+        "ConnectionLost",
+        "Content",
+        "Exchange",
+        "Health",
+        "HttpSpec",
+        "HttpStatusError",
+        "Incoming",
+        "Message",
+        "MethodError",
+        "Prompt",
+        "PromptMessage",
+        "PromptResult",
+        "ProtocolError",
+        "ReadResult",
+        "RequestTimeout",
+        "Resource",
+        "ResourceContents",
+        "ResourceTemplate",
+        "ServerDown",
+        "Session",
+        "StdioNotSupported",
+        "StdioSpec",
+        "StreamsSpec",
+        "Tool",
+        "ToolResult",
+        "Transcript",
+        "TransportError",
+        "UsageError",
+        "__version__",
+        "connect",
+        "like",
+    ]
+    assert all(getattr(mcp_conductor, name) for name in mcp_conductor.__all__)
+
+
 if __name__ == "__main__":
     FILE.write_text("\n".join(lines()) + "\n")
