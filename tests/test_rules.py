@@ -99,6 +99,16 @@ def test_what_follows_a_signal_is_set_in_one_place():
     assert found == {"cli/signals.py", "checks/harness/relay.py"}  # the second is a program of its own
 
 
+def test_installed_plugins_are_looked_for_only_when_a_name_is_unknown():
+    reading = (
+        f"sys.path += {sys.path!r}; from mcp_conductor.suites.matching.matchers.patterns import read_pattern; "
+        "from mcp_conductor.suites.matching.matchers import MATCHERS; MATCHERS.items(); 'none' in MATCHERS; "
+        "read_pattern('contains:x'), read_pattern('Hello'), read_pattern('two words')"
+    )
+    assert "importlib.metadata" not in loaded_after(reading)
+    assert "importlib.metadata" in loaded_after(f"{reading}; MATCHERS.find('none')")
+
+
 def test_patterns_of_others_are_compiled_in_one_place():
     # A call of `re` whose pattern is neither spelled out there nor a constant.
     from_elsewhere = re.compile(r"""\bre\.(?!escape)[a-z]+\(\s*+(?![rbf]{0,2}["']|_?[A-Z_]+\b|re\.escape)""")

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         Tool as Tool,
         ToolResult as ToolResult,
     )
+    from mcp_conductor.suites.matching.matchers import matcher as matcher
     from mcp_conductor.suites.python_matchers import like as like
 
 # A literal: importlib.metadata would cost every program 45 ms.
@@ -102,6 +103,7 @@ _HOMES = {
     "UsageError": "errors",
     "connect": "client.connect",
     "like": "suites.python_matchers",
+    "matcher": "suites.matching.matchers",
 }
 
 __all__ = [*_HOMES, "__version__"]  # noqa: PLE0604  # all of them are texts

@@ -1,11 +1,14 @@
-"""Things with names that the modules of one package register: where they are, and which was meant.
+"""Things with names: those that the modules of one package register, and those of plugins.
 
-Nothing is imported before somebody asks for a name.
+Nothing is imported before a name is asked for. A plugin registers by the same decorators as we do; a name that exists
+already is refused, whoever came first.
 """
 
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 from mcp_conductor.errors import Location, UsageError, nearest
+from mcp_conductor.plugins import is_ours, load_packages, place_of, registered, with_plugins
 
 T = TypeVar("T")
 _FEW = 12  # names that fit into a hint
@@ -18,26 +21,36 @@ class Catalog(Generic[T]):
         self._what = what
         self._package = package
         self._things: dict[str, T] = {}
+        self._makers: dict[str, Callable[..., Any]] = {}
         self._complete = False
 
-    def add(self, name: str, thing: T) -> None:
-        """Register THING; for the decorators that the modules of the package use."""
+    def add(self, name: str, thing: T, made_by: Callable[..., Any]) -> None:
+        """Register THING, which the function MADE_BY is; for decorators."""
+        if registered(made_by):
+            self._import()  # a name of ours is known only then
         if name in self._things:
-            raise ValueError(f"there are two of the {self._what} {name!r}")
+            raise self._clash(name, made_by, self._makers[name])
         self._things[name] = thing
+        self._makers[name] = made_by
 
     def get(self, name: str, where: Location | None = None) -> T:
         """The thing of this name, which was asked for at WHERE."""
-        self._import()
-        if name not in self._things:
-            near = nearest(name, list(self._things))
+        found = self.find(name)
+        if found is None:
             known = f"known: {', '.join(sorted(self._things))}" if len(self._things) <= _FEW else None
+            near = nearest(name, list(self._things))
             hint = f"did you mean {near!r}?" if near else known
-            raise UsageError(f"unknown {self._what} {name!r}", hint=hint, where=where)
-        return self._things[name]
+            raise UsageError(f"unknown {self._what} {name!r}", hint=with_plugins(hint), where=where)
+        return found
+
+    def find(self, name: str) -> T | None:
+        """The thing of this name, which may be in any installed plugin; None if there is none."""
+        if name not in self:
+            load_packages()
+        return self._things.get(name)
 
     def items(self) -> list[tuple[str, T]]:
-        """Everything with its name, in the order of the names."""
+        """Everything with its name, in the order of the names; of plugins, those that were loaded."""
         self._import()
         return sorted(self._things.items(), key=lambda item: item[0])
 
@@ -45,12 +58,22 @@ class Catalog(Generic[T]):
         self._import()
         return name in self._things
 
+    def _clash(self, name: str, later: Callable[..., Any], first: Callable[..., Any]) -> Exception:
+        if is_ours(later):
+            return ValueError(f"there are two of the {self._what} {name!r}")
+        place = f"built in ({first.__module__})" if is_ours(first) else f"registered at {place_of(first)}"
+        return UsageError(
+            f"the {self._what} {name!r} exists already: it is {place}",
+            hint="give it a name of your own, for instance one that begins with that of your project",
+            where=place_of(later),
+        )
+
     def _import(self) -> None:
         if self._complete:
             return
         from importlib import import_module
         from pkgutil import iter_modules
 
-        for module in iter_modules(import_module(self._package).__path__, f"{self._package}."):
+        for module in iter_modules(getattr(import_module(self._package), "__path__", ()), f"{self._package}."):
             import_module(module.name)
         self._complete = True

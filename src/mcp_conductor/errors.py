@@ -92,6 +92,10 @@ class ConfigError(UsageError):
     kind = "RUNTIME_MCP_INVALID_CONFIG"
 
 
+class CannotTellError(UsageError):
+    """Whether a value is as it should be cannot be found out: neither yes nor no."""
+
+
 class TransportError(ConductorError):
     """The server cannot be started or reached, or it went away."""
 

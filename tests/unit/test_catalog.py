@@ -11,7 +11,18 @@ from mcp_conductor.catalog import Catalog
 from mcp_conductor.errors import Location, UsageError
 
 PACKAGE = "catalog_of_fruit"
-OPENING = f"from mcp_conductor.catalog import Catalog\n\nFRUIT = Catalog('fruit', {PACKAGE!r})\n"
+OPENING = f"""
+from mcp_conductor.catalog import Catalog
+
+FRUIT = Catalog('fruit', {PACKAGE!r})
+
+
+def make():
+    pass
+
+
+make.__module__ = "mcp_conductor.fruit"  # one of ours
+"""
 Write = Callable[..., Catalog[str]]
 
 
@@ -24,7 +35,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
         folder.mkdir()
         (folder / "__init__.py").write_text(OPENING)
         for name, text in modules.items():
-            (folder / f"{name}.py").write_text(f"from {PACKAGE} import FRUIT\n{text}\n")
+            (folder / f"{name}.py").write_text(f"from {PACKAGE} import FRUIT, make\n{text}\n")
         return import_module(PACKAGE).FRUIT
 
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -34,36 +45,38 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
 
 
 def test_a_thing_is_found_in_any_module_of_the_package(written):
-    fruit = written(a="FRUIT.add('apple', 'red')", b="FRUIT.add('banana', 'yellow')")
+    fruit = written(a="FRUIT.add('apple', 'red', make)", b="FRUIT.add('banana', 'yellow', make)")
     assert fruit.get("apple") == "red"
     assert fruit.get("banana") == "yellow"
 
 
 def test_no_module_is_imported_before_the_first_question(written):
-    fruit = written(a="FRUIT.add('apple', 'red')")
+    fruit = written(a="FRUIT.add('apple', 'red', make)")
     assert f"{PACKAGE}.a" not in sys.modules
     fruit.items()
     assert f"{PACKAGE}.a" in sys.modules
 
 
 def test_everything_is_listed_by_name(written):
-    fruit = written(a="FRUIT.add('pear', 'green')\nFRUIT.add('fig', 'violet')", b="FRUIT.add('kiwi', 'brown')")
+    fruit = written(
+        a="FRUIT.add('pear', 'green', make)\nFRUIT.add('fig', 'violet', make)", b="FRUIT.add('kiwi', 'brown', make)"
+    )
     assert fruit.items() == [("fig", "violet"), ("kiwi", "brown"), ("pear", "green")]
 
 
 def test_things_need_not_be_comparable(written):
-    fruit = written(a="FRUIT.add('pear', object())\nFRUIT.add('fig', object())")
+    fruit = written(a="FRUIT.add('pear', object(), make)\nFRUIT.add('fig', object(), make)")
     assert [name for name, _ in fruit.items()] == ["fig", "pear"]
 
 
 def test_a_name_can_be_asked_for(written):
-    fruit = written(a="FRUIT.add('apple', 'red')")
+    fruit = written(a="FRUIT.add('apple', 'red', make)")
     assert "apple" in fruit
     assert "stone" not in fruit
 
 
 def test_an_unknown_name_is_answered_with_the_nearest_one(written):
-    fruit = written(a="FRUIT.add('apple', 'red')")
+    fruit = written(a="FRUIT.add('apple', 'red', make)")
     place = Location("suite.yaml", 3, 5)
     with pytest.raises(UsageError) as caught:
         fruit.get("aple", place)
@@ -74,7 +87,7 @@ def test_an_unknown_name_is_answered_with_the_nearest_one(written):
 
 @pytest.mark.parametrize(("count", "hint"), [(3, "known: apple0, apple1, apple2"), (13, None)])
 def test_a_name_like_no_other_is_told_which_there_are_unless_they_are_many(written, count, hint):
-    fruit = written(a="\n".join(f"FRUIT.add('apple{n}', 'red')" for n in range(count)))
+    fruit = written(a="\n".join(f"FRUIT.add('apple{n}', 'red', make)" for n in range(count)))
     with pytest.raises(UsageError) as caught:
         fruit.get("xyz")
     assert (caught.value.hint, caught.value.where) == (hint, None)
@@ -86,14 +99,15 @@ def test_a_package_without_modules_has_nothing(written):
 
 def test_a_name_given_twice_is_a_mistake(written):
     fruit = written()
-    fruit.add("apple", "red")
+    make = import_module(PACKAGE).make
+    fruit.add("apple", "red", make)
     with pytest.raises(ValueError):  # noqa: PT011
-        fruit.add("apple", "green")
+        fruit.add("apple", "green", make)
     assert fruit.get("apple") == "red"
 
 
 def test_a_module_that_fails_is_not_hidden(written):
-    fruit = written(a="1 / 0", b="FRUIT.add('banana', 'yellow')")
+    fruit = written(a="1 / 0", b="FRUIT.add('banana', 'yellow', make)")
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
             fruit.get("banana")

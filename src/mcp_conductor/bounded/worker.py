@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from mcp_conductor import posix
-from mcp_conductor.errors import UsageError
+from mcp_conductor.errors import CannotTellError
 
 SECONDS_PER_JOB = 3.0
 MEMORY = 1 << 30  # bytes; where the platform has such a limit
@@ -40,8 +40,8 @@ class OutOfBoundsError(Exception):
         self.final = final  # whether it had all the time that it asked for
 
 
-class TooSlowError(UsageError):
-    """Whether a value is as it should be cannot be found out in the time there is: neither yes nor no."""
+class TooSlowError(CannotTellError):
+    """Whether a value is as it should be cannot be found out in the time there is."""
 
 
 def call(function: str, *arguments: Any, seconds: float, needs: str | None = None) -> Any:

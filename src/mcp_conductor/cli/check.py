@@ -5,7 +5,7 @@ from mcp_conductor.cli.flags import Flag, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.limits import LIMIT_FLAGS
 from mcp_conductor.cli.run_flags import OUTPUT_FLAGS
-from mcp_conductor.cli.target import TARGET_FLAGS
+from mcp_conductor.cli.target import TARGET_FLAGS, load_named_plugins, load_plugins
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 
@@ -78,6 +78,10 @@ def main(argv: list[str], terminal: Terminal) -> int:
 
         terminal.show(scenario_listing())
         return 0
+    if "--client" in given or "--transcript" in given:
+        load_named_plugins(given, terminal)
+    else:
+        load_plugins(given, terminal)
     if "--list" in given or "--explain" in given:
         from mcp_conductor.checks.explain import explained, explained_as_json, listing, named
 

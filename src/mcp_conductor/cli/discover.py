@@ -9,7 +9,7 @@ from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.limits import LIMIT_FLAGS
 from mcp_conductor.cli.live import telling
 from mcp_conductor.cli.secret_flags import secrets_of_flags
-from mcp_conductor.cli.target import TARGET_FLAGS, target
+from mcp_conductor.cli.target import TARGET_FLAGS, load_plugins, target
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.writing import write_file
@@ -56,6 +56,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     if "--help" in given:
         terminal.show(_USAGE + help_text(FLAGS) + _EXAMPLE)
         return 0
+    load_plugins(given, terminal)
     return run_interruptibly(_discover(given, terminal))
 
 

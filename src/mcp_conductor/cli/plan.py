@@ -9,7 +9,7 @@ from mcp_conductor.cli import methods
 from mcp_conductor.cli.flag_values import time
 from mcp_conductor.cli.flags import Flag, Given, Groups
 from mcp_conductor.cli.limits import ONE_SHOT_LIMIT_FLAGS
-from mcp_conductor.cli.target import TARGET_FLAGS, target
+from mcp_conductor.cli.target import TARGET_FLAGS, load_plugins, target
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
@@ -141,6 +141,7 @@ def plan(given: Given, terminal: Terminal) -> Plan:
     if method is None:
         methods.check_none(given)
     params = None if method is None else methods.check(method, given).params(given)
+    load_plugins(given, terminal)
     return Plan(
         given=given,
         spec=target(given, terminal),

@@ -9,6 +9,7 @@ from mcp_conductor.cli.flag_values import number
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly, serve_until_cancelled
 from mcp_conductor.cli.program import run_program
+from mcp_conductor.cli.target import PLUGIN_FLAG, load_named_plugins
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.message import render
@@ -23,6 +24,7 @@ FLAGS: Groups = {
         Flag("--config", "the file, if it is not given as a word", "FILE"),
         Flag("--json", "the file is JSON, whatever it is called"),
         Flag("--yaml", "the file is YAML, whatever it is called"),
+        PLUGIN_FLAG,
     ),
     "In place of what the file says": (
         Flag("--transport", "stdio, streamable-http or sse", "TRANSPORT"),
@@ -53,7 +55,14 @@ def _main(argv: list[str], terminal: Terminal, program: str) -> int:
         terminal.show(_help(program))
     elif "--version" in given:
         terminal.show(f"{program} {__version__}\n")
-    elif "--list-presets" in given:
+    else:
+        load_named_plugins(given, terminal)
+        return _run(given, terminal, program)
+    return 0
+
+
+def _run(given: Given, terminal: Terminal, program: str) -> int:
+    if "--list-presets" in given:
         terminal.show(_presets(as_json="--json" in given))
     elif "--print-schema" in given:
         from mcp_conductor.server.config_schema import config_schema

@@ -22,6 +22,7 @@ from mcp_conductor.protocol.server_spec import (
 
 _URL_FLAGS = ("--header", "--token", "--cacert", "--insecure", "--oauth")
 _COMMAND_FLAGS = ("--env", "--cwd")
+PLUGIN_FLAG = Flag("--plugin", "a Python file of yours, or an installed plugin (repeatable)", "FILE|NAME", many=True)
 TARGET_FLAGS = (
     Flag("--config", "settings file: conductor.config.json, mcpServers or servers", "FILE"),
     Flag("--server", "which server of the settings file", "NAME"),
@@ -33,6 +34,7 @@ TARGET_FLAGS = (
     Flag("--insecure", "trust any certificate"),
     Flag("--env", "environment variable of the server (repeatable)", "KEY=VALUE", many=True, short="-e"),
     Flag("--cwd", "directory to start the server in", "DIR"),
+    PLUGIN_FLAG,
 )
 
 
@@ -42,6 +44,32 @@ def target(given: Given, terminal: Terminal, *, program: str = "mcp-cli") -> Ser
     protocol = choice(given, "--protocol", PROTOCOL_CHOICES)
     spec = _named(given, terminal, transport, program)
     return _with_flags(spec, given, terminal, protocol)
+
+
+def load_plugins(given: Given, terminal: Terminal) -> None:
+    """Load the plugins that the command line names, and those of the settings file where that names the server.
+
+    It must be called where a signal still ends the program at once: a plugin may take any time.
+    """
+    load_named_plugins(given, terminal)
+    file = given.one("--config") or nearest_settings(terminal.directory)
+    if given.words or file is None or "--compat" in given:
+        return
+    shown = file if "--config" in given else os.path.relpath(file, terminal.directory)
+    path = os.path.join(terminal.directory, os.path.expanduser(file))
+    settings = SettingsFile(path, shown=shown, here=terminal.directory, environ=terminal.environ)
+    from mcp_conductor.plugins import load_those_of_settings
+
+    load_those_of_settings(settings)
+
+
+def load_named_plugins(given: Given, terminal: Terminal) -> None:
+    """Load the plugins that the command line names."""
+    if names := given.all("--plugin"):
+        from mcp_conductor.plugins import load
+
+        for name in names:
+            load(name, terminal.directory)
 
 
 def source_file(given: Given, directory: str) -> str | None:

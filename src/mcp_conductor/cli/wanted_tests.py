@@ -6,7 +6,7 @@ import re
 
 from mcp_conductor.cli.flag_values import choice, number
 from mcp_conductor.cli.flags import Given
-from mcp_conductor.cli.target import named_server, target
+from mcp_conductor.cli.target import load_plugins, named_server, target
 from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.files.settings_file import SettingsFile, nearest_settings
 from mcp_conductor.protocol.server_spec import ServerSpec
@@ -28,6 +28,7 @@ class WantedTests:
         self.seed = random.SystemRandom().randrange(10**6) if seed is None else seed
         self.lenient = choice(given, "--compat", ("aegis",)) is not None  # files of mcp-aegis are taken as they are
         self.in_ci = in_ci(terminal.environ)
+        load_plugins(Given(given.after, given.values), terminal)
         self.specs: dict[str | None, ServerSpec] = {}
 
     def planning(self) -> Planning:

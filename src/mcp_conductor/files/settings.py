@@ -158,7 +158,7 @@ class _Entry:
             )
         for key in self.entry:
             # The variables of tests are none of a server's business, and x-… means nothing to us.
-            if key not in (*_KEYS, "vars") and not key.startswith("x-") and not self.around.lenient:
+            if key not in (*_KEYS, "vars", "plugins") and not key.startswith("x-") and not self.around.lenient:
                 near = nearest(key, (*_KEYS, *TABLES))
                 hint = f"did you mean {near!r}?" if near else f"known: {_list(_KEYS)}"
                 self.mistakes.add(self.mistake((key,), f"unknown key {key!r}", hint))

@@ -42,6 +42,7 @@ class SettingsFile:
 
         self._document: Document = load(path, shown)
         self._environ = environ
+        self._ours = os.path.basename(path) == SETTINGS
         self._around = Surroundings(
             file=shown or path,
             directory=os.path.dirname(os.path.abspath(path)),
@@ -63,6 +64,22 @@ class SettingsFile:
         from mcp_conductor.files.settings import every_server
 
         return every_server(self._document.data, self._around)
+
+    @property
+    def directory(self) -> str:
+        """Where it is; what it names is seen from there."""
+        return self._around.directory
+
+    def plugins(self) -> "Field | None":
+        """The plugins that it names.
+
+        A table of servers may be a file of another program, where this key could mean anything: only a file that is
+        ours by its name, or by its flat form, is read for it.
+        """
+        from mcp_conductor.files.settings import TABLES
+
+        has_table = any(table in (self._document.data or {}) for table in TABLES)
+        return self.member("plugins") if self._ours or not has_table else None
 
     def member(self, key: str) -> "Field | None":
         """What stands under KEY, if it is there; what servers need of the environment is not looked at."""

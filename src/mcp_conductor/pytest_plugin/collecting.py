@@ -11,6 +11,7 @@ import pytest
 
 from mcp_conductor.checks.engine.listening import ListeningJudges
 from mcp_conductor.errors import ConductorError, UsageError
+from mcp_conductor.plugins import load_those_of_settings
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.pytest_plugin.hosting import loop_of
@@ -298,6 +299,8 @@ def keep_only(config: pytest.Config, items: list[pytest.Item]) -> None:
 def _variables(config: pytest.Config, path: Path) -> Variables:
     here = config.invocation_params.dir
     settings = settings_near(config, path)
+    if settings is not None and not setting(config, "command"):  # it names the server
+        load_those_of_settings(read_settings(settings, str(here)))
     return from_command_line(
         files=[os.path.join(here, file) for file in config.getoption("--conductor-vars-file")],
         pairs=config.getoption("--conductor-var"),

@@ -165,6 +165,7 @@ def test_the_public_names_are_these():
         "__version__",
         "connect",
         "like",
+        "matcher",
     ]
     assert all(getattr(mcp_conductor, name) for name in mcp_conductor.__all__)
 

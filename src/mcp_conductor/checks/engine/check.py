@@ -48,7 +48,7 @@ def judged(*ids: str, needs: str | None = None, follows: str | tuple[str, ...] =
 
     def register(judge: Judge) -> Judge:
         for each in ids:
-            CHECKS.add(each, Check(each, judge=judge, needs=needs, follows=follows))
+            CHECKS.add(each, Check(each, judge=judge, needs=needs, follows=follows), judge)
         return judge
 
     return register
@@ -71,6 +71,7 @@ def probed(
                     last=last,
                     follows=(follows,) if isinstance(follows, str) else follows,
                 ),
+                act,
             )
         return act
 

@@ -72,7 +72,7 @@ def scenario(
     """Register a script as the server of a scenario."""
 
     def register(script: S) -> S:
-        SCENARIOS.add(name, Scenario(name, script, revisions, transports, seconds, needs))
+        SCENARIOS.add(name, Scenario(name, script, revisions, transports, seconds, needs), script)
         return script
 
     return register
@@ -84,7 +84,7 @@ def watched(*ids: str, scenario: str | tuple[str, ...] = ()) -> Callable[[Judge]
 
     def register(judge: Judge) -> Judge:
         for each in ids:
-            WATCHED.add(each, Watched(each, judge, names))
+            WATCHED.add(each, Watched(each, judge, names), judge)
         return judge
 
     return register

@@ -47,7 +47,7 @@ def reporter(name: str, *, suffix: str, escapes: bool = False, live: bool = Fals
             return visible(write(report))
 
         shown = write if escapes else written
-        REPORTERS.add(name, Reporter(name, suffix, shown, escapes, live))
+        REPORTERS.add(name, Reporter(name, suffix, shown, escapes, live), write)
         return shown
 
     return register

@@ -47,7 +47,7 @@ def preset(kind: Kind, *names: str) -> Callable[[Make], Make]:
 
     def register(make: Make) -> Make:
         for name in names or (make.__name__,):
-            PRESETS.add(name, Preset(name, kind, make))
+            PRESETS.add(name, Preset(name, kind, make), make)
         return make
 
     return register

@@ -26,7 +26,7 @@ STEPS: Catalog[ReadStep] = Catalog("step", __name__)
 
 def step(read: ReadStep) -> ReadStep:
     """Register a step under the name of its function."""
-    STEPS.add(read.__name__, read)
+    STEPS.add(read.__name__, read, read)
     return read
 
 

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_conductor.bounded.worker import TooSlowError
-from mcp_conductor.errors import UsageError, nearest
+from mcp_conductor.errors import CannotTellError, UsageError, nearest
 from mcp_conductor.files.fields import Field
+from mcp_conductor.plugins import with_plugins
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.message import read
@@ -63,7 +63,7 @@ class Assertion:
             return None if self.optional else f"is missing: {self.path.why(document)}"
         try:
             return self.judge(found)
-        except TooSlowError as error:
+        except CannotTellError as error:
             return f"cannot be told: {error.message}"
 
     def _found(self, document: Json) -> Any:
@@ -127,7 +127,7 @@ def _judge(predicate: str, path: str) -> Judge:
         if not rest:
             raise ValueError(f"nothing stands after {word!r}")
         return _WITH_TEXT[word](rest)
-    if word not in MATCHERS:
+    if MATCHERS.find(word) is None:
         raise _unknown(word)
     pattern = read_pattern(f"{word}:{rest}" if rest else word)
     return lambda value: pattern.complaint(without_nothing(value))
@@ -137,7 +137,7 @@ def _unknown(word: str) -> UsageError:
     known = [*_WITH_TEXT, *_WITHOUT_TEXT, *(name for name, _ in MATCHERS.items())]
     near = nearest(word, known)
     hint = f"did you mean {near!r}?" if near else f"known: {', '.join(known[:6])}, operators, and all matchers"
-    return UsageError(f"has the unknown predicate {word!r}", hint=hint)
+    return UsageError(f"has the unknown predicate {word!r}", hint=with_plugins(hint))
 
 
 # Comparing.

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, Protocol
 
-from mcp_conductor.bounded.worker import TooSlowError
-from mcp_conductor.errors import UsageError, nearest
+from mcp_conductor.errors import CannotTellError, UsageError, nearest
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import read_all
 from mcp_conductor.files.source import Path
@@ -225,7 +224,7 @@ class Leaf:
     def walk(self, actual: Any, place: Place, seen: Comparison) -> None:
         try:
             complaint = "is missing" if actual is NOTHING else self.complaint(actual, seen.tools)
-        except TooSlowError as error:
+        except CannotTellError as error:
             raise UndecidedError(place, error) from None
         if complaint is not None and not (actual is NOTHING and self.optional):
             seen.add(place, complaint, self.text, actual)
@@ -269,7 +268,7 @@ def _decided(complaint: Callable[[str], str | None]) -> Callable[[str], str | No
     def check(text: str) -> str | None:
         try:
             return complaint(text)
-        except TooSlowError as error:
+        except CannotTellError as error:
             return f"cannot be compared: {error.message}"
 
     return check

@@ -7,8 +7,8 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
-from mcp_conductor.bounded.worker import TooSlowError, without_blocking
-from mcp_conductor.errors import ConductorError, TransportError, UsageError
+from mcp_conductor.bounded.worker import without_blocking
+from mcp_conductor.errors import CannotTellError, ConductorError, TransportError, UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.protocol import Json
 from mcp_conductor.report.model import NOTHING, Finding, Outcome, Status, redacted_outcome
@@ -284,7 +284,7 @@ class Cases:
                 value = NOTHING
                 if done.observed.reply is not None:
                     value = await without_blocking(capture.value, done.observed.document)
-            except TooSlowError as error:
+            except CannotTellError as error:
                 message = f"what to capture for {name!r} cannot be told: {error.message}"
             if value is NOTHING:
                 self._memory.missing[name] = title

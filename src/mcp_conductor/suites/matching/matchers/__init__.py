@@ -6,15 +6,19 @@ There are two kinds: texts such as `match:contains:x` (`@matcher`), and keys suc
 """
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from typing import Any, TypeAlias
 
 from mcp_conductor.catalog import Catalog
+from mcp_conductor.errors import CannotTellError
+from mcp_conductor.plugins import guarded, is_ours
 from mcp_conductor.protocol import Json
 
 PREFIX = "match:"
+_NAME = re.compile(r"[A-Za-z]\w*")
 # Instead of anything else, it leaves that open: what is not known yet can be read like the rest.
 ANYTHING = "match:any"
 # What tools/list says of the tool that was called, under its name.
@@ -41,7 +45,7 @@ class Matcher:
 
     @property
     def usage(self) -> str:
-        return manual_entry(self.judge)[0]
+        return manual_entry(self.judge)[0] or ":".join((f"{PREFIX}{self.name}", *(param.name for param in self.params)))
 
 
 @cache
@@ -56,19 +60,37 @@ SPECIAL_KEYS: Catalog[Callable[..., Any]] = Catalog("special key", __name__)
 
 def matcher(name: str) -> Callable[[Judge], Judge]:
     """Register a matcher that stands in a text."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise TypeError(f'a matcher has a name of letters and digits, as in @matcher("isOdd"), not {name!r}')
 
     def register(judge: Judge) -> Judge:
-        MATCHERS.add(name, Matcher(name, judge))
+        MATCHERS.add(name, Matcher(name, judging(judge, f"the matcher {name!r}")), judge)
         return judge
 
     return register
+
+
+def judging(judge: Judge, what: str) -> Judge:
+    """JUDGE, as it can be relied on: of a plugin, a mistake in it must not look like an answer."""
+    if is_ours(judge):
+        return judge
+    call = guarded(judge, what)
+
+    @wraps(judge)
+    def checked(*args: Any, **kwargs: Any) -> str | None:
+        found = call(*args, **kwargs)
+        if found is not None and not isinstance(found, str):
+            raise CannotTellError(f"{what} returns {found!r}, but must return None, or a text that says what is wrong")
+        return found
+
+    return checked
 
 
 def special_key(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a matcher that is a key of a mapping; its function compiles what stands below the key."""
 
     def register(make: Callable[..., Any]) -> Callable[..., Any]:
-        SPECIAL_KEYS.add(name, make)
+        SPECIAL_KEYS.add(name, make, make)
         return make
 
     return register

@@ -58,6 +58,8 @@ def _read_split(text: str, readers: list[Callable[[str], Any]], names: list[str]
 def _reader(annotation: Any) -> Callable[[str], Any]:
     if typing.get_origin(annotation) is Literal:
         return lambda text: _read_word(text, typing.get_args(annotation))
+    if annotation not in _READERS:
+        raise ValueError(f"its function wants {annotation!r}, which cannot be read from a text")
     return _READERS[annotation]
 
 
@@ -102,6 +104,8 @@ def _read_age(text: str) -> timedelta:
 
 _READERS: dict[Any, Callable[[str], Any]] = {
     str: str,
+    inspect.Parameter.empty: str,
+    float: lambda text: float(_read_number(text)),
     int: _read_count,
     Decimal: _read_number,
     Divisor: _read_divisor,

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from mcp_conductor.errors import UsageError, nearest
+from mcp_conductor.plugins import with_plugins
 from mcp_conductor.suites.matching.matchers import MATCHERS, PREFIX, SPECIAL_KEYS, Judge, Matcher, Tools
 from mcp_conductor.suites.matching.matchers.arguments import read_arguments
 from mcp_conductor.suites.matching.matchers.regexes import read_regex
@@ -42,7 +43,8 @@ def read_pattern(text: str) -> Pattern:
     asked = text.removeprefix("not:")
     negated = asked != text
     name, colon, rest = asked.partition(":")
-    if name not in MATCHERS:
+    # What begins with a small letter may be a name that an installed plugin knows; other texts are looked for.
+    if name not in MATCHERS and not (name[:1].islower() and _NAME.fullmatch(name) and MATCHERS.find(name)):
         _refuse_mistakes(asked, negated=negated)
         return _unnamed(text, asked, negated=negated)
     found = MATCHERS.get(name)
@@ -89,12 +91,11 @@ def _refuse_mistakes(asked: str, *, negated: bool) -> None:
     if near := _near(word, has_colon=has_colon):
         meant = text.replace(word, near.name, 1) if near.params else f"{'not:' * negated}{near.name}"
         hint = f"did you mean {PREFIX + meant!r}? To look for this very text, write {_literally(text)}"
-        raise UsageError(f"asks for the unknown matcher {word!r}", hint=hint)
+        raise UsageError(f"asks for the unknown matcher {word!r}", hint=with_plugins(hint))
     # Under `not:` it would pass whatever comes, and nobody would notice.
     if has_colon and (negated or (word[0].islower() and not asked.startswith("://", len(word)))):
-        raise UsageError(
-            f"asks for the unknown matcher {word!r}", hint=f"to look for this very text, write {_literally(text)}"
-        )
+        hint = f"to look for this very text, write {_literally(text)}"
+        raise UsageError(f"asks for the unknown matcher {word!r}", hint=with_plugins(hint))
 
 
 def _near(word: str, *, has_colon: bool) -> Matcher | None:

@@ -1,0 +1,256 @@
+"""Plugins: Python files and installed packages that add names of their own: matchers, checks, presets and more.
+
+A plugin is code, so it runs only because a person asked for it. Each way in which it can fail to load is a UsageError
+that names the plugin, the line and what to do: a traceback of ours would hide the one line that matters.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from functools import wraps
+from io import TextIOBase
+from types import CodeType, ModuleType, TracebackType
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from mcp_conductor.errors import CannotTellError, ConductorError, Location, UsageError, location_in, nearest
+from mcp_conductor.files.reading import read_bytes
+
+if TYPE_CHECKING:
+    from mcp_conductor.files.fields import Field
+    from mcp_conductor.files.settings_file import SettingsFile
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+ENTRY_POINTS = "mcp_conductor.plugins"  # the group that packages name their modules in
+_MODULES = "mcp_conductor_plugins"  # what the modules of files are called after
+_OURS = "mcp_conductor."
+
+_files: dict[str, str] = {}  # what messages call a file, by its real path
+_packages: set[str] = set()  # the names of installed plugins that were loaded
+_packages_known = False
+_registered = 0  # names, by all plugins
+
+
+def load(name: str, directory: str, named_in: str = "", where: Location | None = None) -> None:
+    """Load the plugin called NAME: a path as seen from DIRECTORY, or an installed plugin.
+
+    NAMED_IN is the file that names it, as messages call that, and WHERE the place in it.
+    """
+    if not _is_path(name):
+        load_package(name, where)
+        return
+    path = os.path.realpath(os.path.join(directory, os.path.expanduser(name)))
+    beside = os.path.dirname(named_in)
+    if path not in _files:
+        _load_file(path, os.path.normpath(os.path.join(beside, name)) if beside else name, where)
+
+
+def load_those_of(given: "Field", directory: str) -> None:
+    """Load the plugins that an array in a file names, which is in DIRECTORY."""
+    for each in given.items():
+        load(each.text(), directory, given.document.file, given.document.locate(each.path))
+
+
+def load_those_of_settings(settings: "SettingsFile") -> bool:
+    """Load the plugins that SETTINGS name: whether there are any."""
+    named = settings.plugins()
+    if named is not None:
+        load_those_of(named, settings.directory)
+    return named is not None
+
+
+def load_package(name: str, where: Location | None = None) -> None:
+    """Load the installed plugin called NAME."""
+    known = _entry_points()
+    if name not in known:
+        near = nearest(name, list(known))
+        listed = f"installed: {', '.join(sorted(known))}" if known else "no plugin is installed"
+        hint = f"did you mean {near!r}?" if near else f"{listed}; the path of a file has a slash or ends with .py"
+        raise UsageError(f"there is no plugin {name!r}", hint=hint, where=where)
+    if name not in _packages:
+        _packages.add(name)
+        _run(f"the plugin {name!r}", known[name].value, None, known[name].load)
+
+
+def load_packages() -> None:
+    """Load all installed plugins, because a name is not known.
+
+    To find them takes longer than most programs take to start, so there must be no other reason.
+    """
+    global _packages_known  # noqa: PLW0603  # a process looks once
+    if not _packages_known:
+        _packages_known = True
+        for name in _entry_points():
+            load_package(name)
+
+
+def looked_at() -> str:
+    """The plugins that were loaded, for the end of a hint; nothing, if there are none."""
+    names = [*_files.values(), *sorted(_packages)]
+    return f"plugins: {', '.join(names)}" if names else ""
+
+
+def with_plugins(hint: str | None) -> str | None:
+    """HINT, and which plugins were looked at."""
+    told = looked_at()
+    return f"{hint} ({told})" if hint and told else hint or told or None
+
+
+def registered(made_by: Callable[..., Any]) -> bool:
+    """Count a name that MADE_BY was registered under, if it belongs to a plugin: whether it does."""
+    global _registered  # noqa: PLW0603  # counted for whichever plugin is being loaded
+    if is_ours(made_by):
+        return False
+    _registered += 1
+    return True
+
+
+def is_ours(made_by: Callable[..., Any]) -> bool:
+    return made_by.__module__.startswith(_OURS)
+
+
+def place_of(made_by: Callable[..., Any]) -> Location | None:
+    """Where MADE_BY is written; None if that is not known."""
+    code = getattr(made_by, "__code__", None)
+    return _place(code, code.co_firstlineno) if isinstance(code, CodeType) else None
+
+
+def name_of(made_by: Callable[..., Any]) -> str:
+    """The plugin that MADE_BY belongs to, as it can stand in a report."""
+    where = place_of(made_by)
+    return made_by.__module__ if where is None or not made_by.__module__.startswith(_MODULES) else where.file
+
+
+def guarded(made_by: Callable[P, R], what: str) -> Callable[P, R]:
+    """MADE_BY; what it raises, if it belongs to a plugin, is told as a failure of WHAT: it is no bug of ours."""
+    if is_ours(made_by):
+        return made_by
+
+    @wraps(made_by)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return made_by(*args, **kwargs)
+        except ConductorError:
+            raise
+        except Exception as error:
+            raise failure(made_by, what, error) from error
+
+    return call
+
+
+def failure(made_by: Callable[..., Any], what: str, error: Exception) -> CannotTellError:
+    """What to say of WHAT, whose function MADE_BY raised ERROR."""
+    code = getattr(made_by, "__code__", None)
+    place = _last(error, code.co_filename) if isinstance(code, CodeType) else None
+    at = "" if place is None else f" at {place.file}:{place.line}"
+    return CannotTellError(f"{what} raises {_told(error)}{at}")
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _is_path(name: str) -> bool:
+    return name.endswith(".py") or "/" in name or os.sep in name
+
+
+def _load_file(path: str, shown: str, where: Location | None) -> None:
+    try:
+        source = read_bytes(path)
+    except OSError as error:
+        hint = "name one Python file" if os.path.isdir(path) else "is the path right? It is relative to what names it"
+        what = str(error.strerror).lower()
+        raise UsageError(f"cannot read the plugin {shown}: {what}", hint=hint, where=where) from error
+    _files[path] = shown
+    try:
+        code = compile(source, path, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        text = source.decode(errors="replace")
+        place = location_in(text, shown, error.lineno, error.offset or 1) if error.lineno else where
+        hint = f"it is read by Python {'.'.join(map(str, sys.version_info[:2]))}"
+        raise UsageError(f"the plugin {shown} is not Python: {error.msg}", hint=hint, where=place) from error
+    except ValueError as error:  # a NUL
+        raise UsageError(f"the plugin {shown} is not Python: {error}", where=where) from error
+    module = ModuleType(f"{_MODULES}.{os.path.basename(path).removesuffix('.py')}_{len(_files)}")
+    module.__file__ = path
+    sys.modules[module.__name__] = module  # where dataclasses, pickle and inspect look for it
+    _run(f"the plugin {shown}", path, where, lambda: exec(code, module.__dict__))  # noqa: S102  # it is what was asked for
+
+
+class _PrintedError(Exception):
+    """A plugin printed something while it was loaded."""
+
+
+class _Stdout(TextIOBase):
+    """Stands in for stdout while a plugin is loaded: results and messages stand there, and nothing else may."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, _: str) -> int:
+        raise _PrintedError
+
+
+def _run(plugin: str, path: str, where: Location | None, act: Callable[[], object]) -> None:
+    """Load PLUGIN by ACT."""
+    before = _registered
+    try:
+        with redirect_stdout(_Stdout()):
+            act()
+    except UsageError:
+        raise  # a name that exists already, which was told with its place
+    except _PrintedError as error:
+        hint = "stdout is for results: print to sys.stderr, or not while the plugin is loaded"
+        raise UsageError(f"{plugin} prints to stdout", hint=hint, where=_last(error, path) or where) from None
+    except SystemExit as error:
+        raise UsageError(
+            f"{plugin} ends the program: sys.exit",
+            hint="a plugin registers names and returns; what runs alone belongs below if __name__ == '__main__'",
+            where=_last(error, path) or where,
+        ) from None
+    except Exception as error:
+        place = _last(error, path) or where
+        raise UsageError(f"{plugin} raises {_told(error)}", hint=_hint(error, path), where=place) from error
+    if _registered == before:
+        hint = "use a decorator: from mcp_conductor import matcher, check, preset, step, reporter"
+        raise UsageError(f"{plugin} registers nothing", hint=hint, where=where)
+
+
+def _hint(error: Exception, path: str) -> str | None:
+    if isinstance(error, ModuleNotFoundError):
+        return f"install it where we are installed ({sys.executable}); what stands beside a plugin is not on its path"
+    return f"python {_files[path]} shows all of the traceback" if path in _files else None
+
+
+def _last(error: BaseException, path: str) -> Location | None:
+    """The innermost place in the plugin that ERROR came through; of a package, where it came from."""
+    place: Location | None = None
+    trace: TracebackType | None = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_filename == path or (path not in _files and not _is_machinery(trace)):
+            place = _place(code, trace.tb_lineno)
+        trace = trace.tb_next
+    return place
+
+
+def _is_machinery(trace: TracebackType) -> bool:
+    module = str(trace.tb_frame.f_globals.get("__name__", ""))
+    return module.startswith((_OURS, "importlib", "_frozen_importlib"))
+
+
+def _place(code: CodeType, line: int) -> Location:
+    from linecache import getline
+
+    file = _files.get(code.co_filename, code.co_filename)
+    source = getline(code.co_filename, line).rstrip()
+    column = len(source) - len(source.lstrip()) + 1
+    return Location(file, line, column, source, (column, max(column, len(source)) + 1))
+
+
+def _entry_points() -> dict[str, Any]:
+    from importlib.metadata import entry_points
+
+    return {each.name: each for each in entry_points(group=ENTRY_POINTS)}

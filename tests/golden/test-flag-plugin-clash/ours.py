@@ -1,0 +1,6 @@
+from mcp_conductor import matcher
+
+
+@matcher("contains")
+def contains(actual, part):
+    return None
