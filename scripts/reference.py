@@ -112,7 +112,7 @@ def servers() -> str:
         rows = [(name + _params(each.make), each.doc) for name, each in PRESETS.items() if each.kind == kind]
         parts.append(f"## Presets: {member}\n\n{table(rows, 'preset')}")
     parts.append(f"## Steps\n\n{table([(name, doc(read)) for name, read in STEPS.items()], 'step')}")
-    faults = [(name + _params(act, 1), doc(act)) for name, act in FAULTS.items()]
+    faults = [(name + _params(act, 1), doc(act)) for name, act in ((name, FAULTS.get(name)) for name in FAULTS)]
     parts.append(f"## Faults\n\n{table(faults, 'fault')}")
     return "# Server files\n\n" + "\n".join(parts)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         TransportError as TransportError,
         UsageError as UsageError,
     )
+    from mcp_conductor.files.fields import Field as Field
     from mcp_conductor.protocol.answers import (
         Answers as Answers,
         Incoming as Incoming,
@@ -57,6 +58,14 @@ if TYPE_CHECKING:
         Tool as Tool,
         ToolResult as ToolResult,
     )
+    from mcp_conductor.report.formats import reporter as reporter
+    from mcp_conductor.report.model import Finding as Finding, Outcome as Outcome, Report as Report
+    from mcp_conductor.server.call import Call as Call
+    from mcp_conductor.server.faults import Bend as Bend, fault as fault
+    from mcp_conductor.server.placeholders import Scope as Scope
+    from mcp_conductor.server.presets import preset as preset
+    from mcp_conductor.server.steps import Script as Script, step as step
+    from mcp_conductor.suites.language.asserts import predicate as predicate
     from mcp_conductor.suites.matching.matchers import matcher as matcher
     from mcp_conductor.suites.python_matchers import like as like
 
@@ -67,30 +76,38 @@ _HOMES = {
     "Answers": "protocol.answers",
     "AsgiSpec": "protocol.server_spec",
     "Backoff": "bridge",
+    "Bend": "server.faults",
     "Bridge": "bridge",
     "BridgeEvent": "bridge",
     "Budgets": "protocol.budgets",
+    "Call": "server.call",
     "Completion": "protocol.views",
     "ConductorError": "errors",
     "ConfigError": "errors",
     "ConnectionLost": "errors",
     "Content": "protocol.views",
     "Exchange": "protocol.ledger",
+    "Field": "files.fields",
+    "Finding": "report.model",
     "Health": "bridge",
     "HttpSpec": "protocol.server_spec",
     "HttpStatusError": "errors",
     "Incoming": "protocol.answers",
     "Message": "protocol.message",
     "MethodError": "errors",
+    "Outcome": "report.model",
     "Prompt": "protocol.views",
     "PromptMessage": "protocol.views",
     "PromptResult": "protocol.views",
     "ProtocolError": "errors",
     "ReadResult": "protocol.views",
+    "Report": "report.model",
     "RequestTimeout": "errors",
     "Resource": "protocol.views",
     "ResourceContents": "protocol.views",
     "ResourceTemplate": "protocol.views",
+    "Scope": "server.placeholders",
+    "Script": "server.steps",
     "ServerDown": "errors",
     "Session": "client.session",
     "StdioNotSupported": "errors",
@@ -102,8 +119,13 @@ _HOMES = {
     "TransportError": "errors",
     "UsageError": "errors",
     "connect": "client.connect",
+    "fault": "server.faults",
     "like": "suites.python_matchers",
     "matcher": "suites.matching.matchers",
+    "predicate": "suites.language.asserts",
+    "preset": "server.presets",
+    "reporter": "report.formats",
+    "step": "server.steps",
 }
 
 __all__ = [*_HOMES, "__version__"]  # noqa: PLE0604  # all of them are texts

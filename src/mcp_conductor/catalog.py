@@ -4,7 +4,7 @@ Nothing is imported before a name is asked for. A plugin registers by the same d
 already is refused, whoever came first.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 from mcp_conductor.errors import Location, UsageError, nearest
@@ -48,6 +48,11 @@ class Catalog(Generic[T]):
         if name not in self:
             load_packages()
         return self._things.get(name)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names in the order in which they were registered."""
+        self._import()
+        return iter(self._things)
 
     def items(self) -> list[tuple[str, T]]:
         """Everything with its name, in the order of the names; of plugins, those that were loaded."""

@@ -165,7 +165,19 @@ def _load_file(path: str, shown: str, where: Location | None) -> None:
         raise UsageError(f"cannot read the plugin {shown}: {what}", hint=hint, where=where) from error
     _files[path] = shown
     try:
-        code = compile(source, path, "exec", dont_inherit=True)
+        code = _compiled(source, path, shown, where)
+        module = ModuleType(f"{_MODULES}.{os.path.basename(path).removesuffix('.py')}_{len(_files)}")
+        module.__file__ = path
+        sys.modules[module.__name__] = module  # where dataclasses, pickle and inspect look for it
+        _run(f"the plugin {shown}", path, where, lambda: exec(code, module.__dict__))  # noqa: S102  # it was asked for
+    except UsageError:
+        del _files[path]  # it was not loaded
+        raise
+
+
+def _compiled(source: bytes, path: str, shown: str, where: Location | None) -> CodeType:
+    try:
+        return compile(source, path, "exec", dont_inherit=True)
     except SyntaxError as error:
         text = source.decode(errors="replace")
         place = location_in(text, shown, error.lineno, error.offset or 1) if error.lineno else where
@@ -173,10 +185,6 @@ def _load_file(path: str, shown: str, where: Location | None) -> None:
         raise UsageError(f"the plugin {shown} is not Python: {error.msg}", hint=hint, where=place) from error
     except ValueError as error:  # a NUL
         raise UsageError(f"the plugin {shown} is not Python: {error}", where=where) from error
-    module = ModuleType(f"{_MODULES}.{os.path.basename(path).removesuffix('.py')}_{len(_files)}")
-    module.__file__ = path
-    sys.modules[module.__name__] = module  # where dataclasses, pickle and inspect look for it
-    _run(f"the plugin {shown}", path, where, lambda: exec(code, module.__dict__))  # noqa: S102  # it is what was asked for
 
 
 class _PrintedError(Exception):

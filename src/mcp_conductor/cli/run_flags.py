@@ -16,7 +16,7 @@ _SHOWN = (
 _REPORTED = (
     Flag(
         "--report",
-        "json, junit, tap, github, markdown or sarif, to a file or to stdout (repeatable)",
+        "json, junit, tap, github, markdown, sarif or a plugin's, to a file or stdout (repeatable)",
         "KIND[:FILE]",
         many=True,
     ),

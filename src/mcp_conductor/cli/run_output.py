@@ -2,9 +2,10 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from mcp_conductor.cli.again import Again
@@ -231,13 +232,16 @@ class Output:
         report = self._clean(report)
         workspace = self._terminal.environ.get("GITHUB_WORKSPACE")
         rooted = from_root(report, self._terminal.directory, workspace or self._terminal.directory)
-        wanted = [
-            (file, REPORTERS.get(kind).write(rooted if kind == "sarif" or (workspace and kind == "github") else report))
-            for kind, file in later
-        ]
-        for file, text in wanted if badge is None else [*wanted, badge]:
+
+        def text_of(kind: str) -> str:
+            return REPORTERS.get(kind).write(rooted if kind == "sarif" or (workspace and kind == "github") else report)
+
+        wanted: list[tuple[str | None, Callable[[], str]]] = [(file, partial(text_of, kind)) for kind, file in later]
+        if badge is not None:
+            wanted.append((badge[0], lambda: badge[1]))
+        for file, text in wanted:
             try:
-                self._write(text, file)
+                self._write(text(), file)
             except UsageError as error:
                 problems.append(error)
             except ReaderGone:

@@ -10,7 +10,7 @@ from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly, serve_until_cancelled
 from mcp_conductor.cli.program import run_program
 from mcp_conductor.cli.target import PLUGIN_FLAG, load_named_plugins
-from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.cli.terminal import Terminal, print_to_stderr
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.message import render
 
@@ -74,6 +74,7 @@ def _run(given: Given, terminal: Terminal, program: str) -> int:
             terminal.show(_summary(config))
         else:
             hold_standard_streams()
+            print_to_stderr()
             return run_interruptibly(_serve(config, terminal))
     return 0
 

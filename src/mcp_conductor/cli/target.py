@@ -8,7 +8,7 @@ from mcp_conductor.cli.flag_values import choice
 from mcp_conductor.cli.flags import Flag, Given
 from mcp_conductor.cli.limits import budgets_of
 from mcp_conductor.cli.secret_flags import secrets_of_flags
-from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.cli.terminal import Terminal, print_to_stderr
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.settings_file import SETTINGS, SettingsFile, nearest_settings
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
@@ -60,7 +60,8 @@ def load_plugins(given: Given, terminal: Terminal) -> None:
     settings = SettingsFile(path, shown=shown, here=terminal.directory, environ=terminal.environ)
     from mcp_conductor.plugins import load_those_of_settings
 
-    load_those_of_settings(settings)
+    if load_those_of_settings(settings):
+        print_to_stderr()
 
 
 def load_named_plugins(given: Given, terminal: Terminal) -> None:
@@ -70,6 +71,7 @@ def load_named_plugins(given: Given, terminal: Terminal) -> None:
 
         for name in names:
             load(name, terminal.directory)
+        print_to_stderr()
 
 
 def source_file(given: Given, directory: str) -> str | None:

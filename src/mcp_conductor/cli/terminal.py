@@ -153,6 +153,11 @@ class Terminal:
             os.dup2(null.fileno(), self.stdout.fileno())  # type: ignore[union-attr]
 
 
+def print_to_stderr() -> None:
+    """Let `print` write to stderr from now on: what a plugin prints must not stand among results or messages."""
+    sys.stdout = sys.stderr  # what `Terminal` writes to is still there
+
+
 def tell_all(problems: Sequence[ConductorError], terminal: Terminal) -> None:
     """Raise the last of PROBLEMS, if there are any, when the others have been told."""
     for each in problems[:-1]:

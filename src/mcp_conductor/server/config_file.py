@@ -13,6 +13,7 @@ from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import Mistakes, read_all
 from mcp_conductor.files.source import load as load_source
+from mcp_conductor.plugins import load_those_of, with_plugins
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, HANDSHAKE, MODERN
 from mcp_conductor.protocol.message import kind_of
@@ -30,6 +31,7 @@ from mcp_conductor.server.definitions import Definition, Resource, Template, Too
 from mcp_conductor.server.faults import read as read_fault
 from mcp_conductor.server.params import checked, used
 from mcp_conductor.server.presets import MEMBERS, PRESETS, Kind
+from mcp_conductor.server.presets.described import described
 
 KEYS = (
     "$schema",
@@ -49,6 +51,7 @@ KEYS = (
     "transport",
     "faults",
     "seed",
+    "plugins",
 )
 INFO_KEYS = ("name", "version", "title", "description", "websiteUrl", "icons")
 TRANSPORT_KEYS = (
@@ -97,7 +100,10 @@ def load(path: str, *, environ: Mapping[str, str], json: bool | None = None, ove
             hint="call it .json, .yaml or .yml, or pass --json or --yaml",
         )
     mistakes = Mistakes()
-    return read(Field.root(load_source(path, json=json), environ, mistakes), over, mistakes)
+    root = Field.root(load_source(path, json=json), environ, mistakes)
+    if isinstance(root.value, dict) and "plugins" in root.value:
+        load_those_of(root.member("plugins", root.value["plugins"]), os.path.dirname(path))  # before it is read
+    return read(root, over, mistakes)
 
 
 def read(root: Field, over: Overrides, mistakes: Mistakes | None = None) -> ServerConfig:
@@ -278,17 +284,17 @@ def _is_reference(entry: Field) -> bool:
 def _from_preset(entry: Field, kind: Kind) -> list[Definition]:
     known = entry.members(("preset", "params"))
     name = known["preset"].text()
-    if name not in PRESETS:
+    found = PRESETS.find(name)
+    if found is None:
         near = nearest(name, [each for each, _ in PRESETS.items()])
         hint = f"did you mean {near!r}?" if near else "conductor serve --list-presets shows them all"
-        known["preset"].refuse(f"is {name!r}, which is no preset", hint)
-    found = PRESETS.get(name)
+        known["preset"].refuse(f"is {name!r}, which is no preset", with_plugins(hint))
     if found.kind != kind:
         member = next(member for member, each in MEMBERS.items() if each == found.kind)
         known["preset"].refuse(f"is a preset that makes a {found.kind}, not a {kind}", f"put it under {member}")
     params = checked(entry, known.get("params"), found.params, f"preset {name!r}")
-    made: Definition | list[Definition] = used(found.make, params)
-    return made if isinstance(made, list) else [made]
+    made: Any = used(found.make, params)
+    return [described(each, found) for each in (made if isinstance(made, list) else [made])]
 
 
 def _name(definition: Definition) -> str:

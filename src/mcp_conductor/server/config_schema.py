@@ -30,6 +30,7 @@ _KNOWN: dict[str, Json] = {
     "subscriptions": _BOOLEAN,
     "tasksExtension": {"type": ["boolean", "object"]},
     "seed": {"type": "integer"},
+    "plugins": {"type": "array", "items": _TEXT},
     "type": {"enum": list(TRANSPORTS)},
     "host": _TEXT,
     "port": {"type": "integer", "minimum": 0, "maximum": 65535},
@@ -131,7 +132,7 @@ def _preset(name: str, doc: str, params: dict[str, inspect.Parameter]) -> Json:
 
 
 def _fault(name: str) -> Json:
-    act = FAULTS[name]
+    act = FAULTS.get(name)
     params = dict(list(inspect.signature(act).parameters.items())[1:])
     when = {
         "method": _TEXT,

@@ -13,9 +13,11 @@ from functools import partial
 from random import Random
 from typing import Any
 
+from mcp_conductor.catalog import Catalog
 from mcp_conductor.errors import nearest
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import Mistakes
+from mcp_conductor.plugins import guarded, with_plugins
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.message import Message
@@ -67,12 +69,12 @@ class Bend:
 
 
 Act = Callable[..., None]
-FAULTS: dict[str, Act] = {}
+FAULTS: Catalog[Act] = Catalog("fault", __name__)
 
 
 def fault(act: Act) -> Act:
     """Register a fault under its function's name; its keyword arguments are its params."""
-    FAULTS[act.__name__] = act
+    FAULTS.add(act.__name__, guarded(act, f"the fault {act.__name__!r}"), act)
     return act
 
 
@@ -302,10 +304,10 @@ def _nothing(_: Bend) -> None:
 
 def _name(given: Field) -> str:
     name = given.text()
-    if name not in FAULTS:
+    if FAULTS.find(name) is None:
         near = nearest(name, tuple(FAULTS))
         hint = f"did you mean {near!r}?" if near else f"one of {', '.join(FAULTS)}"
-        given.refuse(f"is {name!r}, which is no fault", hint)
+        given.refuse(f"is {name!r}, which is no fault", with_plugins(hint))
     return name
 
 
@@ -325,7 +327,7 @@ def _nth(given: Field) -> tuple[int, ...]:
 
 def _act(entry: Field, name: str, params: Field | None) -> Callable[[Bend], None]:
     """The fault with its params, tried out once so that bad values are found now."""
-    act = FAULTS[name]
+    act = FAULTS.get(name)
     wanted = dict(list(inspect.signature(act).parameters.items())[1:])
     given = checked(entry, params, wanted, f"fault {name!r}")
     used(partial(act, Bend(Random(0))), given)

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 JSON = {
     "Content.__init__", "Content.each", "View.each", "Answers.__init__", "StreamsSpec.__init__", "Message.__new__", "ToolResult.structured",
     "HttpStatusError.error", "MethodError.__init__", "MethodError.code", "ProtocolError.__init__", "Message.result",
-    "Message.error", "Session.request", "Session.everything", "Session.pages", "Bridge.request", "like",
+    "Message.error", "Session.request", "Session.everything", "Session.pages", "Bridge.request", "like", "Call.log",
 }  # fmt: skip
 
 # How a session is opened, and what our own modules change in it later: no promise to others.
@@ -28,7 +28,11 @@ INNER = {
         "__init__", "answer_with", "assume", "avoid_ids", "client_capabilities", "forget", "ids_starting_at", "input_responses",
         "lacks_tools", "progress_for", "reply_to", "settle", "tools_listed",
     )
-} | {"Bridge.secrets"}  # fmt: skip
+} | {"Bridge.secrets"} | {
+    # What a plugin is given, and does not make.
+    "Bend.__init__", "Bend.changed", "Bend.garbled", "Bend.truncates", "Call.__init__", "Field.__init__", "Field.member", "Field.root",
+    "Outcome.__init__", "Report.__init__", "Scope.__init__", "Script.__init__", "Script.answered", "Script.next_key", "Script.steps",
+}  # fmt: skip
 # Of every error: how its surroundings get into it. Of every spec: what our own modules ask it.
 INNER_EVERYWHERE = {"tell_with"}
 INNER_OF_SPECS = {
@@ -113,7 +117,14 @@ def test_any_stands_for_json_alone():
 
 def test_the_examples_are_typed_strictly():
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", str(ROOT / "examples" / "library")],
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--strict",
+            str(ROOT / "examples" / "library"),
+            str(ROOT / "examples" / "plugins"),
+        ],
         capture_output=True,
         text=True,
         timeout=300,
@@ -128,30 +139,38 @@ def test_the_public_names_are_these():
         "Answers",
         "AsgiSpec",
         "Backoff",
+        "Bend",
         "Bridge",
         "BridgeEvent",
         "Budgets",
+        "Call",
         "Completion",
         "ConductorError",
         "ConfigError",
         "ConnectionLost",
         "Content",
         "Exchange",
+        "Field",
+        "Finding",
         "Health",
         "HttpSpec",
         "HttpStatusError",
         "Incoming",
         "Message",
         "MethodError",
+        "Outcome",
         "Prompt",
         "PromptMessage",
         "PromptResult",
         "ProtocolError",
         "ReadResult",
+        "Report",
         "RequestTimeout",
         "Resource",
         "ResourceContents",
         "ResourceTemplate",
+        "Scope",
+        "Script",
         "ServerDown",
         "Session",
         "StdioNotSupported",
@@ -164,8 +183,13 @@ def test_the_public_names_are_these():
         "UsageError",
         "__version__",
         "connect",
+        "fault",
         "like",
         "matcher",
+        "predicate",
+        "preset",
+        "reporter",
+        "step",
     ]
     assert all(getattr(mcp_conductor, name) for name in mcp_conductor.__all__)
 

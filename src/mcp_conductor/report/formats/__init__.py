@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import wraps
 
 from mcp_conductor.catalog import Catalog
+from mcp_conductor.errors import CannotTellError
+from mcp_conductor.plugins import guarded, is_ours
 from mcp_conductor.report.model import Report
 from mcp_conductor.text.visible import visible
 
@@ -41,12 +43,26 @@ def reporter(name: str, *, suffix: str, escapes: bool = False, live: bool = Fals
     LIVE: a run that tells what happens writes it itself; the function is for those that do not.
     """
 
+    if not isinstance(name, str) or ":" in name or not suffix.startswith("."):
+        raise TypeError(
+            f'a report has a name, and its file a suffix, as in @reporter("csv", suffix=".csv"), not {name!r}'
+        )
+
     def register(write: Write) -> Write:
+        if live and not is_ours(write):
+            raise TypeError("a report that is written while the run goes on cannot come from a plugin")
+        reported = guarded(write, f"the report format {name!r}")
+
         @wraps(write)
         def written(report: Report) -> str:
-            return visible(write(report))
+            text = reported(report)
+            if not isinstance(text, str):
+                raise CannotTellError(
+                    f"the report format {name!r} returns {type(text).__name__}, but must return a text"
+                )
+            return text if escapes else visible(text)
 
-        shown = write if escapes else written
+        shown = write if escapes and is_ours(write) else written
         REPORTERS.add(name, Reporter(name, suffix, shown, escapes, live), write)
         return shown
 

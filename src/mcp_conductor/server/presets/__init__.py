@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mcp_conductor.catalog import Catalog
+from mcp_conductor.plugins import guarded
+from mcp_conductor.protocol import Json
 from mcp_conductor.server.definitions import Definition
 
 Kind = Literal["tool", "resource", "resource template", "prompt"]
-Make = Callable[..., Definition | list[Definition]]
+Make = Callable[..., Definition | Json | list[Definition] | list[Json]]  # JSON: see `described`
 
 # Where in a config file each kind of definition stands.
 MEMBERS: dict[str, Kind] = {
@@ -45,9 +47,12 @@ PRESETS: Catalog[Preset] = Catalog("preset", __name__)
 def preset(kind: Kind, *names: str) -> Callable[[Make], Make]:
     """Register a preset under its function's name, or under NAMES where these are not Python's, or several."""
 
+    if kind not in MEMBERS.values():
+        raise TypeError(f'a preset makes a thing of one kind, as in @preset("tool"), not {kind!r}')
+
     def register(make: Make) -> Make:
         for name in names or (make.__name__,):
-            PRESETS.add(name, Preset(name, kind, make), make)
+            PRESETS.add(name, Preset(name, kind, guarded(make, f"the preset {name!r}")), make)
         return make
 
     return register

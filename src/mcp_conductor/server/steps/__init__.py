@@ -15,6 +15,7 @@ from mcp_conductor.catalog import Catalog
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import read_all
+from mcp_conductor.plugins import guarded
 from mcp_conductor.server.definitions import AskFailed
 from mcp_conductor.server.placeholders import KNOWN, Draft, Known, Scope, draft, text_draft
 
@@ -26,7 +27,7 @@ STEPS: Catalog[ReadStep] = Catalog("step", __name__)
 
 def step(read: ReadStep) -> ReadStep:
     """Register a step under the name of its function."""
-    STEPS.add(read.__name__, read, read)
+    STEPS.add(read.__name__, guarded(read, f"the step {read.__name__!r}"), read)
     return read
 
 
@@ -50,6 +51,8 @@ class Script:
         """Read one step: an object with one key, or the key alone where it takes nothing."""
         if isinstance(entry.value, str):
             entry = Field(entry.document, entry.path, {entry.value: None})
+        for name in entry.members():
+            STEPS.find(name)  # it may be in a plugin that was not loaded so far
         named = entry.members(tuple(name for name, _ in STEPS.items()))
         if len(named) != 1:
             entry.refuse(f"must have one key, the name of a step, not {len(named)}", "each step begins with a dash")

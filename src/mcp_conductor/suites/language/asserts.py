@@ -11,8 +11,10 @@ All matchers of texts may follow the path, and some words of their own:
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
+from mcp_conductor.catalog import Catalog
 from mcp_conductor.errors import CannotTellError, UsageError, nearest
 from mcp_conductor.files.fields import Field
 from mcp_conductor.plugins import with_plugins
@@ -29,7 +31,7 @@ from mcp_conductor.suites.matching.differences import (
     shown,
     without_nothing,
 )
-from mcp_conductor.suites.matching.matchers import ANYTHING, MATCHERS
+from mcp_conductor.suites.matching.matchers import ANYTHING, MATCHERS, judging
 from mcp_conductor.suites.matching.matchers.conditions import WORDS, holds
 from mcp_conductor.suites.matching.matchers.patterns import read_pattern
 from mcp_conductor.suites.matching.matchers.regexes import read_written_regex
@@ -37,6 +39,9 @@ from mcp_conductor.suites.matching.matchers.text import ends_with, starts_with
 from mcp_conductor.suites.matching.paths import JsonPath, scan_path
 
 Judge = Callable[[Any], str | None]
+# What a predicate makes of the text after its word; None where a matcher of the same name is meant.
+ReadPredicate = Callable[[str], Judge | None]
+PREDICATES: Catalog[ReadPredicate] = Catalog("predicate", __name__)
 
 _DURATION = "duration"
 ROOTS = ("result", "error", "notifications", "session", _DURATION, "id", "jsonrpc")
@@ -121,20 +126,18 @@ def _judge(predicate: str, path: str) -> Judge:
     if found is None:
         raise ValueError(f"cannot read {predicate!r} after the path {path!r}")
     word, rest = found[1], predicate[found.end() :]
-    if word in _WITHOUT_TEXT and not rest:
-        return _WITHOUT_TEXT[word]
-    if word in _WITH_TEXT:
-        if not rest:
-            raise ValueError(f"nothing stands after {word!r}")
-        return _WITH_TEXT[word](rest)
-    if MATCHERS.find(word) is None:
+    if word not in PREDICATES and MATCHERS.find(word) is None:  # it may be in a plugin that was not loaded so far
+        PREDICATES.find(word)
+    if word in PREDICATES and (judge := PREDICATES.get(word)(rest)) is not None:
+        return judge
+    if word not in MATCHERS:
         raise _unknown(word)
     pattern = read_pattern(f"{word}:{rest}" if rest else word)
     return lambda value: pattern.complaint(without_nothing(value))
 
 
 def _unknown(word: str) -> UsageError:
-    known = [*_WITH_TEXT, *_WITHOUT_TEXT, *(name for name, _ in MATCHERS.items())]
+    known = [*PREDICATES, *(name for name, _ in MATCHERS.items())]
     near = nearest(word, known)
     hint = f"did you mean {near!r}?" if near else f"known: {', '.join(known[:6])}, operators, and all matchers"
     return UsageError(f"has the unknown predicate {word!r}", hint=with_plugins(hint))
@@ -262,13 +265,51 @@ def _is_empty(value: Any) -> str | None:
     return f"is not empty: {shown(value)}" if value else None
 
 
-_WITH_TEXT: dict[str, Callable[[str], Judge]] = {
-    "contains": _contains,
-    "startsWith": lambda written: lambda value: starts_with(value, _text(written)),
-    "endsWith": lambda written: lambda value: ends_with(value, _text(written)),
-    "matches": _matches,
-}
-_WITHOUT_TEXT: dict[str, Judge] = {
-    "exists": lambda value: "is null" if value is None else None,
-    "isEmpty": _is_empty,
-}
+def _with_text(word: str, read_text: Callable[[str], Judge]) -> None:
+    def read_predicate(written: str) -> Judge:
+        if not written:
+            raise ValueError(f"nothing stands after {word!r}")
+        return read_text(written)
+
+    PREDICATES.add(word, read_predicate, read_text)
+
+
+def _alone(word: str, judge: Judge) -> None:
+    PREDICATES.add(word, lambda written: None if written else judge, judge)
+
+
+_with_text("contains", _contains)
+_with_text("startsWith", lambda written: lambda value: starts_with(value, _text(written)))
+_with_text("endsWith", lambda written: lambda value: ends_with(value, _text(written)))
+_with_text("matches", _matches)
+_alone("exists", lambda value: "is null" if value is None else None)
+_alone("isEmpty", _is_empty)
+
+
+# Those of plugins.
+
+
+def predicate(word: str) -> Callable[[Callable[..., str | None]], Callable[..., str | None]]:
+    """Register a word of assertions: a function of the value that is there, and of what stands after the word.
+
+    What stands there is given as the JSON value that it is, or else as text. A function of the value alone has a word
+    that stands alone.
+    """
+    if not isinstance(word, str) or not _WORD.fullmatch(word):
+        raise TypeError(f'a predicate is a word of letters and digits, as in @predicate("isOdd"), not {word!r}')
+
+    def register(function: Callable[..., str | None]) -> Callable[..., str | None]:
+        takes_text = len(signature(function).parameters) > 1
+        judge = judging(function, f"the predicate {word!r}")
+
+        def read_predicate(written: str) -> Judge:
+            if bool(written) != takes_text:
+                wanted = "something" if takes_text else "nothing"
+                raise ValueError(f"{written or 'nothing'!r} stands after {word!r}, which takes {wanted}")
+            wanted_value = _literal(written)
+            return (lambda value: judge(without_nothing(value), wanted_value)) if takes_text else judge
+
+        PREDICATES.add(word, read_predicate, function)
+        return function
+
+    return register

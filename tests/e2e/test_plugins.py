@@ -1,0 +1,90 @@
+"""The plugins of examples/plugins, one of each kind, at work in real programs; and what programs do not load."""
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "plugins"
+DOCS = Path(__file__).parents[2] / "docs" / "plugins.md"
+CONDUCTOR = (sys.executable, "-m", "mcp_conductor")
+MARKER = "import pathlib; pathlib.Path(__file__).with_suffix('.ran').touch()\n"
+SERVER = (sys.executable, "-m", "mcp_conductor", "serve")
+
+
+def run(*words, cwd, **more):
+    return subprocess.run(
+        [*CONDUCTOR, *map(str, words)], cwd=cwd, capture_output=True, text=True, timeout=60, check=False, **more
+    )
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A copy of the examples, whose settings start our own server."""
+    folder = tmp_path / "project"
+    shutil.copytree(EXAMPLES, folder)
+    settings = folder / "conductor.config.json"
+    entry = json.loads(settings.read_text())
+    settings.write_text(json.dumps({**entry, "command": SERVER[0], "args": [*SERVER[1:], "server.yaml"]}))
+    return folder
+
+
+def test_matcher_predicate_preset_step_fault_and_report_format_at_work(project):
+    done = run("test", "--report", "csv:outcomes.csv", cwd=project)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = (project / "outcomes.csv").read_text().splitlines()
+    assert lines[0] == "id,status,seconds,first finding"
+    assert re.fullmatch(r"books.test.mcp.yml::knows an ISBN,passed,\d+\.\d{3},", lines[2])
+
+
+def test_the_examples_fail_where_they_should(project):
+    suite = project / "books.test.mcp.yml"
+    suite.write_text(suite.read_text().replace("sortedBy title", "sortedBy pages").replace("isbnOf 978", "isbnOf 979"))
+    done = run("test", "--report", "csv", cwd=project)
+    assert done.returncode == 1
+    assert "is no array of objects with 'pages'" in done.stdout
+    assert "which does not begin with 979" in done.stdout
+
+
+@pytest.mark.parametrize("name", sorted(file.name for file in EXAMPLES.glob("*.py")))
+def test_the_manual_shows_each_example_as_it_is(name):
+    assert f"```python\n{(EXAMPLES / name).read_text()}```\n" in DOCS.read_text()
+
+
+def test_settings_that_do_not_name_the_server_run_nothing(project):
+    (project / "matcher.py").write_text(MARKER + (project / "matcher.py").read_text())
+    done = run("test", "--", *SERVER, "server.yaml", cwd=project)
+    assert done.returncode == 2
+    assert "unknown matcher" in done.stderr or "unknown predicate" in done.stderr
+    assert not (project / "matcher.ran").exists()
+
+
+def test_a_table_of_servers_that_is_another_program_s_runs_nothing(tmp_path):
+    (tmp_path / "theirs.py").write_text(MARKER)
+    table = {"mcpServers": {"a": {"command": sys.executable, "args": ["-c", ""]}}, "plugins": ["./theirs.py"]}
+    (tmp_path / "settings.json").write_text(json.dumps(table))
+    run("check", "--config", "settings.json", cwd=tmp_path)
+    assert not (tmp_path / "theirs.ran").exists()
+
+
+def test_what_a_plugin_prints_at_work_goes_to_stderr(project):
+    preset = project / "preset.py"
+    preset.write_text(preset.read_text().replace("        found = ", "        print('looking')\n        found = "))
+    done = run("test", "-k", "lists", cwd=project)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "warning" not in done.stdout  # of a line that is no message
+
+
+def test_a_plugin_that_does_not_end_can_be_interrupted(tmp_path):
+    (tmp_path / "endless.py").write_text("import sys\nsys.stderr.write('here\\n')\nwhile True:\n    pass\n")
+    words = [*CONDUCTOR, "serve", "--list-presets", "--plugin", "./endless.py"]
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "here\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
