@@ -7,6 +7,10 @@ an interrupt at start-up must find our handler as early as can be.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcp_conductor.bridge import Backoff as Backoff, Bridge as Bridge, BridgeEvent as BridgeEvent, Health as Health
+    from mcp_conductor.checks.engine.findings import NotSeen as NotSeen
+    from mcp_conductor.checks.engine.plugin_check import check as check
+    from mcp_conductor.checks.engine.probe import Probe as Probe
+    from mcp_conductor.checks.engine.record import Record as Record
     from mcp_conductor.client.connect import connect as connect
     from mcp_conductor.client.session import Session as Session
     from mcp_conductor.errors import (
@@ -95,12 +99,15 @@ _HOMES = {
     "Incoming": "protocol.answers",
     "Message": "protocol.message",
     "MethodError": "errors",
+    "NotSeen": "checks.engine.findings",
     "Outcome": "report.model",
+    "Probe": "checks.engine.probe",
     "Prompt": "protocol.views",
     "PromptMessage": "protocol.views",
     "PromptResult": "protocol.views",
     "ProtocolError": "errors",
     "ReadResult": "protocol.views",
+    "Record": "checks.engine.record",
     "Report": "report.model",
     "RequestTimeout": "errors",
     "Resource": "protocol.views",
@@ -118,6 +125,7 @@ _HOMES = {
     "Transcript": "protocol.transcript",
     "TransportError": "errors",
     "UsageError": "errors",
+    "check": "checks.engine.plugin_check",
     "connect": "client.connect",
     "fault": "server.faults",
     "like": "suites.python_matchers",

@@ -88,3 +88,26 @@ def test_a_plugin_that_does_not_end_can_be_interrupted(tmp_path):
         assert process.stderr.readline() == "here\n"
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 130
+
+
+def test_checks_of_plugins_fail_warn_and_break_like_ours_but_are_not_graded(project):
+    broken = (
+        "from mcp_conductor import check\n\n\n"
+        '@check("broken-check", level="MUST", text="It works.")\n'
+        "def looks(record):\n    yield 'found before'\n    1 / 0\n"
+    )
+    (project / "broken.py").write_text(broken)
+    words = ("--plugin", "check.py", "--plugin", "broken.py", "--only", "acme", "--only", "broken", "--json")
+    done = run("check", *words, "--", *SERVER, "server.yaml", cwd=project)
+    report = json.loads(done.stdout)
+    found = {outcome["id"]: (outcome["status"], len(outcome["findings"])) for outcome in report["outcomes"]}
+    assert found == {
+        "acme-tool-title": ("warned", 3),
+        "acme-version-tool": ("failed", 1),
+        "broken-check": ("errored", 2),
+    }
+    assert report["outcomes"][2]["findings"][1]["message"] == (
+        "the check 'broken-check' raises ZeroDivisionError: division by zero at broken.py:7"
+    )
+    assert report["metrics"] == {"ungraded": "only requirements of plugins were checked", "ofPlugins": 3}
+    assert done.returncode == 1

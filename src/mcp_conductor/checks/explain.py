@@ -7,7 +7,7 @@ from textwrap import wrap
 from mcp_conductor.checks.client.uncheckable import UNCHECKABLE as UNSEEN_OF_CLIENTS
 from mcp_conductor.checks.engine.check import CHECKS
 from mcp_conductor.checks.harness.scenario import WATCHED
-from mcp_conductor.checks.requirements import Requirement, requirement, requirements
+from mcp_conductor.checks.requirements import Requirement, requirement, requirements, with_packages
 from mcp_conductor.checks.requirements.addresses import address_of
 from mcp_conductor.checks.requirements.examples import Example, counterexamples, examples
 from mcp_conductor.checks.requirements.remedies import remedies
@@ -23,7 +23,7 @@ def named(words: Iterable[str]) -> list[Requirement]:
     """The requirements that are meant: ids, or groups of them; each once."""
     found: dict[str, Requirement] = {}
     for word in words:
-        group = [each for each in requirements().values() if each.group == word]
+        group = [each for each in with_packages(word).values() if each.group == word]
         found |= {each.id: each for each in group or [requirement(word)]}
     return list(found.values())
 
@@ -45,8 +45,8 @@ def rules(names: Iterable[str]) -> tuple[Rule, ...]:
         Rule(
             id=each.id,
             statement=each.statement,
-            help=f"{each.level}. {remedies()[each.id]} How it is checked: {_how(each)}",
-            address=address_of(each, each.revisions[-1]),
+            help=f"{each.level}. {_remedy(each)} How it is checked: {_how(each)}".replace(".  How", ". How"),
+            address=_address(each),
         )
         for each in found
     )
@@ -63,14 +63,15 @@ def listing(subjects: Iterable[str], only: Collection[str]) -> str:
             if each.group != group:
                 group = each.group
                 lines.append(f"{group}, for {subject}s:")
-            lines.append(f"  {each.level:<7}{each.id:<48}{'checked' if _way(each) else _why_not(each)}")
+            checked = "checked" if each.plugin is None else f"checked by {each.plugin}"
+            lines.append(f"  {each.level:<7}{each.id:<48}{checked if _way(each) else _why_not(each)}")
     return "\n".join(lines) + "\n"
 
 
 def _way(each: Requirement) -> str | None:
     """How a requirement is checked; None if it is not."""
     if each.id in CHECKS:
-        return CHECKS.get(each.id).doc
+        return CHECKS.get(each.id).doc or each.statement
     return WATCHED.get(each.id).doc if each.id in WATCHED else None
 
 
@@ -84,15 +85,26 @@ def _how(each: Requirement) -> str:
     return _way(each) or f"{_why_not(each)}; one could: {each.test}"
 
 
+def _address(each: Requirement) -> str | None:
+    """Where the specification says it; what a plugin requires stands in no specification."""
+    return None if each.plugin is not None else address_of(each, each.revisions[-1])
+
+
+def _remedy(each: Requirement) -> str:
+    return each.remedy or "" if each.plugin is not None else remedies()[each.id]
+
+
 def _text(each: Requirement) -> str:
-    texts = {
+    known = {
         "revisions": ", ".join(each.revisions),
         "transports": ", ".join(each.transports),
-        "address": address_of(each, each.revisions[-1]),
+        "plugin": each.plugin,
+        "address": _address(each),
         "how": _how(each),
-        "remedy": remedies()[each.id],
-        **({} if each.limit is None else {"limit": each.limit}),
+        "remedy": _remedy(each),
+        "limit": each.limit,
     }
+    texts = {name: text for name, text in known.items() if text}
     statement = "\n".join(f"  {line}" for line in wrap(each.statement, _WIDTH))
     table = "".join(_row(name, text) for name, text in texts.items())
     return (
@@ -126,10 +138,11 @@ def _members(each: Requirement) -> Json:
         "statement": each.statement,
         "revisions": each.revisions,
         "transports": each.transports,
-        "address": address_of(each, each.revisions[-1]),
+        "address": _address(each),
         "checked": _way(each) is not None,
         "how": _how(each),
-        "remedy": remedies()[each.id],
+        "remedy": _remedy(each),
+        **({} if each.plugin is None else {"plugin": each.plugin}),
         "kept": _as_json(examples().get(each.id)),
         "broken": _as_json(counterexamples().get(each.id)),
     }

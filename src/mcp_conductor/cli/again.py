@@ -69,7 +69,8 @@ def next_lines(given: Given, shown: Iterable[InRevisions]) -> str:
         for each in shown:
             if each.outcome.status in statuses:
                 name, version = each.outcome.id, each.versions[-1] if "--protocol" in given else None
-                return f"next:\n  conductor check --explain {name}\n  {_check_again(given, name, version)}\n"
+                explain = join(["conductor", "check", *_flags(given, ("--plugin",)), "--explain", name])
+                return f"next:\n  {explain}\n  {_check_again(given, name, version)}\n"
     return ""
 
 

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 
 from mcp_conductor.checks.engine.expected_failures import Told, read_expected, so_far, with_expected
 from mcp_conductor.checks.engine.exploration import ALL
-from mcp_conductor.checks.engine.grade import grade, metrics, unseen
+from mcp_conductor.checks.engine.grade import Grade, grade, metrics, unseen
 from mcp_conductor.checks.engine.judging import Trigger
 from mcp_conductor.checks.engine.migration import migration
 from mcp_conductor.checks.engine.run import Options, Verdicts, check
 from mcp_conductor.checks.engine.sessions import Sessions
-from mcp_conductor.checks.requirements import LEVELS, requirements
+from mcp_conductor.checks.requirements import LEVELS, of_plugin, requirements, with_packages
 from mcp_conductor.cli.again import next_lines
 from mcp_conductor.cli.exit_codes import code_of
 from mcp_conductor.cli.flag_values import choice, time as time_of
@@ -27,6 +27,7 @@ from mcp_conductor.cli.target import source_file, target
 from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.client.connect import connect
 from mcp_conductor.errors import HttpStatusError, MethodError, ProtocolError, TransportError, UsageError, nearest
+from mcp_conductor.plugins import with_plugins
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_HANDSHAKE, PROTOCOL_CHOICES
 from mcp_conductor.protocol.message import kind_of
@@ -56,12 +57,13 @@ class Checking:
         known = given.one("--expected-failures")
         self._expected = [] if known is None else read_expected(os.path.join(terminal.directory, known), known)
         level = choice(given, "--level", tuple(each.lower() for each in LEVELS)) or "may"
-        named = {each.group for each in requirements().values()} | set(requirements())
-        for word in (*given.all("--only"), *given.all("--skip")):
+        words = (*given.all("--only"), *given.all("--skip"))
+        named = {name for each in with_packages(*words).values() for name in (each.id, each.group)}
+        for word in words:
             if word not in named:
                 near = nearest(word, sorted(named))
                 hint = f"did you mean {near!r}?" if near else "--list shows all of them"
-                raise UsageError(f"there is no group and no requirement {word!r}", hint=hint)
+                raise UsageError(f"there is no group and no requirement {word!r}", hint=with_plugins(hint))
         whole = {"--level"} if level == LEVELS[-1].lower() else set()
         self._left_out = next((flag for flag in _NOT_ALL if flag in given and flag not in whole), None)
         if self._left_out is not None and "--badge" in given:
@@ -102,9 +104,7 @@ class Checking:
             self._output.note(f"warning: {remark}")
         told = with_expected(verdicts, self._expected, datetime.now(UTC).date())
         outcomes = [replace(outcome, version=version) if len(verdicts) > 1 else outcome for version, outcome in told]
-        found = {each.version: grade(each.outcomes, each.version) for each in verdicts}
-        grades = [each for each in found.values() if each is not None]
-        concluded = metrics(grades, self._ungraded(verdicts) or unseen(found))
+        found = concluded(verdicts, self._ungraded(verdicts))
         report = Report(
             kind="check",
             target=self._target,
@@ -115,7 +115,7 @@ class Checking:
             outcomes=tuple(outcomes),
             rules=rules(dict.fromkeys(outcome.id for outcome in outcomes)),
             source=source_file(self._given, self._terminal.directory),
-            metrics=concluded and {**concluded, **self._migration(verdicts, told)},
+            metrics=found and {**found, **self._migration(verdicts, told)},
         )
         order = {name: index for index, name in enumerate(requirements())}
         shown = once_for_all(sorted(told, key=lambda each: order[each[1].id]))
@@ -142,7 +142,8 @@ class Checking:
             return {}
         outcomes: dict[str, list[Outcome]] = {}
         for version, outcome in told:
-            outcomes.setdefault(version, []).append(outcome)
+            if not of_plugin(outcome.id):
+                outcomes.setdefault(version, []).append(outcome)
         traits = {each.version: each.traits for each in verdicts if each.traits is not None}
         found = migration(outcomes, traits, self._options)
         return {} if found is None else {"migration": found}
@@ -209,6 +210,21 @@ class Checking:
             return None
         self._options = replace(self._options, started_in=verdicts.started_in)
         return verdicts
+
+
+def concluded(verdicts: Iterable[Verdicts], ungraded: str | None) -> Json:
+    """The score and the grade, which are about the specification: what plugins require does not count for them."""
+    grades: dict[str, Grade | None] = {}
+    foreign = 0
+    for each in verdicts:
+        counted = [outcome for outcome in each.outcomes if not of_plugin(outcome.id)]
+        grades[each.version] = grade(counted, each.version)
+        seen = (outcome.id for outcome in each.outcomes if outcome.status != "skipped")
+        foreign = max(foreign, sum(map(of_plugin, seen)))
+    about = metrics([found for found in grades.values() if found is not None], ungraded or unseen(grades))
+    if foreign and not about:
+        return {"ungraded": "only requirements of plugins were checked", "ofPlugins": foreign}
+    return {**about, **({"ofPlugins": foreign} if foreign else {})}
 
 
 def _trigger(text: str) -> Trigger:

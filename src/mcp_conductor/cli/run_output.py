@@ -268,7 +268,10 @@ def _grade(metrics: Mapping[str, Any]) -> str:
     """The grade of a check, and why; or why there is none."""
     if "grade" in metrics:
         found = metrics["grade"]
-        return f"grade {found['letter']} of the specification ({found['reason']}; {found['revision']})\n"
+        told = f"grade {found['letter']} of the specification ({found['reason']}; {found['revision']})\n"
+        if "ofPlugins" in metrics:
+            told += f"  what plugins require ({metrics['ofPlugins']}) does not count for the grade\n"
+        return told
     return f"no grade: {metrics['ungraded']}\n" if "ungraded" in metrics else ""
 
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 JSON = {
     "Content.__init__", "Content.each", "View.each", "Answers.__init__", "StreamsSpec.__init__", "Message.__new__", "ToolResult.structured",
     "HttpStatusError.error", "MethodError.__init__", "MethodError.code", "ProtocolError.__init__", "Message.result",
-    "Message.error", "Session.request", "Session.everything", "Session.pages", "Bridge.request", "like", "Call.log",
+    "Message.error", "Session.request", "Session.everything", "Session.pages", "Bridge.request", "like", "Call.log", "Probe.ask", "Record.items",
 }  # fmt: skip
 
 # How a session is opened, and what our own modules change in it later: no promise to others.
@@ -31,7 +31,9 @@ INNER = {
 } | {"Bridge.secrets"} | {
     # What a plugin is given, and does not make.
     "Bend.__init__", "Bend.changed", "Bend.garbled", "Bend.truncates", "Call.__init__", "Field.__init__", "Field.member", "Field.root",
-    "Outcome.__init__", "Report.__init__", "Scope.__init__", "Script.__init__", "Script.answered", "Script.next_key", "Script.steps",
+    "Outcome.__init__", "Probe.__init__", "Probe.again", "Probe.once", "Probe.anew", "Probe.apart", "Probe.beside", "Probe.dialect",
+    "Probe.harmless", "Probe.http", "Probe.odd", "Probe.patience", "Probe.reachable", "Probe.reply_to", "Probe.served", "Probe.settled",
+    "Probe.spec", "Probe.unopened", "Record.__init__", "Record.traits", "Report.__init__", "Scope.__init__", "Script.__init__", "Script.answered", "Script.next_key", "Script.steps",
 }  # fmt: skip
 # Of every error: how its surroundings get into it. Of every spec: what our own modules ask it.
 INNER_EVERYWHERE = {"tell_with"}
@@ -158,12 +160,15 @@ def test_the_public_names_are_these():
         "Incoming",
         "Message",
         "MethodError",
+        "NotSeen",
         "Outcome",
+        "Probe",
         "Prompt",
         "PromptMessage",
         "PromptResult",
         "ProtocolError",
         "ReadResult",
+        "Record",
         "Report",
         "RequestTimeout",
         "Resource",
@@ -182,6 +187,7 @@ def test_the_public_names_are_these():
         "TransportError",
         "UsageError",
         "__version__",
+        "check",
         "connect",
         "fault",
         "like",

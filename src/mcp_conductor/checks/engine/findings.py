@@ -9,6 +9,12 @@ class NotSeen(Exception):  # noqa: N818  # what happens, and no fault
     """There was nothing to look at: the reason why a check is skipped."""
 
 
+class FailedCheck(Finding):
+    """A check of a plugin failed: the server is not to blame."""
+
+    __slots__ = ()
+
+
 def fault(message: str, actual: Any = NOTHING, *, path: str | None = None, hint: str | None = None) -> Finding:
     """A finding with its evidence."""
     return Finding(message=message, actual=actual, path=path, hint=hint)

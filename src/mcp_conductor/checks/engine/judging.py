@@ -7,7 +7,7 @@ from functools import cache
 from mcp_conductor.bounded.worker import checkpoint
 from mcp_conductor.checks.engine.check import CHECKS, Act, Check
 from mcp_conductor.checks.engine.evidence import excerpted, lines_of, proven
-from mcp_conductor.checks.engine.findings import NotSeen
+from mcp_conductor.checks.engine.findings import FailedCheck, NotSeen
 from mcp_conductor.checks.engine.record import SMALL, Record, Traits, judged_part, transport_of
 from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
 from mcp_conductor.client.session import Session
@@ -158,6 +158,7 @@ def outcome_of(requirement: Requirement, seen: CheckResult, seconds: float = 0.0
     if seen.findings:
         # That a server goes away is a failure, however it was provoked.
         status = "failed" if requirement.level == "MUST" or seen.server_end is not None else "warned"
+        status = "errored" if isinstance(seen.findings[-1], FailedCheck) else status
     server_end = seen.server_end if seen.findings else None
     limit = requirement.limit if seen.findings and server_end is None else None
     return Outcome(

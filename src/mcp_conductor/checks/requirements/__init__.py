@@ -5,8 +5,9 @@ from functools import cache
 from importlib.resources import files
 
 from mcp_conductor.errors import UsageError, nearest
+from mcp_conductor.plugins import load_packages, with_plugins
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import versions_between
+from mcp_conductor.protocol.dialect import DIALECTS, versions_between
 from mcp_conductor.protocol.message import read
 
 LEVELS = ("MUST", "SHOULD", "MAY")
@@ -29,13 +30,23 @@ class Requirement:
     test: str  # how it can be tested
     section: str | None
     limit: str | None = None  # which SDKs cannot keep it, in which versions: "known limit of …"
+    plugin: str | None = None  # the file or package that it comes from, where it is none of the specification
+    remedy: str | None = None  # what to change, where `remedies.txt` does not say it
 
     def holds_for(self, version: str, transport: str) -> bool:
         return version in self.revisions and ("any" in self.transports or transport in self.transports)
 
 
-@cache
+_of_plugins: dict[str, Requirement] = {}
+
+
 def requirements() -> dict[str, Requirement]:
+    """All requirements by their ids: those of the specification, and then those of plugins."""
+    return {**_of_the_specification(), **_of_plugins} if _of_plugins else _of_the_specification()
+
+
+@cache
+def _of_the_specification() -> dict[str, Requirement]:
     entries = read(files(__package__).joinpath("requirements.json").read_text(encoding="utf-8"))
     return {
         entry["id"]: Requirement(
@@ -55,12 +66,65 @@ def _usual_severity(entry: Json) -> str:
     return "minor" if "limit" in entry else _USUAL_SEVERITY[entry["level"]]
 
 
+def require(
+    name: str,
+    *,
+    level: str,
+    text: str,
+    since: str | None,
+    group: str,
+    severity: str | None,
+    plugin: str,
+    remedy: str | None,
+) -> None:
+    """Add a requirement of a plugin, on servers; it holds in the revision SINCE and later."""
+    if level not in LEVELS:
+        raise TypeError(f"the level of a requirement is one of {', '.join(LEVELS)}, not {level!r}")
+    if severity not in (None, *SEVERITIES):
+        raise TypeError(f"the severity of a requirement is one of {', '.join(SEVERITIES)}, not {severity!r}")
+    if since not in (None, *DIALECTS):
+        raise TypeError(f"a requirement holds since one of {', '.join(DIALECTS)}, not {since!r}")
+    known = _of_the_specification()
+    if name in known or any(name == each.group for each in known.values()):
+        raise TypeError(f"{name!r} is a name of the specification: begin it with the name of your project")
+    if any(group in (each.group, each.id) for each in known.values()):
+        raise TypeError(f"the group {group!r} is one of the specification: name it after your project")
+    _of_plugins[name] = Requirement(
+        id=name,
+        group=group,
+        level=level,
+        severity=severity or _USUAL_SEVERITY[level],
+        subject="server",
+        revisions=versions_between(since or next(iter(DIALECTS))),
+        transports=("any",),
+        statement=text,
+        test="",
+        section=None,
+        plugin=plugin,
+        remedy=remedy,
+    )
+
+
+def of_plugin(name: str) -> bool:
+    """Whether the requirement of this id comes from a plugin: it says nothing about the specification."""
+    return name in _of_plugins
+
+
 def requirement(name: str) -> Requirement:
     """The requirement of this id."""
-    known = requirements()
+    known = with_packages(name)
     if name not in known:
         near = nearest(name, list(known))
         raise UsageError(
-            f"there is no requirement {name!r}", hint=f"did you mean {near!r}?" if near else "--list shows all"
+            f"there is no requirement {name!r}",
+            hint=with_plugins(f"did you mean {near!r}?" if near else "--list shows all"),
         )
     return known[name]
+
+
+def with_packages(*names: str) -> dict[str, Requirement]:
+    """All requirements; where one of NAMES is neither a requirement nor a group, those of installed plugins too."""
+    groups = {each.group for each in requirements().values()}
+    if any(name not in requirements() and name not in groups for name in names):
+        load_packages()
+    return requirements()
