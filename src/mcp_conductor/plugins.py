@@ -221,7 +221,7 @@ def _run(plugin: str, path: str, where: Location | None, act: Callable[[], objec
     except Exception as error:
         place = _last(error, path) or where
         raise UsageError(f"{plugin} raises {_told(error)}", hint=_hint(error, path), where=place) from error
-    if _registered == before:
+    if _registered == before and path in _files:  # a package may have been imported before
         hint = "use a decorator: from mcp_conductor import matcher, check, preset, step, reporter"
         raise UsageError(f"{plugin} registers nothing", hint=hint, where=where)
 

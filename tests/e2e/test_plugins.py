@@ -1,6 +1,7 @@
 """The plugins of examples/plugins, one of each kind, at work in real programs; and what programs do not load."""
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -35,8 +36,11 @@ def project(tmp_path):
 
 
 def test_matcher_predicate_preset_step_fault_and_report_format_at_work(project):
+    preset = project / "preset.py"  # what it prints goes to stderr, and not among the messages
+    preset.write_text(preset.read_text().replace("        found = ", "        print('looking')\n        found = "))
     done = run("test", "--report", "csv:outcomes.csv", cwd=project)
     assert (done.returncode, done.stderr) == (0, "")
+    assert "warning" not in done.stdout
     lines = (project / "outcomes.csv").read_text().splitlines()
     assert lines[0] == "id,status,seconds,first finding"
     assert re.fullmatch(r"books.test.mcp.yml::knows an ISBN,passed,\d+\.\d{3},", lines[2])
@@ -72,14 +76,6 @@ def test_a_table_of_servers_that_is_another_program_s_runs_nothing(tmp_path):
     assert not (tmp_path / "theirs.ran").exists()
 
 
-def test_what_a_plugin_prints_at_work_goes_to_stderr(project):
-    preset = project / "preset.py"
-    preset.write_text(preset.read_text().replace("        found = ", "        print('looking')\n        found = "))
-    done = run("test", "-k", "lists", cwd=project)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "warning" not in done.stdout  # of a line that is no message
-
-
 def test_a_plugin_that_does_not_end_can_be_interrupted(tmp_path):
     (tmp_path / "endless.py").write_text("import sys\nsys.stderr.write('here\\n')\nwhile True:\n    pass\n")
     words = [*CONDUCTOR, "serve", "--list-presets", "--plugin", "./endless.py"]
@@ -111,3 +107,37 @@ def test_checks_of_plugins_fail_warn_and_break_like_ours_but_are_not_graded(proj
     )
     assert report["metrics"] == {"ungraded": "only requirements of plugins were checked", "ofPlugins": 3}
     assert done.returncode == 1
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """A package with a plugin, as it would be installed: the environment that finds it."""
+    site = tmp_path / "site"
+    metadata = site / "acme-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[mcp_conductor.plugins]\nacme = acme_conductor\n")
+    (site / "acme_conductor.py").write_text((EXAMPLES / "matcher.py").read_text() + (EXAMPLES / "check.py").read_text())
+    return {**os.environ, "PYTHONPATH": str(site)}
+
+
+def test_a_matcher_of_an_installed_package_need_not_be_named(project, installed):
+    settings = json.loads((project / "conductor.config.json").read_text())
+    (project / "conductor.config.json").write_text(json.dumps({**settings, "plugins": ["predicate.py"]}))
+    done = run("test", cwd=project, env=installed)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_check_of_an_installed_package_is_found_by_its_name(tmp_path, installed):
+    done = run("check", "--explain", "acme-tool-title", cwd=tmp_path, env=installed)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "acme-tool-title" in done.stdout
+    assert "acme_conductor" in done.stdout
+
+
+def test_an_installed_plugin_that_fails_is_told_by_its_name_and_line(tmp_path, installed):
+    module = tmp_path / "site" / "acme_conductor.py"
+    module.write_text("import sys\n\n\nraise RuntimeError('not today')\n")
+    done = run("serve", "--list-presets", "--plugin", "acme", cwd=tmp_path, env=installed)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: the plugin 'acme' raises RuntimeError: not today\n  --> {module}:4:1\n")
