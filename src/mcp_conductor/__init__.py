@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from mcp_conductor.protocol.server_spec import (
         AsgiSpec as AsgiSpec,
         HttpSpec as HttpSpec,
+        ServerSpec as ServerSpec,
         StdioSpec as StdioSpec,
         StreamsSpec as StreamsSpec,
     )
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from mcp_conductor.suites.language.asserts import predicate as predicate
     from mcp_conductor.suites.matching.matchers import matcher as matcher
     from mcp_conductor.suites.python_matchers import like as like
+    from mcp_conductor.transport import opens as opens
 
 # A literal: importlib.metadata would cost every program 45 ms.
 __version__ = "0.1.0"
@@ -116,6 +118,7 @@ _HOMES = {
     "Scope": "server.placeholders",
     "Script": "server.steps",
     "ServerDown": "errors",
+    "ServerSpec": "protocol.server_spec",
     "Session": "client.session",
     "StdioNotSupported": "errors",
     "StdioSpec": "protocol.server_spec",
@@ -130,6 +133,7 @@ _HOMES = {
     "fault": "server.faults",
     "like": "suites.python_matchers",
     "matcher": "suites.matching.matchers",
+    "opens": "transport",
     "predicate": "suites.language.asserts",
     "preset": "server.presets",
     "reporter": "report.formats",

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import wraps
+from inspect import unwrap
 from io import TextIOBase
 from types import CodeType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -113,7 +114,7 @@ def is_ours(made_by: Callable[..., Any]) -> bool:
 
 def place_of(made_by: Callable[..., Any]) -> Location | None:
     """Where MADE_BY is written; None if that is not known."""
-    code = getattr(made_by, "__code__", None)
+    code = getattr(unwrap(made_by), "__code__", None)
     return _place(code, code.co_firstlineno) if isinstance(code, CodeType) else None
 
 

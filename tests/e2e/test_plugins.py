@@ -5,11 +5,14 @@ import os
 import re
 import shutil
 import signal
+import socketserver
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
+from tests.servers.plain import Plain
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "plugins"
 DOCS = Path(__file__).parents[2] / "docs" / "plugins.md"
@@ -141,3 +144,29 @@ def test_an_installed_plugin_that_fails_is_told_by_its_name_and_line(tmp_path, i
     done = run("serve", "--list-presets", "--plugin", "acme", cwd=tmp_path, env=installed)
     assert done.returncode == 2
     assert done.stderr.startswith(f"error: the plugin 'acme' raises RuntimeError: not today\n  --> {module}:4:1\n")
+
+
+class Connection(socketserver.StreamRequestHandler):
+    def handle(self):
+        server = Plain()
+        server.write = self.wfile.write
+        for line in self.rfile:
+            server.hear(line)
+
+
+def test_a_transport_of_a_plugin_reaches_its_servers(cli):
+    with socketserver.TCPServer(("127.0.0.1", 0), Connection) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        plugin = ("--plugin", str(EXAMPLES / "transport.py"))
+        done = cli(f"tcp://127.0.0.1:{server.server_address[1]}", *plugin, "--method", "tools/list")
+        thread.join(30)
+    assert (done.code, done.err) == (0, "")
+    assert json.loads(done.out)["tools"][0]["name"] == "look"
+
+
+def test_a_transport_of_a_plugin_cannot_take_the_place_of_ours(tmp_path):
+    (tmp_path / "theirs.py").write_text((EXAMPLES / "transport.py").read_text().replace("tcp=at", "https=at"))
+    done = run("discover", "https://127.0.0.1:1/", "--plugin", "./theirs.py", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: the scheme 'https' exists already\n  --> ./theirs.py:")

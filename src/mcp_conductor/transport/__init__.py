@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from mcp_conductor.errors import ConductorError, ConfigError
+from mcp_conductor.errors import ConductorError, ConfigError, UsageError
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message
@@ -102,6 +102,8 @@ class Opener(Protocol):
 
 
 _OPENERS: dict[str, Opener] = {}
+_KINDS = ("asgi", "http", "sse", "stdio", "streams")  # ours, whose modules are imported when they are needed
+_OURS = "mcp_conductor."
 AnyOpener = TypeVar("AnyOpener", bound=Opener)
 
 
@@ -111,6 +113,8 @@ def opens(kind: str, **schemes: "Callable[[str], ServerSpec]") -> Callable[[AnyO
     """
 
     def register(opener: AnyOpener) -> AnyOpener:
+        if not opener.__module__.startswith(_OURS):
+            _refuse_clash(kind, schemes, opener)
         _OPENERS[kind] = opener
         if schemes:
             from mcp_conductor.protocol.server_spec import SCHEMES
@@ -119,6 +123,22 @@ def opens(kind: str, **schemes: "Callable[[str], ServerSpec]") -> Callable[[AnyO
         return opener
 
     return register
+
+
+def _refuse_clash(kind: str, schemes: Iterable[str], opener: Callable[..., Any]) -> None:
+    """A plugin must not come between the programs and the servers that they reach without it."""
+    from mcp_conductor.plugins import place_of, registered
+    from mcp_conductor.protocol.server_spec import SCHEMES
+
+    registered(opener)
+    if kind in _OPENERS or kind in _KINDS:
+        known = f"transport {kind!r}"
+    elif taken := {"http", "https", *SCHEMES}.intersection(schemes):
+        known = f"scheme {min(taken)!r}"
+    else:
+        return
+    hint = "give it a name of your own, for instance one that begins with that of your project"
+    raise UsageError(f"the {known} exists already", hint=hint, where=place_of(opener))
 
 
 def open_transport(
