@@ -170,3 +170,9 @@ def test_a_transport_of_a_plugin_cannot_take_the_place_of_ours(tmp_path):
     done = run("discover", "https://127.0.0.1:1/", "--plugin", "./theirs.py", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith("error: the scheme 'https' exists already\n  --> ./theirs.py:")
+
+
+def test_pytest_loads_the_plugins_of_the_settings_that_name_the_server(project):
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "books.test.mcp.yml"]
+    done = subprocess.run(words, cwd=project, capture_output=True, text=True, timeout=60, check=False)
+    assert "3 passed" in done.stdout, done.stdout
