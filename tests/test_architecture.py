@@ -31,6 +31,8 @@ def imports() -> set[tuple[str, str]]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mcp_conductor."):
                 found.add((home, node.module.split(".")[1]))
+            elif isinstance(node, ast.ImportFrom) and node.module == "mcp_conductor":
+                found |= {(home, name.name) for name in node.names if name.name != "__version__"}
     return {(home, other) for home, other in found if home != other and home not in ("__init__", "__main__")}
 
 
