@@ -15,7 +15,6 @@ from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.server_spec import ServerSpec, from_words
-from mcp_conductor.report.error_text import diagnostic
 from mcp_conductor.suites.authoring.discover import Wishes, discover
 from mcp_conductor.suites.authoring.project import Guess, Project, without_secrets
 from mcp_conductor.suites.authoring.suite_text import suite_text, template
@@ -94,7 +93,7 @@ async def _suite(guess: Guess | None, wishes: Wishes, terminal: Terminal) -> tup
             found = await discover(spec, wishes, tell)
     except ConductorError as error:
         terminal.say("the server could not be asked what it offers; the suite is a template")
-        terminal.say(diagnostic(error))
+        terminal.say_error(error)
         return template(), "a template"
     for line in remarks(found):
         terminal.say(line)

@@ -27,7 +27,6 @@ from mcp_conductor.errors import ConductorError, MethodError, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, TASKS_EXTENSION
 from mcp_conductor.protocol.message import Message, parse as parse_message, render
-from mcp_conductor.report.error_text import diagnostic
 
 if TYPE_CHECKING:
     from mcp_conductor.cli.follow import Follow
@@ -137,9 +136,9 @@ class _Run:
         if isinstance(error, MethodError):
             self.print(render({"error": error.error}, 2))
             if error.method != self.plan.method:
-                self.terminal.say(diagnostic(error))
+                self.terminal.say_error(error)
             return _CODES.method
-        self.terminal.say(diagnostic(error))
+        self.terminal.say_error(error)
         return code_of_error(error, _CODES)
 
     def no_hurry(self) -> None:
@@ -215,7 +214,7 @@ class _Run:
             hint="--timeout TIME allows more; --verbose shows what is said",
         )
         error.stderr = self.transcript.stderr_tail()
-        self.terminal.say(diagnostic(error))
+        self.terminal.say_error(error)
         return _CODES.timeout
 
     async def operate(self, session: Session) -> int:

@@ -1,8 +1,7 @@
 """What came of a method that `mcp-cli` carried out."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp_conductor.protocol import Json
 
@@ -10,8 +9,7 @@ from mcp_conductor.protocol import Json
 NoteStatus = Callable[[Json], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What to print; whether the server says that it failed; and what we have to complain of."""
 
     result: Any

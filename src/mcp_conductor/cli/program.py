@@ -6,7 +6,6 @@ from mcp_conductor.cli.exhaustion import shortage
 from mcp_conductor.cli.exit_codes import INTERNAL_ERROR, OK, PROGRAMS, code_of_error
 from mcp_conductor.cli.terminal import Interrupted, ReaderGone, Terminal
 from mcp_conductor.errors import ConductorError
-from mcp_conductor.report.error_text import diagnostic
 
 
 def run_program(work: Callable[[], int], argv: Sequence[str], terminal: Terminal, program: str) -> int:
@@ -18,7 +17,7 @@ def run_program(work: Callable[[], int], argv: Sequence[str], terminal: Terminal
     except Interrupted as interrupted:
         return interrupted.exit_code
     except ConductorError as error:
-        terminal.say(diagnostic(error))
+        terminal.say_error(error)
         return code_of_error(error, PROGRAMS[program])
     except Exception as error:
         if shortage(error) is not None:

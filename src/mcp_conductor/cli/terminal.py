@@ -17,7 +17,6 @@ from typing import BinaryIO
 from mcp_conductor import posix
 from mcp_conductor.cli.exit_codes import code_of_signal
 from mcp_conductor.errors import ConductorError, UsageError
-from mcp_conductor.report.error_text import diagnostic
 from mcp_conductor.text.redaction import Redactor
 from mcp_conductor.text.visible import visible
 
@@ -75,6 +74,12 @@ class Terminal:
         with suppress(OSError, ValueError):
             if self.stderr is not None:
                 _put(self.stderr, self._safe(text, colour=colour).encode() + b"\n")
+
+    def say_error(self, error: ConductorError) -> None:
+        """Put on stderr what the person who must act has to know of ERROR."""
+        from mcp_conductor.report.error_text import diagnostic
+
+        self.say(diagnostic(error))
 
     def say_if_there_is_room(self, text: str) -> None:
         """Put a line for people on stderr if that can be done at once, also in the middle of another line."""
@@ -161,7 +166,7 @@ def print_to_stderr() -> None:
 def tell_all(problems: Sequence[ConductorError], terminal: Terminal) -> None:
     """Raise the last of PROBLEMS, if there are any, when the others have been told."""
     for each in problems[:-1]:
-        terminal.say(diagnostic(each))
+        terminal.say_error(each)
     if problems:
         raise problems[-1]
 

@@ -20,7 +20,6 @@ from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.cli.time_limit import TimeLimit
 from mcp_conductor.cli.wanted_tests import WantedTests
 from mcp_conductor.errors import Location, UsageError
-from mcp_conductor.report.error_text import diagnostic
 from mcp_conductor.report.formats.wording import warning_text
 from mcp_conductor.report.model import BAD, Finding, Outcome, Report, strict, strict_outcome
 from mcp_conductor.suites.language.variables import Variables
@@ -146,7 +145,7 @@ class _CommandLine:
         if outcomes:
             report = Report(kind="test", target=", ".join(refused), outcomes=outcomes)
             for problem in self._write_without_run(report):
-                self._terminal.say(diagnostic(problem))
+                self._terminal.say_error(problem)
 
     def _write_without_run(self, report: Report) -> list[UsageError]:
         if "--collect-only" in self._given:
@@ -224,7 +223,7 @@ class _CommandLine:
             try:
                 await self.once()
             except UsageError as error:
-                self._terminal.say(diagnostic(error))
+                self._terminal.say_error(error)
             seen = self._stamps()
             self._terminal.say("waiting for a change; Ctrl-C ends")
             while self._stamps() == seen:  # noqa: ASYNC110  # there is no event for this in the standard library
