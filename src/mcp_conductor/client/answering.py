@@ -6,6 +6,7 @@ from typing import Any
 from mcp_conductor.errors import ProtocolError, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answer, Answers, Incoming
+from mcp_conductor.protocol.compose import compose, compose_reply
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message, build
 
@@ -42,7 +43,7 @@ class Questions:
             if answer.result is None:
                 raise ProtocolError(f"the server needs {method} to go on, and it was refused", hint=answer.warning)
             responses[key] = answer.result
-            self._tell(Incoming(build({"jsonrpc": "2.0", "id": key, "method": method, "params": params}), answer))
+            self._tell(Incoming(build(compose(method, params, identity=key)), answer))
         return responses
 
     def answer(self, message: Message, answers: Answers, dialect: Dialect) -> None:
@@ -53,7 +54,7 @@ class Questions:
         if self._leaves_unread():
             return
         answer = self._answer_to(message, answers, dialect)
-        self._send(build({"jsonrpc": "2.0", "id": message.id, **answer.members}))
+        self._send(build(compose_reply(message.id, answer.members)))
         self._tell(Incoming(message, answer))
 
     def _leaves_unread(self) -> bool:

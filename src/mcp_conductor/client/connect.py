@@ -39,6 +39,7 @@ from mcp_conductor.errors import (
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers, Incoming
 from mcp_conductor.protocol.budgets import Budgets
+from mcp_conductor.protocol.compose import compose_in, initialize_params
 from mcp_conductor.protocol.dialect import (
     PROTOCOL_CHOICES,
 )
@@ -240,11 +241,18 @@ async def _event(method: Method, exchange: Awaitable[Exchange]) -> Event:
 async def _ask(session: Session, action: Ask, timeout: float | None) -> Exchange:
     dialect = action.dialect
     capabilities = session.client_capabilities(dialect)
-    params: Json = {"_meta": dialect.context(session.client, capabilities)}
+    params = None
     if action.method == INITIALIZE:
         session.assume(dialect)
-        params = {"protocolVersion": dialect.version, "capabilities": capabilities, "clientInfo": session.client}
-    raw = {"jsonrpc": "2.0", "id": session.next_id(), "method": action.method, "params": params}
+        params = initialize_params(dialect, session.client, capabilities)
+    raw = compose_in(
+        dialect,
+        action.method,
+        params,
+        identity=session.next_id(),
+        client=session.client,
+        capabilities=capabilities,
+    )
     return await session.exchange(raw, timeout=timeout)
 
 

@@ -27,6 +27,7 @@ from mcp_conductor.errors import (
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.answers import Answers, Incoming
 from mcp_conductor.protocol.budgets import DEFAULT, Budgets
+from mcp_conductor.protocol.compose import compose, compose_in
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE, Dialect
 from mcp_conductor.protocol.input_rounds import is_final, next_round
 from mcp_conductor.protocol.ledger import Exchange, progress_token
@@ -170,6 +171,15 @@ class Session:
 
     # What we say.
 
+    def compose(self, method: str, params: Json | None = None) -> Json:
+        """A request of ours, as it would be sent: with an id of its own, and in the modern era with who we are."""
+        if self.dialect.handshake:
+            return compose(method, params, identity=self.next_id())
+        capabilities = self.client_capabilities(self.dialect)
+        return compose_in(
+            self.dialect, method, params, identity=self.next_id(), client=self.client, capabilities=capabilities
+        )
+
     async def request(self, method: str, params: Json | None = None, *, timeout: float | None = None) -> Any:
         """The result of METHOD; questions that come back in place of a result are answered. Raises MethodError."""
         return (await self.reply_to(method, params, timeout)).result
@@ -201,7 +211,7 @@ class Session:
         return await self._wire.say(text, timeout=timeout)
 
     async def notify(self, method: str, params: Json | None = None) -> None:
-        self._wire.send(build({"jsonrpc": "2.0", "method": method, **({} if params is None else {"params": params})}))
+        self._wire.send(build(compose(method, params)))
 
     async def listen(self, notifications: Json, meta: Json | None = None) -> Message:
         """Open a subscription (2026-07-28) and return its acknowledgement; it lasts as long as the session."""
@@ -309,14 +319,8 @@ class Session:
     # How a request is carried out.
 
     def _build(self, method: str, params: Json | None) -> Message:
-        identity = self.next_id()
-        raw: Json = {"jsonrpc": "2.0", "id": identity, "method": method}
-        if not self.dialect.handshake:
-            context = self.dialect.context(self.client, self.client_capabilities(self.dialect))
-            params = self.dialect.stamp(params, context)
-        if params is not None:
-            raw["params"] = params
-        return Message(compact(raw), raw, "request", identity)
+        raw = self.compose(method, params)
+        return Message(compact(raw), raw, "request", raw["id"])
 
     async def _anew(self, over: HttpStatusError, method: str, params: Json | None, timeout: float | None) -> Exchange:
         """Exchange once more in a new session, if the old one is OVER: then nothing was done in it."""

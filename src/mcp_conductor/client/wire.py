@@ -12,6 +12,7 @@ from mcp_conductor.bounded.turns import Intake
 from mcp_conductor.client.deadlines import Reply, Waiting
 from mcp_conductor.errors import ConductorError, ConnectionLost, RequestTimeout, UsageError
 from mcp_conductor.protocol import Id, Json
+from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, Dialect
 from mcp_conductor.protocol.ledger import Exchange, Ledger
 from mcp_conductor.protocol.message import Message, build, members, parse
@@ -246,7 +247,7 @@ class Wire:
         by_closing = self._transport.cancels_by_closing and not self._dialect.handshake
         if request.method not in ("initialize", "server/discover") and not by_closing:
             params = {"requestId": request.id, "reason": reason}
-            self.send(build({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
+            self.send(build(compose("notifications/cancelled", params)))
 
     def _loss(self, why: str) -> ConductorError:
         error = ConnectionLost(why)

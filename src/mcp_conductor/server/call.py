@@ -6,6 +6,7 @@ from typing import Any
 
 from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.protocol import Id, Json
+from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.dialect import LOG_LEVELS, META, RELATED_TASK
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.schema import complaints, flaw
@@ -76,7 +77,7 @@ class Call:
             if not self.client.revision.handshake:
                 return  # the request is answered, and nothing else leads to the client
             params = {**params, "_meta": {**params.get("_meta", {}), RELATED_TASK: {"taskId": self.task.id}}}
-        self.outlet({"jsonrpc": "2.0", "method": method, **({"params": params} if params else {})})
+        self.outlet(compose(method, params or None))
 
     def log(self, level: str, data: Any, logger: str | None = None) -> None:
         """Send a log message, if this server logs and the client wants to hear of this level."""

@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any
 
 from mcp_conductor.protocol import Id, Json
+from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.dialect import (
     DIALECTS,
     INVALID_PARAMS,
@@ -73,14 +74,14 @@ class Client:
         identity = next(self._ids)
         answer: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
         self._asked[identity] = answer
-        outlet({"jsonrpc": "2.0", "id": identity, **question})
+        outlet(compose(question["method"], question.get("params"), identity=identity))
         try:
             async with asyncio.timeout(ASK_SECONDS):
                 return await answer
         except TimeoutError as error:
             raise AskFailed(f"the client did not answer {question['method']} within {ASK_SECONDS:g} s") from error
         except asyncio.CancelledError:
-            outlet({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": identity}})
+            outlet(compose("notifications/cancelled", {"requestId": identity}))
             raise
         finally:
             del self._asked[identity]

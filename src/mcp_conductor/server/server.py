@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.compose import compose_error, compose_result
 from mcp_conductor.protocol.dialect import (
     DIALECTS,
     INTERNAL_ERROR,
@@ -139,7 +140,7 @@ class Server(ServerState):
         dialect = call.client.dialect
         if dialect is not None and not dialect.handshake:
             result = self._in_modern_form(call, result, dialect)
-        return {"jsonrpc": "2.0", "id": call.id, "result": result}
+        return compose_result(call.id, result)
 
     def _in_modern_form(self, call: Call, result: Json, dialect: Dialect) -> Json:
         formed = {"resultType": "complete", **result}
@@ -196,4 +197,4 @@ def _cancel_soon(running: asyncio.Task[None]) -> None:
 
 
 def _error(call: Call, refusal: Refusal) -> Json:
-    return {"jsonrpc": "2.0", "id": call.id, "error": refusal.error()}
+    return compose_error(call.id, refusal.error())

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mcp_conductor.protocol import Id, Json
+from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.dialect import DIALECTS, META, TASKS_EXTENSION, Dialect
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.server.client import Client
@@ -111,7 +112,7 @@ class ServerState:
             return
         method = f"notifications/{kind}/list_changed"
         for client in list(self.clients):
-            client.outlet({"jsonrpc": "2.0", "method": method})
+            client.outlet(compose(method))
         for listener in list(self.listeners):
             if listener.wants.get(f"{kind}ListChanged"):
                 listener.tell(method, {})
@@ -120,7 +121,7 @@ class ServerState:
         """Tell the subscribers of a resource that it has changed."""
         for client in list(self.clients):
             if uri in client.subscriptions:
-                client.outlet({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}})
+                client.outlet(compose("notifications/resources/updated", {"uri": uri}))
         for listener in list(self.listeners):
             if uri in listener.wants.get("resourceSubscriptions", ()):
                 listener.tell("notifications/resources/updated", {"uri": uri})

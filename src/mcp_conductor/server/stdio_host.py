@@ -13,6 +13,7 @@ from typing import Literal
 
 from mcp_conductor import posix
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.compose import compose_error
 from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.message import Message, compact, decode, members
 from mcp_conductor.server.client import Client, modern_client
@@ -172,8 +173,8 @@ class StdioHost:
     def _unreadable(self, message: Message, refusal: Refusal) -> Json:
         """The reply to what is no request. JSON-RPC wants the id null, newer revisions want none."""
         dialect = self._client.dialect
-        named = {"id": message.id} if message.id is not None or dialect is None or dialect.null_id else {}
-        return {"jsonrpc": "2.0", **named, "error": refusal.error()}
+        named = message.id is not None or dialect is None or dialect.null_id
+        return compose_error(message.id, refusal.error(), named=named)
 
     def _request(self, message: Message, deliver: Deliver) -> None:
         bend = self._server.bend(message)
@@ -182,7 +183,7 @@ class StdioHost:
         try:
             client = self._client_of(message)
         except Refusal as refusal:
-            deliver({"jsonrpc": "2.0", "id": message.id, "error": refusal.error()})
+            deliver(compose_error(message.id, refusal.error()))
             return
         self._server.take(message, client, self.send, deliver, bend)
         task = client.running.get(message.id) if message.id is not None else None

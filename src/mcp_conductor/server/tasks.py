@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.dialect import INTERNAL_ERROR, INVALID_PARAMS, RELATED_TASK, TASKS_EXTENSION
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.server.client import ASK_SECONDS, Client, Outlet, missing_capability
@@ -182,7 +183,7 @@ class Tasks:
     def _tell(self, task: Task) -> None:
         client = task.client
         if client.revision.handshake:
-            client.outlet({"jsonrpc": "2.0", "method": "notifications/tasks/status", "params": task.core()})
+            client.outlet(compose("notifications/tasks/status", task.core()))
         else:
             self._publish(task)
 

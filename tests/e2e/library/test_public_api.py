@@ -25,7 +25,7 @@ JSON = {
 INNER = {
     f"Session.{member}"
     for member in (
-        "__init__", "answer_with", "assume", "avoid_ids", "client_capabilities", "forget", "ids_starting_at", "input_responses",
+        "__init__", "answer_with", "assume", "avoid_ids", "client_capabilities", "compose", "forget", "ids_starting_at", "input_responses",
         "lacks_tools", "progress_for", "reply_to", "settle", "tools_listed",
     )
 } | {"Bridge.secrets"} | {

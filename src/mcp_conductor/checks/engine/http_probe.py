@@ -15,6 +15,7 @@ from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.client.connect import CLIENT
 from mcp_conductor.errors import ConductorError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.compose import compose, compose_in, initialize_params
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.event_stream import Event, EventStream
 from mcp_conductor.protocol.http_headers import Annotations, routing_headers
@@ -151,16 +152,13 @@ class HttpProbe:
             raise NotSeen(f"another session was refused: HTTP {hello.status}")
         self.session = hello.headers.get(SESSION.lower())
         self._settled = True
-        return hello, await self.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return hello, await self.post(compose("notifications/initialized"))
 
     def initialize(self) -> Json:
-        params = {"protocolVersion": self.dialect.version, "capabilities": {}, "clientInfo": CLIENT}
-        return {"jsonrpc": "2.0", "id": self.next_id(), "method": "initialize", "params": params}
+        return compose("initialize", initialize_params(self.dialect, CLIENT, {}), identity=self.next_id())
 
     def request(self, method: str, params: Json | None = None) -> Json:
-        stamped = self.dialect.stamp(params, self.dialect.context(CLIENT, {}))
-        raw: Json = {"jsonrpc": "2.0", "id": self.next_id(), "method": method}
-        return raw if stamped is None else {**raw, "params": stamped}
+        return compose_in(self.dialect, method, params, identity=self.next_id(), client=CLIENT, capabilities={})
 
     def anything(self) -> Json:
         """A request that every server answers with a result."""

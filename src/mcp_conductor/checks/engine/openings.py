@@ -5,6 +5,7 @@ from typing import Any
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.replies import result_of
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.dialect import DIALECTS, META
 from mcp_conductor.protocol.message import Message
 
@@ -21,8 +22,7 @@ def declared_lists(probe: Probe) -> list[str]:
 
 async def first(fresh: Probe, method: str, params: Json | None, seconds: float) -> Message:
     """The reply to a first message. Silence is RequestTimeout."""
-    raw: Json = {"jsonrpc": "2.0", "id": fresh.session.next_id(), "method": method}
-    return await fresh.reply_to(raw if params is None else {**raw, "params": params}, seconds)
+    return await fresh.reply_to(compose(method, params, identity=fresh.session.next_id()), seconds)
 
 
 async def initialize(
@@ -50,12 +50,7 @@ def context(probe: Probe) -> Json:
 
 async def with_meta(probe: Probe, method: str, meta: Json, params: Json | None = None) -> Message:
     """The reply to a request with exactly this `_meta`."""
-    raw = {
-        "jsonrpc": "2.0",
-        "id": probe.session.next_id(),
-        "method": method,
-        "params": {**(params or {}), "_meta": meta},
-    }
+    raw = compose(method, {**(params or {}), "_meta": meta}, identity=probe.session.next_id())
     return await probe.reply_to(raw, probe.timeout)
 
 

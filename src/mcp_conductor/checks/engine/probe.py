@@ -15,6 +15,7 @@ from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError, HttpStatusError, RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers
+from mcp_conductor.protocol.compose import compose_error
 from mcp_conductor.protocol.dialect import DIALECTS, Dialect
 from mcp_conductor.protocol.message import Message, build
 from mcp_conductor.protocol.server_spec import ServerSpec
@@ -106,12 +107,7 @@ class Probe:
         self, method: str, params: Json | None = None, *, seconds: float | None = None, **members: Any
     ) -> Message:
         """The reply to a request, error or not; MEMBERS go into the request itself. Silence is RequestTimeout."""
-        raw: Json = {"jsonrpc": "2.0", "id": self.session.next_id(), "method": method, **members}
-        if not self.dialect.handshake:
-            context = self.dialect.context(self.session.client, self.session.client_capabilities(self.dialect))
-            params = self.dialect.stamp(params, context)
-        if params is not None:
-            raw["params"] = params
+        raw = {**self.session.compose(method, params), **members}
         try:
             return await self.reply_to(raw, self.timeout if seconds is None else seconds)
         except HttpStatusError as error:
@@ -136,7 +132,7 @@ class Probe:
         told = "a request is answered with the status 404 in a session that goes on: clients take it for over"
         if told not in self.found.remarks:
             self.found.remarks.append(told)
-        return build({"jsonrpc": "2.0", "id": raw["id"], "error": error.error})
+        return build(compose_error(raw["id"], error.error))
 
     async def result(self, method: str, params: Json | None = None) -> Json | None:
         """The result of a request, if it is one and an object."""

@@ -18,8 +18,8 @@ from mcp_conductor.client.connect import connect
 from mcp_conductor.client.negotiation import NONE
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError, RequestTimeout
-from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers
+from mcp_conductor.protocol.compose import compose_in
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.server_spec import ServerSpec
@@ -181,9 +181,10 @@ async def silent(session: Session, seconds: float) -> bool:
     """Whether the server answers nothing at all; what it does not know, it may answer with an error."""
     asked, mark = [], session.transcript.mark
     for method in ("ping" if session.dialect.handshake else "server/discover", "tools/list"):
-        params = session.dialect.stamp(None, session.dialect.context(session.client, {}))
-        raw: Json = {"jsonrpc": "2.0", "id": session.next_id(), "method": method}
-        asked.append(session.exchange(raw if params is None else {**raw, "params": params}, timeout=seconds))
+        raw = compose_in(
+            session.dialect, method, None, identity=session.next_id(), client=session.client, capabilities={}
+        )
+        asked.append(session.exchange(raw, timeout=seconds))
     answers = await asyncio.gather(*asked, return_exceptions=True)
     # Late answers to what was asked before are no silence.
     return all(isinstance(each, RequestTimeout) for each in answers) and not answered_since(session, mark)

@@ -9,6 +9,7 @@ from typing import Any
 from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.protocol import Id, Json
+from mcp_conductor.protocol.compose import compose_in
 from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message
@@ -83,9 +84,15 @@ def allowed(acknowledged: Message) -> Json:
 @asynccontextmanager
 async def listening(probe: Probe, wanted: Json, identity: Id = "conductor-1") -> AsyncIterator[Subscription]:
     """A subscription in the session of PROBE, acknowledged, refused, or ignored for as long as we wait."""
-    context = probe.dialect.context(probe.session.client, probe.session.client_capabilities(probe.dialect))
-    params = probe.dialect.stamp({"notifications": wanted}, context)
-    raw = {"jsonrpc": "2.0", "id": identity, "method": "subscriptions/listen", "params": params}
+    session = probe.session
+    raw = compose_in(
+        session.dialect,
+        "subscriptions/listen",
+        {"notifications": wanted},
+        identity=identity,
+        client=session.client,
+        capabilities=session.client_capabilities(session.dialect),
+    )
     ended = asyncio.ensure_future(probe.session.exchange(raw, timeout=math.inf))
     stream = Subscription(probe, identity, ended)
     before = len(stream.notices)

@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Protocol
 
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.compose import compose_error
 from mcp_conductor.protocol.message import compact
 
 Headers = Iterable[tuple[str, str]]
@@ -135,7 +136,8 @@ class Exchange:
 
     async def refuse(self, status: int, code: int, message: str, headers: Headers = ()) -> None:
         """Answer with a status, and with an error that belongs to no request."""
-        await self.reply(status, _bytes({"jsonrpc": "2.0", "error": {"code": code, "message": message}}), headers)
+        error = compose_error(None, {"code": code, "message": message}, named=False)
+        await self.reply(status, _bytes(error), headers)
 
     def begin(self, headers: Headers = (), content_type: str = EVENT_TYPE) -> None:
         """Begin an event stream."""

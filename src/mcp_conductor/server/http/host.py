@@ -7,6 +7,7 @@ security warning): a wrong Origin with 403, a wrong Host with 421.
 import asyncio
 
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.compose import compose_error
 from mcp_conductor.protocol.dialect import (
     HANDSHAKE,
     HEADER_MISMATCH,
@@ -122,8 +123,7 @@ class HttpHost:
         try:
             client = self._introduced(exchange, message, stream)
         except Refusal as refusal:
-            error = {"jsonrpc": "2.0", "id": message.id, "error": refusal.error()}
-            await exchange.reply(400, compact(error).encode())
+            await exchange.reply(400, compact(compose_error(message.id, refusal.error())).encode())
             return
         self._live.add(client)
         try:

@@ -15,6 +15,7 @@ from mcp_conductor.client.session import MOST_ROUNDS, Session
 from mcp_conductor.errors import ConductorError, MethodError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Incoming
+from mcp_conductor.protocol.compose import compose_error, compose_result
 from mcp_conductor.protocol.input_rounds import is_final, next_round
 from mcp_conductor.protocol.message import parse
 from mcp_conductor.protocol.oddities import NOT_A_MESSAGE, shortened
@@ -174,23 +175,20 @@ class Conversation:
         return reply
 
     def _request(self, sent: Sent, params: Json | None) -> Json:
-        dialect = self.session.dialect
-        raw: Json = {"jsonrpc": "2.0", "id": self.session.next_id(), "method": sent.method}
-        raw |= {} if sent.raw is None else {key: value for key, value in sent.raw.items() if key != "params"}
-        if not dialect.handshake:
-            context = dialect.context(self.session.client, self.session.client_capabilities(dialect))
-            params = dialect.stamp(params, context)
-        return raw if params is None else {**raw, "params": params}
+        raw = self.session.compose(sent.method, params)
+        given = {} if sent.raw is None else {key: value for key, value in sent.raw.items() if key != "params"}
+        params = raw.pop("params", None)  # last, as it is written
+        return {**raw, **given} if params is None else {**raw, **given, "params": params}
 
     async def _whole_list(self, sent: Sent, limit: float | None) -> Json:
         try:
             async with asyncio.timeout(limit):
                 whole = await self.session.everything(sent.method, sent.params)
         except MethodError as error:
-            return {"jsonrpc": "2.0", "id": None, "error": error.error}
+            return compose_error(None, error.error)
         except TimeoutError:
             raise RequestTimeout(sent.method, limit or 0.0) from None
-        return {"jsonrpc": "2.0", "id": None, "result": whole}
+        return compose_result(None, whole)
 
     async def _any_reply(self, seconds: float) -> Json | None:
         """Whether anything is answered within SECONDS, although nothing was asked."""

@@ -1,0 +1,48 @@
+"""JSON-RPC messages from their parts: the one place that knows how an envelope is written.
+
+What is broken on purpose, in checks, is written out where it is sent.
+"""
+
+from typing import Any
+
+from mcp_conductor.protocol import Id, Json
+from mcp_conductor.protocol.dialect import Dialect
+
+
+def compose(method: str, params: Json | None = None, *, identity: Id | None = None) -> Json:
+    """A request, or a notification if it has no IDENTITY."""
+    raw: Json = {"jsonrpc": "2.0"}
+    if identity is not None:
+        raw["id"] = identity
+    raw["method"] = method
+    if params is not None:
+        raw["params"] = params
+    return raw
+
+
+def compose_in(
+    dialect: Dialect, method: str, params: Json | None, *, identity: Id, client: Json, capabilities: Json
+) -> Json:
+    """A request as DIALECT has it: in the modern era each introduces the CLIENT, in `_meta`."""
+    if not dialect.handshake:
+        params = dialect.stamp(params, dialect.context(client, capabilities))
+    return compose(method, params, identity=identity)
+
+
+def initialize_params(dialect: Dialect, client: Json, capabilities: Json) -> Json:
+    """How a client introduces itself in the handshake era."""
+    return {"protocolVersion": dialect.version, "capabilities": capabilities, "clientInfo": client}
+
+
+def compose_reply(identity: Id | None, members: Json) -> Json:
+    """A reply; MEMBERS is its result or its error."""
+    return {"jsonrpc": "2.0", "id": identity, **members}
+
+
+def compose_result(identity: Id | None, result: Any) -> Json:
+    return {"jsonrpc": "2.0", "id": identity, "result": result}
+
+
+def compose_error(identity: Id | None, error: Any, *, named: bool = True) -> Json:
+    """An error reply. One that is not NAMED has no id: newer revisions want that where there is none to repeat."""
+    return {"jsonrpc": "2.0", "id": identity, "error": error} if named else {"jsonrpc": "2.0", "error": error}
