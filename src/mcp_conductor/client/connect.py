@@ -7,10 +7,12 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_conductor import __version__
+from mcp_conductor.client.ids import Ids
 from mcp_conductor.client.negotiation import (
     DISCOVER,
     INITIALIZE,
@@ -101,6 +103,8 @@ async def connect(
         on_incoming=on_incoming,
         on_unsubscribed=on_unsubscribed,
         on_reopened=on_reopened,
+        ids=Ids(),
+        began=monotonic(),
     )
     way = _Way(spec, choice, needs_version, authorize)
     async with AsyncExitStack() as stack:
@@ -109,8 +113,7 @@ async def connect(
         yield session
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
+class _Way(NamedTuple):
     """How to reach a server, and how to open the conversation with it."""
 
     spec: ServerSpec
@@ -146,12 +149,12 @@ async def _open_somehow(options: SessionOptions, way: _Way, stack: AsyncExitStac
         old = spec.older()
         if old is None or not may_be_older_transport(error):
             raise
-        return await _open_old(options, replace(way, spec=old), stack, error)
+        return await _open_old(options, way._replace(spec=old), stack, error)
     except TransportError as error:
         died = spec.started_by_us and options.transcript.mark and died_of_discover(way.choice, error)
         if not died:
             raise
-        again = _session(options, replace(way, choice="handshake"))
+        again = _session(options, way._replace(choice="handshake"))
         again.note("the server went away when it was asked for server/discover; it is started again without that")
         options.transcript.begin_process()
         return await stack.enter_async_context(again)
@@ -161,7 +164,7 @@ async def _open_old(options: SessionOptions, way: _Way, stack: AsyncExitStack, r
     """Try HTTP+SSE where Streamable HTTP was refused; if that is not it either, the refusal stands."""
     try:
         choice = "handshake" if way.choice == "auto" else way.choice
-        return await stack.enter_async_context(_session(options, replace(way, choice=choice)))
+        return await stack.enter_async_context(_session(options, way._replace(choice=choice)))
     except TransportError:
         raise refusal from None
 

@@ -8,8 +8,7 @@
 | a version   | exactly that one                                                                                      |
 """
 
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from mcp_conductor.errors import ConductorError, HttpStatusError, MethodError, ProtocolError, RequestTimeout
 from mcp_conductor.protocol import Json
@@ -40,30 +39,28 @@ _OLD_STATUSES = (400, 404, 405)
 
 Method = Literal["initialize", "server/discover"]
 
+# Events and actions are named tuples: each dataclass would cost every call of mcp-cli half a millisecond.
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+
+class Answered(NamedTuple):
     """The reply to the request that was sent last by this method."""
 
     method: Method
     reply: Message | None
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(NamedTuple):
     """An HTTP status instead of a reply."""
 
     method: Method
     error: HttpStatusError
 
 
-@dataclass(frozen=True, slots=True)
 class Late:
     """Nothing has come within the patience of the last action."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class Ask(NamedTuple):
     """Send this request, in DIALECT; then wait for the next event."""
 
     method: Method
@@ -72,13 +69,11 @@ class Ask:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Wait:
     """Send nothing; something is under way already."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settle:
+class Settle(NamedTuple):
     """The conversation is open, in DIALECT."""
 
     dialect: Dialect
@@ -88,8 +83,7 @@ class Settle:
     pause: float = 0.0  # after each of them
 
 
-@dataclass(frozen=True, slots=True)
-class Fail:
+class Fail(NamedTuple):
     """It cannot be opened."""
 
     error: ConductorError

@@ -7,10 +7,8 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, contextmanager
-from dataclasses import dataclass, field
-from time import monotonic
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from mcp_conductor.client import calls
 from mcp_conductor.client.answering import Questions, as_object
@@ -26,7 +24,7 @@ from mcp_conductor.errors import (
 )
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.answers import Answers, Incoming
-from mcp_conductor.protocol.budgets import DEFAULT, Budgets
+from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.compose import compose, compose_in
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE, Dialect
 from mcp_conductor.protocol.input_rounds import is_final, next_round
@@ -41,8 +39,7 @@ MOST_ROUNDS = 10  # of input_required, before we stop believing that the server 
 _ROUND_PAUSES = (0.05, 0.1, 0.25)  # between retries when the server asks for nothing but time
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionOptions:
+class SessionOptions(NamedTuple):
     """What a session is made with. All attempts to reach one server share it: their ids and times go on."""
 
     client: Json
@@ -50,14 +47,14 @@ class SessionOptions:
     timeout: float
     transcript: Transcript
     context: Json  # what errors of this session say of their surroundings
-    extensions: Json = field(default_factory=dict)
-    budgets: Budgets = DEFAULT
-    lenient: bool = False  # take an opening that is not as it should be, and say more than we have to
+    extensions: Json
+    budgets: Budgets
+    lenient: bool  # take an opening that is not as it should be, and say more than we have to
+    ids: Ids
+    began: float  # when times of the transcript count from
     on_incoming: Callable[[Incoming], None] | None = None
     on_unsubscribed: Callable[[bool], None] | None = None  # told whether the subscription was lost, or ended
     on_reopened: "Callable[[Session], Awaitable[None]] | None" = None  # a new session on the same transport has begun
-    ids: Ids = field(default_factory=Ids)
-    began: float = field(default_factory=monotonic)
 
 
 class Session:

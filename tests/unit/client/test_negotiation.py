@@ -181,13 +181,13 @@ def test_auto_sends_initialize_too_where_no_answer_comes_soon_and_takes_the_firs
 
 
 def test_auto_waits_for_initialize_where_server_discover_is_refused_late():
-    assert last_action("auto", Late(), error(DISCOVER, METHOD_NOT_FOUND)) == Wait()
+    assert isinstance(last_action("auto", Late(), error(DISCOVER, METHOD_NOT_FOUND)), Wait)
     assert last_action("auto", Late(), error(DISCOVER, METHOD_NOT_FOUND), welcome()).dialect is NEWEST_HANDSHAKE
 
 
 def test_auto_waits_for_a_slow_modern_server_that_refuses_initialize():
     refusal = error(INITIALIZE, UNSUPPORTED_VERSION)
-    assert last_action("auto", Late(), refusal) == Wait()
+    assert isinstance(last_action("auto", Late(), refusal), Wait)
     assert last_action("auto", Late(), refusal, discovered(NEWEST_MODERN.version)).dialect is NEWEST_MODERN
     assert last_action("auto", Late(), refusal, error(DISCOVER, -1)).error.method == INITIALIZE
 
@@ -195,7 +195,7 @@ def test_auto_waits_for_a_slow_modern_server_that_refuses_initialize():
 def test_auto_asks_a_server_for_the_revision_that_it_lists_before_a_handshake_counts():
     refusal = error(DISCOVER, UNSUPPORTED_VERSION, supported=[NEWEST_MODERN.version])
     assert last_action("auto", refusal) == asks(DISCOVER, NEWEST_MODERN)
-    assert last_action("auto", Late(), refusal, welcome()) == Wait()
+    assert isinstance(last_action("auto", Late(), refusal, welcome()), Wait)
     assert last_action("auto", Late(), refusal, welcome(), discovered(NEWEST_MODERN.version)).dialect is NEWEST_MODERN
     assert last_action("auto", Late(), refusal, welcome(), error(DISCOVER, -1)).dialect is NEWEST_HANDSHAKE
 
