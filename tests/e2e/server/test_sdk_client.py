@@ -13,7 +13,7 @@ from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from tests.e2e.server.peers import PATIENCE, Servers, arguments, command, ways
 
-from mcp_conductor.protocol.schema import filled_in
+from mcp_conductor.protocol.samples import filled_in
 
 pytestmark = pytest.mark.peers
 NOWHERE = "http://127.0.0.1:9/"  # the address that is made up for an argument
