@@ -1,7 +1,6 @@
 """What every test can use: real servers written in a few lines, and mcp-cli as a real process."""
 
 import os
-import subprocess
 import sys
 import textwrap
 import time
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests import prefork
 
 ROOT = Path(__file__).parent.parent
 SERVERS = ROOT / "tests" / "servers"
@@ -56,7 +56,8 @@ def survivors(mark: str) -> Callable[[], list[str]]:
 
 @pytest.fixture
 def environment(mark: str) -> dict[str, str]:
-    return {**os.environ, MARK: mark, "PYTHONPATH": str(SERVERS)}
+    # A program that writes compiled files beside what it imports would write into the directories of tests.
+    return {**os.environ, MARK: mark, "PYTHONPATH": str(SERVERS), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def cli(
 
     def run(*words: str, stdin: str = "", limit: float = 30, **extra: str) -> Run:
         began = time.perf_counter()
-        done = subprocess.run(
+        done = prefork.run(
             [*MCP_CLI, *words],
             input=stdin.encode(),
             capture_output=True,

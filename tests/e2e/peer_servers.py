@@ -5,6 +5,8 @@ import socket
 import subprocess
 from contextlib import contextmanager
 
+from tests import prefork
+
 
 def free_port():
     with socket.socket() as probe:
@@ -15,7 +17,7 @@ def free_port():
 @contextmanager
 def running(words, ready, **environment):
     """A server that somebody else runs: started, waited for by what it says on stderr, and stopped."""
-    process = subprocess.Popen(words, stderr=subprocess.PIPE, env={**os.environ, **environment}, text=True)
+    process = prefork.start(words, stderr=subprocess.PIPE, env={**os.environ, **environment}, text=True)
     try:
         assert any(ready in line for line in process.stderr), f"{words[-2:]} did not start"
         yield

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests import prefork
 from tests.conftest import Run
 from tests.terminal import run_on_terminal
 
@@ -43,7 +44,7 @@ def served(tmp_path: Path) -> Iterator[Callable[[], str]]:
 
     def start() -> str:
         words = ("-m", "mcp_conductor", "serve", "server.yaml", "--transport", "streamable-http", "--port", "0")
-        started.append(subprocess.Popen([sys.executable, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True))
+        started.append(prefork.start([sys.executable, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True))
         assert started[0].stderr is not None
         return started[0].stderr.readline().split()[-1]
 
@@ -61,14 +62,14 @@ def program(
 
     def run(name: str, *words: str, stdin: str = "", columns: int | None = None, **extra: str) -> Run:
         assert name in ENTRY_POINTS, f"cmd must begin with one of {', '.join(ENTRY_POINTS)}, not {name!r}"
-        code = f"import sys; from mcp_conductor import cli; sys.exit(cli.{ENTRY_POINTS[name]}())"
+        code = "import sys; from mcp_conductor.cli import {0}; sys.exit({0}())".format(ENTRY_POINTS[name])
         surroundings = {**{name: value for name, value in environment.items() if name not in MEDDLERS}, **extra}
         began = time.perf_counter()
         if columns is not None:
             started = [sys.executable, "-c", code, *words]
             ended, shown = run_on_terminal(started, columns, cwd=tmp_path, env={**surroundings, "TERM": "xterm"})
             return Run(ended, shown, "", time.perf_counter() - began)
-        done = subprocess.run(
+        done = prefork.run(
             [sys.executable, "-c", code, *words],
             input=stdin.encode(),
             capture_output=True,

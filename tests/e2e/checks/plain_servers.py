@@ -9,6 +9,7 @@ import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from tests import prefork
 from tests.e2e.server.peers import SERVE
 from tests.servers import plain
 
@@ -49,14 +50,14 @@ def composed(directory, **members):
     """The command line of a server of our own."""
     file = directory / "composed.json"
     file.write_text(json.dumps({**CONFIG, "transport": {"type": "stdio"}, **members}))
-    return (*SERVE, str(file))
+    return prefork.command((*SERVE, str(file)))
 
 
 @contextmanager
 def composed_http(directory):
     """A server of our own, at a URL."""
     command = composed(directory, transport={"type": "streamable-http", "port": 0})
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with prefork.start(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             port = re.search(r":(\d+)/", process.stderr.readline())[1]
             yield HttpSpec(url=f"http://127.0.0.1:{port}/mcp")

@@ -12,6 +12,7 @@ from pathlib import Path
 from textwrap import dedent, indent
 
 import pytest
+from tests import prefork
 
 # It leaves a line in `starts` every time that it is started, and one in `ends` when it was asked to end.
 SERVER = """
@@ -72,7 +73,9 @@ class Run:
 
 @pytest.fixture
 def surroundings(environment: dict[str, str]) -> dict[str, str]:
-    kept = {key: value for key, value in environment.items() if key not in _MEDDLERS}
+    # pytest keeps what it has compiled of our modules, as it does for every user.
+    without = (*_MEDDLERS, "PYTHONDONTWRITEBYTECODE")
+    kept = {key: value for key, value in environment.items() if key not in without}
     return {key: value for key, value in kept.items() if not key.startswith("PYTEST_XDIST")} | {"COLUMNS": "100"}
 
 
@@ -95,7 +98,7 @@ def run(
     plugin = () if installed else ("-p", "mcp_conductor.pytest_plugin")
 
     def pytest_run(*words: str, limit: float = 60, cwd: Path = project, **extra: str) -> Run:
-        done = subprocess.run(
+        done = prefork.run(
             [sys.executable, "-m", "pytest", *plugin, "-q", "-rA", *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
+from tests import prefork
 
 from mcp_conductor import HttpSpec, MethodError, StdioSpec, connect
 from mcp_conductor.files.source import load
@@ -103,7 +104,7 @@ class _Listening:
     """One process, and its stderr, which must be read for as long as it lives."""
 
     def __init__(self, words):
-        self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.process = prefork.start(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         lines = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._read, args=(lines,), daemon=True)
         self._reader.start()

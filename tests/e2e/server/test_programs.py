@@ -6,6 +6,7 @@ import socket
 import subprocess
 
 import pytest
+from tests import prefork
 from tests.e2e.server.http_wire import Web
 from tests.e2e.server.wire import (
     COMPOSABLE,
@@ -36,7 +37,7 @@ def run(tmp_path, program):
     """Run a program to its end: its exit code, its stdout and its stderr."""
 
     def run(*words, stdin: bytes = b"", env=None):
-        done = subprocess.run(
+        done = prefork.run(
             [*PROGRAMS[program], *map(str, words)],
             input=stdin,
             capture_output=True,

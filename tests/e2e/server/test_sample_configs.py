@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-import subprocess
 import urllib.request
 
 import jsonschema_rs
 import pytest
+from tests import prefork
 from tests.e2e.server.peers import (
     DATA,
     FILES,
@@ -43,7 +43,7 @@ def servers():
 @pytest.mark.parametrize("name", FILES)
 def test_a_sample_is_valid_and_says_what_it_makes(name):
     words = [*SERVE, "--validate", str(SAMPLES / name)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = prefork.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"{DATA[name]['serverInfo']['name']}: ")
     assert done.stdout.endswith(f", on {DATA[name]['transport']['type']}\n")
@@ -51,7 +51,7 @@ def test_a_sample_is_valid_and_says_what_it_makes(name):
 
 @pytest.fixture(scope="module")
 def schema():
-    done = subprocess.run([*SERVE, "--print-schema"], capture_output=True, timeout=PATIENCE, check=True)
+    done = prefork.run([*SERVE, "--print-schema"], capture_output=True, timeout=PATIENCE, check=True)
     return json.loads(done.stdout)
 
 
@@ -61,7 +61,7 @@ def test_keys_that_begin_with_x_mean_nothing_and_fit_the_schema(tmp_path, schema
     assert jsonschema_rs.validator_for(schema).is_valid(config)
     (tmp_path / "free.json").write_text(json.dumps({**config, "tools": config["tools"][:1]}))
     words = [*SERVE, "--validate", str(tmp_path / "free.json")]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = prefork.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -100,7 +100,7 @@ def test_a_sample_with_faults_starts_on_each_transport(servers, name, transport)
     if transport != "stdio":
         assert servers.url(name, transport).startswith("http://127.0.0.1:")
         return
-    done = subprocess.run(command(name), input="", capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = prefork.run(command(name), input="", capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests import prefork
+
 META = "io.modelcontextprotocol/"
 MODERN = "2026-07-28"
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -112,7 +114,7 @@ class Program:
 
     def __init__(self, words: list[str], directory: Path, **options: Any) -> None:
         streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-        self.process = subprocess.Popen(words, cwd=directory, bufsize=0, **streams)
+        self.process = prefork.start(words, cwd=directory, bufsize=0, **streams)
 
     def wait(self, seconds: float = PATIENCE) -> int:
         """The exit code; the process must have ended by then."""

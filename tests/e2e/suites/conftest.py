@@ -11,6 +11,7 @@ from textwrap import dedent, indent
 from typing import Any
 
 import pytest
+from tests import prefork
 
 collect_ignore = ["two_ways"]  # what a test runs in two ways
 CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")
@@ -90,7 +91,7 @@ def conductor(
 
     def run(*words: str, limit: float = 30, **extra: str) -> Run:
         began = time.perf_counter()
-        done = subprocess.run(
+        done = prefork.run(
             [*CONDUCTOR, *words],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -141,7 +142,7 @@ def suite(write: Callable[[str, str], Path]) -> Callable[..., str]:
 @pytest.fixture
 def book(write: Callable[[str, str], Path]) -> tuple[str, ...]:
     """The words that start the server of these tests."""
-    return (*CONDUCTOR, "serve", str(write("book.yaml", BOOK)))
+    return prefork.command((*CONDUCTOR, "serve", str(write("book.yaml", BOOK))))
 
 
 @pytest.fixture

@@ -1,13 +1,13 @@
 """What the tests of clients share: the polite client with a change in it, and what a check says of it."""
 
 import shlex
-import subprocess
 import sys
 import textwrap
 import time
 from pathlib import Path
 
 import pytest
+from tests import prefork
 
 from mcp_conductor.checks.engine.run import Options
 from mcp_conductor.checks.harness.run import check_client
@@ -74,7 +74,7 @@ def check(tmp_path, environment, survivors):
 
     def run(client, *flags, limit=60, **extra):
         began = time.perf_counter()
-        done = subprocess.run(
+        done = prefork.run(
             [*CONDUCTOR, "check", "--client", client, *flags],
             capture_output=True, text=True, timeout=limit, cwd=tmp_path, check=False,
             env={**environment, "PYTHONPATH": str(HERE), "TMPDIR": str(tmp_path), **extra},

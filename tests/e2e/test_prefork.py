@@ -1,0 +1,108 @@
+"""What the tests fork instead of starting it anew behaves like a program that was started."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from tests import prefork
+from tests.conftest import MCP_CLI
+
+SCRIPT = """
+import os, signal, sys
+words = sys.argv[1:]
+if words[0] == "echo":
+    print(sys.stdin.read(), words[1:], os.environ["MARKED"], os.getcwd())
+    print("and this", file=sys.stderr)
+elif words[0] == "exit":
+    sys.exit(int(words[1]) if words[1].isdigit() else words[1])
+elif words[0] == "die":
+    os.kill(os.getpid(), signal.SIGTERM)
+elif words[0] == "raise":
+    1 / 0
+elif words[0] == "close":
+    sys.stdout = open(1, "w")
+    print("too late")
+    os.close(1)
+else:
+    print(os.getpid(), flush=True)
+    signal.pause()
+"""
+
+
+@pytest.fixture(params=["forked", "started"])
+def script(request, tmp_path, monkeypatch):
+    """The command line of a script, once as a fork and once as a new process."""
+    if request.param == "started":
+        monkeypatch.setenv("CONDUCTOR_TESTS_WITHOUT_FORK", "1")
+    file = tmp_path / "script.py"
+    file.write_text(SCRIPT)
+    return lambda *words: prefork.command((sys.executable, str(file), *words), kind="script")
+
+
+def test_it_has_its_own_streams_words_environment_and_directory(script, tmp_path):
+    env = {**os.environ, "MARKED": "é"}
+    done = subprocess.run(
+        script("echo", "a b", ""), input=b"in\n", capture_output=True, env=env, cwd=tmp_path, timeout=20, check=True
+    )
+    assert done.stdout.decode() == f"in\n ['a b', ''] é {tmp_path}\n"
+    assert done.stderr == b"and this\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("exit", "0"), 0, b""),
+        (("exit", "70"), 70, b""),
+        (("exit", "so what"), 1, b"so what\n"),
+        (("die",), -signal.SIGTERM, b""),
+        (("raise",), 1, b"ZeroDivisionError: division by zero\n"),
+        (("close",), 120, b""),
+    ],
+)
+def test_it_ends_as_a_program_does(script, words, code, said):
+    done = subprocess.run(script(*words), capture_output=True, timeout=20, check=False)
+    assert done.returncode == code
+    assert done.stderr.endswith(said)
+
+
+def test_it_does_not_outlive_who_started_it(script):
+    with subprocess.Popen(script("wait"), stdout=subprocess.PIPE) as process:
+        pid = int(process.stdout.readline())
+        process.kill()
+    deadline = time.monotonic() + 10
+    while alive(pid):
+        assert time.monotonic() < deadline
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_our_program_is_forked_and_can_be_told_to_end():
+    process = prefork.start(
+        [*MCP_CLI, "cat", "--method", "tools/list"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        assert type(process) is not subprocess.Popen
+        assert process.poll() is None
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.05)
+        process.kill()
+        assert process.wait(20) == -signal.SIGKILL
+
+
+def test_what_an_interpreter_reads_when_it_starts_is_not_left_to_a_fork():
+    env = {**os.environ, "PYTHONOPTIMIZE": "1"}
+    with prefork.start([*MCP_CLI, "--help"], stdout=subprocess.PIPE, env=env) as process:
+        assert type(process) is subprocess.Popen
+        assert process.communicate(timeout=20)[0].startswith(b"usage: ")
