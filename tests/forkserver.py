@@ -22,7 +22,8 @@ MOST = 1 << 17  # bytes of one request
 _IMPORTED = {
     "mcp_conductor": ("mcp_conductor", "mcp_conductor.cli"),
     "pytest": ("pytest", "_pytest.pytester", "asyncio", "yaml", "ssl", "unittest.mock", "json.tool"),
-    "mcp": ("mcp", "mcp.server.fastmcp", "uvicorn"),
+    "mcp": ("mcp", "mcp.server.mcpserver", "mcp.client.streamable_http", "uvicorn"),
+    "fastmcp": ("fastmcp", "fastmcp.server.auth.providers.in_memory", "mcp.server.mcpserver", "uvicorn"),
     "script": ("json", "re", "signal", "subprocess", "base64", "http.client", "http.server", "tempfile", "textwrap"),
 }
 

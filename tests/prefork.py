@@ -20,7 +20,7 @@ from tests.forkserver import ENTRIES, MOST, encoded
 
 LAUNCH = str(Path(__file__).with_name("launch.py"))
 FORKSERVER = str(Path(__file__).with_name("forkserver.py"))
-_SDK = ("sdk_server.py", "fastmcp_server.py")
+_PEERS = {"sdk_server.py": "mcp", "fastmcp_server.py": "fastmcp", "oauth_peers.py": "fastmcp"}
 _FOLLOWED = {"PYTHON", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}  # a fork does as they say, too
 _WITHOUT = {"COVERAGE_PROCESS_CONFIG", "CONDUCTOR_TESTS_WITHOUT_FORK"}  # with one of these, every process is a new one
 
@@ -64,8 +64,8 @@ def command(words: Sequence[str], kind: str | None = None) -> tuple[str, ...]:
 
     A signal to it kills the fork. KIND says what to import for a script.
     """
-    kind = kind or _kind(words)
-    if kind is None or not _WITHOUT.isdisjoint(os.environ):
+    kind = _kind(words) or kind
+    if kind is None or words[0] != sys.executable or LAUNCH in words or not _WITHOUT.isdisjoint(os.environ):
         return tuple(words)
     return (sys.executable, "-I", "-S", LAUNCH, _forkserver(kind).address, *words)
 
@@ -78,7 +78,7 @@ def _kind(words: Sequence[str]) -> str | None:
         return "mcp_conductor" if words[2] in ENTRIES else None
     if words[1] == "-m":
         return words[2] if words[2] in ("mcp_conductor", "pytest") else None
-    return "mcp" if Path(words[1]).name in _SDK else None
+    return _PEERS.get(Path(words[1]).name)
 
 
 class _Forked(subprocess.Popen[Any]):

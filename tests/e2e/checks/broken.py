@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from tests import prefork
+
 from mcp_conductor.checks.engine.run import Options, Verdicts, check
 from mcp_conductor.checks.requirements import requirement
 from mcp_conductor.protocol.server_spec import StdioSpec
@@ -90,7 +92,7 @@ def lines(change: str, version: str) -> str:
 
 async def checked(command: tuple[str, ...], version: str) -> Verdicts:
     """What is found out about the whole area, when all tools may be called."""
-    spec = StdioSpec(command=command, env={"PYTHONPATH": str(ROOT / "tests" / "servers")})
+    spec = StdioSpec(command=prefork.command(command, "script"), env={"PYTHONPATH": str(ROOT / "tests" / "servers")})
     return await check(spec, version, Options(only=AREA, call="all", timeout=1.0))
 
 

@@ -1,6 +1,7 @@
 """What the tests of checks share: a check of any server, and what came of it."""
 
 import pytest
+from tests import prefork
 from tests.conftest import SERVERS
 
 from mcp_conductor.checks.engine.run import Options, check
@@ -11,9 +12,11 @@ from mcp_conductor.protocol.server_spec import StdioSpec
 def verdicts_of():
     """Check a server (a spec, or the command line of one) and return the outcomes by id."""
 
-    async def run(server, version="2025-11-25", *, only=(), timeout=1.0, **options):
+    async def run(server, version="2025-11-25", *, only=(), timeout=1.0, forked=True, **options):
         spec = (
-            StdioSpec(command=tuple(server), env={"PYTHONPATH": str(SERVERS)})
+            StdioSpec(
+                command=prefork.command(server, "script") if forked else tuple(server), env={"PYTHONPATH": str(SERVERS)}
+            )
             if isinstance(server, (tuple, list))
             else server
         )

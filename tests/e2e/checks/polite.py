@@ -1,5 +1,6 @@
 """A server of a few lines that keeps all rules about tools, resources and prompts; a test breaks one by a line or two."""
 
+from tests import prefork
 from tests.conftest import SERVERS
 
 from mcp_conductor.checks.engine.run import Options, check
@@ -80,7 +81,7 @@ while True:
 
 async def outcomes(command, version, call="all"):
     """What came of our requirements on a server, by id."""
-    spec = StdioSpec(command=tuple(command), env={"PYTHONPATH": str(SERVERS)})
+    spec = StdioSpec(command=prefork.command(command, "script"), env={"PYTHONPATH": str(SERVERS)})
     verdicts = await check(spec, version, Options(only=GROUPS, timeout=1.0, call=call))
     return {outcome.id: outcome for outcome in verdicts.outcomes}
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from tests import prefork
+
 ROOT = Path(__file__).parents[3]
 PEERS = ROOT / "tests" / "peers"
 NPM = PEERS / "node_modules" / "@modelcontextprotocol"
@@ -123,9 +125,16 @@ def target(real: Real, directory: Path) -> Iterator[tuple[str, ...]]:
     known = {"DIRECTORY": str(directory), "PORT": port, "NODE": node() or "node"}
     words = [known.get(word, word) for word in real.words]
     if real.path is None:
-        yield ("--cwd", str(directory), "-e", f"MEMORY_FILE_PATH={directory}/memory.json", "--", *words)
+        yield (
+            "--cwd",
+            str(directory),
+            "-e",
+            f"MEMORY_FILE_PATH={directory}/memory.json",
+            "--",
+            *prefork.command(words),
+        )
         return
-    process = subprocess.Popen(
+    process = prefork.start(
         words, cwd=directory, env={**os.environ, "PORT": port}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
@@ -148,9 +157,9 @@ class Said:
 def checked(version: str, words: tuple[str, ...]) -> Said:
     """Check a server that WORDS lead to, in one revision."""
     flags = ("--protocol", version, "--level", "must", "--call-tools", "all", "--json")
-    command = (str(PROGRAMS / "conductor"), "check", *flags, *words)
+    command = (sys.executable, "-m", "mcp_conductor", "check", *flags, *words)
     began = time.monotonic()
-    done = subprocess.run(command, capture_output=True, text=True, timeout=CHECK_SECONDS, check=False)
+    done = prefork.run(command, capture_output=True, text=True, timeout=CHECK_SECONDS, check=False)
     seconds = time.monotonic() - began
     if done.returncode not in (0, 1):
         return Said({}, seconds, done.stderr.strip())

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import prefork
 from tests.conftest import BOOKSHELF, ROOT
 from tests.e2e.server.http_wire import Web
 from tests.e2e.suites.conftest import CONDUCTOR
@@ -36,6 +37,7 @@ def discover(conductor, tmp_path):
     """Discover a server into a.test.mcp.yml, and run that against the same server: both must succeed."""
 
     def run(server, *flags):
+        server = prefork.command(server)
         found = conductor("discover", "--output", "a.test.mcp.yml", "--force", *flags, "--", *server)
         assert found.code == 0, found.all
         done = conductor("test", "a.test.mcp.yml", "--report", "json:report.json", "--", *server)

@@ -12,7 +12,7 @@ from tests import prefork
 from mcp_conductor.checks.engine.run import Options
 from mcp_conductor.checks.harness.run import check_client
 from mcp_conductor.checks.harness.run_client import Command
-from mcp_conductor.checks.harness.scenario import WATCHED
+from mcp_conductor.checks.harness.scenario import PLAIN, WATCHED
 from mcp_conductor.checks.requirements import LEVELS, requirement
 
 HERE = Path(__file__).parent
@@ -21,6 +21,12 @@ POLITE = shlex.join([sys.executable, str(HERE / "polite_client.py")])
 # Scenarios in which somebody waits: only the tests that are about them play them.
 SLOW = {"silence", "silent-start", "slow-start", "stubborn", "legacy-silence", "broken-stream"}
 PATIENT = frozenset(name for name, each in WATCHED.items() if each.scenarios and SLOW & set(each.scenarios))
+# Where what is judged in all scenarios can be broken at all.
+SHOWN = {
+    "base-response-result-xor-error-client": ("pings",),
+    "base-error-shape-client": ("pings",),
+    "taske-client-no-cancelled": ("tasks",),
+}
 PLACES = {"stdio": ("--", "{server}"), "http": ("--url", "{url}")}
 
 
@@ -33,7 +39,7 @@ def broken(tmp_path):
         code = f"from polite_client import *\n{textwrap.dedent(before)}\nclass Client(Client):\n{body}\n"
         file = tmp_path / "client.py"
         file.write_text(code + "sys.exit(Client(sys.argv).main())\n")
-        words = (sys.executable, str(file), "--version", version, *PLACES[transport])
+        words = prefork.command((sys.executable, str(file), "--version", version, *PLACES[transport]), kind="script")
         return Command(words, {"PYTHONPATH": str(HERE)}, str(tmp_path))
 
     return write
@@ -43,22 +49,24 @@ def broken(tmp_path):
 def verdicts_of():
     """Check a client: its outcomes by id."""
 
-    async def run(command, version=None, *, only=(), skip=PATIENT, timeout=15.0, levels=LEVELS):
+    async def run(command, version=None, *, only=(), skip=PATIENT, timeout=15.0, levels=LEVELS, scenarios=()):
         options = Options(only=frozenset(only), skip=skip, timeout=timeout, levels=levels)
-        verdicts = await check_client(command, version, options)
+        verdicts = await check_client(command, version, options, scenarios)
         return {outcome.id: outcome for outcome in verdicts.outcomes}
 
     return run
 
 
-@pytest.fixture
-def reported(verdicts_of):
-    """Assert that the client breaks NAME, and no other MUST but those in ALSO."""
+@pytest.fixture(params=["shown", pytest.param("anywhere", marks=pytest.mark.slow)])
+def reported(request, verdicts_of):
+    """Assert that the client breaks NAME, and no other MUST but those in ALSO: in the scenarios that show it, or in all."""
 
     async def look(command, name, also=(), **options):
         # What cannot fail, or cannot be seen without a token, need not be played.
         skip = (PATIENT | {"auth-client"}) - {name, *also, *options.get("only", ())}
         levels = ("MUST",) if requirement(name).level == "MUST" else LEVELS
+        if request.param == "shown" and "only" not in options:
+            options["scenarios"] = WATCHED.get(name).scenarios or SHOWN.get(name, (PLAIN,))
         outcomes = await verdicts_of(command, skip=skip, levels=levels, **options)
         findings = {each.id: each.findings for each in outcomes.values() if each.findings}
         assert outcomes[name].findings, (outcomes[name], findings)

@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from tests import prefork
 from tests.e2e.checks.real_servers import PEERS, node
 
 from mcp_conductor.checks.client.uncheckable import UNCHECKABLE
@@ -50,17 +51,17 @@ async def test_a_polite_client_breaks_nothing(version, transport, broken, verdic
 @pytest.mark.parametrize("place", ["{server}", "{url}"])
 @pytest.mark.parametrize("era", ["handshake", "modern"])
 async def test_our_own_client_breaks_nothing(era, place, verdicts_of, tmp_path):
-    words = (*CLI, place, "--protocol", era, "--method", "tools/call", "--tool-name", "echo")
+    words = prefork.command((*CLI, place, "--protocol", era, "--method", "tools/call", "--tool-name", "echo"))
     outcomes = await verdicts_of(Command(words, {}, str(tmp_path)))
     assert failures(outcomes) == {}
 
 
 async def test_our_own_client_speaks_http_sse_as_it_should(verdicts_of, tmp_path):
-    words = (*CLI, "{url}", "--transport", "sse", "--method", "tools/list")
+    words = prefork.command((*CLI, "{url}", "--transport", "sse", "--method", "tools/list"))
     outcomes = await verdicts_of(Command(words, {}, str(tmp_path)))
     assert failures(outcomes) == {}
     falling_back = await verdicts_of(
-        Command((*CLI, "{url}", "--method", "tools/list"), {}, str(tmp_path)), only=("sse",)
+        Command(prefork.command((*CLI, "{url}", "--method", "tools/list")), {}, str(tmp_path)), only=("sse",)
     )
     assert {each.status for each in falling_back.values()} == {"passed"}
 
@@ -85,7 +86,11 @@ TYPESCRIPT = {
 
 
 @pytest.mark.peers
-@pytest.mark.parametrize(("mode", "place"), TYPESCRIPT)
+@pytest.mark.parametrize(
+    ("mode", "place"),
+    # Each takes as long as all broken clients together; the SDK for Python is checked in all four ways below.
+    [pytest.param(*way, marks=() if way == ("legacy", "{server}") else pytest.mark.slow) for way in TYPESCRIPT],
+)
 async def test_the_sdk_for_typescript_breaks_only_what_is_known(mode, place, verdicts_of, tmp_path):
     if node() is None:
         pytest.skip("the npm packages are not installed: was the npm registry out of reach during scripts/setup?")
@@ -97,7 +102,7 @@ async def test_the_sdk_for_typescript_breaks_only_what_is_known(mode, place, ver
 @pytest.mark.peers
 @pytest.mark.parametrize(("mode", "place"), SDK)
 async def test_the_official_sdk_breaks_only_what_is_known(mode, place, verdicts_of, tmp_path):
-    words = (sys.executable, str(HERE / "sdk_client.py"), mode, place)
+    words = prefork.command((sys.executable, str(HERE / "sdk_client.py"), mode, place), kind="mcp")
     outcomes = await verdicts_of(Command(words, {}, str(tmp_path)), timeout=30.0)
     assert set(failures(outcomes)) == SDK[mode, place], failures(outcomes)
 

@@ -4,6 +4,7 @@ import sys
 import textwrap
 
 import pytest
+from tests import prefork
 
 from mcp_conductor.checks.harness.run_client import Command
 
@@ -85,7 +86,7 @@ polite_oauth.fetch = careless
 
 @pytest.mark.parametrize("era", ["handshake", "modern"])
 async def test_our_own_client_passes_with_somebody_who_opens_the_page(era, verdicts_of, tmp_path):
-    words = (*CLI, "{url}", "--oauth", "--timeout", "10s", "--protocol", era, "--method", "tools/list")
+    words = prefork.command((*CLI, "{url}", "--oauth", "--timeout", "10s", "--protocol", era, "--method", "tools/list"))
     outcomes = await verdicts_of(Command(words, {}, str(tmp_path)), only=("auth-client",))
     assert {each.id: each.findings for each in outcomes.values() if each.findings} == {}
     assert outcomes["authc-bearer-header"].status == "passed"
