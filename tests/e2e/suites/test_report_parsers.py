@@ -152,7 +152,7 @@ def test_also_where_the_run_is_interrupted(suite, tmp_path, surroundings, surviv
 BUG = """
 import sys
 from mcp_conductor.cli import conductor
-from mcp_conductor.suites.file_run import FileRun
+from mcp_conductor.suites.running.file_run import FileRun
 
 run = FileRun.run
 
