@@ -73,7 +73,7 @@ def serve(listener: socket.socket, alive: socket.socket) -> Request | None:
             if data:
                 pid = os.fork()
                 if pid == 0:
-                    _take(streams, [listener, alive, asked, *running], descriptors)
+                    _take(streams, [listener, alive, asked, *running], [each for _, each in running.values()])
                     return decoded(data)
                 running[asked] = pid, os.pidfd_open(pid)
                 _tell(asked, pid)
@@ -86,7 +86,7 @@ def _tell(asked: socket.socket, number: int) -> None:
         asked.send(str(number).encode())
 
 
-def _take(streams: list[int], sockets: list[socket.socket], descriptors: Mapping[int, object]) -> None:
+def _take(streams: list[int], sockets: list[socket.socket], descriptors: list[int]) -> None:
     """Make STREAMS those of this process, and leave nothing else open."""
     os.setsid()
     for each in sockets:

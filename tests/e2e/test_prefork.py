@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests import prefork
@@ -66,6 +67,15 @@ def test_it_ends_as_a_program_does(script, words, code, said):
     done = subprocess.run(script(*words), capture_output=True, timeout=20, check=False)
     assert done.returncode == code
     assert done.stderr.endswith(said)
+
+
+def test_many_start_and_end_at_the_same_time(script):
+    def one(number):
+        return subprocess.run(script("exit", str(number)), capture_output=True, timeout=30, check=False)
+
+    with ThreadPoolExecutor(8) as pool:
+        done = list(pool.map(one, range(40)))
+    assert [(each.returncode, each.stderr) for each in done] == [(number, b"") for number in range(40)]
 
 
 def test_it_does_not_outlive_who_started_it(script):
