@@ -16,6 +16,7 @@ from contextlib import suppress
 from urllib.parse import quote
 
 import pytest
+from tests import prefork
 from tests.conftest import MCP_CLI, SERVERS
 from tests.e2e.canary_forms import COMMON, ODD, forms, is_said
 from tests.servers.http_raw import HttpServer
@@ -192,7 +193,7 @@ def written(tmp_path_factory, request):
         around = surroundings | special.get(name, {})
         if name == "test-terminal":
             return on_a_terminal(programs[name], here, around)
-        done = subprocess.run(
+        done = prefork.run(
             programs[name], input=b"", capture_output=True, timeout=60, cwd=here, env=around, check=False
         )
         return done.returncode, done.stdout.decode(), done.stderr.decode()

@@ -13,7 +13,7 @@ from tests.e2e.test_hostile_schemas import MULTIPLYING
 # Runs a program of ours, and writes into a file whether its worker was used, and whether the loop waited for it.
 WATCHED = """
 import asyncio, sys
-from mcp_conductor import worker
+from mcp_conductor.bounded import worker
 ask, uses = worker._Worker.ask, sys.argv[1]
 def watched(*arguments):
     with open(uses, "a") as file:
