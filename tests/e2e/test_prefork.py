@@ -95,9 +95,12 @@ def alive(pid):
         return False
 
 
-def test_our_program_is_forked_and_can_be_told_to_end():
+def test_our_program_is_forked_and_can_be_told_to_end(tmp_path):
+    silent = tmp_path / "silent.py"
+    silent.write_text("import sys; sys.stdin.read()")
+    words = [*MCP_CLI, sys.executable, str(silent), "--method", "tools/list"]
     process = prefork.start(
-        [*MCP_CLI, "cat", "--method", "tools/list"],
+        words,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
