@@ -14,7 +14,8 @@ def told(most):
     return "x" * (most - 12) + SECRET
 
 
-sys.stderr.write(f"{TEXT}\n{told(2000)}\n{told(300)}\n")
+# The first line is the one that is quoted of a client that dies, cut within the secret.
+sys.stderr.write(f"Error: {told(293)}\n{TEXT}\n{told(2000)}\n{told(300)}\n")
 sys.stderr.flush()
 if sys.argv[2] == "dies":
     sys.exit(3)

@@ -200,11 +200,19 @@ def the_scope_of_the_challenge_is_asked_for(record: ClientRecord) -> Iterator[Fi
             yield fault("the scope of the challenge was not asked for", query.get("scope"))
 
 
+def _gets_a_token(record: ClientRecord) -> None:
+    """Make sure that the client gets a token where all is well: only then does it mean something that it stops here."""
+    polite = record.others.get("locked")
+    if polite is None:
+        raise NotSeen("the scenario 'locked', which shows what the client does where all is well, was not run")
+    if "gave a token" not in polite.moments:
+        raise NotSeen("the client got no token where all is well")
+
+
 def _refused(record: ClientRecord, what: str) -> Iterator[Finding]:
     """Findings if the client went on to the user or to a token, as it does where all is well."""
     _authorizes(record)
-    if "gave a token" not in record.others["locked"].moments:
-        raise NotSeen("the client got no token where all is well")
+    _gets_a_token(record)
     if _asked(record, AUTHORIZE, TOKEN):
         yield fault(f"the client went on although {what}", [str(each) for each in _asked(record, AUTHORIZE, TOKEN)])
 
@@ -231,7 +239,6 @@ def other_issuers_are_refused(record: ClientRecord) -> Iterator[Finding]:
 def other_servers_are_not_believed(record: ClientRecord) -> Iterator[Finding]:
     """Send the user back with the iss of another authorization server: the client does not use the code."""
     _pages(record)
-    if "gave a token" not in record.others["locked"].moments:
-        raise NotSeen("the client got no token where all is well")
+    _gets_a_token(record)
     if _asked(record, TOKEN):
         yield fault("a code was used that came from another authorization server")

@@ -52,6 +52,13 @@ async def test_a_client_that_gets_its_token_with_care_passes(oauth_client, verdi
     assert [each.id for each in outcomes.values() if each.status == "skipped"] == ["authc-cimd-url"]
 
 
+async def test_what_is_judged_by_comparison_is_skipped_where_nothing_was_run_to_compare_with(oauth_client, verdicts_of):
+    name = "authc-prm-resource-match"
+    outcomes = await verdicts_of(oauth_client(), only=(name,), scenarios=("locked-foreign",))
+    assert outcomes[name].status == "skipped"
+    assert outcomes[name].reason.startswith("the scenario 'locked'")
+
+
 async def test_a_client_that_is_known_by_its_document_passes(oauth_client, verdicts_of):
     change = 'def query(self, *a): return {**super().query(*a), "client_id": "https://client.example/about.json"}'
     outcomes = await verdicts_of(oauth_client(change), only=("authc-cimd-url",))
