@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +54,14 @@ def start(words: Sequence[str], **options: Any) -> "subprocess.Popen[Any]":
     env = options.get("env") or os.environ
     read_at_start = (name for name in {*env, *os.environ} if name.startswith(("PYTHON", "LC_", "LANG")))
     same = all(env.get(name) == os.environ.get(name) for name in read_at_start if name not in _FOLLOWED)
-    if _kind(words) is None or not same or not _WITHOUT.isdisjoint(os.environ):
+    if _kind(words) is None or not same or _is_customized(env) or not _WITHOUT.isdisjoint(os.environ):
         return subprocess.Popen(words, **options)
     return _Forked(list(words), **options)
+
+
+def _is_customized(env: Mapping[str, str]) -> bool:
+    """Whether an interpreter runs code of a test when it starts, which a fork would not."""
+    return any((Path(place) / "sitecustomize.py").exists() for place in env.get("PYTHONPATH", "").split(os.pathsep))
 
 
 def command(words: Sequence[str], kind: str | None = None) -> tuple[str, ...]:
