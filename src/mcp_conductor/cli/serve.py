@@ -8,8 +8,8 @@ from mcp_conductor.cli.exit_codes import PROGRAMS
 from mcp_conductor.cli.flag_values import number
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly, serve_until_cancelled
+from mcp_conductor.cli.plugin_flag import PLUGIN_FLAG, load_named_plugins
 from mcp_conductor.cli.program import run_program
-from mcp_conductor.cli.target import PLUGIN_FLAG, load_named_plugins
 from mcp_conductor.cli.terminal import Terminal, print_to_stderr
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.message import render

@@ -7,6 +7,7 @@ from dataclasses import replace
 from mcp_conductor.cli.flag_values import choice
 from mcp_conductor.cli.flags import Flag, Given
 from mcp_conductor.cli.limits import budgets_of
+from mcp_conductor.cli.plugin_flag import PLUGIN_FLAG, load_named_plugins
 from mcp_conductor.cli.secret_flags import secrets_of_flags
 from mcp_conductor.cli.terminal import Terminal, print_to_stderr
 from mcp_conductor.errors import UsageError
@@ -22,7 +23,6 @@ from mcp_conductor.protocol.server_spec import (
 
 _URL_FLAGS = ("--header", "--token", "--cacert", "--insecure", "--oauth")
 _COMMAND_FLAGS = ("--env", "--cwd")
-PLUGIN_FLAG = Flag("--plugin", "a Python file of yours, or an installed plugin (repeatable)", "FILE|NAME", many=True)
 TARGET_FLAGS = (
     Flag("--config", "settings file: conductor.config.json, mcpServers or servers", "FILE"),
     Flag("--server", "which server of the settings file", "NAME"),
@@ -61,16 +61,6 @@ def load_plugins(given: Given, terminal: Terminal) -> None:
     from mcp_conductor.plugins import load_those_of_settings
 
     if load_those_of_settings(settings):
-        print_to_stderr()
-
-
-def load_named_plugins(given: Given, terminal: Terminal) -> None:
-    """Load the plugins that the command line names."""
-    if names := given.all("--plugin"):
-        from mcp_conductor.plugins import load
-
-        for name in names:
-            load(name, terminal.directory)
         print_to_stderr()
 
 
