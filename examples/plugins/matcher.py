@@ -10,7 +10,7 @@ def isbn13(actual: Any) -> str | None:
     """`match:isbn13` — a text that is an ISBN of 13 digits whose last digit is right."""
     digits = actual.replace("-", "") if isinstance(actual, str) else ""
     if len(digits) != 13 or not digits.isdecimal():
-        return f"is {actual!r}, which is no ISBN of 13 digits"
+        return f"is {actual!r}, which is not an ISBN of 13 digits"
     total = sum(int(digit) * (3 if place % 2 else 1) for place, digit in enumerate(digits))
     return f"is {actual!r}, whose last digit is wrong" if total % 10 else None
 

@@ -52,7 +52,7 @@ async def connect(spec: TcpSpec, listener: Any, _: Any = None) -> AsyncIterator[
 
 
 class Lines:
-    """What a session sends by."""
+    """What a session sends its messages with."""
 
     cancels_by_closing = False
 
@@ -63,7 +63,7 @@ class Lines:
         self.writer.write(message.text.encode() + b"\n")
 
     def speak(self, dialect: Any) -> None:
-        """Which revision was agreed on: of no concern here."""
+        """Which revision was agreed on; this transport does not need it."""
 
     def abandon(self, request_id: Any) -> None:
         """A request is not waited for any longer."""

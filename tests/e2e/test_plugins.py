@@ -54,7 +54,7 @@ def test_the_examples_fail_where_they_should(project):
     suite.write_text(suite.read_text().replace("sortedBy title", "sortedBy pages").replace("isbnOf 978", "isbnOf 979"))
     done = run("test", "--report", "csv", cwd=project)
     assert done.returncode == 1
-    assert "is no array of objects with 'pages'" in done.stdout
+    assert "is not an array of objects with 'pages'" in done.stdout
     assert "which does not begin with 979" in done.stdout
 
 
