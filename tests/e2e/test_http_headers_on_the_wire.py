@@ -104,7 +104,7 @@ def test_a_dead_session_is_replaced_by_a_new_one(cli, http, refusal):
                 call.reply(404, json.dumps({**body, "id": call.id}), "application/json")
 
     server = http({"tools/list": in_turn(dead, polite)}, session="session-1")
-    assert_listed(cli(server.url, *LIST), "warning: the server has ended the session; a new one is begun")
+    assert_listed(cli(server.url, *LIST), "warning: the server has ended the session; a new one is opened")
     again = server.asked("initialize")[1]
     assert "mcp-session-id" not in again.headers
     assert [call.headers["mcp-session-id"] for call in server.asked("tools/list")] == ["session-1", "session-2"]

@@ -129,9 +129,9 @@ def names_another_authorization_server(liar, other):
 
 
 LIES = {
-    "metadata of another issuer": (names_another_issuer, (*MODERN, *MACHINE), 1, "calls itself"),
-    "metadata of another issuer, in an earlier revision": (names_another_issuer, MACHINE, 1, "calls itself"),
-    "metadata of another issuer, for a login with a secret": (names_another_issuer, WHO, 1, "calls itself"),
+    "metadata of another issuer": (names_another_issuer, (*MODERN, *MACHINE), 1, "names another issuer"),
+    "metadata of another issuer, in an earlier revision": (names_another_issuer, MACHINE, 1, "names another issuer"),
+    "metadata of another issuer, for a login with a secret": (names_another_issuer, WHO, 1, "names another issuer"),
     "metadata of another issuer, without resource metadata": (
         is_another_issuer_with_its_endpoints,
         MACHINE,
@@ -183,8 +183,8 @@ LIES = {
         1,
         "refused with status 400",
     ),
-    "no token is ever good": (never_content, MACHINE, 1, "answers 401 however often"),
-    "no scope is ever enough": (always_wants_more, MACHINE, 1, "answers 403 however often"),
+    "no token is ever good": (never_content, MACHINE, 1, "answers 401 again"),
+    "no scope is ever enough": (always_wants_more, MACHINE, 1, "answers 403 again"),
     "resource metadata elsewhere": (has_its_metadata_elsewhere, MACHINE, 1, "is about 'http://127.0.0.2"),
     "metadata of another resource": (describes_another_resource, MACHINE, 1, "is about 'http://127.0.0.2"),
 }

@@ -54,7 +54,7 @@ def test_a_401_in_the_middle_is_told_too(cli, http):
 
 def test_a_token_that_is_not_taken_is_told_as_that(cli, http):
     run = cli(locked(http, challenge='Bearer error="stale-token is stale"').url, *LIST, "--token", "stale-token")
-    assert_failed(run, "401 Unauthorized", "the server does not take the token")
+    assert_failed(run, "401 Unauthorized", "the server does not accept the token")
     assert "stale-token" not in run.err
 
 

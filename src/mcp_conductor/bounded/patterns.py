@@ -51,7 +51,7 @@ class Regex:
             shown = self.written if len(self.written) <= 100 else f"{self.written[:100]}…"
             raise TooSlowError(
                 f"the regular expression {shown!r} {error} for a text of {len(text):,} characters",
-                hint="repeats in repeats, and repeats that can match the same text, are what takes long",
+                hint="nested repeats, and neighbouring repeats that can match the same text, take long",
             ) from None
 
     def _is_plain(self, text: str) -> bool:

@@ -54,7 +54,7 @@ def call(function: str, *arguments: Any, seconds: float, needs: str | None = Non
         job = _of_this_thread.job or _Job()
         left = SECONDS_PER_JOB - job.spent
         if left <= 0:
-            raise OutOfBoundsError("was not tried, since others took all the time that there is for this", final=False)
+            raise OutOfBoundsError("was not tried, because others took all the time that is allowed", final=False)
         worker = _started(needs)
         began = time.monotonic()
         try:

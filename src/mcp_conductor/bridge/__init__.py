@@ -281,5 +281,5 @@ def _specs(servers: Mapping[str, Target] | str | os.PathLike[str]) -> dict[str, 
     for name in found:
         for other in found:
             if other.startswith(f"{name}/"):
-                raise ConfigError(f"the servers {name!r} and {other!r} could not be told apart: rename one of them")
+                raise ConfigError(f"the server names {name!r} and {other!r} are ambiguous: rename one of them")
     return found

@@ -255,7 +255,7 @@ async def _asked(call: Call, answer: Awaitable[View]) -> Json:
             return failed(error.message)
         raise Refusal(INTERNAL_ERROR, error.message) from error
     if not isinstance(result, dict):
-        raise Refusal(INTERNAL_ERROR, "the server's result is no object")
+        raise Refusal(INTERNAL_ERROR, "the server's result is not an object")
     kept = {key: value for key, value in result.items() if key not in _OF_THE_ERA}
     meta = kept.get("_meta")
     if isinstance(meta, dict):

@@ -106,7 +106,9 @@ class Link:
     def _down(self) -> ServerDown:
         last = self._last_error
         why = f": {last.message}" if last is not None else ""
-        error = ServerDown(f"the server {self.name!r} is not there{why}", hint=last.hint if last is not None else None)
+        error = ServerDown(
+            f"the server {self.name!r} is not connected{why}", hint=last.hint if last is not None else None
+        )
         if last is not None:
             error.stderr = last.stderr
         error.context = {**(last.context if last is not None else {}), "server": self.name}

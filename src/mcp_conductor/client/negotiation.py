@@ -172,7 +172,7 @@ class Negotiation:
         version = result.get("protocolVersion")
         named = isinstance(version, str) or self._needs_version
         if not named or (self._lenient and version not in HANDSHAKE):
-            notes.append(f"initialize: protocol version {render(version)} is taken for {self._offered.version}")
+            notes.append(f"initialize: protocolVersion is {render(version)}; {self._offered.version} is used")
             version = self._offered.version
         if problem := self._version_problem(version):
             return Fail(problem)
@@ -189,8 +189,8 @@ class Negotiation:
     def _version_problem(self, version: Any) -> ProtocolError | None:
         offers = f"the server offers protocol version {render(version)}"
         if self._pinned is not None and version != self._pinned.version:
-            hint = "--protocol handshake takes what the server offers"
-            return ProtocolError(f"{offers}, not {self._pinned.version}, which was asked for", hint=hint)
+            hint = "--protocol handshake accepts what the server offers"
+            return ProtocolError(f"{offers} instead of {self._pinned.version}", hint=hint)
         if not isinstance(version, str) or version not in HANDSHAKE:
             hint = f"this client speaks {', '.join(HANDSHAKE)} after a handshake, and {', '.join(MODERN)} without"
             return ProtocolError(f"{offers}, which this client does not speak", hint=hint)

@@ -196,7 +196,7 @@ class Session:
             if not result.get("inputRequests"):
                 await asyncio.sleep(_ROUND_PAUSES[min(round_number, len(_ROUND_PAUSES) - 1)])
             asked = next_round(params or {}, result, self.input_responses(result.get("inputRequests")))
-        hint = "does the server take the answers?"
+        hint = "does the server accept the answers?"
         raise ProtocolError(f"{method} wanted more input after {MOST_ROUNDS} rounds", hint=hint)
 
     async def exchange(self, raw: Json, *, timeout: float | None = None) -> Exchange:
@@ -323,7 +323,7 @@ class Session:
         """Exchange once more in a new session, if the old one is OVER: then nothing was done in it."""
         if over.status != 404 or not over.session:
             raise over
-        self.note("the server has ended the session; a new one is begun")
+        self.note("the server has ended the session; a new one is opened")
         await self._negotiate(self)
         if self._options.on_reopened is not None:
             await self._options.on_reopened(self)

@@ -40,7 +40,7 @@ def spec_of(target: Target, name: str = "") -> ServerSpec:
     if callable(target):
         return AsgiSpec(app=target, name=name)
     raise ConfigError(
-        f"a server cannot be told from {kind_of(target)}",
+        f"the target is {kind_of(target)}, which does not name a server",
         hint='a URL, a command, {"url": …} or {"command": …, "args": […]}, an ASGI application, a pair of streams',
     )
 
@@ -60,7 +60,7 @@ def _words(text: str) -> tuple[str, ...]:
 def _from_words(words: tuple[object, ...]) -> ServerSpec:
     texts = tuple(word for word in words if isinstance(word, str))
     if not texts or len(texts) != len(words):
-        raise ConfigError("a server needs at least one word, and all of them must be texts")
+        raise ConfigError("a command needs at least one word, and every word must be a text")
     return from_words(texts)
 
 

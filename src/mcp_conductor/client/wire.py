@@ -233,7 +233,7 @@ class Wire:
         if self._end.done():
             raise self._loss(self._end.result())
         if message.id is None or message.id in self._waiting:
-            raise UsageError(f"a request needs an id of its own: {excerpt(message, self.redact)}")
+            raise UsageError(f"a request needs an id that no open request has: {excerpt(message, self.redact)}")
         self.send(message)
         self._ledger.sent(message, self._now())
         return self._waiting.add(message.id, message.method, seconds)

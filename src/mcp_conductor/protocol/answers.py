@@ -92,7 +92,8 @@ class Answers:
         if not self._sampling.given:
             return Answer(
                 error={"code": METHOD_NOT_FOUND, "message": "this client does not answer sampling requests"},
-                warning=f"sampling was asked for and refused (--handle-sampling answers it): {render(params)}",
+                warning=f"the server asked for sampling, which was refused (--handle-sampling answers it): "
+                f"{render(params)}",
             )
         match self._sampling.next():
             case None:
@@ -111,7 +112,8 @@ class Answers:
         if not self._elicitation.given:
             return Answer(
                 result={"action": "decline"},
-                warning=f"elicitation was asked for and declined (--handle-elicitation answers it): {render(params)}",
+                warning=f"the server asked for elicitation, which was declined (--handle-elicitation answers it): "
+                f"{render(params)}",
             )
         chosen = self._elicitation.next()
         if chosen is None:
@@ -125,7 +127,7 @@ class Answers:
             return Answer(result={"action": "cancel"})
         if params.get("mode", "form") == "url":
             return Answer(
-                result={"action": "accept"}, warning=f"the server wants this page visited: {params.get('url')}"
+                result={"action": "accept"}, warning=f"the server asks to visit this page: {params.get('url')}"
             )
         if params.get("mode", "form") != "form":
             return Answer(error={"code": INVALID_PARAMS, "message": f"unknown elicitation mode {params['mode']!r}"})

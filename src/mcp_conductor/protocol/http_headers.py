@@ -128,10 +128,10 @@ def _difference(header: str, headers: Mapping[str, list[str]], value: Any, *, ve
     if value is None:
         return f"the header {header} says {given[0]!r}, but the body says nothing"
     if len(given) > 1:
-        return f"the header {header} is there {len(given)} times"
+        return f"the header {header} occurs {len(given)} times"
     text = given[0] if verbatim else decoded(given[0])
     if text is None:
-        return f"the header {header} is no base64 of UTF-8 behind its sentinel: {given[0]!r}"
+        return f"the header {header} is marked as base64, but is not UTF-8 in base64: {given[0]!r}"
     if text == _text(value) or _equal_numbers(text, value):
         return None
     return f"the header {header} says {text!r}, but the body says {_text(value)!r}"

@@ -12,7 +12,7 @@ def is_final(method: str, result: Json, dialect: Dialect) -> bool:
     if kind == "complete" or (kind == "task" and method == "tools/call"):
         return True
     if kind != "input_required" or method not in dialect.input_rounds:
-        raise ProtocolError(f"{method} was answered with resultType {render(kind)}, which means nothing here")
+        raise ProtocolError(f"{method} was answered with resultType {render(kind)}, which is unknown here")
     if "inputRequests" not in result and "requestState" not in result:
         raise ProtocolError(f"{method}: input_required came without inputRequests and without requestState")
     return False

@@ -210,7 +210,7 @@ def issuer_mismatch(issuer: str, metadata: Json, rules: OAuthRules) -> str | Non
     named = metadata.get("issuer")
     if _is_issuer(named, issuer, rules):
         return None
-    return f"the authorization server {issuer} calls itself {named!r} in its metadata"
+    return f"the metadata of the authorization server {issuer} names another issuer: {named!r}"
 
 
 def _is_issuer(named: Any, issuer: str, rules: OAuthRules) -> bool:

@@ -133,8 +133,8 @@ def known_client(metadata: Json, client_id: str, client_secret: str | None = Non
         if method in supported:
             return Client(client_id, client_secret, method)
     raise UsageError(
-        f"the authorization server takes no client secret, only {', '.join(supported)}",
-        hint="give no secret, or a private key if it takes private_key_jwt",
+        f"the authorization server accepts no client secret, only {', '.join(supported)}",
+        hint="give no secret, or a private key if it accepts private_key_jwt",
     )
 
 

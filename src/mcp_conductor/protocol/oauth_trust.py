@@ -109,7 +109,7 @@ class Trust:
             return
         where = host if host == address else f"{host} ({address})"
         raise Untrusted(
-            f"the authorization leads to {where}, a {kind} address, where the server itself is not",
+            f"the authorization leads to {where}, which is a {kind} address, although the server's own address is not",
             hint="--oauth-issuer URL allows the host of an authorization server that you trust",
         )
 
@@ -136,12 +136,12 @@ class Trust:
             return
         if doubt is not None:
             raise Untrusted(
-                f"{doubt}, so it may not have the client's credentials", hint=f"--oauth-issuer {issuer} allows it"
+                f"{doubt}, so the client's credentials are not sent to it", hint=f"--oauth-issuer {issuer} allows it"
             )
         if issuer in known or origin(issuer) == origin(self.server_url):
             return
         raise Untrusted(
-            f"the server's metadata names {issuer} as issuer, which may not have the client's credentials",
+            f"the server's metadata names {issuer} as issuer; the client's credentials are not sent to it",
             hint=f"--oauth-issuer {issuer} allows it",
         )
 

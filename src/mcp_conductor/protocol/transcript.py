@@ -29,7 +29,7 @@ class Frame(NamedTuple):
     """One thing that happened: a line from either side, a line of stderr, or a note of ours.
 
     Only the text is kept: it is the truth, and tuples of plain values cost the garbage collector nothing, however long
-    the conversation. The message is read from it anew when somebody asks.
+    the conversation. The message is parsed again when it is asked for.
     """
 
     at: float
@@ -239,7 +239,9 @@ class Forgotten:
             for source, count in self.frames.items()
         ]
         hint = "--max-stderr-size" if [*self.frames] == ["stderr"] else "--max-transcript-size"
-        return f"the oldest of the conversation was forgotten: {', '.join(told)}; {hint} keeps more" if told else ""
+        return (
+            f"the oldest part of the conversation was forgotten: {', '.join(told)}; {hint} keeps more" if told else ""
+        )
 
 
 _FRAMES: dict[Source, str] = {

@@ -112,7 +112,7 @@ def _parts(text: str) -> Iterator[str | _Expression]:
         literal = text[place : opening if opening >= 0 else None]
         if wrong := _NOT_LITERAL.search(literal):
             what = "has no opening '{'" if wrong[0] == "}" else "must be percent-encoded"
-            raise ValueError(f"{text!r} is no URI template: {wrong[0]!r} {what}")
+            raise ValueError(f"{text!r} is not a URI template: {wrong[0]!r} {what}")
         if literal:
             yield _escaped(literal, _RESERVED)
         if opening < 0:
@@ -120,11 +120,11 @@ def _parts(text: str) -> Iterator[str | _Expression]:
         closing = text.find("}", opening)
         inner = text[opening + 1 : closing if closing >= 0 else None]
         if closing < 0 or "{" in inner:
-            raise ValueError(f"{text!r} is no URI template: '{{{inner}' has no closing '}}'")
+            raise ValueError(f"{text!r} is not a URI template: '{{{inner}' has no closing '}}'")
         try:
             yield _expression(inner)
         except ValueError as error:
-            raise ValueError(f"{text!r} is no URI template: in '{{{inner}}}', {error}") from None
+            raise ValueError(f"{text!r} is not a URI template: in '{{{inner}}}', {error}") from None
         place = closing + 1
 
 
@@ -138,12 +138,12 @@ def _expression(inner: str) -> _Expression:
 def _variable(text: str) -> _Variable:
     found = _VARIABLE.fullmatch(text)
     if not found:
-        raise ValueError(f"{text!r} is no name of a variable: those are letters, digits, '_' and inner dots")
+        raise ValueError(f"{text!r} is not a variable name: use letters, digits, '_' and inner dots")
     name, _, prefix = found.groups()
     if prefix is None:
         return _Variable(name)
     if not _PREFIX.fullmatch(prefix):
-        raise ValueError(f"the length {prefix!r} is no number from 1 to {_LONGEST_PREFIX}")
+        raise ValueError(f"the length {prefix!r} is not a number from 1 to {_LONGEST_PREFIX}")
     return _Variable(name, int(prefix))
 
 

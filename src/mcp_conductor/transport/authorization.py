@@ -161,8 +161,8 @@ class Authorization:
         if enough:
             said = quotable(challenge.params.get("error_description") or challenge.error or "", self._secrets)
             raise TransportError(
-                f"the server answers {status} however often we authorize" + (f": {said}" if said else ""),
-                hint="the authorization server issues tokens, but the server does not take them",
+                f"the server answers {status} again after every authorization" + (f": {said}" if said else ""),
+                hint="the authorization server issues tokens, but the server does not accept them",
             )
 
     async def _obtain(self, status: int, challenge: Challenge) -> Grant:
@@ -205,7 +205,7 @@ class Authorization:
         client = self._client_at_hand(found, grant)
         if client is None or client.auth_method == "none":
             raise UsageError(
-                "client_credentials needs a client that can show who it is",
+                "client_credentials needs a client with a secret or a private key",
                 hint="give a client id, and a client secret or a private key",
             )
         form = client_credentials_grant(scopes=scopes, resource=found.resource)
@@ -254,7 +254,7 @@ class Authorization:
                 return await authorize(url)
         except TimeoutError:
             raise TransportError(
-                f"the authorization did not come to an end within {seconds:g} s",
+                f"the authorization did not end within {seconds:g} s",
                 hint=f"the browser should have been sent to {redirect}",
             ) from None
 
@@ -279,7 +279,7 @@ class Authorization:
             return grant, client
         if "registration_endpoint" not in found.metadata:
             raise UsageError(
-                f"the authorization server {found.issuer} registers no clients by itself",
+                f"the authorization server {found.issuer} does not support dynamic client registration",
                 hint="register one there, and give its client id",
             )
         request = registration_request(

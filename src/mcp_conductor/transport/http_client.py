@@ -311,7 +311,7 @@ class _Network(httpcore2.AsyncNetworkBackend):
             reason = os.strerror(error.errno) if error.errno else str(error)
             if (host.lower(), port) in self._peers:
                 gone = f"the server at {host}:{port} went away ({reason})"
-                raise TransportError(gone, hint="did it end, or crash?") from error
+                raise TransportError(gone, hint="did it exit, or crash?") from error
             raise TransportError(f"cannot connect to {host}:{port}: {reason}", hint="is the server running?") from error
         self._peers[host.lower(), port] = writer.get_extra_info("peername")[0]
         return _Stream(reader, writer, host)
@@ -361,7 +361,7 @@ class _Stream(httpcore2.AsyncNetworkStream):
             async with asyncio.timeout(timeout):
                 await self._writer.start_tls(ssl_context, server_hostname=server_hostname)
         except ssl.SSLCertVerificationError as error:
-            hint = "--cacert FILE trusts another authority, --insecure trusts anybody"
+            hint = "--cacert FILE trusts another authority, --insecure trusts every certificate"
             raise TransportError(f"TLS with {self._host}: {error.verify_message}", hint=hint) from error
         except TimeoutError:
             raise TransportError(f"TLS with {self._host} was not agreed on within {timeout:g} s") from None

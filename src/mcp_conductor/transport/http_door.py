@@ -14,7 +14,7 @@ from mcp_conductor.transport.http_client import Response, head
 _EXCERPT = 200
 _MOST_READ = 10_000  # of what is shown in part
 _WANTED = "the server wants a token: --token TOKEN; mcp-cli --oauth gets one"
-_NOT_TAKEN = "the server does not take the token: is it for this server, and still good?"
+_NOT_TAKEN = "the server does not accept the token: is it for this server, and not expired?"
 
 
 class HttpDoor:

@@ -299,7 +299,7 @@ class StdioTransport:
         left = await self._process.end()
         if left:
             names = ", ".join(f"{each} ({each.pid})" for each in sorted(left))
-            self._listener.note(f"the server left running what could not be ended: {names}")
+            self._listener.note(f"processes of the server could not be ended: {names}")
 
 
 async def _first_match(pattern: str, lines: "asyncio.Queue[str | TransportError]") -> None:

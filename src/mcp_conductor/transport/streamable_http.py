@@ -165,7 +165,7 @@ class StreamableHttp:
             body = await response.read()
             if not self._hear(body, request_id, message) and request_id is not None:
                 raise TransportError(
-                    f"{message.method} was answered with what is not its answer: {self._door.excerpt(body)!r}"
+                    f"{message.method} was answered with a message that is not its answer: {self._door.excerpt(body)!r}"
                 )
         elif request_id is not None:
             kind = response.media_type or "no content type"

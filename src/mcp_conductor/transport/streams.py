@@ -87,7 +87,7 @@ class StreamsTransport:
         line = self._spec.decode(item)
         if not isinstance(line, (str, bytes)):
             self._tell_gone(
-                f"the server's stream brought {type(line).__name__}, which is no line of JSON: give `decode`"
+                f"the server's stream gave {type(line).__name__}, which is not a line of JSON: give `decode`"
             )
             return
         data = line.encode(errors="surrogateescape") if isinstance(line, str) else line
@@ -104,7 +104,7 @@ class StreamsTransport:
                 await self._put(self._spec.encode(self._outbox[0].text))
                 self._outbox.popleft()
         except Exception as error:  # noqa: BLE001  # see _read
-            self._tell_gone(f"the server's stream takes nothing more: {error!r}")
+            self._tell_gone(f"the server's stream accepts nothing more: {error!r}")
 
     async def _put(self, item: object) -> None:
         """Write ITEM, in the manner of anyio (`send`) or of asyncio (`write`, then `drain`)."""

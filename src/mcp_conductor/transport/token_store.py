@@ -80,7 +80,9 @@ class TokenStore:
             content = None
         if not isinstance(content, dict):
             # What is in the file may be secret, so it is not quoted, nor is the reader that did.
-            raise UsageError(f"{self._path} does not hold tokens", hint="move it away, or name another file") from None
+            raise UsageError(
+                f"{self._path} is not a file of tokens", hint="move it away, or name another file"
+            ) from None
         return content
 
 

@@ -372,7 +372,7 @@ def test_a_session_of_http_sse_expires_with_its_stream(on_sse):
         ("http", "tool_3", "modern", 1, "answered with text/html"),
         ("http", "tool_4", "handshake", 0, ""),
         ("http", "tool_5", "handshake", 1, "the stream of tools/call cannot be resumed: status 400"),
-        ("http", "tool_6", "handshake", 0, "the server has ended the session; a new one is begun"),
+        ("http", "tool_6", "handshake", 0, "the server has ended the session; a new one is opened"),
         ("messages", "tool_1", "handshake", 0, ""),
         ("messages", "tool_2", "handshake", 124, "an answer with id 4711, which no request has"),
         ("messages", "tool_2", "modern", 1, "an answer with id 4711, which no request has"),
