@@ -1,7 +1,7 @@
 """MCP Conductor: exercise, test, certify and simulate the Model Context Protocol.
 
 Public names are resolved on first use, so that `mcp-cli` pays only for what it needs. This file imports nothing at all:
-an interrupt at start-up must find our handler as early as can be.
+our handler of interrupts must be installed as early as possible.
 """
 
 TYPE_CHECKING = False

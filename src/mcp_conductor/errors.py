@@ -1,20 +1,20 @@
-"""The errors of MCP Conductor: one sentence each, perhaps a hint and a place; never an exit code or a colour.
+"""The errors of MCP Conductor: one sentence each, with an optional hint and place; never an exit code or a colour.
 
     ConductorError              RUNTIME_MCP_ERROR
     ├── UsageError              RUNTIME_MCP_INVALID_USAGE        bad flag, suite or preset
-    │   └── ConfigError         RUNTIME_MCP_INVALID_CONFIG       what should say which server is meant does not
+    │   └── ConfigError         RUNTIME_MCP_INVALID_CONFIG       the target does not name a server
     ├── TransportError          RUNTIME_MCP_TRANSPORT_ERROR      cannot start, cannot connect
-    │   ├── StdioNotSupported   RUNTIME_MCP_STDIO_NOT_SUPPORTED  this platform starts no processes
+    │   ├── StdioNotSupported   RUNTIME_MCP_STDIO_NOT_SUPPORTED  this platform cannot start processes
     │   ├── ConnectionLost      RUNTIME_MCP_CONNECTION_LOST      the server went away, perhaps with our request
-    │   ├── ServerDown          RUNTIME_MCP_SERVER_DOWN          a server of a bridge is not there; nothing was sent
-    │   └── HttpStatusError     RUNTIME_MCP_HTTP_STATUS          a status, and nothing that we could use
-    ├── ProtocolError           RUNTIME_MCP_PROTOCOL_ERROR       the peer said what we cannot continue from
+    │   ├── ServerDown          RUNTIME_MCP_SERVER_DOWN          a server of a bridge is not connected; nothing was sent
+    │   └── HttpStatusError     RUNTIME_MCP_HTTP_STATUS          an HTTP status, without a message that we can use
+    ├── ProtocolError           RUNTIME_MCP_PROTOCOL_ERROR       the conversation cannot go on after what the peer said
     ├── MethodError             RUNTIME_MCP_METHOD_ERROR         the peer answered with a JSON-RPC error
     └── RequestTimeout          RUNTIME_MCP_TIMEOUT              no answer in time: method, seconds
 
-The texts are stable, and every error has its own as `kind`, and as `code` too; only the `code` of a MethodError is the
-one that the server gave. `str()` of an error is always safe to show; `message` is as it was said. An
-exception means that we could not go on. What a server did wrong and we could live with is a note in the transcript.
+These texts never change; every error has its own as `kind`, and as `code` too; only the `code` of a MethodError is the
+one that the server gave. `str()` of an error is always safe to show; `message` is not escaped. An
+exception means that we could not go on. A mistake of a server after which we can go on is a note in the transcript.
 """
 
 from collections.abc import Callable
@@ -51,7 +51,7 @@ def location_in(text: str, file: str, line: int, column: int) -> Location:
 
 
 class ConductorError(Exception):
-    """Something that keeps us from going on, told to the person who must act."""
+    """We cannot go on; the message is for the person who must act."""
 
     kind = "RUNTIME_MCP_ERROR"  # stable, for programs
 
@@ -61,7 +61,7 @@ class ConductorError(Exception):
         self.hint = hint
         self.where = where
         self.stderr: tuple[str, ...] = ()  # the server's last lines, where they may explain what happened
-        self.context: dict[str, Any] = {}  # the server, the platform, and what transports it has, once they are known
+        self.context: dict[str, Any] = {}  # the server, the platform and its transports, once they are known
 
     def __str__(self) -> str:
         return visible(self.message)
@@ -71,7 +71,7 @@ class ConductorError(Exception):
         return self.kind
 
     def tell_with(self, context: dict[str, Any], redact: Callable[[str], str] = str) -> None:
-        """Say CONTEXT too, and nothing that REDACT takes out."""
+        """Add CONTEXT, and REDACT the message and the hint."""
         self.context = context
         self.message = redact(self.message)
         self.hint = self.hint and redact(self.hint)
@@ -87,13 +87,13 @@ class UsageError(ConductorError):
 
 
 class ConfigError(UsageError):
-    """What should say which server is meant, and how to reach it, does not."""
+    """The target does not say which server is meant, or how to reach it."""
 
     kind = "RUNTIME_MCP_INVALID_CONFIG"
 
 
 class CannotTellError(UsageError):
-    """Whether a value is as it should be cannot be found out: neither yes nor no."""
+    """It cannot be decided whether a value is right: neither yes nor no."""
 
 
 class TransportError(ConductorError):
@@ -103,13 +103,13 @@ class TransportError(ConductorError):
 
 
 class StdioNotSupported(TransportError):  # noqa: N818  # what is so, not what kind of class it is
-    """This platform starts no processes, so that only servers at a URL can be reached."""
+    """This platform cannot start processes, so only servers at a URL can be reached."""
 
     kind = "RUNTIME_MCP_STDIO_NOT_SUPPORTED"
 
 
 class ConnectionLost(TransportError):  # noqa: N818
-    """The server went away; whether it has done what it was asked last, nobody knows."""
+    """The server went away; it is not known whether it has done what it was asked last."""
 
     kind = "RUNTIME_MCP_CONNECTION_LOST"
 
@@ -121,7 +121,7 @@ class ServerDown(TransportError):  # noqa: N818
 
 
 class HttpStatusError(TransportError):
-    """The server answered over HTTP with a status that is no success, and without a JSON-RPC error."""
+    """The server answered over HTTP with a status that means failure, and without a JSON-RPC error."""
 
     kind = "RUNTIME_MCP_HTTP_STATUS"
 
@@ -133,7 +133,7 @@ class HttpStatusError(TransportError):
         body: str,
         *,
         session: bool = False,
-        reason: str | None = None,  # what the answer says about itself, where that is more telling than its body
+        reason: str | None = None,  # what the headers say about the error, if that explains more than the body
         hint: str | None = None,
     ) -> None:
         hints = {404: "is the path right?"}
@@ -159,7 +159,7 @@ class HttpStatusError(TransportError):
 
 
 class ProtocolError(ConductorError):
-    """The peer said something that we cannot continue from."""
+    """The conversation cannot go on after what the peer said."""
 
     kind = "RUNTIME_MCP_PROTOCOL_ERROR"
 

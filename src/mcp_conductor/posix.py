@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, BinaryIO
 
-# What ends a process: by its own will, and in any case. Windows knows only the second, by the name of the first.
+# What ends a process: by asking it, and by force. Windows has only the second, under the name of the first.
 TERMINATE = int(signal.SIGTERM)
 KILL = int(getattr(signal, "SIGKILL", signal.SIGTERM))
 STOP_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))

@@ -276,7 +276,7 @@ def _bits(low: int, high: int) -> int:
 
 
 def _without_certain_end(tree: list[Any]) -> list[Any]:
-    """TREE without the repeats at its end that are content with what they have, whatever follows: nothing does."""
+    """TREE without the repeats at its end that can stop at any place: nothing follows that could refuse it."""
     tree = list(tree)
     while tree:
         node, value = tree[-1]

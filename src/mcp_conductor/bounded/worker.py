@@ -307,7 +307,7 @@ def work(requests: Any, answers: Any) -> None:
             answer = ("done", getattr(import_module(module), name)(*arguments))
         except MemoryError:
             answer = ("memory", None)
-        except Exception as error:  # noqa: BLE001  # whatever it is, it belongs to the one who asked
+        except Exception as error:  # noqa: BLE001  # any error belongs to the caller
             answer = ("error", f"{type(error).__name__}: {error}")
         posix.set_timer(0.0)
         _send(answers, answer)

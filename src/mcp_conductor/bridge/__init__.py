@@ -1,6 +1,6 @@
-"""Many servers behind one door: what each has under names that cannot clash, and each kept connected by itself.
+"""Many servers as one: their tools and resources have names that cannot clash, and each is kept connected by itself.
 
-A server that cannot be reached never takes the others down. A call that was under way when its server went away fails
+A server that cannot be reached does not disturb the others. A call that was open when its server went away fails
 and is never sent twice, unless the server declares that calling twice does no harm.
 """
 
@@ -55,7 +55,7 @@ T = TypeVar("T")
 class Bridge:
     """Any number of servers, by their names: `async with Bridge({"files": …, "web": …}) as bridge`.
 
-    SERVERS is a mapping of names to whatever `connect()` takes, a table `{"mcpServers": …}`, or the path of a file with
+    SERVERS is a mapping of names to targets of `connect()`, a table `{"mcpServers": …}`, or the path of a file with
     such a table. Tools and prompts are called `server/name`, resources `server/uri`.
     """
 
@@ -127,7 +127,7 @@ class Bridge:
 
     def _tell(self, event: BridgeEvent) -> None:
         if self._on_event is not None:
-            # Later, and by itself: an observer that fails must not take a server down.
+            # Not in this call: an observer that fails must not disturb a server.
             asyncio.get_running_loop().call_soon(self._on_event, event)
 
     def health(self) -> dict[str, Health]:
@@ -206,7 +206,7 @@ class Bridge:
         )
 
     async def subscribe(self, uri: str) -> None:
-        """Be told of changes of `server/uri`, also after its server has been connected anew."""
+        """Subscribe to changes of `server/uri`, also after its server has been connected again."""
         link, key = self._route(uri)
         await self._ask(link, lambda session: calls.subscribe(session, key))
         link.subscriptions.add(key)

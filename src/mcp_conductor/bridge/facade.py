@@ -1,4 +1,4 @@
-"""A bridge seen as one server: its tools, prompts and resources as definitions that ask the bridge.
+"""A bridge as one server: its tools, prompts and resources are definitions that ask the bridge.
 
 Tools and prompts are called by the name of their server and their own, with a separator that tool names may have.
 Resources keep their URIs, which other results may link to; where two servers have the same, both are `bridge://SERVER/URI`.
@@ -25,12 +25,12 @@ from mcp_conductor.server.faults import Bend
 from mcp_conductor.server.server import Deliver, Server
 
 _KINDS = ("tools", "resources", "prompts")
-# What results of the modern era say of themselves; our server says its own.
+# Members that the modern era adds to every result; our server adds its own.
 _OF_THE_ERA = ("resultType", "ttlMs", "cacheScope")
 
 
 class PendingEvents:
-    """What has happened and was not passed on yet. A change that waits already is not told twice."""
+    """Events that were not passed on yet. A change that is already waiting is not added twice."""
 
     def __init__(self) -> None:
         self._waiting: dict[object, BridgeEvent] = {}
@@ -79,7 +79,7 @@ class Facade:
             await self.refresh(event.kind.removesuffix("_changed"))
 
     async def refresh(self, *kinds: str) -> None:
-        """Take over what the bridge lists now; clients are told of KINDS."""
+        """Serve what the bridge lists now; clients are told if one of KINDS has changed."""
         tools = [self._tool(each) for each in await self._bridge.list_tools() if isinstance(each.raw, dict)]
         prompts = [self._prompt(each) for each in await self._bridge.list_prompts() if isinstance(each.raw, dict)]
         listed = [each for each in await self._bridge.list_resources() if isinstance(each.raw, dict)]
@@ -96,7 +96,7 @@ class Facade:
                 self.server.changed(kind)
 
     def _why_missing(self, name: str) -> str:
-        """How the server is that NAME would belong to, if that is why it is missing."""
+        """Why NAME is missing, if its server is not up."""
         for server, health in self._bridge.health().items():
             if name.startswith(server + self._separator) and health.state != "up":
                 reason = "" if health.last_error is None else f": {health.last_error}"
@@ -165,7 +165,7 @@ class Facade:
         return read
 
     def _completing(self, server: str, ref: Json) -> Callable[[Call], Awaitable[Json]]:
-        """What asks SERVER to complete an argument of REF, by its own name for it."""
+        """A function that asks SERVER to complete an argument of REF, which has the name that SERVER gives it."""
 
         async def complete(call: Call) -> Json:
             argument, context = call.params["argument"], call.params.get("context")
@@ -183,7 +183,7 @@ class Facade:
         return complete
 
     async def _subscribe(self, uri: str) -> None:
-        """Somebody wants to be told of changes: so do we."""
+        """A client subscribes to a resource: subscribe to it at its server."""
         try:
             if uri in self._uris:
                 await self._bridge.subscribe(self._uris[uri])
@@ -227,12 +227,12 @@ def _uri(thing: Listed, often: "Counter[str]") -> str:
 
 
 def _meta(call: Call) -> Json | None:
-    """What the caller says of its request, without what concerns our connection with it alone."""
+    """The _meta of the caller, without what is only about our connection with it."""
     return {key: value for key, value in call.meta.items() if not key.startswith(META) and key != "progressToken"}
 
 
 def _progress(call: Call) -> Callable[[Json], None]:
-    """What passes on the progress of a server, under the token of our client."""
+    """A function that passes on the progress of a server, under the token of our client."""
 
     def tell(params: Json) -> None:
         progress, total, message = (params.get(key) for key in ("progress", "total", "message"))
@@ -243,7 +243,7 @@ def _progress(call: Call) -> Callable[[Json], None]:
 
 
 async def _asked(call: Call, answer: Awaitable[View]) -> Json:
-    """The answer of a server of the bridge; its errors are ours."""
+    """The answer of a server of the bridge; its errors become errors of our server."""
     try:
         result = (await answer).raw
     except MethodError as error:

@@ -1,7 +1,7 @@
-"""One server of a bridge, kept connected: seen to be lost, tried again, and taken up where it was left.
+"""One server of a bridge, kept connected: a loss is noticed, the server is tried again, its subscriptions are renewed.
 
-The session is used by many tasks and opened by one, which lives as long as the bridge. What others must know of it is
-announced: whoever waits for the server looks again at every change.
+The session is used by many tasks and opened by one, which lives as long as the bridge. Every change of its state is
+announced: tasks that wait for the server then look again.
 """
 
 import asyncio
@@ -49,11 +49,11 @@ class Link:
         self._failures = 0
         self._last_error: ConductorError | None = None
         self._session: Session | None = None
-        self._trusted = True  # False: a call has failed, and it is being found out why
+        self._trusted = True  # False: a call has failed, and the reason is not known yet
         self._look = asyncio.Event()  # look after the server now, not at the next interval
-        self._again = asyncio.Event()  # somebody wants a server that is down, or waits for one that is not up
+        self._again = asyncio.Event()  # a caller asks for another try now
         self._changed = asyncio.Event()
-        self._deaf = False  # a stream of notifications is over
+        self._deaf = False  # a stream of notifications has ended
         self._stale: set[str] = set()  # lists that have changed
         self._reading: set[str] = set()  # lists that are being read again
         self._refreshing: asyncio.Task[None] | None = None
@@ -65,7 +65,7 @@ class Link:
     # For those who want something of the server.
 
     async def available(self, seconds: float) -> Session:
-        """The session, if need be after waiting for so long; raises ServerDown."""
+        """The session, for which this waits up to SECONDS; raises ServerDown."""
         if (session := self._usable()) is not None:
             return session
         with suppress(TimeoutError):
@@ -77,7 +77,7 @@ class Link:
         raise self._down()
 
     async def listed(self, seconds: float) -> Catalogue:
-        """What the server has; where that is being looked up, after waiting for so long at most."""
+        """What the server has; if that is being read, this waits up to SECONDS."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while (self._stale or self._reading) and self._state == "up":
@@ -85,7 +85,7 @@ class Link:
         return self.catalogue
 
     def doubt(self, error: TransportError) -> None:
-        """A call has failed: nobody is to use this session before it has been looked at."""
+        """A call has failed: the session is not used again before the server has answered a ping."""
         self._trusted = False
         self._last_error = error
         self._look.set()
@@ -95,7 +95,7 @@ class Link:
         self._look.set()
 
     def retry_now(self) -> None:
-        """Try again at once, and from the first delay on."""
+        """Try again at once, and begin with the first delay."""
         self._failures = 0
         self._again.set()
 
@@ -132,7 +132,7 @@ class Link:
             await self._pause(delay)
 
     def confess(self, task: "asyncio.Task[None]") -> None:
-        """A bug of ours must not leave anybody waiting."""
+        """The task that keeps the server connected has ended, which is a bug of ours: no caller may wait for it."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self._last_error = TransportError(f"internal error: {error!r}")
         self._session = None
@@ -140,7 +140,7 @@ class Link:
         self.tried.set()
 
     async def _live(self) -> ConductorError:
-        """Connect, and stay so: why that has ended."""
+        """Connect, and stay connected; returns why that has ended."""
         if isinstance(self._spec, ConductorError):
             return self._spec
         try:
@@ -173,7 +173,7 @@ class Link:
         await self._listen(session)
 
     async def _listen(self, session: Session) -> None:
-        """Be told of what was subscribed to, and of lists that change."""
+        """Subscribe to the resources of our callers, and to changes of lists."""
         self._deaf = False
         for uri in sorted(self.subscriptions):
             await _tolerated(session.subscribe(uri))
@@ -183,7 +183,7 @@ class Link:
                 await _tolerated(session.listen({f"{kind}ListChanged": True for kind in wanted}))
 
     def _unsubscribed(self, lost: bool) -> None:
-        """A stream of notifications is over. One that the server has ended is opened again, but not at once."""
+        """A stream of notifications has ended. If the server ended it, it is opened again, but not at once."""
         self._deaf = True
         if lost:
             self._look.set()
@@ -194,7 +194,7 @@ class Link:
         self._list_all_again()
 
     async def _stay(self, session: Session) -> None:
-        """Offer the session to everybody, for as long as it lasts; raises why it is lost."""
+        """Offer the session to callers as long as it lasts; raises why it is lost."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         self._session, self._last_error = session, None
@@ -208,7 +208,7 @@ class Link:
         try:
             await self._watch(session)
         except ConductorError as error:
-            # Told before the server is cleaned up after, which may take some seconds.
+            # Told before the process of the server is ended, which may take some seconds.
             self._last_error = error
             if loop.time() - began >= self._terms.backoff.settled:
                 self._failures = 0
@@ -221,7 +221,7 @@ class Link:
                 self._refreshing.cancel()
 
     async def _watch(self, session: Session) -> None:
-        """See to it that the server is there; raises why it is not."""
+        """Watch whether the server answers; raises why it does not."""
         gone = asyncio.ensure_future(session.wait_until_gone())
         silence = 0
         try:
@@ -255,7 +255,7 @@ class Link:
         self._look.clear()
 
     async def _silent(self, session: Session) -> bool:
-        """Whether the server leaves a ping unanswered. That it answers with an error is an answer."""
+        """Whether the server does not answer a ping. An error is an answer."""
         try:
             await session.ping(timeout=self._terms.health_timeout)
         except RequestTimeout:
@@ -312,7 +312,7 @@ class Link:
                     self._tell("resource_updated", uri=uri)
 
     def _list_all_again(self) -> None:
-        """Lists may have changed while nobody could tell us."""
+        """Lists may have changed while the server could not tell us."""
         self._stale.update(_CHANGES)
         self._refresh()
 
@@ -321,7 +321,7 @@ class Link:
             self._refreshing = asyncio.create_task(self._list_again())
 
     async def _list_again(self) -> None:
-        """List anew what has changed; a list that changes while we read it is read again, but not for ever."""
+        """Read the lists that have changed; one that changes meanwhile is read again, a limited number of times."""
         for _ in range(_MOST_REFRESHES):
             for kind in sorted(self._stale):
                 session = self._session
@@ -331,7 +331,7 @@ class Link:
                 self._reading.add(kind)
                 try:
                     await self._list(session, kind)
-                except ConductorError:  # the connection is lost or slow; who watches over it will see
+                except ConductorError:  # the connection is lost or slow; `_watch` finds out
                     self.look()
                 finally:
                     self._reading.discard(kind)
@@ -354,7 +354,7 @@ def _short_transcript(spec: ServerSpec) -> Transcript:
 
 
 async def _tolerated(asked: Awaitable[Any]) -> Any:
-    """What was asked for; nothing, where the server answers that it has no such thing."""
+    """What was asked for; None if the server answers with an error."""
     try:
         return await asked
     except (MethodError, ProtocolError):

@@ -1,4 +1,4 @@
-"""What we answer when the server asks: requests of its own, or questions in place of a result."""
+"""How questions of the server are answered: its requests, and the questions in place of a result."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from mcp_conductor.protocol.message import Message, build
 
 
 class Questions:
-    """The questions of one server. What becomes of them goes to the functions that this was made with."""
+    """The questions of one server. Answers, notes and failures go to the functions that this was made with."""
 
     def __init__(
         self,
@@ -21,7 +21,7 @@ class Questions:
         note: Callable[[str], None],
         send: Callable[[Message], None],
         unsent: Callable[[], int],
-        give_up: Callable[[Exception], None],  # everything that is under way
+        give_up: Callable[[Exception], None],  # all open requests
         tell: Callable[[Incoming], None],
     ) -> None:
         self._most_unread = most_unread
@@ -30,7 +30,7 @@ class Questions:
         self._unsent = unsent
         self._give_up = give_up
         self._tell = tell
-        self._unread = False  # whether the server was said not to read our answers
+        self._unread = False  # whether a note already says that the server does not read our answers
 
     def responses(self, questions: Any, answers: Answers, dialect: Dialect) -> Json:
         """Our answers to the inputRequests of a result or a task."""
@@ -58,7 +58,7 @@ class Questions:
         self._tell(Incoming(message, answer))
 
     def _leaves_unread(self) -> bool:
-        """Whether the server asks and asks, but does not read what we answer."""
+        """Whether the server keeps asking, but does not read our answers."""
         unsent = self._unsent()
         if unsent > self._most_unread and not self._unread:
             self._unread = True

@@ -37,7 +37,7 @@ class Requests(Protocol):
 
     @property
     def lacks_tools(self) -> bool:
-        """Whether a call repeats some arguments where only the list of tools tells which, and none was asked for."""
+        """Whether headers must repeat arguments that only the list of tools names, and it was not read yet."""
 
     async def request(self, method: str, params: Json | None = None, *, timeout: float | None = None) -> Any: ...
 
@@ -119,7 +119,7 @@ async def call_tool(
     timeout: float | None = None,
     on_progress: Callable[[Json], None] | None = None,
 ) -> ToolResult:
-    """Call a tool. That the tool failed is a result too: see `is_error`."""
+    """Call a tool. A tool that fails raises nothing: see `is_error` of the result."""
     if session.lacks_tools:
         await list_tools(session)
     params = {"name": name, "arguments": dict(arguments or {})}
@@ -161,7 +161,7 @@ async def complete(
 
 
 async def subscribe(session: Requests, uri: str) -> None:
-    """Be told when a resource changes; the notifications go where `on_incoming` leads."""
+    """Subscribe to the changes of a resource; `on_incoming` is called with the notifications."""
     if session.dialect.handshake:
         await session.request("resources/subscribe", {"uri": uri})
         return
@@ -172,7 +172,7 @@ async def subscribe(session: Requests, uri: str) -> None:
 
 
 async def unsubscribe(session: Requests, uri: str) -> None:
-    """Be told no more. In the modern era a subscription lasts as long as the session."""
+    """End a subscription. In the modern era it lasts as long as the session."""
     if session.dialect.handshake:
         await session.request("resources/unsubscribe", {"uri": uri})
 

@@ -1,4 +1,4 @@
-"""Who waits for which reply, and until when. Progress pushes a deadline back; nobody waits for ever."""
+"""Which replies are waited for, and until when. Progress moves a deadline; every wait ends."""
 
 import asyncio
 import math
@@ -14,9 +14,9 @@ from mcp_conductor.protocol.message import Message
 class Reply:
     """A reply to come, to be awaited by one task.
 
-    The task goes on in the very moment the reply is there, within the callback that brought it. A Future would wake it
-    one turn of the event loop later, which takes as long as everything else that we do for a call. asyncio takes any
-    object for a future that has `_asyncio_future_blocking`.
+    The task continues as soon as the reply is there, within the callback that brought it. A Future would wake it
+    one turn of the event loop later, which takes as long as everything else that we do for a call. asyncio accepts any
+    object as a future that has `_asyncio_future_blocking`.
     """
 
     _asyncio_future_blocking = False
@@ -115,7 +115,7 @@ class Waiting:
             waiter.reply.settle(exchange)
 
     def extend(self, request: Message) -> None:
-        """REQUEST makes progress: its time begins anew."""
+        """REQUEST makes progress: its time starts again."""
         waiter = self._waiters.get(request.id) if request.id is not None else None
         if waiter is not None:
             waiter.deadline = self._loop.time() + waiter.seconds
@@ -129,7 +129,7 @@ class Waiting:
             waiter.reply.fail(error)
 
     def fail_all(self, error: Callable[[str], Exception]) -> None:
-        """Nobody will be answered; ERROR makes the reason, given the method."""
+        """No request will be answered; ERROR makes the reason from the method."""
         waiters, self._waiters = self._waiters, {}
         for waiter in waiters.values():
             waiter.reply.fail(error(waiter.method))

@@ -1,4 +1,4 @@
-"""Ids for the requests of one client: each is given once, and none that others have claimed."""
+"""Ids for the requests of one client: each is used once, and none that is reserved for other requests."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -19,12 +19,12 @@ class Ids:
         return identity
 
     def avoid(self, ids: Iterable[int]) -> None:
-        """Give none of IDS: another sends requests with them."""
+        """Never return one of IDS: other requests have them."""
         self._taken.update(ids)
 
     @contextmanager
     def starting_at(self, first: int) -> Iterator[None]:
-        """Within this block, give numbers from FIRST on; after it, go on as if nothing had been given."""
+        """Within this block, return numbers from FIRST on; after it, continue as before the block."""
         before, self._count = self._count, count(first).__next__
         try:
             yield

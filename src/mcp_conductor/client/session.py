@@ -126,7 +126,7 @@ class Session:
     # How it is opened.
 
     def assume(self, dialect: Dialect) -> None:
-        """Speak DIALECT until something else is agreed upon; the transport is not told."""
+        """Speak DIALECT until another is agreed on; the transport is not told."""
         self.dialect = dialect
         self._wire.speak(dialect)
 
@@ -225,11 +225,11 @@ class Session:
         ended.cancel()
         raise RequestTimeout(message.method, self.timeout)
 
-    # What typed calls need beside requests.
+    # What typed calls need besides requests.
 
     @property
     def lacks_tools(self) -> bool:
-        """Whether a call repeats some arguments where only the list of tools tells which, and none was asked for."""
+        """Whether headers must repeat arguments that only the list of tools names, and it was not read yet."""
         return self.transport.cancels_by_closing and not self.dialect.handshake and not self._tools_listed
 
     def tools_listed(self) -> None:
@@ -264,11 +264,11 @@ class Session:
     # How it goes on, and ends.
 
     def note(self, text: str) -> None:
-        """Remark, at this place in the transcript, on something that should not be so."""
+        """Add a remark on something wrong to the transcript, at this place."""
         self._wire.note(text)
 
     def forget(self, request_id: Id) -> None:
-        """Wait no longer for this reply, without a word to the server."""
+        """Stop waiting for this reply, without telling the server."""
         self._wire.forget(request_id)
 
     async def wait_until_gone(self) -> None:

@@ -17,7 +17,7 @@ class Subscriptions:
         self._ends: list[asyncio.Task[Exchange]] = []
 
     async def acknowledged(self, identity: Id, end: "asyncio.Task[Exchange]", seconds: float) -> Message | None:
-        """The acknowledgement of the subscription that END waits for; None if there is none in time."""
+        """The acknowledgement of the subscription that END waits for; None if it does not come in time."""
         self._ends.append(end)
         acknowledged: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._acknowledgements[identity] = acknowledged

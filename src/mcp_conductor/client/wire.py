@@ -86,7 +86,7 @@ class Wire:
         if message.kind in ("notification", "result", "error"):
             self.send(message)
             return None
-        # A batch, or something that is no message: whatever answer comes next is the answer to it.
+        # A batch, or something that is not a message: the next answer is taken for the answer to it.
         self._stray = self._loop.create_future()
         self.send(message)
         seconds = self._timeout if timeout is None else timeout
@@ -118,13 +118,13 @@ class Wire:
         return error
 
     def note(self, text: str) -> None:
-        """Remark, at this place in the transcript, on something that should not be so."""
+        """Add a remark on something wrong to the transcript, at this place."""
         if len(text) > LONGEST_NOTE:
             text = shortened(text, self.redact, LONGEST_NOTE)
         self.transcript.add(self._now(), "note", text)
 
     def forget(self, request_id: Id) -> None:
-        """Wait no longer for this reply, without a word to the server."""
+        """Stop waiting for this reply, without telling the server."""
         self._ledger.lost(request_id, self._now())
 
     async def wait_until_gone(self) -> None:

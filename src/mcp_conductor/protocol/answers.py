@@ -41,7 +41,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """Something the server said unasked: a notification, or a request together with our answer to it."""
+    """A notification of the server, or a request of the server with our answer to it."""
 
     message: Message
     answer: Answer | None = None
@@ -163,7 +163,7 @@ def _is_whole_result(chosen: Any) -> bool:
 
 
 class _Supply:
-    """One answer for ever, or a list of answers to be used up in order."""
+    """One answer to every question, or a list with one answer for each question, in order."""
 
     def __init__(self, given: Any) -> None:
         self.given = given is not None

@@ -44,5 +44,5 @@ def compose_result(identity: Id | None, result: Any) -> Json:
 
 
 def compose_error(identity: Id | None, error: Any, *, named: bool = True) -> Json:
-    """An error reply. One that is not NAMED has no id: newer revisions want that where there is none to repeat."""
+    """An error reply. One that is not NAMED has no id: newer revisions want that if the request has no readable id."""
     return {"jsonrpc": "2.0", "id": identity, "error": error} if named else {"jsonrpc": "2.0", "error": error}

@@ -212,7 +212,7 @@ HANDSHAKE = versions_with(lambda each: each.handshake)
 MODERN = versions_with(lambda each: not each.handshake)
 NEWEST_HANDSHAKE = DIALECTS[HANDSHAKE[-1]]
 NEWEST_MODERN = DIALECTS[MODERN[-1]]
-# What `--protocol` and `protocolVersion` take beside a version.
+# What `--protocol` and `protocolVersion` accept besides a version.
 PROTOCOL_CHOICES = ("handshake", "auto", "modern", *DIALECTS)
 # What a server takes a request over HTTP for that names no revision (basic/transports#protocol-version-header).
 WITHOUT_VERSION_HEADER = versions_with(lambda each: each.http_session and not each.version_header)[-1]

@@ -6,7 +6,7 @@ from typing import Any
 
 _WRITTEN = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(ms|s|m|h)?")
 _UNITS = {None: 0.001, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-# asyncio cannot wait longer than this on every platform; nobody wants to.
+# asyncio cannot wait longer than this on every platform; no user needs to.
 _LONGEST = 24 * 3600.0
 
 

@@ -8,7 +8,7 @@ prime a stream that can be resumed.
 import codecs
 from dataclasses import dataclass
 
-_LONGEST_RETRY = 24 * 3600 * 1000  # milliseconds; nobody means more
+_LONGEST_RETRY = 24 * 3600 * 1000  # milliseconds; more is a mistake
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ _NAME_MEMBERS = {
 }
 _PLAIN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 _SENTINEL = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
-# Decimal refuses exponents that are larger still, and nobody counts that far.
+# Decimal refuses exponents that are larger still, and no argument needs them.
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?")
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _HEADER_TYPES = ("string", "integer", "boolean")
@@ -121,7 +121,7 @@ def mismatch(raw: Json, headers: Mapping[str, list[str]], annotations: Annotatio
 
 
 def _difference(header: str, headers: Mapping[str, list[str]], value: Any, *, verbatim: bool = False) -> str | None:
-    """How HEADER fails to say VALUE, which it may say encoded unless it must be VERBATIM."""
+    """How HEADER differs from VALUE, which may be encoded unless it must be VERBATIM."""
     given = [each.strip(" \t") for each in headers.get(header.lower(), [])]
     if not given:
         return f"the header {header} is missing"
@@ -155,7 +155,7 @@ def annotations_of(schema: Any) -> Annotations | None:
     try:
         if not _collect(schema, (), found, reachable=True):
             return None
-    except RecursionError:  # nobody needs an argument so deep
+    except RecursionError:  # no real argument is nested so deeply
         return None
     names = [name.lower() for name in found.values()]
     return found if len(names) == len(set(names)) else None

@@ -82,7 +82,7 @@ class Ledger:
         return None
 
     def lost(self, request_id: Id, at: float) -> Exchange | None:
-        """The exchange of a request that nobody waits for any longer."""
+        """The exchange of a request that is not waited for any more."""
         return self._close(request_id, None, at) if request_id in self._open else None
 
     def request_of(self, progress: Message) -> Message | None:

@@ -35,7 +35,7 @@ class Digits(float):
     """A number whose text says more than a float can hold; it is written back as it was read."""
 
     text: str
-    seen: ClassVar[bool] = False  # whether there has ever been one: if not, nobody need look for them
+    seen: ClassVar[bool] = False  # whether there has ever been one: if not, no message is searched for them
 
     def __new__(cls, text: str) -> Self:
         Digits.seen = True
@@ -387,7 +387,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(","
 
 
 def _encoding() -> Callable[[Any, int], Iterable[str]]:
-    """What JSONEncoder.encode makes anew for each call, made once: half the time of writing a small message."""
+    """What JSONEncoder.encode makes for each call, made once: that is half the time of writing a small message."""
     make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:
         return lambda value, _: _ENCODER.iterencode(value)

@@ -1,6 +1,6 @@
 """What OAuth asks of an MCP client, revision by revision: where to look, what to check, which scopes to ask for.
 
-Pure: whoever fetches, waits and remembers is in `transport/authorization.py`; the requests are in `oauth_requests.py`.
+Pure: `transport/authorization.py` fetches, waits and remembers; the requests are in `oauth_requests.py`.
 A check that fails raises TransportError, because the authorization server cannot be used; no message holds a secret.
 """
 
@@ -77,7 +77,7 @@ def _unquoted(value: str) -> str:
 
 
 def bearer(header: str | None) -> Challenge:
-    """The Bearer challenge that says most; an empty one if there is none."""
+    """The Bearer challenge that says most; an empty one if there is no Bearer challenge."""
     offers = [challenge for challenge in challenges(header or "") if challenge.scheme.lower() == "bearer"]
     return max(offers, key=lambda challenge: len(challenge.params), default=Challenge())
 
@@ -233,7 +233,7 @@ def check_pkce(metadata: Json, rules: OAuthRules) -> None:
 
 
 def endpoint(metadata: Json, name: str) -> str:
-    """The URL of an endpoint; raises if there is none, or none that may be opened."""
+    """The URL of an endpoint; raises if it is missing, or if it may not be opened."""
     url = metadata.get(name)
     if url is None:
         raise TransportError(f"the authorization server has no {name}")
@@ -277,7 +277,7 @@ def response_issuer_mismatch(answer: Mapping[str, str], issuer: str, metadata: J
 
 
 def code_of(answer: Mapping[str, str]) -> str | Refusal:
-    """The code in the redirect, or why there is none."""
+    """The code in the redirect, or the refusal."""
     if "error" in answer:
         return Refusal(answer["error"], answer.get("error_description", ""))
     return answer.get("code") or Refusal("invalid_response", "the redirect has no code")

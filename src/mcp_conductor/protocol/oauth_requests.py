@@ -16,7 +16,7 @@ from mcp_conductor.protocol.oauth import endpoint, words
 AuthMethod = Literal["none", "client_secret_basic", "client_secret_post", "private_key_jwt"]
 SigningAlgorithm = Literal["ES256", "RS256"]
 
-# A program on somebody's machine cannot keep a secret (RFC 8252), so it asks for none where it may.
+# A program on a user's machine cannot keep a secret (RFC 8252), so it asks for none if that is allowed.
 _REGISTRABLE: tuple[AuthMethod, ...] = ("none", "client_secret_basic", "client_secret_post")
 _SECRET: tuple[AuthMethod, ...] = ("client_secret_basic", "client_secret_post")
 _DEFAULT_METHODS = ["client_secret_basic"]  # RFC 8414, where the metadata does not say
@@ -90,7 +90,7 @@ def refresh_grant(refresh_token: str, *, resource: str | None = None, scopes: It
 
 
 def client_credentials_grant(*, scopes: Iterable[str] = (), resource: str | None = None) -> dict[str, str]:
-    """The form by which a program asks for a token of its own, with nobody at the browser."""
+    """The form with which a program asks for a token of its own, without a user at a browser."""
     return {"grant_type": "client_credentials", **_optional(scopes, resource)}
 
 

@@ -89,7 +89,7 @@ def sample_arguments(schema: Any) -> Json:
 def filled_in(schema: Any) -> Json:
     """What a form has when it is sent at once: all its defaults, and the least for what it requires besides.
 
-    Whether that fits is not tried: that is quick, whatever the schema is, and the caller asks the validator once.
+    It is not validated here, so that this is quick for every schema; the caller validates it once.
     """
     if not isinstance(schema, dict):
         return {}
@@ -270,5 +270,5 @@ def _number(schema: Json, key: str, default: float) -> float:
 
 
 def _fits_float(value: float) -> bool:
-    """Whether VALUE is neither infinite nor an integer beyond all floats, with which nothing can be reckoned."""
+    """Whether VALUE can be calculated with: it is not infinite, and not an integer too large for a float."""
     return abs(value) <= sys.float_info.max

@@ -94,7 +94,7 @@ def flaw(schema: Any) -> str | None:
 
 
 def flaw_here(schema: Any) -> str | None:
-    """`flaw`, whatever it costs."""
+    """`flaw`, without limits of time and memory."""
     try:
         _compiled(schema)
     except (ValueError, RecursionError) as error:  # ValidationError and ReferencingError are ValueErrors
@@ -126,7 +126,7 @@ def checker(schema: Any, *, seconds: float = SECONDS) -> Callable[[Any], list[st
 
 
 def checker_here(schema: Any) -> Callable[[Any], list[str]]:
-    """`checker`, whatever it costs."""
+    """`checker`, without limits of time and memory."""
     try:
         validator = _compiled(schema)
     except (ValueError, RecursionError) as error:
@@ -152,7 +152,7 @@ def checker_here(schema: Any) -> Callable[[Any], list[str]]:
 
 
 def complaints_here(schema: Any, value: Any) -> list[str]:
-    """`complaints`, whatever they cost."""
+    """`complaints`, without limits of time and memory."""
     return checker_here(schema)(value)
 
 

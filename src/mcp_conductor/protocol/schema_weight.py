@@ -58,7 +58,7 @@ class Weight:
         self._parts = 0  # of a schema in which every part is used once at most for each value; 0 of others
         try:
             self._look_over()
-            self.heavy = False  # in itself, for whatever value
+            self.heavy = False  # in itself, for every value
         except _HeavyError:
             self.heavy = True
 

@@ -113,7 +113,7 @@ class StdioSpec(ServerSpec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpSpec(ServerSpec):
-    """A server that somebody else runs, at a URL."""
+    """A server at a URL, which is not started by us."""
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -127,7 +127,7 @@ def secrets_of_url(url: str) -> list[str]:
 
 
 def secrets_of_words(words: Iterable[str]) -> list[str]:
-    """The user and password of every URL in WORDS, of whatever scheme; and what is given to flags like --api-key."""
+    """The user and password of every URL in WORDS, with any scheme; and the values of flags like --api-key."""
     found = []
     before = ""
     for word in words:

@@ -66,7 +66,7 @@ class Transport(Protocol):
         """Hand MESSAGE over; never waits. If it cannot be delivered, the listener hears that the server is gone."""
 
     def abandon(self, request_id: Id) -> None:
-        """Nobody waits for this request any longer; where the transport has a stream for it, close it."""
+        """This request is not waited for any more; if the transport has a stream for it, close it."""
 
     def unsent(self) -> int:
         """How many bytes the server has not taken yet."""

@@ -15,7 +15,7 @@ from mcp_conductor.protocol.server_spec import AsgiSpec, origin
 from mcp_conductor.transport.http_client import Admits, HttpClient, Reply, written
 
 LIFESPAN_SECONDS = 10.0  # for an application to start, and to end
-HANG_UP_SECONDS = 1.0  # for an application to notice that nobody listens any longer
+HANG_UP_SECONDS = 1.0  # for an application to notice that the client has disconnected
 _MOST_CHUNKS = 16  # of an answer that wait to be read, before the application has to wait
 _ASGI = {"version": "3.0", "spec_version": "2.3"}
 
@@ -87,7 +87,7 @@ class _Request:
         self._gone = asyncio.Event()
         self._began = asyncio.Event()
         self._chunks: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._taken = asyncio.Event()  # one of them was, since somebody asked
+        self._taken = asyncio.Event()  # one of them was taken since the last wait
         self._task = asyncio.create_task(app(scope, self._receive, self._take))
         self._task.add_done_callback(self._ended)
 
@@ -127,7 +127,7 @@ class _Request:
 
     async def _take(self, event: Event) -> None:
         if self._gone.is_set():
-            return  # as real servers do: an application need not know that nobody listens any longer
+            return  # as real servers do: an application need not know that the client has disconnected
         if event["type"] == "http.response.start":
             self.status = event["status"]
             self.headers = [(bytes(name), bytes(value)) for name, value in event.get("headers", ())]
@@ -188,7 +188,7 @@ class _Lifespan:
 
     async def _run(self) -> None:
         scope = {"type": "lifespan", "asgi": _ASGI, "state": self._state}
-        # An application that knows no lifespan may raise whatever it likes, and is called all the same.
+        # An application that knows no lifespan may raise anything here, and is called anyway.
         with suppress(Exception):
             await self._app(scope, self._events.get, self._take)
         self._settle(None)

@@ -59,10 +59,10 @@ from mcp_conductor.transport.token_store import Grant, TokenStore
 CLIENT_NAME = "MCP Conductor"
 MOST_TRIES = 3
 _MOST_STEP_UPS = 2  # to the same scopes: with the first authorization that makes three
-_MOST_STEPS = 12  # to whatever scopes
+_MOST_STEPS = 12  # to any scopes
 CONSENT_SECONDS = 300.0
 _SETTLED_SECONDS = 60.0  # a token that was good for so long was good
-_PORT = 33418  # of the redirect URI where somebody else receives the redirect
+_PORT = 33418  # of the redirect URI if another program receives the redirect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,13 +131,13 @@ class Authorization:
         return [("Authorization", f"Bearer {token}")] if token else []
 
     async def challenged(self, status: int, www_authenticate: str | None) -> bool:
-        """Get the token that a 401, or a 403 for want of scope, asks for; True: try the request again."""
+        """Get the token that a 401, or a 403 because of a missing scope, asks for; True: try the request again."""
         challenge = bearer(www_authenticate)
         if status != 401 and not (status == 403 and challenge.error == "insufficient_scope"):
             return False
         before = self._tokens
         async with self._lock:
-            if self._tokens == before:  # nobody else got one while we waited
+            if self._tokens == before:  # no other request got one while we waited
                 self._count(status, challenge)
                 self._keep(await self._obtain(status, challenge))
         return True

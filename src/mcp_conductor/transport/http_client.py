@@ -41,7 +41,7 @@ def head(first: str, headers: Iterable[tuple[str, str]]) -> str:
 
 
 class Reply(Protocol):
-    """An answer, as whatever carries requests out hands it over: raw headers, and a body to come."""
+    """An answer, as the connection or the application gives it: raw headers, and a body to come."""
 
     status: int
     headers: list[tuple[bytes, bytes]]

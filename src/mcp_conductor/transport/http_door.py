@@ -50,7 +50,7 @@ class HttpDoor:
             yield response
 
     async def opened_by(self, response: Response) -> bool:
-        """Whether a refusal was for want of a token, and there is one now: then try again."""
+        """Whether a token was missing, and there is one now: then try again."""
         if self._authorization is None:
             return False
         if response.status not in (401, 403):
@@ -63,7 +63,7 @@ class HttpDoor:
         return again
 
     def refusal(self, what: str, response: Response, said: Message, *, session: bool = False) -> HttpStatusError:
-        """The error that an answer is whose status is no success: what it SAID, and for a 401 what to do."""
+        """The error for an answer with a status that means failure: what it SAID, and for a 401 what to do."""
         error = said.error if is_rpc_error(said) else None
         reason = hint = None
         if response.status == 401:

@@ -16,7 +16,7 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.oauth import redirect_params
 
 PATH = "/callback"
-MOST_VISITS = 100  # at a time; a browser opens more connections than it uses
+MOST_VISITS = 100  # at the same time; a browser opens more connections than it uses
 _HEAD_BYTES = 64 << 10
 _HEAD_SECONDS = 10.0
 _TEMPLATE = """<!doctype html><meta charset="utf-8"><title>MCP Conductor</title>
@@ -64,7 +64,7 @@ class Loopback:
         self._state = redirect_params(url).get("state")
         self._show(f"to authorize, open this URL in a browser:\n  {url}")
         if self._open_browser:
-            # A browser of the terminal returns when it is closed; nobody should have to wait for that.
+            # A browser in the terminal returns when it is closed; we do not wait for that.
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
         return await self._redirect
 
@@ -104,7 +104,7 @@ class Loopback:
         if page is _OTHER_STATE and not self._has_remarked:
             self._has_remarked = True
             self._show("a redirect with another state was refused; still waiting for the one with the right state")
-        # Only now: whoever waits may end the program at once, and the user should see the page.
+        # Only now: the program may end at once when it has the redirect, and the user should see the page.
         if page is _DONE and not self._redirect.done():
             self._redirect.set_result(self.redirect_uri.removesuffix(PATH) + target)
 

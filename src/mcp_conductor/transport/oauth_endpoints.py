@@ -83,7 +83,7 @@ class Discovered:
 
 
 async def challenge_of(http: HttpClient, server_url: str) -> Challenge:
-    """What the server answers to somebody without a token; an empty challenge if it does not say."""
+    """What the server answers to a request without a token; an empty challenge if it does not say."""
     try:
         headers = [("Accept", "application/json, text/event-stream")]
         async with asyncio.timeout(REPLY_SECONDS), http.open("GET", server_url, headers) as response:
@@ -139,7 +139,7 @@ def check_endpoints(http: OAuthHttp, found: Discovered, *names: str) -> None:
 
 
 def _own_issuer(metadata: Json | None, server_url: str) -> str | None:
-    """Whom METADATA on the server's host names, if that is on the same origin: it can speak for nobody else."""
+    """The issuer that METADATA on the server's host names, if it is on the same origin: no other would be credible."""
     issuer = (metadata or {}).get("issuer")
     return str(issuer) if is_web(issuer) and origin(str(issuer)) == origin(server_url) else None
 

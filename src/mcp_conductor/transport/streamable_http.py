@@ -143,7 +143,7 @@ class StreamableHttp:
             return routing
         headers: list[tuple[str, str]] = []
         if message is not None and message.kind == "request" and message.method == "initialize":
-            return headers  # it begins a session, whatever was before
+            return headers  # it begins a new session
         if self._session is not None:
             headers.append(("Mcp-Session-Id", self._session))
         if self._settled and self._dialect.version_header:
@@ -178,7 +178,7 @@ class StreamableHttp:
         """A status that is no success; a body that is a JSON-RPC error is that error."""
         said = decode(await response.read())
         in_session = self._session is not None and message.kind == "request" and message.method != "initialize"
-        # 401 means that a token is missing, and 404 in a session that the session is over, whatever the body says.
+        # 401 means that a token is missing, and 404 in a session that the session is over; the body does not matter.
         decided = response.status == 401 or (in_session and response.status == 404)
         if is_rpc_error(said) and message.kind == "request" and not decided:
             self._listener.heard(said, message.id)

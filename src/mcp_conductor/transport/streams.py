@@ -1,4 +1,4 @@
-"""A pair of streams: whoever is at the other end hears and says one message at a time.
+"""A pair of streams: each side reads and writes one message at a time.
 
 We did not open them, so we do not close them either.
 """
@@ -63,7 +63,7 @@ class StreamsTransport:
         return sum(len(message.text) for message in self._outbox)
 
     async def end(self) -> None:
-        """Let what we said last go out, if somebody takes it."""
+        """Let what we said last go out, if the other side reads it."""
         self._gone = True
         self._more.set()
         if not self._writing.done():
@@ -79,7 +79,7 @@ class StreamsTransport:
             async for item in self._spec.read:
                 self._hear(item)
                 await pace.keep()
-        except Exception as error:  # noqa: BLE001  # whatever kind of stream this is, and however it breaks
+        except Exception as error:  # noqa: BLE001  # a stream of any kind may break in any way
             why = f"the server's stream broke: {error!r}"
         self._tell_gone(why)
 

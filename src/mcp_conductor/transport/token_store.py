@@ -59,7 +59,7 @@ class TokenStore:
         self._grants[grant.issuer] = grant
         self._last = grant.issuer
         if self._path is not None:
-            # Read anew: other servers may have got their tokens meanwhile.
+            # Read the file again: other servers may have got their tokens meanwhile.
             content = self._read()
             servers = _object(content.get("servers"))
             issuers = {issuer: _facts(grant) for issuer, grant in self._grants.items()}
