@@ -1,7 +1,7 @@
-"""What only POSIX systems can do, each under the name of what it is for.
+"""What only POSIX systems can do; each function is named after its purpose.
 
-No other module imports fcntl, resource and their like, or uses what `os` and `signal` have on POSIX alone. Where a
-system cannot do it, nothing happens, or the answer says so: every module of ours can be imported there.
+No other module imports fcntl, resource and similar modules, or uses what `os` and `signal` have only on POSIX. On other
+systems nothing happens, or the result says so: every module of ours can be imported there.
 """
 
 import os
@@ -25,7 +25,7 @@ _SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>
 
 
 def session_of_its_own() -> dict[str, Any]:
-    """Options of Popen: nothing that is meant for our session reaches the child."""
+    """Options of Popen: signals for our session do not reach the child."""
     return {"start_new_session": True}
 
 
@@ -39,13 +39,13 @@ def group_of_its_own() -> dict[str, Any]:
 
 
 def signal_group(leader: int, number: int) -> None:
-    """Send a signal to the process group of LEADER, if there is one that is ours to signal."""
+    """Send a signal to the process group of LEADER, if it exists and we may do that."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
 
 
 def group_lives(leader: int) -> bool:
-    """Whether something of the process group of LEADER is left."""
+    """Whether the process group of LEADER still has a process."""
     try:
         os.killpg(leader, 0)
     except (ProcessLookupError, PermissionError):
@@ -54,7 +54,7 @@ def group_lives(leader: int) -> bool:
 
 
 def signal_all(pids: Iterable[int], number: int) -> None:
-    """Send a signal to each of these processes that is there, and ours to signal."""
+    """Send a signal to each of these processes that exists and that we may signal."""
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
@@ -69,13 +69,13 @@ def session_of(pid: int) -> int | None:
 
 
 def reap(pid: int) -> None:
-    """Take note of the end of a child, which the system keeps until then."""
+    """Collect the exit status of a child; until then the system keeps it as a zombie."""
     with suppress(OSError):
         os.waitpid(pid, os.WNOHANG)
 
 
 def descriptor_of(pid: int) -> int | None:
-    """A file descriptor that can be read when the process has ended; None where there is no such thing."""
+    """A file descriptor that becomes readable when the process ends; None on systems without such descriptors."""
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):  # not Linux, an old kernel, or no file descriptor left
@@ -83,7 +83,7 @@ def descriptor_of(pid: int) -> int | None:
 
 
 def become_subreaper() -> bool:
-    """From now on, what loses its parents becomes a child of this process; whether it does."""
+    """Make orphaned descendants children of this process from now on; returns whether that works."""
     with suppress(ImportError, OSError, AttributeError):
         # The core of ctypes: all of it would be a fiftieth of the time of a whole run of mcp-cli.
         from _ctypes import call_function, dlopen, dlsym
@@ -97,13 +97,13 @@ def become_subreaper() -> bool:
 
 
 def set_timer(seconds: float) -> None:
-    """Let TIMER_SIGNAL come in so many seconds, once; 0 takes the timer back."""
+    """Send TIMER_SIGNAL to this process once, in so many seconds; 0 cancels it."""
     if TIMER_SIGNAL is not None:
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def limit_memory(size: int) -> None:
-    """Let this process have no more than SIZE bytes of address space."""
+    """Limit the address space of this process to SIZE bytes."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -127,13 +127,13 @@ OPEN_AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # the flag of os.open for what may 
 
 
 def set_blocking(descriptor: int, *, blocking: bool) -> None:
-    """Whether reading and writing wait."""
+    """Set whether reading and writing wait."""
     if hasattr(os, "set_blocking"):
         os.set_blocking(descriptor, blocking)
 
 
 def wait_for_room(stream: BinaryIO, seconds: float | None = None) -> bool:
-    """Wait until STREAM takes bytes; whether it does."""
+    """Wait until STREAM accepts bytes; returns whether it does."""
     return bool(select.select([], [stream], [], seconds)[1])
 
 

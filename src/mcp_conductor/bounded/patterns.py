@@ -1,8 +1,8 @@
 """Regular expressions that others wrote, in files, flags and settings: the only place that compiles them.
 
-Python's engine cannot be stopped, and some patterns take longer than anyone lives. Those that may take long for a text,
-by an estimate that is never too low, are searched for in the worker, which is given a second. All others are searched
-for here and at once. Either way it is Python's own engine.
+Python's engine cannot be stopped, and some patterns take years. Those that may take long for a text,
+by an estimate that is never too low, are searched for in the worker, which has one second. All others are searched
+for in this process. Both use Python's own engine.
 """
 
 import re
@@ -63,7 +63,7 @@ class Regex:
 
 
 def compile_regex(pattern: str, flags: int = 0, *, written: str | None = None) -> Regex:
-    """Compile PATTERN; raises re.error when it is none. Messages show it as it was WRITTEN."""
+    """Compile PATTERN; raises re.error if it is not valid. Messages show it as it was WRITTEN."""
     if len(pattern) > (_LONGEST_WITHOUT_CASE if flags & re.IGNORECASE else LONGEST):
         raise re.error(f"it has {len(pattern):,} characters, which is too long")
     return Regex(re.compile(pattern, flags), pattern if written is None else written)

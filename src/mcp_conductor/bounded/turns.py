@@ -1,4 +1,4 @@
-"""Long work in slices: between two of them the event loop turns, so that timers, signals and other tasks get theirs."""
+"""Long work in slices: the event loop runs between them, so that timers, signals and other tasks get their turn."""
 
 import asyncio
 from collections import deque
@@ -10,7 +10,7 @@ TURN_SECONDS = 0.05  # how long a slice may take
 
 
 class Busy(Protocol):
-    """One that may need many turns for what it is told."""
+    """An object that may need many turns of the event loop for its work."""
 
     @property
     def busy(self) -> bool: ...
@@ -55,7 +55,7 @@ class Intake:
             step()
 
     def forget(self) -> None:
-        """Do no more of it."""
+        """Drop all work that is left."""
         self._left.clear()
 
     def _go_on(self) -> None:

@@ -41,13 +41,13 @@ class OutOfBoundsError(Exception):
 
 
 class TooSlowError(CannotTellError):
-    """Whether a value is as it should be cannot be found out in the time there is."""
+    """There was not enough time to find out whether a value is right."""
 
 
 def call(function: str, *arguments: Any, seconds: float, needs: str | None = None) -> Any:
     """The result of FUNCTION, `module:name`, in the worker; arguments and result are plain data.
 
-    It NEEDS a module, which is imported when the worker starts: that is no part of the time it may take.
+    It NEEDS a module, which is imported when the worker starts: that does not count as part of SECONDS.
     """
     checkpoint()
     with _lock:
@@ -73,7 +73,7 @@ def call(function: str, *arguments: Any, seconds: float, needs: str | None = Non
 
 
 async def without_blocking(function: Callable[..., T], *arguments: Any, now: bool = True) -> T:
-    """What FUNCTION returns, or raises, while the event loop goes on turning.
+    """What FUNCTION returns, or raises, without blocking the event loop.
 
     It is called `at_once`, if NOW is true, and then in a thread: it may do nothing that must not be done twice.
     """
@@ -92,7 +92,7 @@ async def without_blocking(function: Callable[..., T], *arguments: Any, now: boo
 
 
 def at_once(function: Callable[..., T], *arguments: Any, otherwise: Any = None) -> Any:
-    """What FUNCTION returns, or OTHERWISE: it is given up when it comes to the worker, or to a `checkpoint`."""
+    """What FUNCTION returns; or OTHERWISE, if it needs the worker or comes to a `checkpoint`: then it is stopped."""
     _of_this_thread.must_not_wait = True
     try:
         return function(*arguments)
@@ -179,7 +179,7 @@ class _Worker:
         return self.owner == os.getpid() and self._process.poll() is None
 
     def greet(self) -> None:
-        """Wait until it has started, which is no part of what a call may take."""
+        """Wait until it has started, which does not count as part of a call."""
         package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         assert self._process.stdin
         with _Deadline(self._process, _SECONDS_TO_START):
@@ -282,7 +282,7 @@ def _end() -> None:
 
 
 def kill_worker() -> None:
-    """End the worker in the middle of all that it does: this process is about to end without a word."""
+    """Kill the worker at once, because this process is about to end."""
     if _worker is not None and _worker.owner == os.getpid():
         _worker.interrupt()
 

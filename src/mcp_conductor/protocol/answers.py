@@ -1,7 +1,7 @@
-"""What we say when the server asks us something: roots, sampling, elicitation, ping.
+"""Our answers to the questions of a server: roots, sampling, elicitation, ping.
 
-Answers are declared beforehand: a fixed result, "auto", a refusal, or a list of these, used up in order. What can be
-answered is declared as a capability, and nothing else is: the two come from the same place and cannot disagree.
+Answers are declared beforehand: a fixed result, "auto", a refusal, or a list of these, one for each question. What can
+be answered is declared as a capability, and nothing else is: both come from the same place and cannot disagree.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND, Dia
 from mcp_conductor.protocol.message import Message, render
 
 REJECTED = -1  # the code that the specification's example of a refused sampling request has
-# The event loop waits for it, and forms are flat objects: what takes longer is no form that a person fills in.
+# The event loop waits for it, and forms are flat objects: a form for a person does not take longer.
 _SECONDS_FOR_A_FORM = 0.1
 
 _STUB_MESSAGE = {

@@ -1,4 +1,4 @@
-"""How much of what a server says is taken in: budgets in bytes and in values, and whether a message keeps them.
+"""How much of what a server says is read: budgets in bytes and in values, and whether a message keeps them.
 
 Values are counted before a message is parsed, because parsed they take far more memory than the text that they come in.
 """

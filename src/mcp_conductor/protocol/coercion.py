@@ -1,7 +1,7 @@
 """Text from a command line becomes what a tool's schema asks for.
 
-Coercion is true to the schema: text stays text for a string, and what cannot be read as the wanted type is an error,
-never something else in disguise.
+Coercion follows the schema: text stays text for a string, and what cannot be read as the wanted type is an error,
+never a value of another type.
 """
 
 import re

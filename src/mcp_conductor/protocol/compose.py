@@ -1,6 +1,6 @@
 """JSON-RPC messages from their parts: the one place that knows how an envelope is written.
 
-What is broken on purpose, in checks, is written out where it is sent.
+Messages that checks break on purpose are written by hand where they are sent.
 """
 
 from typing import Any

@@ -225,7 +225,7 @@ def named_in(params: Json) -> Dialect | None:
 
 
 def newest_common(versions: Any, known: tuple[str, ...]) -> Dialect | None:
-    """The newest of the KNOWN versions that a peer also lists; None when its list is no list or shares nothing."""
+    """The newest of the KNOWN versions that a peer also lists; None if there is none, or if VERSIONS is not a list."""
     if not isinstance(versions, list):
         return None
     return next((DIALECTS[version] for version in reversed(known) if version in versions), None)

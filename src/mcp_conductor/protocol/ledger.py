@@ -1,6 +1,6 @@
 """Which reply belongs to which request: by id, never by order of arrival.
 
-Used live by Session and offline on a recorded Transcript, so that both tell the same story.
+Used live by Session and offline on a recorded Transcript, so that both give the same result.
 """
 
 from typing import Any, NamedTuple
@@ -38,7 +38,7 @@ class _Open:
 
 
 class Recent:
-    """Ids of late, which cost the same after a million as after a thousand: at least so many are remembered."""
+    """The most recent ids, at least so many; the memory for them is limited, however long the conversation is."""
 
     MOST = 10_000
 
@@ -94,7 +94,7 @@ class Ledger:
         return [entry.request for entry in self._open.values()]
 
     def stray(self, reply: Message) -> str | None:
-        """What is odd about REPLY, which answers no open request; nothing, if we gave its request up."""
+        """What is odd about REPLY, which answers no open request; None if we stopped waiting for its request."""
         if reply.id in self._given_up:
             return None
         if reply.id is None:

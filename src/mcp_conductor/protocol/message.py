@@ -139,7 +139,7 @@ def build(raw: Any) -> Message:
 
 
 def members(batch: Message) -> Iterator[Message]:
-    """The messages in a batch, each made when it is asked for; a batch in a batch is no message."""
+    """The messages in a batch, each made when it is asked for; a batch in a batch is not a message."""
     for raw in batch.raw:
         message = build(raw)
         yield message._replace(kind="invalid", problem="a batch within a batch") if message.kind == "batch" else message

@@ -22,7 +22,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def rules_of(version: str) -> OAuthRules:
-    """The rules of a revision; those of the newest one where the version says nothing to us."""
+    """The rules of a revision; those of the newest one if the version is unknown."""
     return DIALECTS.get(version, NEWEST_MODERN).oauth
 
 
@@ -53,7 +53,7 @@ class Challenge:
 
 
 def challenges(header: str) -> list[Challenge]:
-    """The challenges in a WWW-Authenticate header, in their order; what cannot be read is passed over."""
+    """The challenges in a WWW-Authenticate header, in their order; what cannot be read is ignored."""
     found: list[tuple[str, dict[str, str]]] = []
     place = 0
     while place < len(header):
@@ -153,7 +153,7 @@ def _unique(words: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(words))
 
 
-# Which of it we believe.
+# Which metadata we trust.
 
 
 def canonical(server_url: str) -> str:
@@ -292,7 +292,7 @@ def choose_scopes(
 ) -> tuple[str, ...]:
     """The scopes to ask for: those of the challenge, else those we were told, else those the resource lists.
 
-    What we were told, and what we asked for earlier, is never dropped: a step up must not be a step down elsewhere.
+    Scopes that the user gave, and those that we asked for earlier, are never dropped: more scopes must not mean fewer.
     """
     told = list(configured)
     listed = words(resource_metadata.get("scopes_supported"))

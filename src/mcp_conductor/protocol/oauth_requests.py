@@ -123,7 +123,7 @@ def _basic(client: Client) -> str:
 
 
 def known_client(metadata: Json, client_id: str, client_secret: str | None = None, *, has_key: bool = False) -> Client:
-    """A client that was registered beforehand, authenticated as the authorization server likes it."""
+    """A client that was registered beforehand, authenticated in a way that the authorization server supports."""
     supported = words(metadata.get("token_endpoint_auth_methods_supported")) or _DEFAULT_METHODS
     if has_key:
         return Client(client_id, None, "private_key_jwt")
@@ -161,7 +161,7 @@ def registration_request(
 
 
 def registered_client(metadata: Json, answer: Json) -> Client | None:
-    """The client that a registration brought; None if the answer has no client_id."""
+    """The client of the ANSWER to a registration; None if that has no client_id."""
     client_id, secret = answer.get("client_id"), answer.get("client_secret")
     if not isinstance(client_id, str) or not client_id:
         return None

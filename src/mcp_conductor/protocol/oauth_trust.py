@@ -1,4 +1,4 @@
-"""Where OAuth may lead us, and what may be sent there: schemes, addresses, endpoints and secrets.
+"""Which URLs of OAuth may be used, and what may be sent there: schemes, addresses, endpoints and secrets.
 
 Everything that a server's metadata says may be a lie. Pure: names are resolved, and connections opened, by
 `transport/oauth_http.py`, which shows each address to `Trust` before it connects to it. A rule that is broken raises
@@ -21,7 +21,7 @@ _LOCAL_TRANSLATION = ip_network("64:ff9b:1::/48")
 
 
 class Untrusted(TransportError):  # noqa: N818  # what it is, not what kind of class
-    """A server's metadata leads where nothing may be sent without the user's word."""
+    """A server's metadata names a place to which nothing may be sent unless the user allows it."""
 
 
 def kind_of_address(address: str) -> Kind:
@@ -91,7 +91,7 @@ class Trust:
     allow_http: bool = False
 
     def check_url(self, url: str, *, server_address: str | None = None) -> None:
-        """Refuse URL if it is neither https nor on this machine, or if its host spells an address to stay away from."""
+        """Refuse URL if it is neither https nor on this machine, or if its host is an address that is refused."""
         scheme, host, _ = origin(url)
         address = address_in(host)
         if scheme != "https" and not self.allow_http and (address is None or kind_of_address(address) != "loopback"):
@@ -119,7 +119,7 @@ class Trust:
     def check_endpoint(self, issuer: str, name: str, url: str) -> None:
         """Refuse the endpoint NAME of ISSUER at URL if it is on another origin, unless the user names the issuer.
 
-        Else a server could send the user to one authorization server, and us with the code to another.
+        Otherwise a server could send the user to one authorization server, and make us send the code to another.
         """
         if not self.is_named(issuer) and origin(url) != origin(issuer):
             raise Untrusted(
@@ -128,9 +128,9 @@ class Trust:
             )
 
     def check_secret(self, issuer: str, *, known: Collection[str] = (), doubt: str | None = None) -> None:
-        """Refuse to send what the user gave us to ISSUER, unless the user names it, knows it already, or means it.
+        """Refuse to send the user's secret to ISSUER, unless the user names it, it is KNOWN, or on the server's origin.
 
-        DOUBT is why the metadata may not be that of ISSUER: then only the user's word is enough.
+        DOUBT is why the metadata may not be that of ISSUER: then the user must name it.
         """
         if self.is_named(issuer):
             return

@@ -1,4 +1,4 @@
-"""How we speak of messages that are not as they should be."""
+"""Complaints about messages that break a rule, and excerpts of messages."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from mcp_conductor.text.visible import cut
 
 LONGEST_NOTE = 2000
 _LONGEST = 120
-_MOST = 20_000  # who needs to look for secrets in more, when so little is shown?
+_MOST = 20_000  # only this much is searched for secrets, since only a little is shown
 
 
 Redact = Callable[[str], str]

@@ -1,4 +1,4 @@
-"""Lists that come in pages: where the items stand, which cursor comes next, and when to stop believing in more."""
+"""Lists that come in pages: where the items stand, which cursor comes next, and when to stop."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ class Room:
 
 
 def joined(whole: Json | None, page: Json, member: str) -> Json:
-    """The first page with the items of all pages so far; the last cursor stays, and goes if the list ends well."""
+    """The first page with the items of all pages so far; it has the cursor of the last page, if that has one."""
     items = list(page[member]) if whole is None else whole[member]
     if whole is not None:
         items += page[member]

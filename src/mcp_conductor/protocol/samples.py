@@ -229,7 +229,7 @@ def _arrays(schema: Json, root: _Whole, depth: int) -> Iterator[list[Any]]:
 
 
 def several(sample: Any, times: int) -> list[Any]:
-    """SAMPLE so many times, but no more than anything can be done with: arrays of arrays multiply."""
+    """SAMPLE so many times, up to a limit: arrays of arrays multiply."""
     return [sample] * min(times, _MOST_SAMPLES // _size(sample))
 
 

@@ -69,13 +69,13 @@ def property_of(name: str, schema: Any) -> Any:
 
 
 class Undecided(str):
-    """A complaint about the schema alone: whether the value fits could not be found out in the time there is."""
+    """A complaint about the schema alone: there was not enough time to find out whether the value fits."""
 
     __slots__ = ()
 
 
 def complaints(value: Any, schema: Any, *, seconds: float = SECONDS) -> list[str]:
-    """What is wrong with VALUE by SCHEMA; a schema that is none, or that refers to the network, is a complaint too."""
+    """What is wrong with VALUE by SCHEMA; a schema that is invalid, or refers to the network, is a complaint too."""
     return checker(schema, seconds=seconds)(value)
 
 
@@ -156,12 +156,12 @@ def complaints_here(schema: Any, value: Any) -> list[str]:
     return checker_here(schema)(value)
 
 
-# Schemas that took too long once; they would do so again, and again.
+# Schemas that took too long once; they would do so every time.
 _costly: dict[bytes, Undecided] = {}
 
 
 def _elsewhere(function: str, schema: Any, *value: Any, seconds: float = SECONDS) -> Any:
-    """What FUNCTION of this module returns, from the worker, or that it cannot be told."""
+    """What FUNCTION of this module returns in the worker; or Undecided."""
     from hashlib import sha256
 
     try:

@@ -33,7 +33,7 @@ _BELOW = (
 
 
 def is_vast(schema: Any) -> bool:
-    """Whether SCHEMA has so many parts that nothing should be tried by it: every trial looks at all of them."""
+    """Whether SCHEMA has so many parts that no value should be validated: each validation visits all of them."""
     waiting, seen = [schema], 0
     while waiting and seen <= _MOST_TO_TRY:
         part = waiting.pop()
@@ -45,7 +45,7 @@ def is_vast(schema: Any) -> bool:
 
 
 class _HeavyError(Exception):
-    """Enough is known."""
+    """The schema is heavy; no more needs to be counted."""
 
 
 class Weight:

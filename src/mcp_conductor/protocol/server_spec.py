@@ -121,7 +121,7 @@ class HttpSpec(ServerSpec):
     fall_back: bool = True  # to HTTP+SSE, where the URL turns out to be one
     endpoint_timeout: float = 30.0  # for the first event of HTTP+SSE
     cafile: str | None = None  # the authorities to trust for TLS, instead of the system's
-    insecure: bool = False  # trust anybody
+    insecure: bool = False  # trust every certificate
 
     @property
     def module(self) -> str:

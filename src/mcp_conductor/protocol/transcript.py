@@ -152,11 +152,11 @@ class Transcript:
         self.forgotten.add(frame.source, size)
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """Blot these out too, from now on."""
+        """Redact these too, from now on."""
         self.redactor.learn(secrets)
 
     def redact(self, text: str) -> str:
-        """TEXT with every secret of this conversation blotted out."""
+        """TEXT without the secrets of this conversation."""
         return self.redactor.redact(text)
 
     def since(self, start: int) -> list[Frame]:
@@ -202,7 +202,7 @@ class Transcript:
         return ended + [exchange for exchange in lost if exchange]
 
     def line(self, frame: Frame) -> str:
-        """FRAME as one line of JSON, for a recording; secrets blotted out."""
+        """FRAME as one line of JSON, for a recording, without secrets."""
         return compact({"at": round(frame.at, 6), "source": frame.source, "text": self.redact(frame.text)})
 
     def to_jsonl(self) -> Iterator[str]:

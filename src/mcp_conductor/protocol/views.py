@@ -18,7 +18,7 @@ class View:
         self.raw = raw
 
     def __eq__(self, other: object) -> bool:
-        # NotImplemented: what is no view, such as like(…), may know better.
+        # NotImplemented: the other side, such as like(…), may know how to compare.
         return self.raw == other.raw if isinstance(other, type(self)) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]  # JSON can change
@@ -74,12 +74,12 @@ class Listed(View):
 
     @property
     def key(self) -> str:
-        """What it is asked for by."""
+        """The name or URI that a request for it has."""
         return self.name
 
     @property
     def full_name(self) -> str:
-        """What a bridge is asked for it by: `server/key`, which nothing else is called."""
+        """Its name on a bridge: `server/key`, which is unique there."""
         return f"{self.server}/{self.key}" if self.server else self.key
 
 

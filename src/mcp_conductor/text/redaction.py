@@ -1,6 +1,6 @@
 """What must not be shown, and how it is taken out of a text: the one place that decides both.
 
-In which forms a secret is found is said in `secret_forms`, and what may lie over them in `secret_search`.
+`secret_forms` has the forms in which a secret is found, and `secret_search` finds them in a text.
 """
 
 import re
@@ -39,7 +39,7 @@ class Redactor:
 
     @property
     def knows_secrets(self) -> bool:
-        """Whether there is anything that a text could have to be without."""
+        """Whether there is any secret to redact."""
         return bool(self._known)
 
     def redact(self, text: str) -> str:

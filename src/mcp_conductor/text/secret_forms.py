@@ -1,4 +1,4 @@
-"""What all of a secret may look like: as it is, reversed, in numbers, and in the alphabets for bytes.
+"""The forms that a secret may have: as it is, reversed, in numbers, and in the alphabets for bytes.
 
 Escapes, another case, line breaks and separators make no form of their own: `secret_search` reads through them.
 """

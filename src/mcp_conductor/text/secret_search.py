@@ -1,6 +1,6 @@
-"""Where secrets stand in a text, through all that may lie over them.
+"""Where secrets stand in a text, also if they are escaped, encoded, or broken into lines.
 
-A text is read three times at most: as it is, with its escapes undone, and with those undone too that may be none. Each
+A text is read three times at most: as it is, with its escapes undone, and with doubtful escapes undone too. Each
 time it is searched for long forms in its letters and digits alone, in upper or lower case: so lines, indents, quotes,
 separators and NULs between them do not matter. What is base64 of a text is read in the same way.
 """

@@ -36,7 +36,7 @@ def printable(text: str) -> str:
 
 
 def harmless(text: str, escape: Callable[[str], str] | None = None) -> str:
-    """TEXT, in which ESCAPE writes one character of every workflow command, so that it is none."""
+    """TEXT, in which ESCAPE writes one character of every workflow command, so that no CI system obeys it."""
     if "::" not in text and "##" not in text:
         return text
     write = escape or _escape

@@ -1,4 +1,4 @@
-"""How bytes move: one small contract that every transport keeps, and the table of what opens which server.
+"""How bytes move: one small interface for every transport, and the table of what opens which server.
 
 A transport knows nothing of ids, eras or methods. It hands over whole messages, tells what the server wrote to stderr,
 and says once why the server is gone.
@@ -23,14 +23,14 @@ Made = TypeVar("Made")
 
 
 class Listener(Protocol):
-    """Who is told what a transport hears. Called from the event loop, in the order of arrival; never blocks."""
+    """Receives what a transport hears. Called from the event loop, in the order of arrival; never blocks."""
 
     @property
     def busy(self) -> bool:
-        """Whether what was told is still being worked on: then nothing more should be read, or it would pile up."""
+        """Whether earlier messages are still being worked on: then no more should be read, to save memory."""
 
     def heard(self, message: Message, answers: Id | None = None) -> None:
-        """A message; one that has no id of its own may by the way it came be the answer to a request of ours."""
+        """A message; if it has no id, ANSWERS is the id of the request to which it came as the answer."""
 
     def on_stderr(self, line: str) -> None:
         """A line on the server's stderr."""
@@ -39,10 +39,10 @@ class Listener(Protocol):
         """The head of an HTTP request or answer."""
 
     def note(self, text: str) -> None:
-        """Something that should not be so."""
+        """A remark on something wrong."""
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """These must not be shown, wherever they turn up."""
+        """These must not be shown anywhere."""
 
     def redact(self, text: str) -> str:
         """TEXT without what must not be shown; before it is cut, so that no half of a secret is left."""
@@ -126,7 +126,7 @@ def opens(kind: str, **schemes: "Callable[[str], ServerSpec]") -> Callable[[AnyO
 
 
 def _refuse_clash(kind: str, schemes: Iterable[str], opener: Callable[..., Any]) -> None:
-    """A plugin must not come between the programs and the servers that they reach without it."""
+    """A plugin must not replace a transport that the programs already have."""
     from mcp_conductor.plugins import place_of, registered
     from mcp_conductor.protocol.server_spec import SCHEMES
 
@@ -167,7 +167,7 @@ def client_for(spec: "HttpSpec") -> "HttpClient":
 
 
 async def finish(cleanup: Coroutine[object, object, None]) -> None:
-    """Run CLEANUP to its end even if we are cancelled meanwhile, once or often; then be cancelled."""
+    """Run CLEANUP to its end even if we are cancelled meanwhile, once or several times; then be cancelled."""
     task = asyncio.ensure_future(cleanup)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -182,7 +182,7 @@ async def finish(cleanup: Coroutine[object, object, None]) -> None:
 
 @asynccontextmanager
 async def meanwhile(work: Coroutine[object, object, Made]) -> AsyncIterator["asyncio.Task[Made]"]:
-    """WORK under way; at the end of this block it is over, and what it raises then is of no interest."""
+    """Run WORK while this block runs; at its end WORK is cancelled, and what it raises then is ignored."""
     task = asyncio.ensure_future(work)
     try:
         yield task

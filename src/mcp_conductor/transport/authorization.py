@@ -1,4 +1,4 @@
-"""A 401 becomes a token: discovery, registration, the user's consent in a browser, the token, and its renewal.
+"""How a 401 leads to a token: discovery, registration, the user's consent in a browser, the token, and its renewal.
 
 The HTTP transports ask for the headers of each request, and hand every 401 and 403 over. Tokens are held here, and in a
 file if the user names one; no message and no exception holds a token, a code or a secret.
@@ -67,7 +67,7 @@ _PORT = 33418  # of the redirect URI if another program receives the redirect
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthSettings:
-    """What the user decides about authorization; everything else the servers say."""
+    """What the user decides about authorization; all other values come from the servers."""
 
     client_id: str | None = None  # of a client that was registered beforehand
     client_secret: str | None = field(default=None, repr=False)
@@ -143,7 +143,7 @@ class Authorization:
         return True
 
     def accepted(self) -> None:
-        """The server took the token: a later 401 means that it has expired, not that it was never good."""
+        """The server accepted the token: a later 401 means that it has expired, not that it was never valid."""
         self._refusals = 0
 
     def _count(self, status: int, challenge: Challenge) -> None:
@@ -236,7 +236,7 @@ class Authorization:
 
     @asynccontextmanager
     async def _redirects(self, grant: Grant) -> AsyncIterator[tuple[str, Consent]]:
-        """The redirect URI, and the one who gets the redirect."""
+        """The redirect URI, and what waits for the redirect."""
         port = self._settings.redirect_port
         if self._authorize is not None:
             yield redirect_uri(port or _PORT), self._authorize

@@ -1,4 +1,4 @@
-"""The door of one server at a URL: the headers that open it, and what to do when it stays shut (401, 403)."""
+"""Access to one server at a URL: the headers with its credentials, and what to do when it refuses them (401, 403)."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -40,7 +40,7 @@ class HttpDoor:
     async def open(
         self, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None = None
     ) -> AsyncIterator[Response]:
-        """Send a request, with the headers that open the door; the context is its answer."""
+        """Send a request with the credentials; the context is its answer."""
         everything = [*headers, *self._fixed]
         if self._authorization is not None:
             everything += await self._authorization.headers()

@@ -33,7 +33,7 @@ _gets_orphans = False
 
 
 class Owner(Protocol):
-    """Who is told what happens to a process; called from the event loop."""
+    """Receives what happens to a process; called from the event loop."""
 
     def received(self, fd: int, data: bytes) -> None:
         """The process wrote DATA to its stdout (1) or stderr (2)."""
@@ -77,7 +77,7 @@ def _orphans() -> set[Member]:
 
 
 def kill_all() -> None:
-    """Kill everything at once: the user is in a hurry."""
+    """Kill all our child processes at once, without waiting for them."""
     if (worker := sys.modules.get("mcp_conductor.bounded.worker")) is not None:  # most runs never load it
         worker.kill_worker()
     for process in list(_running.values()):
@@ -259,7 +259,7 @@ class Process:
     # How we end it.
 
     async def end(self) -> set[Member]:
-        """End the process and all that it started: what is left running in spite of that."""
+        """End the process and all that it started; returns what is still running after that."""
         self.close_stdin()
         if not await self.exits():
             self._drop_stdin()

@@ -26,7 +26,7 @@ from mcp_conductor.transport.processes import GRACE_SECONDS, Process
 if TYPE_CHECKING:
     from mcp_conductor.transport.asyncio_process import AsyncioProcess
 
-DRAIN_SECONDS = 0.5  # how long a dead server's last words may take to arrive
+DRAIN_SECONDS = 0.5  # how long the last output of a server that has exited may take to arrive
 READY_SECONDS = 30.0  # for readyPattern, where no startupTimeout is given
 LONGEST_STDERR_LINE = 64 * 2**10
 MOST_UNSENT = 256 * 2**20  # bytes that the server has not read; then it is as good as gone
@@ -197,7 +197,7 @@ class StdioTransport:
         self._consider_gone()
 
     def _consider_gone(self) -> None:
-        """The child is dead or has hung up. Its last words may still be in the pipes; we wait for them, briefly."""
+        """The child has exited or closed a pipe. Its last output may still be in the pipes; we wait for it, briefly."""
         if self._closing or self._gone:
             return
         if self._process.returncode is not None and not self._open_pipes:
@@ -208,7 +208,7 @@ class StdioTransport:
     def _tell_gone(self, why: str | None = None) -> None:
         if self._closing or self._gone:
             return
-        if self._waiting[1]:  # its last words have arrived, and are being taken
+        if self._waiting[1]:  # its last output has arrived, and is being read
             self._loop.call_soon(self._tell_gone, why)
             return
         if rest := self._stdout.rest():
@@ -303,7 +303,7 @@ class StdioTransport:
 
 
 async def _first_match(pattern: str, lines: "asyncio.Queue[str | TransportError]") -> None:
-    """Wait for a line that matches PATTERN; raises what comes in place of a line."""
+    """Wait for a line that matches PATTERN; raises an error that comes instead of a line."""
     from mcp_conductor.bounded.patterns import compile_regex
     from mcp_conductor.bounded.worker import TooSlowError, without_blocking
 

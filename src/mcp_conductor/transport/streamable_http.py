@@ -80,7 +80,7 @@ class StreamableHttp:
             self._gate = task
 
     def _confess(self, message: Message, task: "asyncio.Task[None]") -> None:
-        """A bug of ours must not leave anybody waiting."""
+        """A task of ours has ended; if that was a bug, no request may wait for its answer."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self._fail(message, TransportError(f"internal error: {error!r}"))
 
@@ -275,9 +275,9 @@ class StreamableHttp:
             yield response
 
     async def _listen(self) -> None:
-        """Hear what the server says unasked; most servers have no such stream, and that is fine.
+        """Read the GET stream of the server; many servers have none, which is allowed.
 
-        One that had a stream, and cannot be reached again however often we try, is gone.
+        A server that had a stream, and cannot be reached again after several tries, is gone.
         """
         stream = _Resumable()
         was_open = False
