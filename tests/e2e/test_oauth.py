@@ -8,7 +8,7 @@ from tests.e2e.authorizing import HANDSHAKE, MODERN, authorizing, refused
 from tests.servers.oauth_server import RESOURCE_METADATA, SERVER_METADATA, oauth_server
 
 from mcp_conductor.transport import oauth_endpoints
-from mcp_conductor.transport.oauth_endpoints import Refused
+from mcp_conductor.transport.oauth_endpoints import OAuthRefused
 
 
 async def test_a_401_leads_to_a_token_through_registration_pkce_and_resource():
@@ -139,7 +139,7 @@ async def test_a_user_who_says_no_is_an_error_with_the_servers_reason():
     with oauth_server(
         redirect_extra={"code": "", "error": "access_denied", "error_description": "not today"}
     ) as server:
-        error = await refused(server, Refused)
+        error = await refused(server, OAuthRefused)
     assert error.refusal.error == "access_denied"
     assert server.forms == []
 
@@ -225,7 +225,7 @@ async def test_a_token_endpoint_in_trouble_does_not_cost_the_refresh_token():
             await request()
             server.tokens.clear()
             server.token_answer = (503, "come back later")
-            with pytest.raises(Refused):
+            with pytest.raises(OAuthRefused):
                 await request()
             server.token_answer = None
             assert await request() == 200

@@ -9,7 +9,7 @@ from tests.e2e.authorizing import browse, step
 from tests.e2e.peer_servers import free_port, running
 
 from mcp_conductor.protocol.oauth import redirect_answer
-from mcp_conductor.protocol.oauth_requests import Client, authorization_url
+from mcp_conductor.protocol.oauth_requests import OAuthClient, authorization_url
 
 PEERS = (sys.executable, str(Path(__file__).parent.parent / "servers" / "oauth_peers.py"))
 REDIRECT = "http://127.0.0.1:1/callback"
@@ -37,7 +37,9 @@ async def test_a_code_and_a_refresh_token_are_exchanged_step_by_step(origin):
     client = await step("oauth/register", url, "--client-name", "Me", "--redirect-uri", REDIRECT)
     who = ("--oauth-client-id", client["client_id"], "--oauth-client-secret", client["client_secret"])
     verifier = "v" * 43
-    ask = authorization_url(metadata, Client(client["client_id"]), redirect_uri=REDIRECT, verifier=verifier, state="s")
+    ask = authorization_url(
+        metadata, OAuthClient(client["client_id"]), redirect_uri=REDIRECT, verifier=verifier, state="s"
+    )
     code = redirect_answer(await browse(ask), state="s")["code"]
     exchange = ("--oauth-code", code, "--oauth-code-verifier", verifier, "--redirect-uri", REDIRECT)
     token = await step("oauth/token", url, *who, *exchange)

@@ -14,7 +14,7 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.answers import Incoming
 from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.transcript import Frame, Transcript
-from mcp_conductor.text.redaction import Lines
+from mcp_conductor.text.redaction import LineRedactor
 
 # A one-shot call needs the end of the conversation for its messages, not all of it; a recording is written as we go.
 BYTES_KEPT = 4_000_000
@@ -34,7 +34,7 @@ class Display:
         self._recording = _opened(plan.given.one("--record"), terminal.directory)
         budgets = replace(plan.spec.budgets, transcript_bytes=BYTES_KEPT)
         self.transcript = Transcript((), self._show, budgets, terminal.redactor)
-        self._stderr = Lines(terminal.redactor)
+        self._stderr = LineRedactor(terminal.redactor)
 
     def close(self) -> None:
         if self._recording is not None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcp_conductor.protocol.oauth_trust import Trust
     from mcp_conductor.transport.authorization import OAuthSettings
     from mcp_conductor.transport.http_client import HttpClient
-    from mcp_conductor.transport.oauth_endpoints import Discovered
+    from mcp_conductor.transport.oauth_endpoints import OAuthDiscovery
     from mcp_conductor.transport.oauth_http import OAuthHttp
 
 _SECRET = "--oauth-client-secret"
@@ -30,11 +30,11 @@ async def run_oauth(
     method: str, given: Given, http: "HttpClient", *, show: Callable[[str], None] = lambda _: None
 ) -> Any:
     """Carry out one of the methods oauth/…: the authorization server's answer, as JSON; SHOW is told what is odd."""
-    from mcp_conductor.transport.oauth_endpoints import Refused
+    from mcp_conductor.transport.oauth_endpoints import OAuthRefused
 
     try:
         return await _run(method, given, http, show)
-    except Refused as refused:
+    except OAuthRefused as refused:
         error: Json = {"code": refused.refusal.error or None, "message": refused.message}
         raise MethodError(method, {**error, "data": refused.body} if refused.body else error) from refused
 
@@ -62,7 +62,7 @@ async def _run(method: str, given: Given, http: "HttpClient", show: Callable[[st
     return await _token(method, given, web, found)
 
 
-async def _token(method: str, given: Given, http: "OAuthHttp", found: "Discovered") -> Json:
+async def _token(method: str, given: Given, http: "OAuthHttp", found: "OAuthDiscovery") -> Json:
     from mcp_conductor.protocol.oauth_requests import (
         client_credentials_grant,
         code_grant,
@@ -111,7 +111,7 @@ def _url(given: Given, flag: str) -> str | None:
     return url
 
 
-async def _find(given: Given, http: "HttpClient", web: "OAuthHttp", show: Callable[[str], None]) -> "Discovered":
+async def _find(given: Given, http: "HttpClient", web: "OAuthHttp", show: Callable[[str], None]) -> "OAuthDiscovery":
     from mcp_conductor.transport.oauth_endpoints import challenge_of, discover
 
     version = given.one("--protocol")

@@ -11,7 +11,7 @@ from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message, build
 
 
-class Questions:
+class ServerQuestions:
     """The questions of one server. Answers, notes and failures go to the functions that this was made with."""
 
     def __init__(

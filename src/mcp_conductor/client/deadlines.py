@@ -11,7 +11,7 @@ from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message
 
 
-class Reply:
+class PendingReply:
     """A reply to come, to be awaited by one task.
 
     The task continues as soon as the reply is there, within the callback that brought it. A Future would wake it
@@ -23,12 +23,12 @@ class Reply:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._wake: Callable[[Reply], object] | None = None
+        self._wake: Callable[[PendingReply], object] | None = None
         self._context: Context | None = None
         self._exchange: Exchange | None = None
         self._error: BaseException | None = None
 
-    def __await__(self) -> "Generator[Reply, None, Exchange]":
+    def __await__(self) -> "Generator[PendingReply, None, Exchange]":
         if not self.done():
             self._asyncio_future_blocking = True
             yield self
@@ -67,7 +67,7 @@ class Reply:
     def get_loop(self) -> asyncio.AbstractEventLoop:
         return self._loop
 
-    def add_done_callback(self, wake: "Callable[[Reply], object]", *, context: Context) -> None:
+    def add_done_callback(self, wake: "Callable[[PendingReply], object]", *, context: Context) -> None:
         self._wake, self._context = wake, context
 
     def cancel(self, msg: object = None) -> bool:
@@ -83,7 +83,7 @@ class Reply:
 class _Waiter:
     __slots__ = ("deadline", "method", "reply", "seconds")
 
-    def __init__(self, method: str, reply: Reply, seconds: float, deadline: float) -> None:
+    def __init__(self, method: str, reply: PendingReply, seconds: float, deadline: float) -> None:
         self.method = method
         self.reply = reply
         self.seconds = seconds
@@ -98,10 +98,10 @@ class Waiting:
         self._waiters: dict[Id, _Waiter] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def add(self, identity: Id, method: str, seconds: float) -> Reply:
+    def add(self, identity: Id, method: str, seconds: float) -> PendingReply:
         """The reply to come; it fails with RequestTimeout after SECONDS without reply or progress."""
         deadline = self._loop.time() + seconds
-        reply = Reply(self._loop)
+        reply = PendingReply(self._loop)
         self._waiters[identity] = _Waiter(method, reply, seconds, deadline)
         self._watch(deadline)
         return reply

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from mcp_conductor.client import calls
-from mcp_conductor.client.answering import Questions, as_object
+from mcp_conductor.client.answering import ServerQuestions, as_object
 from mcp_conductor.client.ids import Ids
 from mcp_conductor.client.subscriptions import Subscriptions
 from mcp_conductor.client.wire import Wire
@@ -96,7 +96,7 @@ class Session:
             on_request=self._asked,
             on_notification=self._notified,
         )
-        self._questions = Questions(
+        self._questions = ServerQuestions(
             most_unread=options.budgets.message_bytes,
             note=self.note,
             send=self._wire.send,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 
 from mcp_conductor.bounded.turns import Intake
-from mcp_conductor.client.deadlines import Reply, Waiting
+from mcp_conductor.client.deadlines import PendingReply, Waiting
 from mcp_conductor.errors import ConductorError, ConnectionLost, RequestTimeout, UsageError
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.compose import compose
@@ -228,7 +228,7 @@ class Wire:
 
     # How a request is carried out.
 
-    def _ask(self, message: Message, seconds: float) -> Reply:
+    def _ask(self, message: Message, seconds: float) -> PendingReply:
         """Send a request; what comes back is its reply to come."""
         if self._end.done():
             raise self._loss(self._end.result())

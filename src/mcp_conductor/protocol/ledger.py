@@ -26,7 +26,7 @@ class Exchange(NamedTuple):
     notices: tuple[Message, ...] = ()
 
 
-class _Open:
+class _OpenRequest:
     __slots__ = ("at", "notices", "request", "room", "token")
 
     def __init__(self, request: Message, at: float, token: Id | None) -> None:
@@ -59,8 +59,8 @@ class Ledger:
     """Open requests of one side of a conversation."""
 
     def __init__(self) -> None:
-        self._open: dict[Id, _Open] = {}
-        self._by_token: dict[Id, _Open] = {}
+        self._open: dict[Id, _OpenRequest] = {}
+        self._by_token: dict[Id, _OpenRequest] = {}
         self._answered = Recent()
         self._given_up = Recent()
 
@@ -68,7 +68,7 @@ class Ledger:
         if message.id is None:
             return
         token = progress_token(message.raw)
-        entry = self._open[message.id] = _Open(message, at, token)
+        entry = self._open[message.id] = _OpenRequest(message, at, token)
         if token is not None:
             self._by_token[token] = entry
 
@@ -110,7 +110,7 @@ class Ledger:
             entry.room -= len(message.text) + _MESSAGE
             entry.notices.append(message)
 
-    def _entry(self, progress: Message) -> _Open | None:
+    def _entry(self, progress: Message) -> _OpenRequest | None:
         token = _token(progress.params.get("progressToken"))
         return None if token is None else self._by_token.get(token)
 

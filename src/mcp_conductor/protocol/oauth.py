@@ -243,7 +243,7 @@ def endpoint(metadata: Json, name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class OAuthRefusal:
     """An error that the authorization server sent us, in the words of RFC 6749; "" if it did not say which."""
 
     error: str
@@ -276,11 +276,11 @@ def response_issuer_mismatch(answer: Mapping[str, str], issuer: str, metadata: J
     return f"the redirect comes from the issuer {named!r}, not from {issuer}"
 
 
-def code_of(answer: Mapping[str, str]) -> str | Refusal:
+def code_of(answer: Mapping[str, str]) -> str | OAuthRefusal:
     """The code in the redirect, or the refusal."""
     if "error" in answer:
-        return Refusal(answer["error"], answer.get("error_description", ""))
-    return answer.get("code") or Refusal("invalid_response", "the redirect has no code")
+        return OAuthRefusal(answer["error"], answer.get("error_description", ""))
+    return answer.get("code") or OAuthRefusal("invalid_response", "the redirect has no code")
 
 
 def choose_scopes(

@@ -25,7 +25,7 @@ ASSERTION_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class OAuthClient:
     """Who we are to one authorization server; the secret is not shown by repr."""
 
     client_id: str
@@ -49,7 +49,7 @@ def code_challenge(verifier: str) -> str:
 
 def authorization_url(
     metadata: Json,
-    client: Client,
+    client: OAuthClient,
     *,
     redirect_uri: str,
     verifier: str,
@@ -99,7 +99,9 @@ def _optional(scopes: Iterable[str], resource: str | None) -> dict[str, str]:
     return {**({"scope": scope} if scope else {}), **({} if resource is None else {"resource": resource})}
 
 
-def token_request(metadata: Json, client: Client, form: Mapping[str, str], *, assertion: str | None = None) -> Post:
+def token_request(
+    metadata: Json, client: OAuthClient, form: Mapping[str, str], *, assertion: str | None = None
+) -> Post:
     """The request to the token endpoint, with the client authenticated in the client's way."""
     headers = [("Content-Type", "application/x-www-form-urlencoded"), ("Accept", "application/json")]
     # In the form even where Basic names it too: the official SDK's authorization servers look for it only there.
@@ -116,22 +118,24 @@ def token_request(metadata: Json, client: Client, form: Mapping[str, str], *, as
     return Post(endpoint(metadata, "token_endpoint"), headers, urlencode(form).encode())
 
 
-def _basic(client: Client) -> str:
+def _basic(client: OAuthClient) -> str:
     # RFC 6749, section 2.3.1: both are form-encoded first, so that a colon in the id does no harm.
     pair = f"{quote(client.client_id, safe='')}:{quote(client.client_secret or '', safe='')}"
     return f"Basic {base64.b64encode(pair.encode()).decode()}"
 
 
-def known_client(metadata: Json, client_id: str, client_secret: str | None = None, *, has_key: bool = False) -> Client:
+def known_client(
+    metadata: Json, client_id: str, client_secret: str | None = None, *, has_key: bool = False
+) -> OAuthClient:
     """A client that was registered beforehand, authenticated in a way that the authorization server supports."""
     supported = words(metadata.get("token_endpoint_auth_methods_supported")) or _DEFAULT_METHODS
     if has_key:
-        return Client(client_id, None, "private_key_jwt")
+        return OAuthClient(client_id, None, "private_key_jwt")
     if client_secret is None:
-        return Client(client_id)
+        return OAuthClient(client_id)
     for method in _SECRET:
         if method in supported:
-            return Client(client_id, client_secret, method)
+            return OAuthClient(client_id, client_secret, method)
     raise UsageError(
         f"the authorization server accepts no client secret, only {', '.join(supported)}",
         hint="give no secret, or a private key if it accepts private_key_jwt",
@@ -160,16 +164,16 @@ def registration_request(
     return Post(endpoint(metadata, "registration_endpoint"), headers, json.dumps(body).encode())
 
 
-def registered_client(metadata: Json, answer: Json) -> Client | None:
+def registered_client(metadata: Json, answer: Json) -> OAuthClient | None:
     """The client of the ANSWER to a registration; None if that has no client_id."""
     client_id, secret = answer.get("client_id"), answer.get("client_secret")
     if not isinstance(client_id, str) or not client_id:
         return None
     if not isinstance(secret, str) or not secret:
-        return Client(client_id)
+        return OAuthClient(client_id)
     said = answer.get("token_endpoint_auth_method")
     method = next((known for known in _REGISTRABLE if known == said), _registered_method(metadata))
-    return Client(client_id, secret, method)
+    return OAuthClient(client_id, secret, method)
 
 
 def _registered_method(metadata: Json) -> AuthMethod:

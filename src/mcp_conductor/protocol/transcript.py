@@ -13,7 +13,7 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.budgets import DEFAULT, UNBOUNDED, Budgets
 from mcp_conductor.protocol.ledger import Exchange, Ledger
 from mcp_conductor.protocol.message import Message, compact, decode, members, read
-from mcp_conductor.text.redaction import Lines, Redactor, redacted_lines
+from mcp_conductor.text.redaction import LineRedactor, Redactor, redacted_lines
 from mcp_conductor.text.visible import cut
 
 # "note" is ours: what we noticed at this place in the conversation.
@@ -49,7 +49,7 @@ class Frame(NamedTuple):
             return iter(())
         return members(message) if message.kind == "batch" else iter((message,))
 
-    def shown_after(self, stderr: Lines) -> "Frame":
+    def shown_after(self, stderr: LineRedactor) -> "Frame":
         """This frame; if it is a line of stderr, without secrets that may have begun in those of STDERR before it."""
         return self._replace(text=stderr.redact(self.text)) if self.source == "stderr" else self
 
@@ -206,7 +206,7 @@ class Transcript:
         return compact({"at": round(frame.at, 6), "source": frame.source, "text": self.redact(frame.text)})
 
     def to_jsonl(self) -> Iterator[str]:
-        stderr = Lines(self.redactor)
+        stderr = LineRedactor(self.redactor)
         return (self.line(frame.shown_after(stderr)) for frame in self._frames.values())
 
     @classmethod

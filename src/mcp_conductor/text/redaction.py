@@ -60,8 +60,8 @@ class Redactor:
         return self._search
 
 
-class Lines:
-    """Lines that come one by one, without secrets, also without the rest of one that began in earlier lines."""
+class LineRedactor:
+    """Redacts lines that come one by one, also the rest of a secret that began in earlier lines."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor

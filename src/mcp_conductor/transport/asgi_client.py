@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from mcp_conductor.errors import TransportError
 from mcp_conductor.protocol.server_spec import AsgiSpec, origin
-from mcp_conductor.transport.http_client import Admits, HttpClient, Reply, written
+from mcp_conductor.transport.http_client import Admits, HttpClient, RawReply, written
 
 LIFESPAN_SECONDS = 10.0  # for an application to start, and to end
 HANG_UP_SECONDS = 1.0  # for an application to notice that the client has disconnected
@@ -38,7 +38,7 @@ class AsgiClient(HttpClient):
         headers: list[tuple[str, str]],
         body: bytes | None,
         admits: Admits | None,  # noqa: ARG002  # nothing is connected to
-    ) -> Reply:
+    ) -> RawReply:
         state: Event = {}
         if self._lifespan is not None:
             state = await self._lifespan.started()
@@ -75,7 +75,7 @@ def _scope(method: str, url: str, headers: list[tuple[bytes, bytes]], state: Eve
 
 
 class _Request:
-    """One request under way, which is also its answer (`http_client.Reply`)."""
+    """One request under way, which is also its answer (`http_client.RawReply`)."""
 
     def __init__(self, app: Any, scope: Event, body: bytes, among: "set[_Request]") -> None:
         self.status = 0

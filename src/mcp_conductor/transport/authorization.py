@@ -18,7 +18,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import OAuthRules
 from mcp_conductor.protocol.oauth import (
     Challenge,
-    Refusal,
+    OAuthRefusal,
     bearer,
     check_pkce,
     choose_scopes,
@@ -30,7 +30,7 @@ from mcp_conductor.protocol.oauth import (
     with_offline_access,
 )
 from mcp_conductor.protocol.oauth_requests import (
-    Client,
+    OAuthClient,
     SigningAlgorithm,
     authorization_url,
     client_credentials_grant,
@@ -44,8 +44,8 @@ from mcp_conductor.protocol.oauth_trust import Trust
 from mcp_conductor.transport.http_client import HttpClient
 from mcp_conductor.transport.loopback import open_loopback, redirect_uri
 from mcp_conductor.transport.oauth_endpoints import (
-    Discovered,
-    Refused,
+    OAuthDiscovery,
+    OAuthRefused,
     ask_for_token,
     check_endpoints,
     discover,
@@ -185,7 +185,7 @@ class Authorization:
             return await self._as_ourselves(found, grant, scopes)
         return await self._with_consent(found, grant, with_offline_access(scopes, found.metadata, self._rules()))
 
-    async def _refresh(self, found: Discovered, grant: Grant, refresh_token: str) -> Grant:
+    async def _refresh(self, found: OAuthDiscovery, grant: Grant, refresh_token: str) -> Grant:
         """GRANT with a new access token; or with none at all, if the refresh token is no longer good."""
         client = self._client_at_hand(found, grant)
         gone = replace(grant, access_token=None, refresh_token=None)
@@ -193,7 +193,7 @@ class Authorization:
             return gone
         try:
             answer = await self._token(found, client, refresh_grant(refresh_token, resource=found.resource))
-        except Refused as refused:
+        except OAuthRefused as refused:
             if not refused.refusal.error:  # a server in trouble: the token may still be good
                 raise
             self._show(f"{refused.message}; a new authorization is needed")
@@ -201,7 +201,7 @@ class Authorization:
             return replace(gone, client=None, registered=False) if forgotten else gone
         return _granted(grant, client, answer, grant.scopes)
 
-    async def _as_ourselves(self, found: Discovered, grant: Grant, scopes: tuple[str, ...]) -> Grant:
+    async def _as_ourselves(self, found: OAuthDiscovery, grant: Grant, scopes: tuple[str, ...]) -> Grant:
         client = self._client_at_hand(found, grant)
         if client is None or client.auth_method == "none":
             raise UsageError(
@@ -211,7 +211,7 @@ class Authorization:
         form = client_credentials_grant(scopes=scopes, resource=found.resource)
         return _granted(grant, client, await self._token(found, client, form), scopes)
 
-    async def _with_consent(self, found: Discovered, grant: Grant, scopes: tuple[str, ...]) -> Grant:
+    async def _with_consent(self, found: OAuthDiscovery, grant: Grant, scopes: tuple[str, ...]) -> Grant:
         """Send the user to the authorization server, and exchange the code that the redirect brings."""
         if not found.guessed:
             check_pkce(found.metadata, self._rules())
@@ -258,21 +258,21 @@ class Authorization:
                 hint=f"the browser should have been sent to {redirect}",
             ) from None
 
-    def _code(self, found: Discovered, answer: dict[str, str]) -> str:
+    def _code(self, found: OAuthDiscovery, answer: dict[str, str]) -> str:
         # RFC 9207: before anything else in the redirect is believed, an error included.
         if mismatch := response_issuer_mismatch(answer, found.issuer, found.metadata, self._rules()):
             problem = quotable(mismatch, self._secrets)
             raise TransportError(problem, hint="its code is not used: another server may have sent it")
         code = code_of(answer)
-        if isinstance(code, Refusal):
+        if isinstance(code, OAuthRefusal):
             asked = endpoint(found.metadata, "authorization_endpoint")
-            raise Refused(f"{asked} refused the authorization", code, hiding=self._secrets)
+            raise OAuthRefused(f"{asked} refused the authorization", code, hiding=self._secrets)
         self._hide(code)
         return code
 
     async def _client(
-        self, found: Discovered, grant: Grant, redirect: str, scopes: tuple[str, ...]
-    ) -> tuple[Grant, Client]:
+        self, found: OAuthDiscovery, grant: Grant, redirect: str, scopes: tuple[str, ...]
+    ) -> tuple[Grant, OAuthClient]:
         """Who we are to this authorization server: as we were told, as our document says, or newly registered."""
         client = self._client_at_hand(found, grant)
         if client is not None and (client is not grant.client or grant.redirect_uri == redirect):
@@ -292,7 +292,7 @@ class Authorization:
         self._store.keep(grant)
         return grant, client
 
-    def _client_at_hand(self, found: Discovered, grant: Grant) -> Client | None:
+    def _client_at_hand(self, found: OAuthDiscovery, grant: Grant) -> OAuthClient | None:
         settings, metadata = self._settings, found.metadata
         if settings.client_id is not None:
             has_key = settings.private_key is not None
@@ -304,10 +304,10 @@ class Authorization:
         if document is not None and metadata.get("client_id_metadata_document_supported") is True:
             if urlsplit(document).scheme != "https" or urlsplit(document).path in ("", "/"):
                 raise UsageError(f"a client metadata document must be an https URL with a path, not {document!r}")
-            return Client(document)
+            return OAuthClient(document)
         return grant.client if grant.registered else None
 
-    async def _token(self, found: Discovered, client: Client, form: dict[str, str]) -> Json:
+    async def _token(self, found: OAuthDiscovery, client: OAuthClient, form: dict[str, str]) -> Json:
         signed = None
         if client.auth_method == "private_key_jwt":
             key, algorithm = self._settings.private_key or "", self._settings.signing_alg
@@ -336,7 +336,7 @@ class Authorization:
             self._secrets.add(secret)
 
 
-def _granted(grant: Grant, client: Client, answer: Json, scopes: tuple[str, ...]) -> Grant:
+def _granted(grant: Grant, client: OAuthClient, answer: Json, scopes: tuple[str, ...]) -> Grant:
     """GRANT with the tokens of ANSWER; a refresh token stays good until another one comes."""
     refresh = answer.get("refresh_token")
     return replace(

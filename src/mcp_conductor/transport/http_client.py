@@ -40,7 +40,7 @@ def head(first: str, headers: Iterable[tuple[str, str]]) -> str:
     return "\n".join([first, *(f"{name}: {value}" for name, value in without_credentials(headers))])
 
 
-class Reply(Protocol):
+class RawReply(Protocol):
     """An answer, as the connection or the application gives it: raw headers, and a body to come."""
 
     status: int
@@ -54,7 +54,7 @@ class Reply(Protocol):
 class Response:
     """A reply whose body has not been read yet."""
 
-    def __init__(self, url: str, reply: Reply, largest: int = DEFAULT.message_bytes) -> None:
+    def __init__(self, url: str, reply: RawReply, largest: int = DEFAULT.message_bytes) -> None:
         self.url = url
         self.largest = largest  # bytes of a body, or of one event
         self.status: int = reply.status
@@ -185,7 +185,7 @@ class HttpClient:
 
     async def _send(
         self, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None, admits: Admits | None
-    ) -> Reply:
+    ) -> RawReply:
         request = httpcore2.Request(
             method,
             url,

@@ -1,6 +1,6 @@
 """The HTTP of OAuth: metadata that is looked for in several places, and requests that an authorization server answers.
 
-Nothing that is said here, in messages or in exceptions, holds a token, a code or a secret: `Refused` takes care that a
+No message and no exception here holds a token, a code or a secret: `OAuthRefused` takes care that a
 server which repeats them is not quoted in full.
 """
 
@@ -14,7 +14,7 @@ from mcp_conductor.errors import TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.oauth import (
     Challenge,
-    Refusal,
+    OAuthRefusal,
     authorization_server,
     base,
     bearer,
@@ -29,7 +29,7 @@ from mcp_conductor.protocol.oauth import (
     rules_of,
     server_metadata_urls,
 )
-from mcp_conductor.protocol.oauth_requests import Client, Post, registered_client, resource_of
+from mcp_conductor.protocol.oauth_requests import OAuthClient, Post, registered_client, resource_of
 from mcp_conductor.protocol.oauth_trust import Untrusted
 from mcp_conductor.protocol.server_spec import origin
 from mcp_conductor.text.redaction import Redactor, secrets_of_headers
@@ -45,10 +45,12 @@ _HEADER_TEXT = re.compile(r"[\x21-\x7e]+")
 Show = Callable[[str], None]
 
 
-class Refused(TransportError):  # noqa: N818  # what happened, not what kind of class it is
+class OAuthRefused(TransportError):  # noqa: N818  # what happened, not what kind of class it is
     """The authorization server answered with an error; its `body`, as it came, may hold secrets."""
 
-    def __init__(self, what: str, refusal: Refusal, *, body: Json | None = None, hiding: Iterable[str] = ()) -> None:
+    def __init__(
+        self, what: str, refusal: OAuthRefusal, *, body: Json | None = None, hiding: Iterable[str] = ()
+    ) -> None:
         super().__init__(f"{what}: {quotable(str(refusal), hiding)}", hint=_HINTS.get(refusal.error))
         self.refusal = refusal
         self.body = body or {}
@@ -71,7 +73,7 @@ _HINTS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Discovered:
+class OAuthDiscovery:
     """An authorization server, found: who it is, its metadata, and what the tokens are for."""
 
     issuer: str
@@ -99,7 +101,7 @@ async def discover(
     challenge: Challenge,
     show: Show,
     nearby: bool = False,
-) -> Discovered:
+) -> OAuthDiscovery:
     """Find the authorization server: the one that the server's metadata names, or the user; else the server's host.
 
     NEARBY: the server's URL may be that of the authorization server itself, so its path counts too.
@@ -120,7 +122,7 @@ async def discover(
         # Many servers of earlier revisions stand behind a proxy that has another name: they are used all the same.
         show(mismatch)
     own = None if named is not None else _own_issuer(metadata, server_url)
-    return Discovered(
+    return OAuthDiscovery(
         issuer=named or own or expected,
         metadata=default_metadata(server_url) if metadata is None else metadata,
         resource=resource_of(rules, resource, described=described is not None),
@@ -130,7 +132,7 @@ async def discover(
     )
 
 
-def check_endpoints(http: OAuthHttp, found: Discovered, *names: str) -> None:
+def check_endpoints(http: OAuthHttp, found: OAuthDiscovery, *names: str) -> None:
     """Refuse endpoints of an authorization server that lead where its own word does not reach."""
     for name in names:
         url = endpoint(found.metadata, name)
@@ -185,7 +187,7 @@ async def _fetch(
 
 
 async def ask_for_token(http: OAuthHttp, request: Post, *, hiding: Iterable[str] = ()) -> Json:
-    """The token response to REQUEST; an error response raises Refused."""
+    """The token response to REQUEST; an error response raises OAuthRefused."""
     sent = {name: value for name, value in request.headers if name == "Authorization"}
     answer = await _post(http, request, {*hiding, *secrets_of_headers(sent)})
     token = answer.get("access_token")
@@ -198,7 +200,7 @@ async def ask_for_token(http: OAuthHttp, request: Post, *, hiding: Iterable[str]
     return answer
 
 
-async def register(http: OAuthHttp, request: Post, metadata: Json) -> tuple[Client, Json]:
+async def register(http: OAuthHttp, request: Post, metadata: Json) -> tuple[OAuthClient, Json]:
     """The client that dynamic registration brings, and the answer as it came."""
     answer = await _post(http, request, ())
     client = registered_client(metadata, answer)
@@ -213,8 +215,8 @@ async def _post(http: OAuthHttp, request: Post, hiding: Iterable[str]) -> Json:
     if status in (200, 201) and body is not None and "error" not in body:
         return body
     error, description = (body or {}).get("error"), (body or {}).get("error_description")
-    refusal = Refusal(
+    refusal = OAuthRefusal(
         error if isinstance(error, str) else "",
         description if isinstance(description, str) else "",
     )
-    raise Refused(f"{request.url} refused with status {status}", refusal, body=body, hiding=hiding)
+    raise OAuthRefused(f"{request.url} refused with status {status}", refusal, body=body, hiding=hiding)

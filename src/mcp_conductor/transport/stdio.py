@@ -51,8 +51,8 @@ async def open_stdio(
         await finish(child.end())
 
 
-class Lines:
-    """Lines out of chunks of any size, in linear time."""
+class LineSplitter:
+    """Splits chunks of any size into lines, in linear time."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
@@ -88,8 +88,8 @@ class StdioTransport:
         self._listener = listener
         self._budgets = budgets
         self._loop = asyncio.get_running_loop()
-        self._stdout = Lines()
-        self._stderr = Lines()
+        self._stdout = LineSplitter()
+        self._stderr = LineSplitter()
         self._open_pipes = {1, 2}
         self._closed_pipes: set[int] = set()  # not read to the end yet
         # Lines that wait for the next turn, by pipe; the pipe is not read meanwhile.

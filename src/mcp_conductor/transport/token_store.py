@@ -15,7 +15,7 @@ from mcp_conductor.files.reading import read_bytes
 from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.oauth import words
-from mcp_conductor.protocol.oauth_requests import AuthMethod, Client
+from mcp_conductor.protocol.oauth_requests import AuthMethod, OAuthClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Grant:
     """What one authorization server gave us for one server; tokens are not shown by repr."""
 
     issuer: str
-    client: Client | None = None
+    client: OAuthClient | None = None
     redirect_uri: str | None = None  # with which the client was registered
     registered: bool = False  # by us, with this authorization server
     entrusted: str | None = None  # the client whose secret or signature it was given by the user's word
@@ -103,12 +103,12 @@ def _grant(issuer: str, facts: Json) -> Grant:
     )
 
 
-def _client(facts: Json) -> Client | None:
+def _client(facts: Json) -> OAuthClient | None:
     methods: tuple[AuthMethod, ...] = get_args(AuthMethod)
     client_id, method = _text(facts.get("client_id")), facts.get("auth_method")
     if client_id is None or method not in methods:
         return None
-    return Client(client_id, _text(facts.get("client_secret")), methods[methods.index(method)])
+    return OAuthClient(client_id, _text(facts.get("client_secret")), methods[methods.index(method)])
 
 
 def _text(value: Any) -> str | None:

@@ -6,7 +6,7 @@ from mcp_conductor.errors import TransportError
 from mcp_conductor.protocol.dialect import DIALECTS, OAuthRules
 from mcp_conductor.protocol.oauth import (
     Challenge,
-    Refusal,
+    OAuthRefusal,
     authorization_server,
     bearer,
     canonical,
@@ -296,8 +296,8 @@ def test_a_redirect_must_come_from_the_issuer_that_was_asked(iss, advertised, go
     ("answer", "code"),
     [
         ({"code": "c"}, "c"),
-        ({"error": "access_denied", "error_description": "no", "code": "c"}, Refusal("access_denied", "no")),
-        ({}, Refusal("invalid_response", "the redirect has no code")),
+        ({"error": "access_denied", "error_description": "no", "code": "c"}, OAuthRefusal("access_denied", "no")),
+        ({}, OAuthRefusal("invalid_response", "the redirect has no code")),
     ],
 )
 def test_a_redirect_brings_a_code_or_a_refusal(answer, code):

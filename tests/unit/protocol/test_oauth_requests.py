@@ -10,7 +10,7 @@ from mcp_conductor.errors import TransportError, UsageError
 from mcp_conductor.protocol.oauth import rules_of
 from mcp_conductor.protocol.oauth_requests import (
     ASSERTION_SECONDS,
-    Client,
+    OAuthClient,
     assertion,
     assertion_input,
     authorization_url,
@@ -46,7 +46,7 @@ def test_the_challenge_of_a_verifier_is_that_of_rfc_7636():
 def test_the_authorization_url_has_pkce_state_scope_and_resource():
     url = authorization_url(
         METADATA,
-        Client("me"),
+        OAuthClient("me"),
         redirect_uri="http://127.0.0.1:1/callback",
         verifier="v",
         state="s",
@@ -67,7 +67,7 @@ def test_the_authorization_url_has_pkce_state_scope_and_resource():
 
 def test_the_authorization_endpoint_keeps_its_own_query_and_loses_its_fragment():
     metadata = {"authorization_endpoint": "https://as.example/a?tenant=1#part"}
-    url = urlsplit(authorization_url(metadata, Client("me"), redirect_uri="http://r", verifier="v", state="s"))
+    url = urlsplit(authorization_url(metadata, OAuthClient("me"), redirect_uri="http://r", verifier="v", state="s"))
     assert parse_qs(url.query)["tenant"] == ["1"]
     assert "scope" not in parse_qs(url.query)
     assert url.fragment == ""
@@ -99,7 +99,7 @@ def test_a_grant_says_no_more_than_it_must(form, expected):
 
 
 def test_basic_credentials_are_encoded_before_they_are_joined():
-    request = token_request(METADATA, Client("a:b", "c d/100%", BASIC), {"x": "y"})
+    request = token_request(METADATA, OAuthClient("a:b", "c d/100%", BASIC), {"x": "y"})
     header = dict(request.headers)["Authorization"].removeprefix("Basic ")
     assert base64.b64decode(header) == b"a%3Ab:c%20d%2F100%25"
     assert dict(parse_qsl(request.body.decode())) == {"x": "y", "client_id": "a:b"}
@@ -108,10 +108,10 @@ def test_basic_credentials_are_encoded_before_they_are_joined():
 @pytest.mark.parametrize(
     ("client", "more"),
     [
-        (Client("me", None, NONE), {"client_id": "me"}),
-        (Client("me", "s&t", POST), {"client_id": "me", "client_secret": "s&t"}),
+        (OAuthClient("me", None, NONE), {"client_id": "me"}),
+        (OAuthClient("me", "s&t", POST), {"client_id": "me", "client_secret": "s&t"}),
         (
-            Client("me", None, "private_key_jwt"),
+            OAuthClient("me", None, "private_key_jwt"),
             {
                 "client_id": "me",
                 "client_assertion": "a.b.c",
@@ -136,7 +136,7 @@ def test_other_clients_authenticate_in_the_body(client, more):
     ],
 )
 def test_a_known_client_authenticates_as_the_server_likes_it(metadata, secret, method):
-    assert known_client(metadata, "me", secret) == Client("me", secret, method)
+    assert known_client(metadata, "me", secret) == OAuthClient("me", secret, method)
 
 
 def test_a_secret_that_the_server_has_no_use_for_is_an_error_without_the_secret():
@@ -179,11 +179,11 @@ def test_a_server_without_a_registration_endpoint_cannot_be_asked():
 @pytest.mark.parametrize(
     ("answer", "client"),
     [
-        ({"client_id": "c"}, Client("c")),
-        ({"client_id": "c", "client_secret": "s"}, Client("c", "s", BASIC)),
-        ({"client_id": "c", "client_secret": "s", "token_endpoint_auth_method": POST}, Client("c", "s", POST)),
-        ({"client_id": "c", "client_secret": "s", "token_endpoint_auth_method": "odd"}, Client("c", "s", BASIC)),
-        ({"client_id": "c", "token_endpoint_auth_method": BASIC}, Client("c")),
+        ({"client_id": "c"}, OAuthClient("c")),
+        ({"client_id": "c", "client_secret": "s"}, OAuthClient("c", "s", BASIC)),
+        ({"client_id": "c", "client_secret": "s", "token_endpoint_auth_method": POST}, OAuthClient("c", "s", POST)),
+        ({"client_id": "c", "client_secret": "s", "token_endpoint_auth_method": "odd"}, OAuthClient("c", "s", BASIC)),
+        ({"client_id": "c", "token_endpoint_auth_method": BASIC}, OAuthClient("c")),
         ({"client_id": ""}, None),
         ({"client_secret": "s"}, None),
     ],
@@ -221,7 +221,7 @@ def test_an_assertion_says_who_to_whom_and_for_how_long():
 
 
 def test_what_is_secret_is_not_shown():
-    client = Client("me", "s3cret", POST)
+    client = OAuthClient("me", "s3cret", POST)
     request = token_request(METADATA, client, refresh_grant("r3fresh"))
     assert "s3cret" not in repr(client) + repr(request)
     assert "r3fresh" not in repr(request)

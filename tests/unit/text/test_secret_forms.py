@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from mcp_conductor.text.redaction import REDACTED, Lines, Redactor, redacted_lines
+from mcp_conductor.text.redaction import REDACTED, LineRedactor, Redactor, redacted_lines
 
 
 def in_json(text):
@@ -171,7 +171,7 @@ def test_of_lines_that_are_known_together_nothing_is_left(form):
 def test_of_lines_that_come_one_by_one_at_most_the_beginning_of_a_secret_is_shown(form):
     secret = "zQ7canary0fSecret7Kx9hunter22Plm4"
     lines = ["starting", *form(secret).split("\n"), "ready"]
-    stream = Lines(Redactor([secret]))
+    stream = LineRedactor(Redactor([secret]))
     shown = [stream.redact(line) for line in lines]
     assert (shown[0], shown[-1]) == ("starting", "ready")
     # So few letters or digits may be anything; in decimal, five bytes.

@@ -8,7 +8,7 @@ from mcp_conductor.checks.harness.run_state import RunState
 from mcp_conductor.checks.harness.scripted_server import Call, Disconnected
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Message, compact, decode
-from mcp_conductor.transport.stdio import Lines
+from mcp_conductor.transport.stdio import LineSplitter
 
 _LONGEST_LINE = 16 << 20
 _DIED = 3  # the exit code of a server that goes away
@@ -59,7 +59,7 @@ class _Process:
     def __init__(self, state: RunState, writer: asyncio.StreamWriter) -> None:
         self._state = state
         self._writer = writer
-        self._lines = Lines()
+        self._lines = LineSplitter()
         self.connection = Connection("stdio")
         self.is_over = False
 
