@@ -108,7 +108,7 @@ def _loops(automaton: Automaton) -> list[set[int]]:
             before[follower].append(each)
     loops: list[set[int]] = []
     known: set[int] = set()
-    for start in reversed(_finished(automaton)):
+    for start in reversed(_finishing_order(automaton)):
         loop: set[int] = set()
         waiting = [start]
         while waiting:
@@ -122,7 +122,7 @@ def _loops(automaton: Automaton) -> list[set[int]]:
     return loops
 
 
-def _finished(automaton: Automaton) -> list[int]:
+def _finishing_order(automaton: Automaton) -> list[int]:
     """All positions, each after those that follow it."""
     done: list[int] = []
     known: set[int] = set()

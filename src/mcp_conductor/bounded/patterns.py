@@ -32,17 +32,17 @@ class Regex:
 
     def search(self, text: str) -> bool:
         """Whether some part of TEXT matches; raises TooSlowError when that cannot be found out in time."""
-        return bool(self._looked_for(text, _found))
+        return bool(self._run(text, _found))
 
     def taken(self, text: str) -> str | None:
         """What the first group that took part in the first match holds; all of the match where there is no group.
 
         None where nothing matches, or no group took part; raises TooSlowError as `search` does.
         """
-        found: str | None = self._looked_for(text, _taken)
+        found: str | None = self._run(text, _taken)
         return found
 
-    def _looked_for(self, text: str, look: Callable[[str, int, str], Any]) -> Any:
+    def _run(self, text: str, look: Callable[[str, int, str], Any]) -> Any:
         if self._is_plain(text):
             return look(self._regex.pattern, self._regex.flags, text)
         try:

@@ -55,7 +55,7 @@ def call(function: str, *arguments: Any, seconds: float, needs: str | None = Non
         left = SECONDS_PER_JOB - job.spent
         if left <= 0:
             raise OutOfBoundsError("was not tried, because others took all the time that is allowed", final=False)
-        worker = _started(needs)
+        worker = _worker_with(needs)
         began = time.monotonic()
         try:
             with job.waiting_for(worker):
@@ -197,7 +197,7 @@ class _Worker:
 
     def _answer(self) -> Any:
         assert self._process.stdout
-        kind, value = _received(self._process.stdout)
+        kind, value = _receive(self._process.stdout)
         if kind == "memory":
             raise EOFError
         if kind == "error":
@@ -259,7 +259,7 @@ _of_this_thread = _ThisThread()
 _worker: _Worker | None = None
 
 
-def _started(needs: str | None) -> _Worker:
+def _worker_with(needs: str | None) -> _Worker:
     global _worker  # noqa: PLW0603  # one for the whole process
     if _worker is None or not _worker.alive:
         import atexit
@@ -298,7 +298,7 @@ def work(requests: Any, answers: Any) -> None:
     _send(answers, ("ready", None))
     while True:
         try:
-            function, arguments, seconds = _received(requests)
+            function, arguments, seconds = _receive(requests)
         except (EOFError, OSError):
             os._exit(0)
         posix.set_timer(seconds + 1.0)  # we may be the last to know that we are not wanted any longer
@@ -325,7 +325,7 @@ def _send(pipe: Any, value: Any) -> None:
     pipe.flush()
 
 
-def _received(pipe: Any) -> Any:
+def _receive(pipe: Any) -> Any:
     size = pipe.read(_SIZE)
     data = pipe.read(int.from_bytes(size, "big")) if len(size) == _SIZE else b""
     if not data:

@@ -103,7 +103,7 @@ class Bridge:
         self._links = {name: Link(name, spec, self._terms) for name, spec in self._specs.items()}
         for link in self._links.values():
             task = asyncio.create_task(link.run())
-            task.add_done_callback(link.confess)
+            task.add_done_callback(link.on_run_ended)
             self._tasks.append(task)
         try:
             with suppress(TimeoutError):
@@ -231,12 +231,12 @@ class Bridge:
             try:
                 return await ask(session)
             except (RequestTimeout, HttpStatusError):  # a status is an answer, although not one of MCP
-                link.look()
+                link.check_soon()
                 raise
             except TransportError as error:
-                link.doubt(error)
+                link.on_call_failed(error)
                 if not repeatable or attempt > _MOST_REPEATS:
-                    raise _interrupted(link.name, error) from error
+                    raise _interrupted_error(link.name, error) from error
             finally:
                 link.calls -= 1
         raise AssertionError("count() does not end")
@@ -257,7 +257,7 @@ class Bridge:
         return self._links[server]
 
 
-def _interrupted(server: str, error: TransportError) -> ConnectionLost:
+def _interrupted_error(server: str, error: TransportError) -> ConnectionLost:
     lost = ConnectionLost(
         f"{server}: {error.message}", hint="it is not known whether it was done; it has not been sent again"
     )

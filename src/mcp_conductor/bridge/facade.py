@@ -86,13 +86,13 @@ class Facade:
         templates = [each for each in await self._bridge.list_resource_templates() if isinstance(each.raw, dict)]
         often = Counter(each.key for each in (*listed, *templates))
         self._uris = {_uri(each, often): each.full_name for each in listed}
-        before = {kind: self._shown(kind) for kind in _KINDS}
+        before = {kind: self._listing(kind) for kind in _KINDS}
         self.server.tools = {tool.name: tool for tool in tools}
         self.server.prompts = {prompt.name: prompt for prompt in prompts}
         self.server.resources = {_uri(each, often): self._resource(each, often) for each in listed}
         self.server.templates = [self._template(each, often) for each in templates]
         for kind in kinds:
-            if self._shown(kind) != before[kind]:
+            if self._listing(kind) != before[kind]:
                 self.server.changed(kind)
 
     def _why_missing(self, name: str) -> str:
@@ -103,7 +103,7 @@ class Facade:
                 return f", because the server {server} is {health.state}{reason}"
         return ""
 
-    def _shown(self, kind: str) -> list[Json]:
+    def _listing(self, kind: str) -> list[Json]:
         found: dict[str, Any] = getattr(self.server, kind)
         more = [template.listed for template in self.server.templates] if kind == "resources" else []
         return [each.listed for each in found.values()] + more
@@ -117,8 +117,10 @@ class Facade:
         full = tool.full_name
 
         async def run(call: Call) -> Json:
-            told = _progress(call) if "progressToken" in call.meta else None
-            return await _asked(call, self._bridge.call_tool(full, call.arguments, meta=_meta(call), on_progress=told))
+            told = _progress_relay(call) if "progressToken" in call.meta else None
+            return await _result_of(
+                call, self._bridge.call_tool(full, call.arguments, meta=_meta(call), on_progress=told)
+            )
 
         return Tool(
             listed={"inputSchema": {"type": "object"}, **listed, "name": self._name(tool)},
@@ -131,17 +133,17 @@ class Facade:
         full = prompt.full_name
 
         async def get(call: Call) -> Json:
-            return await _asked(call, self._bridge.get_prompt(full, call.arguments, meta=_meta(call)))
+            return await _result_of(call, self._bridge.get_prompt(full, call.arguments, meta=_meta(call)))
 
         return Prompt(
             listed={**prompt.raw, "name": self._name(prompt)},
             get=get,
-            complete=self._completing(prompt.server, {"type": "ref/prompt", "name": prompt.name}),
+            complete=self._completer_of(prompt.server, {"type": "ref/prompt", "name": prompt.name}),
         )
 
     def _resource(self, resource: Listed, often: "Counter[str]") -> Resource:
         return Resource(
-            listed={**resource.raw, "uri": _uri(resource, often)}, read=self._reading(resource.server, resource.key)
+            listed={**resource.raw, "uri": _uri(resource, often)}, read=self._reader_of(resource.server, resource.key)
         )
 
     def _template(self, template: Listed, often: "Counter[str]") -> Template:
@@ -152,19 +154,19 @@ class Facade:
             pattern = None
         return Template(
             listed={**template.raw, "uriTemplate": uri},
-            read=self._reading(template.server),
+            read=self._reader_of(template.server),
             pattern=pattern,
-            complete=self._completing(template.server, {"type": "ref/resource", "uri": template.key}),
+            complete=self._completer_of(template.server, {"type": "ref/resource", "uri": template.key}),
         )
 
-    def _reading(self, server: str, key: str | None = None) -> Callable[[Call], Awaitable[Json]]:
+    def _reader_of(self, server: str, key: str | None = None) -> Callable[[Call], Awaitable[Json]]:
         async def read(call: Call) -> Json:
             uri = key or str(call.params["uri"]).removeprefix(f"bridge://{server}/")
-            return await _asked(call, self._bridge.read_resource(f"{server}/{uri}", meta=_meta(call)))
+            return await _result_of(call, self._bridge.read_resource(f"{server}/{uri}", meta=_meta(call)))
 
         return read
 
-    def _completing(self, server: str, ref: Json) -> Callable[[Call], Awaitable[Json]]:
+    def _completer_of(self, server: str, ref: Json) -> Callable[[Call], Awaitable[Json]]:
         """A function that asks SERVER to complete an argument of REF, which has the name that SERVER gives it."""
 
         async def complete(call: Call) -> Json:
@@ -172,7 +174,7 @@ class Facade:
             known = context.get("arguments") if isinstance(context, dict) else None
             given = known if isinstance(known, dict) else None
             try:
-                return await _asked(
+                return await _result_of(
                     call, self._bridge.complete(server, ref, argument["name"], argument["value"], context=given)
                 )
             except Refusal as refusal:
@@ -204,14 +206,14 @@ class _Server(Server):
     def take(
         self, message: Message, client: Client, outlet: Outlet, deliver: Deliver, bend: Bend | None = None
     ) -> None:
-        for uri in _subscribed(message):
+        for uri in _subscribed_uris(message):
             task = asyncio.ensure_future(self._subscribe(uri))
             self._subscribing.add(task)
             task.add_done_callback(self._subscribing.discard)
         super().take(message, client, outlet, deliver, bend)
 
 
-def _subscribed(message: Message) -> list[str]:
+def _subscribed_uris(message: Message) -> list[str]:
     """The resources that a request subscribes to, in either era."""
     wanted: Any = None
     if message.method == "resources/subscribe":
@@ -231,7 +233,7 @@ def _meta(call: Call) -> Json | None:
     return {key: value for key, value in call.meta.items() if not key.startswith(META) and key != "progressToken"}
 
 
-def _progress(call: Call) -> Callable[[Json], None]:
+def _progress_relay(call: Call) -> Callable[[Json], None]:
     """A function that passes on the progress of a server, under the token of our client."""
 
     def tell(params: Json) -> None:
@@ -242,7 +244,7 @@ def _progress(call: Call) -> Callable[[Json], None]:
     return tell
 
 
-async def _asked(call: Call, answer: Awaitable[View]) -> Json:
+async def _result_of(call: Call, answer: Awaitable[View]) -> Json:
     """The answer of a server of the bridge; its errors become errors of our server."""
     try:
         result = (await answer).raw

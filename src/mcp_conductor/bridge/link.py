@@ -50,10 +50,10 @@ class Link:
         self._last_error: ConductorError | None = None
         self._session: Session | None = None
         self._trusted = True  # False: a call has failed, and the reason is not known yet
-        self._look = asyncio.Event()  # look after the server now, not at the next interval
+        self._check_now = asyncio.Event()  # ping the server now, not at the next interval
         self._again = asyncio.Event()  # a caller asks for another try now
         self._changed = asyncio.Event()
-        self._deaf = False  # a stream of notifications has ended
+        self._stream_ended = False  # a stream of notifications has ended
         self._stale: set[str] = set()  # lists that have changed
         self._reading: set[str] = set()  # lists that are being read again
         self._refreshing: asyncio.Task[None] | None = None
@@ -74,7 +74,7 @@ class Link:
                     await self._changed.wait()
                     if (session := self._usable()) is not None:
                         return session
-        raise self._down()
+        raise self._down_error()
 
     async def listed(self, seconds: float) -> Catalogue:
         """What the server has; if that is being read, this waits up to SECONDS."""
@@ -84,15 +84,15 @@ class Link:
                     await self._changed.wait()
         return self.catalogue
 
-    def doubt(self, error: TransportError) -> None:
+    def on_call_failed(self, error: TransportError) -> None:
         """A call has failed: the session is not used again before the server has answered a ping."""
         self._trusted = False
         self._last_error = error
-        self._look.set()
+        self._check_now.set()
 
-    def look(self) -> None:
+    def check_soon(self) -> None:
         """See soon whether the server still answers."""
-        self._look.set()
+        self._check_now.set()
 
     def retry_now(self) -> None:
         """Try again at once, and begin with the first delay."""
@@ -103,7 +103,7 @@ class Link:
         session = self._session
         return session if session is not None and self._trusted and not session.ended else None
 
-    def _down(self) -> ServerDown:
+    def _down_error(self) -> ServerDown:
         last = self._last_error
         why = f": {last.message}" if last is not None else ""
         error = ServerDown(
@@ -119,7 +119,7 @@ class Link:
     async def run(self) -> None:
         """Keep the server connected, until we are cancelled."""
         while True:
-            error = await self._live()
+            error = await self._connect_and_stay()
             self._last_error = error
             self._failures += 1
             hopeless = isinstance(self._spec, ConductorError)
@@ -131,7 +131,7 @@ class Link:
             self.tried.set()
             await self._pause(delay)
 
-    def confess(self, task: "asyncio.Task[None]") -> None:
+    def on_run_ended(self, task: "asyncio.Task[None]") -> None:
         """The task that keeps the server connected has ended, which is a bug of ours: no caller may wait for it."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self._last_error = TransportError(f"internal error: {error!r}")
@@ -139,7 +139,7 @@ class Link:
         self._enter("down")
         self.tried.set()
 
-    async def _live(self) -> ConductorError:
+    async def _connect_and_stay(self) -> ConductorError:
         """Connect, and stay connected; returns why that has ended."""
         if isinstance(self._spec, ConductorError):
             return self._spec
@@ -151,12 +151,12 @@ class Link:
                     answers=self._terms.answers(),
                     timeout=self._terms.timeout,
                     transcript=_short_transcript(self._spec),
-                    on_incoming=self._heard,
-                    on_unsubscribed=self._unsubscribed,
-                    on_reopened=self._reopened,
+                    on_incoming=self._on_incoming,
+                    on_unsubscribed=self._on_unsubscribed,
+                    on_reopened=self._on_reopened,
                 ) as session,
             ):
-                await self._take_up(session)
+                await self._prepare(session)
                 limit.reschedule(None)
                 await self._stay(session)
         except ConductorError as error:
@@ -165,7 +165,7 @@ class Link:
             return TransportError(f"{self.name} was not connected within {self._terms.connect_timeout:g} s")
         raise AssertionError("a connection does not end by itself")
 
-    async def _take_up(self, session: Session) -> None:
+    async def _prepare(self, session: Session) -> None:
         """List what the server has, and subscribe to what was subscribed to before."""
         self._stale.clear()
         for kind in _CHANGES:
@@ -174,21 +174,21 @@ class Link:
 
     async def _listen(self, session: Session) -> None:
         """Subscribe to the resources of our callers, and to changes of lists."""
-        self._deaf = False
+        self._stream_ended = False
         for uri in sorted(self.subscriptions):
-            await _tolerated(session.subscribe(uri))
+            await _unless_refused(session.subscribe(uri))
         if not session.dialect.handshake:
             wanted = [kind for kind in _CHANGES if _tells_changes(session, kind)]
             if wanted:
-                await _tolerated(session.listen({f"{kind}ListChanged": True for kind in wanted}))
+                await _unless_refused(session.listen({f"{kind}ListChanged": True for kind in wanted}))
 
-    def _unsubscribed(self, lost: bool) -> None:
+    def _on_unsubscribed(self, lost: bool) -> None:
         """A stream of notifications has ended. If the server ended it, it is opened again, but not at once."""
-        self._deaf = True
+        self._stream_ended = True
         if lost:
-            self._look.set()
+            self._check_now.set()
 
-    async def _reopened(self, session: Session) -> None:
+    async def _on_reopened(self, session: Session) -> None:
         """A new session over HTTP, which begins where the server has ended the old one, knows no subscriptions."""
         await self._listen(session)
         self._list_all_again()
@@ -199,7 +199,7 @@ class Link:
         began = loop.time()
         self._session, self._last_error = session, None
         self._trusted = True
-        self._look.clear()
+        self._check_now.clear()
         self._enter("up")
         self._tell("connected")
         self.tried.set()
@@ -229,32 +229,32 @@ class Link:
                 await self._wait_for_a_reason(gone)
                 if gone.done():
                     gone.result()
-                silence = silence + 1 if await self._silent(session) else 0
+                silence = silence + 1 if await self._is_silent(session) else 0
                 # A server may be silent because it is busy: calls that are under way have their own deadlines.
                 if silence >= _MOST_SILENCE and not self.calls:
                     raise ConnectionLost(f"{self.name} has not answered {silence} times in a row")
                 self._trusted = silence == 0
                 if self._trusted:
                     self._last_error = None
-                    if self._deaf:
+                    if self._stream_ended:
                         await self._listen(session)
                         self._list_all_again()
                 else:
-                    self._look.set()
+                    self._check_now.set()
                 self._announce()
         finally:
             gone.cancel()
 
     async def _wait_for_a_reason(self, gone: "asyncio.Future[None]") -> None:
-        looking = asyncio.ensure_future(self._look.wait())
+        looking = asyncio.ensure_future(self._check_now.wait())
         reasons: set[asyncio.Future[Any]] = {gone, looking}
         try:
             await asyncio.wait(reasons, timeout=self._terms.health_interval, return_when=asyncio.FIRST_COMPLETED)
         finally:
             looking.cancel()
-        self._look.clear()
+        self._check_now.clear()
 
-    async def _silent(self, session: Session) -> bool:
+    async def _is_silent(self, session: Session) -> bool:
         """Whether the server does not answer a ping. An error is an answer."""
         try:
             await session.ping(timeout=self._terms.health_timeout)
@@ -294,12 +294,12 @@ class Link:
             self.catalogue.templates = await self._all(session.list_resource_templates) if has else []
 
     async def _all(self, ask: Callable[[], Awaitable[list[V]]]) -> list[V]:
-        found = await _tolerated(ask()) or []
+        found = await _unless_refused(ask()) or []
         for item in found:
             item.server = self.name
         return found
 
-    def _heard(self, incoming: Incoming) -> None:
+    def _on_incoming(self, incoming: Incoming) -> None:
         message = incoming.message
         match message.method.split("/"):
             case ["notifications", ("tools" | "resources" | "prompts") as kind, "list_changed"]:
@@ -332,7 +332,7 @@ class Link:
                 try:
                     await self._list(session, kind)
                 except ConductorError:  # the connection is lost or slow; `_watch` finds out
-                    self.look()
+                    self.check_soon()
                 finally:
                     self._reading.discard(kind)
                 self._tell(_CHANGES[kind])
@@ -353,7 +353,7 @@ def _short_transcript(spec: ServerSpec) -> Transcript:
     return Transcript(spec.secrets(), budgets=replace(spec.budgets, transcript_bytes=_KEPT_BYTES))
 
 
-async def _tolerated(asked: Awaitable[Any]) -> Any:
+async def _unless_refused(asked: Awaitable[Any]) -> Any:
     """What was asked for; None if the server answers with an error."""
     try:
         return await asked

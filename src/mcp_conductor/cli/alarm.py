@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from mcp_conductor import posix
 from mcp_conductor.cli.signals import after
-from mcp_conductor.transport.processes import kill_all, starting
+from mcp_conductor.transport.processes import is_starting, kill_all
 
 _AGAIN_SECONDS = 0.05
 
@@ -28,7 +28,7 @@ class _Alarm:
             return
 
         def leave(*_: object) -> None:
-            if starting():  # that process would be missed
+            if is_starting():  # that process would be missed
                 posix.set_timer(_AGAIN_SECONDS)
                 return
             say()

@@ -83,7 +83,7 @@ async def connect(
     era is over, and whether it was lost; ON_REOPENED, when a server at a URL ended its session and a new one has begun.
     """
     context: Json = {"platform": sys.platform, "supportedTransports": list(supported_transports(sys.platform))}
-    with _told_with(context):
+    with _errors_with(context):
         spec = _spec(target)
     if budgets is not None:
         spec = replace(spec, budgets=budgets)
@@ -108,8 +108,8 @@ async def connect(
     )
     way = _Way(spec, choice, needs_version, authorize)
     async with AsyncExitStack() as stack:
-        with _told_with(options.context, transcript.redact):
-            session = await _open_somehow(options, way, stack)
+        with _errors_with(options.context, transcript.redact):
+            session = await _open_with_fallback(options, way, stack)
         yield session
 
 
@@ -131,8 +131,8 @@ def _spec(target: "Target") -> ServerSpec:
 
 
 @contextmanager
-def _told_with(context: Json, redact: Callable[[str], str] = str) -> Iterator[None]:
-    """What goes wrong in here is told with CONTEXT, and without what REDACT takes out."""
+def _errors_with(context: Json, redact: Callable[[str], str] = str) -> Iterator[None]:
+    """Errors raised in this block get CONTEXT, and their messages are redacted."""
     try:
         yield
     except ConductorError as error:
@@ -140,7 +140,7 @@ def _told_with(context: Json, redact: Callable[[str], str] = str) -> Iterator[No
         raise
 
 
-async def _open_somehow(options: SessionOptions, way: _Way, stack: AsyncExitStack) -> Session:
+async def _open_with_fallback(options: SessionOptions, way: _Way, stack: AsyncExitStack) -> Session:
     """Open, and once more in another way where the first was refused as older servers refuse it."""
     spec = way.spec
     try:
@@ -149,7 +149,7 @@ async def _open_somehow(options: SessionOptions, way: _Way, stack: AsyncExitStac
         old = spec.older()
         if old is None or not may_be_older_transport(error):
             raise
-        return await _open_old(options, way._replace(spec=old), stack, error)
+        return await _open_older_transport(options, way._replace(spec=old), stack, error)
     except TransportError as error:
         died = spec.started_by_us and options.transcript.mark and died_of_discover(way.choice, error)
         if not died:
@@ -160,7 +160,9 @@ async def _open_somehow(options: SessionOptions, way: _Way, stack: AsyncExitStac
         return await stack.enter_async_context(again)
 
 
-async def _open_old(options: SessionOptions, way: _Way, stack: AsyncExitStack, refusal: HttpStatusError) -> Session:
+async def _open_older_transport(
+    options: SessionOptions, way: _Way, stack: AsyncExitStack, refusal: HttpStatusError
+) -> Session:
     """Try HTTP+SSE where Streamable HTTP was refused; if that is not it either, the refusal stands."""
     try:
         choice = "handshake" if way.choice == "auto" else way.choice
@@ -174,11 +176,11 @@ def _session(options: SessionOptions, way: _Way) -> Session:
     return Session(
         options,
         reach=lambda listener: open_transport(way.spec, listener, way.authorize),
-        negotiate=lambda session: _opened(session, way, startup),
+        negotiate=lambda session: _open_conversation(session, way, startup),
     )
 
 
-async def _opened(session: Session, way: _Way, startup: float | None) -> None:
+async def _open_conversation(session: Session, way: _Way, startup: float | None) -> None:
     try:
         if way.choice != NONE:
             negotiation = Negotiation(way.choice, lenient=session.lenient, needs_version=way.needs_version)
@@ -225,16 +227,16 @@ async def _next_event(
         patience = action.patience
         asked = _ask(session, action, timeout)
         if patience is None and not under_way:  # no need for a task, which takes its time
-            return await _event(action.method, asked)
+            return await _event_of(action.method, asked)
         under_way[action.method] = asyncio.ensure_future(asked)
     await asyncio.wait(under_way.values(), timeout=patience, return_when=asyncio.FIRST_COMPLETED)
     for method in (DISCOVER, INITIALIZE):
         if method in under_way and under_way[method].done():
-            return await _event(method, under_way.pop(method))
+            return await _event_of(method, under_way.pop(method))
     return Late()
 
 
-async def _event(method: Method, exchange: Awaitable[Exchange]) -> Event:
+async def _event_of(method: Method, exchange: Awaitable[Exchange]) -> Event:
     try:
         return Answered(method, (await exchange).reply)
     except HttpStatusError as error:

@@ -144,10 +144,10 @@ class Negotiation:
             self._hello = reply
             return Wait()  # a slow server, but a modern one
         if error is None:
-            return self._initialized(reply)
+            return self._settle_handshake(reply)
         if self._choice == "handshake" and INITIALIZE not in self._repeated:
             return self._after_refusal(reply, error)
-        return self._initialized(reply)
+        return self._settle_handshake(reply)
 
     def _after_refusal(self, reply: Message | None, error: Json) -> Action:
         if error.get("code") in (METHOD_NOT_FOUND, *MODERN_CODES):
@@ -157,13 +157,13 @@ class Negotiation:
         supported = _data(error).get("supported")
         other = newest_common(supported, HANDSHAKE) if error.get("code") == INVALID_PARAMS else None
         if other is None or other is offered:
-            return self._initialized(reply)
+            return self._settle_handshake(reply)
         self._repeated.add(INITIALIZE)
         return self._initialize(
             other, f"the server refused {offered.version} with an error; it should have offered {other.version} instead"
         )
 
-    def _initialized(self, reply: Message | None) -> Action:
+    def _settle_handshake(self, reply: Message | None) -> Action:
         """Take the server's answer to initialize, or say why we cannot."""
         result = _result(INITIALIZE, reply)
         if isinstance(result, Fail):
@@ -208,9 +208,9 @@ class Negotiation:
                 self._asked = common
                 return Ask(method=DISCOVER, dialect=common)
         if self._probing:
-            return self._probed(reply, error)
+            return self._after_probe(reply, error)
         if error is None:
-            return self._discovered(reply)
+            return self._settle_modern(reply)
         hint = f"does the server speak {self._modern.version}? --protocol handshake is for older ones"
         return Fail(self._refusal or MethodError(DISCOVER, error, hint=hint))
 
@@ -218,7 +218,7 @@ class Negotiation:
     def _acceptable(self) -> tuple[str, ...]:
         return MODERN if self._pinned is None else (self._pinned.version,)
 
-    def _discovered(self, reply: Message | None) -> Action:
+    def _settle_modern(self, reply: Message | None) -> Action:
         result = _result(DISCOVER, reply)
         if isinstance(result, Fail):
             return result
@@ -229,12 +229,12 @@ class Negotiation:
             return Fail(ProtocolError(lacks))
         return Settle(dialect=dialect, opened=result)
 
-    def _probed(self, reply: Message | None, error: Json | None) -> Action:
+    def _after_probe(self, reply: Message | None, error: Json | None) -> Action:
         """Any error but the three modern ones, with any code, means the handshake era (basic/versioning)."""
         if error is None:
             result = reply.result if reply is not None and reply.kind == "result" else None
             listed = result.get("supportedVersions") if isinstance(result, dict) else None
-            return self._not_modern() if newest_common(listed, MODERN) is None else self._discovered(reply)
+            return self._not_modern() if newest_common(listed, MODERN) is None else self._settle_modern(reply)
         if error.get("code") not in MODERN_CODES:
             return self._not_modern()
         if error.get("code") != UNSUPPORTED_VERSION:
@@ -246,7 +246,7 @@ class Negotiation:
     def _not_modern(self) -> Action:
         self._probing = False
         if self._hello is not None:
-            return self._initialized(self._hello)
+            return self._settle_handshake(self._hello)
         return Wait() if self._hello_sent else self._initialize(self._offered)
 
 

@@ -93,8 +93,8 @@ class Session:
             began=options.began,
             timeout=options.timeout,
             context=options.context,
-            on_request=self._asked,
-            on_notification=self._notified,
+            on_request=self._on_request,
+            on_notification=self._on_notification,
         )
         self._questions = ServerQuestions(
             most_unread=options.budgets.message_bytes,
@@ -188,7 +188,7 @@ class Session:
             try:
                 exchange = await self._wire.exchange(self._build(method, asked), timeout)
             except HttpStatusError as error:
-                exchange = await self._anew(error, method, asked, timeout)
+                exchange = await self._exchange_in_new_session(error, method, asked, timeout)
             result = self._result_of(exchange)
             if self.dialect.handshake or not isinstance(result, dict) or is_final(method, result, self.dialect):
                 assert exchange.reply is not None
@@ -291,10 +291,10 @@ class Session:
 
     # What we hear.
 
-    def _asked(self, message: Message) -> None:
+    def _on_request(self, message: Message) -> None:
         self._questions.answer(message, self.answers, self.dialect)
 
-    def _notified(self, message: Message, request: Message | None) -> None:
+    def _on_notification(self, message: Message, request: Message | None) -> None:
         if request is not None and (told := self._on_progress.get(progress_token(request.raw))) is not None:
             told(message.params)
         elif message.method == "notifications/subscriptions/acknowledged":
@@ -319,7 +319,9 @@ class Session:
         raw = self.compose(method, params)
         return Message(compact(raw), raw, "request", raw["id"])
 
-    async def _anew(self, over: HttpStatusError, method: str, params: Json | None, timeout: float | None) -> Exchange:
+    async def _exchange_in_new_session(
+        self, over: HttpStatusError, method: str, params: Json | None, timeout: float | None
+    ) -> Exchange:
         """Exchange once more in a new session, if the old one is OVER: then nothing was done in it."""
         if over.status != 404 or not over.session:
             raise over
@@ -336,10 +338,10 @@ class Session:
         reply, method = exchange.reply, exchange.request.method
         assert reply is not None
         if reply.kind == "error":
-            raise self._wire.here(MethodError(method, reply.error))
+            raise self._wire.with_context(MethodError(method, reply.error))
         if reply.kind != "result":
             why = f"the answer to {method} cannot be used: {reply.problem}: {excerpt(reply, self.redact)}"
-            raise self._wire.here(ProtocolError(why, heard=reply))
+            raise self._wire.with_context(ProtocolError(why, heard=reply))
         if not isinstance(reply.result, dict):
             self.note(f"{method}: a result must be an object, not {kind_of(reply.result)}")
         return reply.result

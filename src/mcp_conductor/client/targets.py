@@ -67,7 +67,7 @@ def _from_words(words: tuple[object, ...]) -> ServerSpec:
 def _from_config(config: dict[str, Any], name: str) -> ServerSpec:
     from mcp_conductor.files.settings import TABLES, entry_spec, from_settings
 
-    around = _around()
+    around = _surroundings()
     if any(table in config for table in TABLES):
         return from_settings(config, around)
     given = config.get("name")
@@ -78,7 +78,7 @@ def specs_of_table(table: Mapping[str, Any]) -> "dict[str, ServerSpec | ConfigEr
     """The servers of `{"mcpServers": …}`; one that is described wrongly is its mistake."""
     from mcp_conductor.files.settings import every_server
 
-    return every_server(dict(table), _around())
+    return every_server(dict(table), _surroundings())
 
 
 def specs_of_file(path: str) -> "dict[str, ServerSpec | ConfigError]":
@@ -86,7 +86,7 @@ def specs_of_file(path: str) -> "dict[str, ServerSpec | ConfigError]":
     return SettingsFile(path, here=os.getcwd(), environ=os.environ).servers()
 
 
-def _around() -> "Surroundings":
+def _surroundings() -> "Surroundings":
     """What a config is read against that stands in a program: this process."""
     from mcp_conductor.files.settings import Surroundings
 

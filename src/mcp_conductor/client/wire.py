@@ -112,7 +112,7 @@ class Wire:
         """Everything that is waited for fails with ERROR."""
         self._waiting.fail_all(lambda _: error)
 
-    def here(self, error: ConductorError) -> ConductorError:
+    def with_context(self, error: ConductorError) -> ConductorError:
         """ERROR, told with its surroundings and without secrets."""
         error.tell_with(self._context, self.redact)
         return error
@@ -129,7 +129,7 @@ class Wire:
 
     async def wait_until_gone(self) -> None:
         """Wait for the server to go away of its own accord, which is an error."""
-        raise self._loss(await asyncio.shield(self._end))
+        raise self._loss_error(await asyncio.shield(self._end))
 
     @property
     def how_it_ended(self) -> str | None:
@@ -139,7 +139,7 @@ class Wire:
     def close(self) -> None:
         """Give up what is still open: requests that were not waited for."""
         self._intake.forget()
-        self._gone("the session was closed")
+        self._end_now("the session was closed")
         self._waiting.stop()
         for request in self._ledger.open_requests():
             self._give_up(request, "the client is closing")
@@ -181,11 +181,11 @@ class Wire:
         self.transcript.add(self._now(), "http", text)
 
     def failed(self, request_id: Id, error: ConductorError) -> None:
-        self._intake.then(lambda: self._failed(request_id, error))
+        self._intake.then(lambda: self._fail_now(request_id, error))
 
-    def _failed(self, request_id: Id, error: ConductorError) -> None:
+    def _fail_now(self, request_id: Id, error: ConductorError) -> None:
         if self._ledger.lost(request_id, self._now()) is not None:
-            self._waiting.fail(request_id, self.here(error))
+            self._waiting.fail(request_id, self.with_context(error))
 
     def _take(self, message: Message, now: float, *, quiet: bool = False) -> None:
         if message.problem is not None and not quiet:
@@ -194,33 +194,33 @@ class Wire:
         if exchange is not None:
             self._waiting.settle(exchange)
         elif message.kind == "notification":
-            self._notified(message)
+            self._take_notification(message)
         elif message.kind == "request":
             self._on_request(message)
         else:
-            self._unmatched(message)
+            self._take_stray(message)
 
     def on_stderr(self, line: str) -> None:
         self.transcript.add(self._now(), "stderr", line)
 
     def gone(self, why: str) -> None:
-        self._intake.then(lambda: self._gone(why))
+        self._intake.then(lambda: self._end_now(why))
 
-    def _gone(self, why: str) -> None:
+    def _end_now(self, why: str) -> None:
         if self._end.done():
             return
         self._end.set_result(why)
-        self._waiting.fail_all(lambda method: self._loss(f"{why} before it answered {method}"))
+        self._waiting.fail_all(lambda method: self._loss_error(f"{why} before it answered {method}"))
         if self._stray is not None and not self._stray.done():
-            self._stray.set_exception(self._loss(f"{why} before it answered the raw message"))
+            self._stray.set_exception(self._loss_error(f"{why} before it answered the raw message"))
 
-    def _notified(self, message: Message) -> None:
+    def _take_notification(self, message: Message) -> None:
         request = self._ledger.request_of(message) if message.method == "notifications/progress" else None
         if request is not None:
             self._waiting.extend(request)
         self._on_notification(message, request)
 
-    def _unmatched(self, message: Message) -> None:
+    def _take_stray(self, message: Message) -> None:
         if self._stray is not None and not self._stray.done():
             self._stray.set_result(message)
         elif message.kind in ("result", "error") and (oddity := self._ledger.stray(message)):
@@ -231,7 +231,7 @@ class Wire:
     def _ask(self, message: Message, seconds: float) -> PendingReply:
         """Send a request; what comes back is its reply to come."""
         if self._end.done():
-            raise self._loss(self._end.result())
+            raise self._loss_error(self._end.result())
         if message.id is None or message.id in self._waiting:
             raise UsageError(f"a request needs an id that no open request has: {excerpt(message, self.redact)}")
         self.send(message)
@@ -249,10 +249,10 @@ class Wire:
             params = {"requestId": request.id, "reason": reason}
             self.send(build(compose("notifications/cancelled", params)))
 
-    def _loss(self, why: str) -> ConductorError:
+    def _loss_error(self, why: str) -> ConductorError:
         error = ConnectionLost(why)
         error.stderr = self.transcript.stderr_tail()
-        return self.here(error)
+        return self.with_context(error)
 
     def _now(self) -> float:
         return monotonic() - self._began

@@ -105,7 +105,7 @@ class Trust:
         """Refuse an ADDRESS of HOST that is reached only from inside a network, unless the server itself is there."""
         kind = kind_of_address(address)
         own = server_address or address_in(origin(self.server_url)[1])
-        if kind == "public" or (own is not None and kind_of_address(own) == kind) or self._named(host):
+        if kind == "public" or (own is not None and kind_of_address(own) == kind) or self._is_named_host(host):
             return
         where = host if host == address else f"{host} ({address})"
         raise Untrusted(
@@ -113,7 +113,7 @@ class Trust:
             hint="--oauth-issuer URL allows the host of an authorization server that you trust",
         )
 
-    def _named(self, host: str) -> bool:
+    def _is_named_host(self, host: str) -> bool:
         return self.issuer is not None and origin(self.issuer)[1].rstrip(".") == host.lower().rstrip(".")
 
     def check_endpoint(self, issuer: str, name: str, url: str) -> None:

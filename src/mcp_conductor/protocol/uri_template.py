@@ -88,12 +88,14 @@ class UriTemplate:
         whole = _escaped(uri, _RESERVED) if len(uri) <= LONGEST_URI else uri
         if len(whole) > LONGEST_URI:
             return None
-        before, query, after = _divided(self.parts)
+        before, query, after = _split_at_query(self.parts)
         if not query:
-            return _agreed(_fit(_tokens(before), whole))
+            return _values_by_name(_fit(_tokens(before), whole))
         body, mark, fragment = whole.partition("#")
         head, pairs = _cut(body, query[0].operator, _tokens(before))
-        return _agreed(_fit(_tokens(before), head), _answers(pairs, query), _fit(_tokens(after), mark + fragment))
+        return _values_by_name(
+            _fit(_tokens(before), head), _query_values(pairs, query), _fit(_tokens(after), mark + fragment)
+        )
 
 
 def parse(text: str) -> UriTemplate:
@@ -229,7 +231,7 @@ def _places(token: str | _Slot, text: str, goals: bytearray) -> bytearray:
     return places
 
 
-def _divided(parts: _Parts) -> tuple[list[str | _Expression], list[_Expression], list[str | _Expression]]:
+def _split_at_query(parts: _Parts) -> tuple[list[str | _Expression], list[_Expression], list[str | _Expression]]:
     """PARTS before the query, those of the query, and those behind it."""
     before: list[str | _Expression] = []
     query: list[_Expression] = []
@@ -255,7 +257,7 @@ def _cut(body: str, opener: str, before: list[str | _Slot]) -> tuple[str, str | 
     return opener.join(pieces[:-1]), pieces[-1]
 
 
-def _answers(pairs: str | None, query: list[_Expression]) -> _Found | None:
+def _query_values(pairs: str | None, query: list[_Expression]) -> _Found | None:
     """The values that the PAIRS of a query give to the variables of QUERY, each at most once."""
     variables = {variable.name: variable for expression in query for variable in expression.variables}
     found = []
@@ -268,7 +270,7 @@ def _answers(pairs: str | None, query: list[_Expression]) -> _Found | None:
     return found
 
 
-def _agreed(*founds: _Found | None) -> dict[str, str] | None:
+def _values_by_name(*founds: _Found | None) -> dict[str, str] | None:
     """The values by name; a variable that occurs twice must have one value, of which `{var:3}` shows the beginning."""
     values: dict[str, str] = {}
     everything: _Found = []

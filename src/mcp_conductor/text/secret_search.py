@@ -240,7 +240,7 @@ class _Parts:
         ends = data[max(0, stop - least) : stop]
         sizes = [
             place + least
-            for form, place in self._having(ends, least)
+            for form, place in self._forms_with(ends, least)
             if data.endswith(form[: place + least], 0, stop) and wanted(form, 0, place + least)
         ]
         if sizes:
@@ -250,7 +250,7 @@ class _Parts:
         """The longest wanted end of a form that begins at START."""
         sizes = [
             len(form) - place
-            for form, place in self._having(data[start : start + least], least)
+            for form, place in self._forms_with(data[start : start + least], least)
             if data.startswith(form[place:], start) and wanted(form, place, len(form))
         ]
         if sizes:
@@ -258,10 +258,10 @@ class _Parts:
 
     def all_of(self, data: bytes, least: int, wanted: Wanted) -> Iterator[Span]:
         """All of DATA, if that is a wanted part of a form."""
-        if any(wanted(form, place, place + len(data)) for form, place in self._having(data, least)):
+        if any(wanted(form, place, place + len(data)) for form, place in self._forms_with(data, least)):
             yield 0, len(data)
 
-    def _having(self, part: bytes, least: int) -> list[tuple[bytes, int]]:
+    def _forms_with(self, part: bytes, least: int) -> list[tuple[bytes, int]]:
         """The forms that have this part, and where; none if it is too short."""
         if len(part) < least or b"\0" in part or part not in self._all:
             return []

@@ -21,7 +21,7 @@ def abridged(lines: Sequence[str], shown: Callable[[str], str], *, all_by: str =
     ALL_BY says what would show all of them.
     """
     before = -1
-    for index in _telling(lines):
+    for index in _worth_showing(lines):
         left_out = index - before - 1
         if left_out:
             yield f"… {left_out} more lines{all_by}"
@@ -44,7 +44,7 @@ def cause(lines: Sequence[str]) -> str | None:
     return next(named, next(sounding, None))
 
 
-def _telling(lines: Sequence[str]) -> list[int]:
+def _worth_showing(lines: Sequence[str]) -> list[int]:
     """The indexes of the LINES to show: the first ones, the last ones, and those that sound like a cause."""
     count = len(lines)
     kept = {*range(min(_FIRST, count)), *range(max(0, count - _LAST), count)}

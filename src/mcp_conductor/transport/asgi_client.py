@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from mcp_conductor.errors import TransportError
 from mcp_conductor.protocol.server_spec import AsgiSpec, origin
-from mcp_conductor.transport.http_client import Admits, HttpClient, RawReply, written
+from mcp_conductor.transport.http_client import Admits, HttpClient, RawReply, wire_headers
 
 LIFESPAN_SECONDS = 10.0  # for an application to start, and to end
 HANG_UP_SECONDS = 1.0  # for an application to notice that the client has disconnected
@@ -42,7 +42,7 @@ class AsgiClient(HttpClient):
         state: Event = {}
         if self._lifespan is not None:
             state = await self._lifespan.started()
-        raw = [(name.lower(), value) for name, value in written(url, headers, body)]
+        raw = [(name.lower(), value) for name, value in wire_headers(url, headers, body)]
         request = _Request(self._app, _scope(method, url, raw, state), body or b"", self._open)
         self._open.add(request)
         await request.answered()
@@ -89,7 +89,7 @@ class _Request:
         self._chunks: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._taken = asyncio.Event()  # one of them was taken since the last wait
         self._task = asyncio.create_task(app(scope, self._receive, self._take))
-        self._task.add_done_callback(self._ended)
+        self._task.add_done_callback(self._on_task_ended)
 
     async def answered(self) -> None:
         """Wait for the head of the answer."""
@@ -141,7 +141,7 @@ class _Request:
                 self._taken.clear()
                 await self._taken.wait()
 
-    def _ended(self, task: "asyncio.Task[None]") -> None:
+    def _on_task_ended(self, task: "asyncio.Task[None]") -> None:
         self._began.set()
         self._chunks.put_nowait(None)
         if not task.cancelled():

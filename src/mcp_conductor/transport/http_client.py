@@ -189,7 +189,7 @@ class HttpClient:
         request = httpcore2.Request(
             method,
             url,
-            headers=written(url, headers, body),
+            headers=wire_headers(url, headers, body),
             content=body or b"",
             extensions={"timeout": {"connect": CONNECT_SECONDS}},
         )
@@ -233,9 +233,9 @@ class HttpClient:
         return context
 
 
-def written(url: str, headers: Iterable[tuple[str, str]], body: bytes | None) -> list[tuple[bytes, bytes]]:
+def wire_headers(url: str, headers: Iterable[tuple[str, str]], body: bytes | None) -> list[tuple[bytes, bytes]]:
     """All headers of a request, as they go out."""
-    return [_written(name, value) for name, value in (*_basic_headers(url, body), *headers)]
+    return [_wire_header(name, value) for name, value in (*_basic_headers(url, body), *headers)]
 
 
 def _basic_headers(url: str, body: bytes | None) -> list[tuple[str, str]]:
@@ -243,7 +243,7 @@ def _basic_headers(url: str, body: bytes | None) -> list[tuple[str, str]]:
     return [("Host", urlsplit(url).netloc.rpartition("@")[2]), ("Accept-Encoding", "identity"), *length]
 
 
-def _written(name: str, value: str) -> tuple[bytes, bytes]:
+def _wire_header(name: str, value: str) -> tuple[bytes, bytes]:
     if not name.isascii():
         raise UsageError(f"{name!r} cannot be the name of a header")
     return name.encode(), value.encode("utf-8", "surrogateescape")

@@ -49,8 +49,8 @@ class HttpDoor:
             self._listener.trace(head(f"HTTP {response.status}", response.headers))
             yield response
 
-    async def opened_by(self, response: Response) -> bool:
-        """Whether a token was missing, and there is one now: then try again."""
+    async def authorize_after(self, response: Response) -> bool:
+        """Get a token if RESPONSE asks for one; whether there is a new one: then try again."""
         if self._authorization is None:
             return False
         if response.status not in (401, 403):

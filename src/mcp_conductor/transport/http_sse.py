@@ -58,7 +58,7 @@ class HttpSse:
     async def begin(self) -> None:
         """Open the stream, and wait for its first event."""
         self._stream = asyncio.create_task(self._listen())
-        self._stream.add_done_callback(self._confess)
+        self._stream.add_done_callback(self._on_task_ended)
         try:
             async with asyncio.timeout(self._endpoint_timeout):
                 await asyncio.shield(self._endpoint)
@@ -69,7 +69,7 @@ class HttpSse:
         task = self._last = asyncio.create_task(self._deliver(message, self._last))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(self._confess)
+        task.add_done_callback(self._on_task_ended)
 
     def abandon(self, request_id: Id) -> None:
         """All replies share one stream; there is nothing to close."""
@@ -107,13 +107,13 @@ class HttpSse:
         while True:
             headers = [("Content-Type", "application/json")]
             async with self._door.open("POST", self._endpoint.result(), headers, body) as response:
-                if await self._door.opened_by(response):
+                if await self._door.authorize_after(response):
                     continue
                 if not 200 <= response.status < 300:
-                    await self._refused(message, response)
+                    await self._take_refusal(message, response)
                 return
 
-    async def _refused(self, message: Message, response: Response) -> None:
+    async def _take_refusal(self, message: Message, response: Response) -> None:
         said = decode(await response.read())
         what = message.method if message.kind in ("request", "notification") else "our answer"
         refusal = self._door.refusal(what, response, said)
@@ -130,13 +130,13 @@ class HttpSse:
         try:
             while True:
                 async with self._door.open("GET", self._door.url, [("Accept", "text/event-stream")]) as response:
-                    if await self._door.opened_by(response):
+                    if await self._door.authorize_after(response):
                         continue
                     await self._hear(response)
                 break
-            self._ended(TransportError("the server closed the event stream"))
+            self._end_with(TransportError("the server closed the event stream"))
         except ConductorError as error:
-            self._ended(error)
+            self._end_with(error)
 
     async def _hear(self, response: Response) -> None:
         if response.status != 200:
@@ -168,12 +168,12 @@ class HttpSse:
         if not self._endpoint.done():
             self._endpoint.set_result(endpoint)
 
-    def _confess(self, task: "asyncio.Task[None]") -> None:
+    def _on_task_ended(self, task: "asyncio.Task[None]") -> None:
         """A bug of ours must not leave anybody waiting."""
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._ended(TransportError(f"internal error: {error!r}"))
+            self._end_with(TransportError(f"internal error: {error!r}"))
 
-    def _ended(self, error: ConductorError) -> None:
+    def _end_with(self, error: ConductorError) -> None:
         if not self._endpoint.done():
             self._endpoint.set_exception(error)
         else:

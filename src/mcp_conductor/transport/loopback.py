@@ -78,7 +78,7 @@ class Loopback:
             oldest = next(iter(self._visits))
             del self._visits[oldest]
             oldest.cancel()
-        task = asyncio.get_running_loop().create_task(self._attend(reader, writer))
+        task = asyncio.get_running_loop().create_task(self._answer_visit(reader, writer))
         self._visits[task] = None
 
         def left(_: asyncio.Task[None]) -> None:
@@ -87,7 +87,7 @@ class Loopback:
 
         task.add_done_callback(left)
 
-    async def _attend(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _answer_visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             async with asyncio.timeout(_HEAD_SECONDS):
                 await self._serve(reader, writer)

@@ -85,7 +85,7 @@ def kill_all() -> None:
     posix.signal_all((each.pid for each in _orphans()), posix.KILL)
 
 
-def starting() -> bool:
+def is_starting() -> bool:
     """Whether a process is being started at this moment, so that `kill_all` may miss it."""
     return _starting > 0
 

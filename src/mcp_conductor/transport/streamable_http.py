@@ -73,13 +73,13 @@ class StreamableHttp:
         task = asyncio.ensure_future(self._deliver(message, self._gate))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(partial(self._confess, message))
+        task.add_done_callback(partial(self._on_task_ended, message))
         if message.kind == "request" and message.id is not None:
             self._by_id[message.id] = task
         else:
             self._gate = task
 
-    def _confess(self, message: Message, task: "asyncio.Task[None]") -> None:
+    def _on_task_ended(self, message: Message, task: "asyncio.Task[None]") -> None:
         """A task of ours has ended; if that was a bug, no request may wait for its answer."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self._fail(message, TransportError(f"internal error: {error!r}"))
@@ -130,7 +130,7 @@ class StreamableHttp:
         while True:
             headers = [_ACCEPT, ("Content-Type", "application/json"), *self._headers(message)]
             async with self._door.open("POST", self._door.url, headers, body) as response:
-                if await self._door.opened_by(response):
+                if await self._door.authorize_after(response):
                     continue
                 if self._dialect.handshake and message.kind == "request" and message.method == "initialize":
                     self._session = response.header("mcp-session-id")
@@ -172,7 +172,7 @@ class StreamableHttp:
             said = self._door.excerpt(await response.read())
             raise TransportError(f"{message.method} was answered with {kind}: {said!r}")
         else:
-            self._said(message)
+            self._on_delivered(message)
 
     async def _take_refusal(self, message: Message, response: Response) -> None:
         """A status that is no success; a body that is a JSON-RPC error is that error."""
@@ -188,7 +188,7 @@ class StreamableHttp:
             what = message.method if message.kind in ("request", "notification") else "our answer"
             raise self._door.refusal(what, response, said, session=in_session)
 
-    def _said(self, message: Message) -> None:
+    def _on_delivered(self, message: Message) -> None:
         """The server has taken a message that has no answer."""
         opens = message.kind == "notification" and message.method == "notifications/initialized"
         if opens and self._dialect.handshake:
@@ -201,7 +201,7 @@ class StreamableHttp:
         if not data.strip():
             if request_id is not None:
                 raise TransportError(f"{message.method} was answered with an empty body")
-            self._said(message)
+            self._on_delivered(message)
             return False
         heard = decode(data, self._door.budgets)
         self._learn(heard, message)
