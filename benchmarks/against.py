@@ -1,4 +1,4 @@
-"""The working tree beside another commit: each measured with the same tools, in turns, in pairs.
+"""The working tree compared with another commit: each measured with the same tools, in turns, in pairs.
 
 What is compared is the ratio of each pair of rounds, which come right after each other; so what else the machine does
 hits both. A row is worse only if the whole 95 % interval of its ratio is on the bad side of 1.05; and where it is a

@@ -1,6 +1,6 @@
 """All measurements, and the table of them.
 
-A figure alone says more about the machine than about the program; so everything is measured beside something else, in
+A figure alone says more about the machine than about the program; so everything is measured with something else, in
 turns, and the ratio is what counts. usage: measure.py [--quick] [--only clients|servers|tests] [--json FILE]
 """
 
@@ -136,7 +136,7 @@ def http_one_shots(rounds: Rounds) -> Iterator[Row]:
 
 @dataclass(frozen=True, kw_only=True)
 class Rivals:
-    """Who is compared in calls per second: ours, the others by name, and what is asked of us beside each of them."""
+    """Who is compared in calls per second: ours, the others by name, and our target against each of them."""
 
     over: str
     ours: str
@@ -233,7 +233,7 @@ def _in_turns(names: tuple[str, ...], rounds: int, rates: Rates) -> Seen:
 
 
 def _compared(rivals: Rivals, seen: Seen) -> Iterator[Row]:
-    """Ours, which are the first, beside the others: calls per second everywhere, CPU at the last place."""
+    """Ours, which are the first, compared with the others: calls per second everywhere, CPU at the last place."""
     last = list(seen)[-1]
     ways = {"one by one": rivals.one_by_one_at_least, f"{rivals.in_flight} in flight": rivals.in_flight_at_least}
     for way, (how, targets) in enumerate(ways.items()):
@@ -339,7 +339,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer rounds: quicker, and less sure")
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE as well")
     parser.add_argument("--only", choices=MEASUREMENTS, help="leave the others out")
-    parser.add_argument("--against", metavar="REV", help="measure the working tree beside this commit instead")
+    parser.add_argument("--against", metavar="REV", help="compare the working tree with this commit instead")
     given = parser.parse_args()
     if given.against is not None:
         import against

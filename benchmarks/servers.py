@@ -236,7 +236,7 @@ def free_port() -> int:
 
 
 def connected(port: int) -> socket.socket:
-    """A connection, as soon as somebody listens."""
+    """A connection, as soon as the server listens."""
     limit = time.monotonic() + CONNECT_SECONDS
     while True:
         try:

@@ -123,7 +123,7 @@ def ours(directory: str, name: str, tests: int) -> SuiteRuns:
 
 
 def ours_at_once(directory: str, files: int, jobs: int) -> SuiteRuns:
-    """All files of a directory, so many at a time, each on a server of its own."""
+    """All files of a directory, so many at the same time, each on a server of its own."""
     command = (CONDUCTOR, "test", "-j", str(jobs), "--", *SLOW_SERVER)
     return SuiteRuns(command, directory=directory, says=f"{files * TESTS_PER_FILE} passed")
 

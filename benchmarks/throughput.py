@@ -2,7 +2,7 @@
 
 Each measurement is a process of its own (clients.py), so that no client carries the memory of another, and this one
 stays small. Client and server are put on fixed cores: a call one by one takes twice as long when it has to wake a
-sleeping core, and where nobody decides, the scheduler may decide differently for each client.
+sleeping core, and if the cores are not fixed, the scheduler may decide differently for each client.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 usage: trivial_http_server.py LISTENING_SOCKET [CORE]
 
-The socket is inherited, so whoever starts this can connect at once. With CORE it stays on that core of the machine.
+The socket is inherited, so its parent can connect at once. With CORE it stays on that core of the machine.
 It ends when its stdin does. Sockets and one selector, nothing else: no more of HTTP than the clients here need.
 """
 

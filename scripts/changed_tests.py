@@ -2,7 +2,7 @@
 
 usage: changed_tests.py [REVISION]; by default the point where this branch left its upstream or `main`, or else HEAD.
 
-What a file imports is read from its text, at whatever depth. So a test that starts a program is found by the modules
+What a file imports is read from its text, at any depth. So a test that starts a program is found by the modules
 that it imports itself, not by those of the program. Where everything may be touched, everything is named.
 """
 

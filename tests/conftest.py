@@ -37,7 +37,7 @@ def mark() -> str:
 
 @pytest.fixture
 def survivors(mark: str) -> Callable[[], list[str]]:
-    """The processes of this test that are still alive, whoever their parents are now."""
+    """The processes of this test that are still alive, also with other parents."""
 
     def look() -> list[str]:
         found = []
@@ -56,7 +56,7 @@ def survivors(mark: str) -> Callable[[], list[str]]:
 
 @pytest.fixture
 def environment(mark: str) -> dict[str, str]:
-    # A program that writes compiled files beside what it imports would write into the directories of tests.
+    # A program that writes compiled files next to what it imports would write into the directories of tests.
     return {**os.environ, MARK: mark, "PYTHONPATH": str(SERVERS), "PYTHONDONTWRITEBYTECODE": "1"}
 
 

@@ -12,7 +12,7 @@ asked.connect(f"\0{address}")
 parts = [os.getcwd(), str(len(words)), *words, *(f"{name}={value}" for name, value in os.environ.items())]
 streams = b"".join(stream.to_bytes(4, sys.byteorder) for stream in range(3))
 asked.sendmsg([b"\0".join(os.fsencode(part) for part in parts)], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
-for stream in range(3):  # whoever reads or writes there has to see when the fork closes them
+for stream in range(3):  # a process that reads or writes there has to see when the fork closes them
     os.close(stream)
 asked.recv(64)  # its number
 status = int(asked.recv(64) or 9)

@@ -1,4 +1,4 @@
-"""`scripts/test changed` runs what a change touches: by imports, at whatever depth, and everything where that is not enough."""
+"""`scripts/test changed` runs what a change touches: by imports, at any depth, and everything where that is not enough."""
 
 import pytest
 from scripts.changed_tests import imports, module_of, selected, touched

@@ -56,7 +56,7 @@ def test_an_import_that_leads_back_is_found_even_in_a_function(tmp_path):
     assert set(cycle_in(package) or ()) == {"house.room.one", "house.room.two"}
 
 
-def test_a_module_that_is_imported_beside_a_name_of_its_package_does_not_hide_that(tmp_path):
+def test_a_module_that_is_imported_with_a_name_of_its_package_does_not_hide_that(tmp_path):
     package = tmp_path / "house" / "room"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("WORD = 1\ndef f():\n    from house.room.one import b\n")

@@ -1,6 +1,6 @@
 """`connect()` that is cancelled: library_cancel.py timeout|cancel|twice MILLISECONDS COMMAND …
 
-It ends with 0 when `connect()` has ended, by whatever way; with 3 if the server is still there then.
+It ends with 0 when `connect()` has ended, in any way; with 3 if the server is still there then.
 """
 
 import asyncio

@@ -81,7 +81,7 @@ class Aim:
         first = "answered initialize" if self.ends_by_a_signal() else self.stage
         moment.reached = _arrived(running, first)
         if not moment.reached:
-            # What serves until its stdin ends would go on for ever.
+            # What serves until its stdin ends would never end.
             return RUN_SECONDS if self.program.stdin is None else 0
         # No sleep for the shortest times: the moment is what is tested.
         end = time.monotonic() + self.later

@@ -1,6 +1,6 @@
 """One run of a program under watch: when it ends and how, what it printed, how much memory it had, and what it left.
 
-Everything that a run starts carries a mark in its environment. So it is found whoever its parent is by then, and can be
+Everything that a run starts carries a mark in its environment. So it is found, also with another parent, and can be
 ended by its id.
 """
 
@@ -128,7 +128,7 @@ def run(
 ) -> Ended:
     """Run a program until it ends, or for LIMIT seconds; with MEANWHILE, for as long as that says when it is done.
 
-    STDIN is written at once, and stays open until the program has ended; without it there is none. FILES are those of
+    STDIN is written at once, and stays open until the program has ended; without it, stdin is empty. FILES are those of
     the directory that it runs in.
     """
     with _started(words, stdin, files or {}, environ or {}) as (process, running):

@@ -1,6 +1,6 @@
 """Forms in which a server may say a secret, and a reader who knows nothing of how we look for them.
 
-The reader decodes whatever can be decoded in a text, again and again, and looks for a word in all of that.
+The reader decodes everything that can be decoded in a text, again and again, and looks for a word in all of that.
 """
 
 import base64
@@ -150,7 +150,7 @@ def _numbers(text: str, base: int) -> str:
 
 
 def _decoded(text: str) -> str:
-    """What all that looks like base64 stands for, whatever part of a group it begins with; lines may break it."""
+    """What all that looks like base64 stands for, also if it begins within a group; lines may break it."""
     words = set(re.findall(r"[A-Za-z0-9+/_-]{8,}(?:\s+[A-Za-z0-9+/_-]{2,}(?![\w.,:]))*", text.replace("\\n", "\n")))
     tight = (re.sub(r"\s", "", word).translate({ord("-"): "+", ord("_"): "/"}) for word in words)
     found = (

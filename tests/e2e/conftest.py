@@ -39,7 +39,7 @@ def in_background(
 
 @pytest.fixture
 def http() -> Iterator[Callable[..., HttpServer]]:
-    """Start an HTTP server with these manners; whatever goes wrong inside it fails the test."""
+    """Start an HTTP server with these manners; an error inside it fails the test."""
     servers: list[HttpServer] = []
 
     def start(manners=None, **options) -> HttpServer:

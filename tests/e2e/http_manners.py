@@ -8,7 +8,7 @@ QUICK = 10.0  # seconds; far more than is needed, far less than any time-out of 
 
 
 def in_turn(*ways: Callable[[Call], None]) -> Callable[[Call], None]:
-    """Another way each time, and the last one for ever."""
+    """Another way each time, and then always the last one."""
     left = list(ways)
 
     def turn(call: Call) -> None:

@@ -16,7 +16,7 @@ def free_port():
 
 @contextmanager
 def running(words, ready, **environment):
-    """A server that somebody else runs: started, waited for by what it says on stderr, and stopped."""
+    """A server of another project: started, waited for by what it says on stderr, and stopped."""
     process = prefork.start(words, stderr=subprocess.PIPE, env={**os.environ, **environment}, text=True)
     try:
         assert any(ready in line for line in process.stderr), f"{words[-2:]} did not start"

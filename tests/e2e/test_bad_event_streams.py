@@ -252,7 +252,7 @@ def test_nothing_is_resumed_in_the_modern_era(cli, http):
     assert server.asked("GET") == []
 
 
-# The stream that nobody asked for.
+# The GET stream.
 
 
 def test_an_answer_on_the_other_stream_is_taken_by_its_id(cli, http):
@@ -277,13 +277,13 @@ def test_a_server_without_the_other_stream_is_fine(cli, http, status):
 
 
 @pytest.mark.parametrize("get", ["hold", "reset", "close"])
-def test_whatever_happens_to_the_other_stream_is_no_failure(cli, http, get):
+def test_a_failure_of_the_get_stream_is_not_an_error(cli, http, get):
     run = cli(http({"GET": lambda call: getattr(call, get)()}).url, *LIST)
     assert_listed(run)
     assert run.seconds < 5
 
 
-def test_nobody_asks_for_the_other_stream_in_the_modern_era(cli, http):
+def test_there_is_no_get_stream_in_the_modern_era(cli, http):
     server = http(modern=True)
     assert cli(server.url, *LIST, "--protocol", "modern").code == 0
     assert {call.verb for call in server.calls} == {"POST"}

@@ -1,4 +1,4 @@
-"""Whatever an HTTP server does wrong: the right exit code, a message that names the step, nothing hung, nothing left."""
+"""For every mistake of an HTTP server: the right exit code, a message that names the step, nothing hung, nothing left."""
 
 import gzip
 import json

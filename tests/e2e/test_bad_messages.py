@@ -1,4 +1,4 @@
-"""Whatever a server says wrong: it is shown, it shifts no other answer, and what can be used is used.
+"""Every wrong message of a server: it is shown, it shifts no other answer, and what can be used is used.
 
 The fixture `cli` asserts after each run that no process is left and that no traceback was printed.
 """
@@ -195,7 +195,7 @@ def test_a_cursor_that_repeats_ends_the_list_with_a_warning(cli, serve):
     assert "the server repeats the cursor 'again'" in run.err
 
 
-def test_a_server_that_wants_input_for_ever_is_stopped(cli, serve):
+def test_a_server_that_always_wants_more_input_is_stopped(cli, serve):
     server = serve("""
         serve({
             "server/discover": {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {}},

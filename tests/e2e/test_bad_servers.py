@@ -1,4 +1,4 @@
-"""Whatever a server does wrong: the right exit code, a message that says what happened, nothing hung, nothing left.
+"""For every mistake of a server: the right exit code, a message that says what happened, nothing hung, nothing left.
 
 The fixture `cli` asserts after each run that no process is left and that no traceback was printed.
 """

@@ -107,7 +107,10 @@ def on_a_terminal(words, folder, environment):
     finally:
         os.close(its)
     shown = b""
-    with suppress(OSError), open(ours, "rb", buffering=0) as screen:  # it fails when nobody else has the terminal open
+    with (
+        suppress(OSError),
+        open(ours, "rb", buffering=0) as screen,
+    ):  # it fails when no other process has the terminal open
         while data := screen.read(65536):
             shown += data
     return process.wait(60), OF_TERMINALS.sub("", shown.decode()), ""

@@ -119,7 +119,7 @@ def test_auto_loses_little_on_a_server_that_never_answers_what_it_does_not_know(
     assert "cancelled" not in run.err
 
 
-def test_auto_prefers_whoever_answers_first_and_ignores_the_other(cli, serve):
+def test_auto_takes_the_first_answer_and_ignores_the_other(cli, serve):
     server = serve(
         DISCOVER
         + """

@@ -264,7 +264,7 @@ def unseen(*texts):
 
 
 @pytest.mark.parametrize("modern", [False, True], ids=["handshake", "modern"])
-def test_secrets_reach_the_server_and_nobody_else(cli, http, tmp_path, modern):
+def test_secrets_are_sent_to_the_server_only(cli, http, tmp_path, modern):
     server = http(modern=modern, session=None if modern else "s")
     run = cli(server.url, *LIST, *SECRETS, "--verbose", "--record", "r.jsonl", *(MODERN if modern else ()))
     assert run.code == 0
@@ -292,7 +292,7 @@ def echo(call):
     ],
     ids=["status", "content type", "redirect", "retry-after", "encoding", "not JSON", "headers"],
 )
-def test_secrets_that_a_server_repeats_are_shown_to_nobody(cli, http, tmp_path, manner):
+def test_secrets_that_a_server_repeats_are_not_shown(cli, http, tmp_path, manner):
     server = http({"tools/list": manner})
     run = cli(server.url, *LIST, *SECRETS, "--verbose", "--record", "r.jsonl", "--timeout", "2s")
     assert run.code in (1, 124)
@@ -301,7 +301,7 @@ def test_secrets_that_a_server_repeats_are_shown_to_nobody(cli, http, tmp_path, 
 
 @pytest.mark.parametrize("before", [185, 190])
 @pytest.mark.parametrize("status", [200, 500])
-def test_secrets_are_shown_to_nobody_also_where_an_excerpt_ends_within_them(cli, http, status, before):
+def test_secrets_are_not_shown_also_if_an_excerpt_ends_within_them(cli, http, status, before):
     server = http({"tools/list": lambda call: call.reply(status, "x" * before + TOKEN, "text/html")})
     run = cli(server.url, *LIST, *SECRETS)
     assert_failed(run, "xxx")

@@ -64,7 +64,7 @@ def test_a_server_that_is_asked_too_often_may_have_no_wish(cli, http):
 
 @pytest.mark.parametrize("status", [200, 400, 403, 404, 500])
 @pytest.mark.parametrize("modern", [False, True], ids=["handshake", "modern"])
-def test_an_error_in_the_body_is_the_servers_error_whatever_the_status_but_401(cli, http, status, modern):
+def test_an_error_in_the_body_is_the_servers_error_with_every_status_but_401(cli, http, status, modern):
     server = http({"tools/list": lambda call: call.error(-32603, "no database", status, data={"x": 1})}, modern=modern)
     run = cli(server.url, *LIST, *(MODERN if modern else ()))
     assert run.code == 2

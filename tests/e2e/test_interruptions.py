@@ -147,7 +147,7 @@ def test_a_closed_stdout_ends_a_silent_stream_too(start, serve):
         assert process.stderr.read() == ""
 
 
-def test_a_result_that_nobody_reads_is_no_error(start, serve, tmp_path):
+def test_a_result_that_is_not_read_is_not_an_error(start, serve, tmp_path):
     os.mkfifo(tmp_path / "go")
     server = serve("""
         hello()

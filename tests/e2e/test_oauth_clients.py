@@ -71,7 +71,7 @@ async def test_a_registration_without_a_client_id_is_an_error():
     assert server.authorizations == []
 
 
-async def test_a_client_that_was_forgotten_by_its_server_is_registered_anew():
+async def test_a_client_that_was_forgotten_by_its_server_is_registered_again():
     with oauth_server() as server:
         async with authorizing(server) as (_, request):
             await request()
@@ -81,7 +81,7 @@ async def test_a_client_that_was_forgotten_by_its_server_is_registered_anew():
     assert len(server.registrations) == 2
 
 
-async def test_a_server_that_registers_nobody_needs_a_client_id():
+async def test_a_server_without_registration_needs_a_client_id():
     with oauth_server(server_metadata={"registration_endpoint": None}) as server:
         await refused(server, UsageError)
 
@@ -246,7 +246,7 @@ async def test_no_setting_and_no_challenge_shows_a_secret(tmp_path):
 
 
 class _Lines(list):
-    """Lines that somebody reacts to."""
+    """Lines that a callback reacts to."""
 
     def __init__(self, react):
         self.react = react

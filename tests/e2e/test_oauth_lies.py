@@ -25,7 +25,7 @@ CANARIES = (SECRET, base64.b64encode(f"me:{quote(SECRET)}".encode()).decode(), "
 
 
 def answering(status=200, body=b"", **headers):
-    """An answer to whatever is asked."""
+    """The same answer to every request."""
 
     def answer(request):
         request.send_response(status)
@@ -239,7 +239,7 @@ async def test_a_token_response_of_a_strange_shape_is_an_error(body):
 @pytest.mark.parametrize(
     "more", [{}, {"expires_in": "soon"}, {"refresh_token": {}, "scope": 7, "token_type": "bearer"}]
 )
-async def test_a_token_that_can_be_used_is_used_whatever_stands_beside_it(more):
+async def test_a_token_that_can_be_used_is_used_also_with_odd_members_next_to_it(more):
     with oauth_server(token_answer=(200, {"access_token": "a", **more})) as server:
         assert (await step("oauth/client-credentials", server.url, *WHO))["access_token"] == "a"
 

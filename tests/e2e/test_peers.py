@@ -1,4 +1,4 @@
-"""mcp-cli on servers that nobody here wrote: the official SDK's, two from PyPI, one from npm; and the Inspector as a witness."""
+"""mcp-cli on servers of other projects: the official SDK's, two from PyPI, one from npm; and the Inspector as a witness."""
 
 import json
 import os

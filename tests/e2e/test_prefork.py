@@ -1,4 +1,4 @@
-"""What the tests fork instead of starting it anew behaves like a program that was started."""
+"""What the tests fork instead of starting it behaves like a program that was started."""
 
 import os
 import signal

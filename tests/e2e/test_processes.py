@@ -217,7 +217,7 @@ async def test_a_server_that_closes_its_stdin_is_gone(spec):
 
 
 class Listening:
-    """Whatever a transport hears is kept."""
+    """Keeps everything that a transport hears."""
 
     def __init__(self):
         self.busy = False

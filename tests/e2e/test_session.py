@@ -32,7 +32,7 @@ def spec(serve, environment, survivors):
     assert survivors() == []
 
 
-async def test_replies_are_matched_by_id_whatever_their_order(spec):
+async def test_replies_are_matched_by_id_in_any_order(spec):
     server = spec("""
         hello()
         requests = [hear() for _ in range(20)]
@@ -89,7 +89,7 @@ async def test_initialize_is_never_cancelled(spec):
     assert [message.method for message in transcript.messages("client")] == ["initialize"]
 
 
-async def test_progress_starts_the_time_of_its_request_anew(spec):
+async def test_progress_starts_the_time_of_its_request_again(spec):
     server = spec("""
         hello()
         request = hear()

@@ -1,4 +1,4 @@
-"""The event loop of our programs never waits for the worker, whatever schemas and patterns have to be tried."""
+"""The event loop of our programs never waits for the worker, for any schema or pattern."""
 
 import json
 import signal

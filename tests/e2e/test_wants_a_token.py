@@ -33,7 +33,7 @@ def locked(http, body="", challenge=SAYS):
         ("", 'Basic realm="x"', "Unauthorized: Basic"),
     ],
 )
-async def test_a_401_is_told_as_one_whatever_its_body(http, sse, body, challenge, says):
+async def test_a_401_is_told_as_one_with_every_body(http, sse, body, challenge, says):
     with pytest.raises(HttpStatusError) as caught:
         async with connect(HttpSpec(url=locked(http, body, challenge).url, sse=sse)):
             pass

@@ -1,6 +1,6 @@
 """The words that the tests' own HTTP servers are written in: sockets and threads, no HTTP library, every byte on purpose.
 
-A server is a table: what to do for a JSON-RPC method, or for a verb (`GET`, `POST`, `DELETE`). Whatever is not in the
+A server is a table: what to do for a JSON-RPC method, or for a verb (`GET`, `POST`, `DELETE`). What is not in the
 table is answered politely.
 """
 
@@ -162,7 +162,7 @@ class HttpServer:
         return [call for call in self.calls if what in (call.method, call.verb)]
 
     def stop(self) -> None:
-        """End everything, and complain of whatever went wrong in here."""
+        """End everything, and complain of what went wrong in here."""
         self._listening.shutdown(socket.SHUT_RDWR)
         for connection in list(self._connections):
             try:

@@ -69,7 +69,7 @@ class Plain:
         pass
 
     def ask(self, method, identity, **members):
-        """Ask the client something, whatever it will say."""
+        """Ask the client something; any answer will do."""
         self.say({"jsonrpc": "2.0", "id": identity, "method": method, **members})
 
     # Methods.

@@ -16,7 +16,7 @@ META = "io.modelcontextprotocol/"
 
 
 def hear():
-    """The next message from the client; ends the server when there is none."""
+    """The next message from the client; ends the server at the end of stdin."""
     line = sys.stdin.readline()
     if not line:
         sys.exit(0)
@@ -73,6 +73,6 @@ def answer(request, methods):
 
 
 def serve(methods):
-    """Answer requests for ever, from a table of results or functions of the params."""
+    """Answer all requests, from a table of results or functions of the params."""
     while True:
         answer(hear(), methods)

@@ -18,7 +18,7 @@ def test_a_location_is_written_as_compilers_do():
         (None, None, "x was answered with error None: None"),
     ],
 )
-def test_an_error_of_the_server_keeps_what_it_said_whatever_its_shape(error, code, says):
+def test_an_error_of_the_server_keeps_what_it_said_in_every_shape(error, code, says):
     raised = MethodError("x", error)
     assert (raised.code, raised.error, raised.message) == (code, error, says)
 

@@ -167,11 +167,11 @@ class _Supply:
 
     def __init__(self, given: Any) -> None:
         self.given = given is not None
-        self._for_ever = None if isinstance(given, list) else given
+        self._always = None if isinstance(given, list) else given
         self._left = list(reversed(given)) if isinstance(given, list) else []
 
     def next(self) -> Any:
-        return self._left.pop() if self._left else self._for_ever
+        return self._left.pop() if self._left else self._always
 
 
 def sampling_answers(given: Any) -> Any:

@@ -245,7 +245,7 @@ def _split_at_query(parts: _Parts) -> tuple[list[str | _Expression], list[_Expre
 
 
 def _cut(body: str, opener: str, before: list[str | _Slot]) -> tuple[str, str | None]:
-    """What stands before the query, and the query; None if there is none.
+    """What stands before the query, and the query; None if the URI has no query.
 
     No value before the query has the character that opens it, so that `{+path}{?q}` leaves the query its `?`. Those in
     the text of the template are counted, and there is one place to cut.

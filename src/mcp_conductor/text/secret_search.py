@@ -36,7 +36,7 @@ _STANDARD = bytes.maketrans(b"-_", b"+/")
 # To look for runs of one letter takes a fraction of the time that it takes to look for runs of many.
 _RUNS = bytes(byte if byte in _SPACES else ord("A") * (byte in _BASE64[:-1]) for byte in range(256))
 _RUN = rb"A{16,}+(?:\r?\n[ \t]*+A++)*+"
-# Bytes below 128 leave these characters: so what is no text is known from its beginning, which may be within a group.
+# Bytes below 128 leave these characters: so the beginning shows what is not text, which may be within a group.
 _ENCODED_TEXT = rb".{0,3}?((?:[A-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589].){3})"
 _DEEPEST = 3  # base64 in base64
 _CUT = rb"(?: ?\xff)+ ?"
@@ -201,7 +201,7 @@ class _Reading:
         return {form.partition(form.strip(_DROPPED))[::2] for form in self._forms[thin]}
 
     def _may_be_broken(self, thin: bytes, start: int, stop: int) -> bool:
-        """Whether this part is no word, and ends within one: a host or a file is often named without the rest."""
+        """Whether this part is not a word, and ends within one: a host or a file is often named without the rest."""
         part = thin[start:stop]
         if not _is_telling(part):
             return False

@@ -172,7 +172,7 @@ async def _first(http: OAuthHttp, urls: list[str], version: str, show: Show) -> 
 async def _fetch(
     http: OAuthHttp, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None = None
 ) -> tuple[int, Json | None]:
-    """Status and JSON object of an answer; None for anything that is no JSON object."""
+    """Status and JSON object of an answer; None if it is not a JSON object."""
     accept = [] if any(name == "Accept" for name, _ in headers) else [("Accept", "application/json")]
     try:
         async with asyncio.timeout(REPLY_SECONDS), http.open(method, url, [*accept, *headers], body) as response:

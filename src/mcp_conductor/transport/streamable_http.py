@@ -1,7 +1,7 @@
 """Streamable HTTP: each message is a POST; the answer is JSON, or a stream of events that ends with the answer.
 
 In the handshake era the server may give us a session, push messages on a GET stream, and let us resume a stream that
-broke off; we end the session with DELETE. In the modern era there is none of that, and closing a stream cancels its
+broke off; we end the session with DELETE. The modern era has none of these, and closing a stream cancels its
 request.
 """
 

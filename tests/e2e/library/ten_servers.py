@@ -1,4 +1,4 @@
-"""Ten real servers, most of which nobody here wrote, with a question for each and the only right answer to it."""
+"""Ten real servers, most of them from other projects, with a question for each and the only right answer to it."""
 
 import os
 import signal

@@ -102,7 +102,7 @@ async def test_only_what_is_declared_harmless_is_sent_twice(mortal, tool, times)
     assert mortal.log().count(tool) == times
 
 
-async def test_a_harmless_call_is_not_repeated_for_ever(mortal):
+async def test_a_harmless_call_is_repeated_a_limited_number_of_times(mortal):
     async with Bridge({"m": mortal()}, backoff=QUICK) as bridge:
         with pytest.raises(ConnectionLost):
             await bridge.call_tool("m/look", {"die": True})
@@ -117,7 +117,7 @@ async def test_a_call_waits_for_a_server_that_is_about_to_come_back(mortal):
         assert {answer.text for answer in answers} != {str(pid)}
 
 
-async def test_a_kill_is_seen_at_once_although_nobody_calls(mortal):
+async def test_a_kill_is_seen_at_once_also_without_calls(mortal):
     events = Events()
     async with Bridge({"m": mortal()}, backoff=QUICK, health_interval=3600, on_event=events) as bridge:
         os.kill(int((await bridge.call_tool("m/pid")).text), signal.SIGKILL)

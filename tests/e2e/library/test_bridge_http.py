@@ -1,4 +1,4 @@
-"""Bridge with servers over HTTP, which somebody else starts, and with servers of the modern era."""
+"""Bridge with servers over HTTP, which the bridge does not start, and with servers of the modern era."""
 
 import asyncio
 
@@ -29,7 +29,7 @@ def served(environment):
 @pytest.mark.parametrize(
     ("kind", "protocol"), [("streamable-http", "handshake"), ("streamable-http", "modern"), ("sse", "handshake")]
 )
-async def test_a_server_over_http_that_was_started_anew_is_taken_up_again(served, kind, protocol):
+async def test_a_server_over_http_that_was_restarted_is_connected_again(served, kind, protocol):
     server, events = served(kind, "subscriptions.yaml"), Events()
     uri = "test://resource_1"
     config = {"url": server.url, "protocolVersion": protocol}

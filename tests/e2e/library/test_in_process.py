@@ -228,7 +228,7 @@ async def test_an_application_that_does_not_start_says_why():
     assert raised.value.message.endswith("does not start: no database")
 
 
-async def test_an_application_that_waits_for_ever_is_ended_when_the_conversation_is():
+async def test_an_application_that_never_answers_is_ended_with_the_conversation():
     ended = asyncio.Event()
 
     async def wait(scope, receive, send):

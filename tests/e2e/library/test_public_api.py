@@ -1,6 +1,6 @@
 """The public interface is a promise: its signatures stand in public_api.txt, and change only on purpose.
 
-After a change on purpose: `python tests/e2e/library/test_public_api.py` writes the file anew.
+After a change on purpose: `python tests/e2e/library/test_public_api.py` writes the file again.
 """
 
 import enum
@@ -14,7 +14,7 @@ import mcp_conductor
 
 FILE = Path(__file__).parent / "public_api.txt"
 ROOT = Path(__file__).parents[3]
-# Where Any stands for a JSON value, or for what a stream of somebody else's carries.
+# Where Any stands for a JSON value, or for what a foreign stream carries.
 JSON = {
     "Content.__init__", "Content.each", "View.each", "Answers.__init__", "StreamsSpec.__init__", "Message.__new__", "ToolResult.structured",
     "HttpStatusError.error", "MethodError.__init__", "MethodError.code", "ProtocolError.__init__", "Message.result",

@@ -1,4 +1,4 @@
-"""The same operation through stdio, Streamable HTTP and HTTP+SSE gives the same result, whatever is asked."""
+"""The same operation through stdio, Streamable HTTP and HTTP+SSE gives the same result, for every request."""
 
 import asyncio
 import random

@@ -106,7 +106,7 @@ def test_a_list_of_sampling_answers_is_used_up_in_order():
     assert (last.error["code"], last.warning is None) == (-1, False)
 
 
-def test_an_elicitation_that_nobody_answers_is_declined_with_a_warning():
+def test_an_elicitation_without_an_answer_is_declined_with_a_warning():
     answer = elicited(Answers())
     assert answer.members == {"result": {"action": "decline"}}
     assert "Name?" in answer.warning

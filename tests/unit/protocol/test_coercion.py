@@ -181,7 +181,7 @@ def test_of_several_types_the_one_that_fits_is_taken(schema, text, value):
         ({"anyOf": [{"enum": [1, 2]}, STRING]}, "many", "many"),
     ],
 )
-def test_an_allowed_value_beside_a_type_leaves_the_type_possible(schema, text, value):
+def test_an_allowed_value_next_to_a_type_leaves_the_type_possible(schema, text, value):
     assert coerce("x", text, schema) == value
 
 

@@ -1,4 +1,4 @@
-"""A bare number is milliseconds; units are understood; what nobody could wait for is no time."""
+"""A bare number is milliseconds; units are understood; a time that is too long to wait for is refused."""
 
 import pytest
 

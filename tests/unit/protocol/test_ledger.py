@@ -1,4 +1,4 @@
-"""Replies find their requests by id, whatever the order; what fits nowhere is called by its name."""
+"""Replies find their requests by id, in any order; a reply without a request is reported as what it is."""
 
 import tracemalloc
 

@@ -67,7 +67,7 @@ def test_without_a_bearer_challenge_there_is_an_empty_one(header):
     assert bearer(header) == Challenge()
 
 
-def test_the_bearer_challenge_that_says_most_is_taken_whatever_the_case():
+def test_the_bearer_challenge_that_says_most_is_taken_in_upper_or_lower_case():
     assert bearer('bearer, BEARER error="insufficient_scope", scope="a b"').scopes == ("a", "b")
 
 

@@ -32,7 +32,7 @@ def test_a_cursor_is_followed_only_once():
     assert cursors.after({"nextCursor": "a"}) == (None, "the server repeats the cursor 'a'; the list would never end")
 
 
-def test_a_list_that_grows_for_ever_is_stopped():
+def test_a_list_without_end_is_stopped():
     cursors = Cursors(OLD)
     for number in range(MOST_PAGES):
         assert cursors.after({"tools": [{}], "nextCursor": str(number)}) == (str(number), None)

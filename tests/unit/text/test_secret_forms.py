@@ -1,4 +1,4 @@
-"""A secret is found in whatever was made of it, and what only looks like one stays."""
+"""A secret is found in every form, and what only looks like one stays."""
 
 import base64
 import html
@@ -97,7 +97,7 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("secret", ["zQ-canary_0f/Secret+7", 'Tr0ub4dor&<3>"x"=y9', "correct horse/battery+staple"])
-def test_a_secret_is_taken_out_whatever_was_made_of_it(form, secret):
+def test_a_secret_is_taken_out_in_every_form(form, secret):
     written = form(secret)
     redactor = Redactor([secret])
     for before, after in (("before ", " after"), ("key=", ""), ("", ""), ('["', '", 1]')):
