@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A small MCP server with nothing but the standard library: a shelf of books.
+"""A small MCP server with only the standard library: a shelf of books.
 
 It speaks the handshake revisions over stdio, and has a bit of everything: tools (one with an output schema), resources
 and a template, a prompt, completion, logging and progress. Try it with `mcp-cli python examples/bookshelf.py …`.

@@ -224,7 +224,7 @@ class _Analysis:
         return both | _OTHERS if both & (upper | lower) else both
 
     def _factor(self, tree: Any) -> float:
-        """In how many ways alternatives and bounded repeats can be combined, but for those within loops."""
+        """In how many ways alternatives and bounded repeats can be combined, except those within loops."""
         factor = 1.0
         for node in tree:
             factor = min(1e18, factor * self._ways(str(node[0]), node[1]))

@@ -212,7 +212,7 @@ async def _negotiate(session: Session, negotiation: Negotiation, timeout: float 
         await session.notify(method)
         if action.pause:
             await asyncio.sleep(action.pause)
-    # What was declared counts: answers may be at hand that the server was not told about.
+    # Only what was declared counts: there may be answers that the server was not told about.
     if session.dialect.handshake and session.client_capabilities(session.dialect).get("roots", {}).get("listChanged"):
         await session.notify("notifications/roots/list_changed")
 

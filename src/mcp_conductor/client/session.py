@@ -36,7 +36,7 @@ from mcp_conductor.transport import Listener, Transport
 
 DEFAULT_TIMEOUT = 30.0
 MOST_ROUNDS = 10  # of input_required, before we stop believing that the server will ever be content
-_ROUND_PAUSES = (0.05, 0.1, 0.25)  # between retries when the server asks for nothing but time
+_ROUND_PAUSES = (0.05, 0.1, 0.25)  # between retries when the server only asks for time
 
 
 class SessionOptions(NamedTuple):
@@ -272,7 +272,7 @@ class Session:
         self._wire.forget(request_id)
 
     async def wait_until_gone(self) -> None:
-        """Wait for the server to go away of its own accord, which is an error."""
+        """Wait until the server goes away by itself, which is an error."""
         await self._wire.wait_until_gone()
 
     @property

@@ -128,7 +128,7 @@ class Wire:
         self._ledger.lost(request_id, self._now())
 
     async def wait_until_gone(self) -> None:
-        """Wait for the server to go away of its own accord, which is an error."""
+        """Wait until the server goes away by itself, which is an error."""
         raise self._loss_error(await asyncio.shield(self._end))
 
     @property

@@ -24,7 +24,7 @@ _LOWER = bytes.maketrans(_LETTERS.upper(), _LETTERS)
 _BLOCK = 1024
 _GRAM = 8  # the size of a number that `memoryview` reads
 
-# So many letters and digits are no ordinary word, also if none of them is a digit.
+# A text of so many letters and digits is not an ordinary word, also if none of them is a digit.
 _NO_WORD = 12
 _WRAPPED = 60  # the shortest line that may have been broken because it was too long
 _INSIDE = 16  # the shortest line that may be the middle of something
@@ -137,7 +137,7 @@ class _Decoded:
 
     @cached_property
     def _places(self) -> list[int]:
-        """Of the characters that are no spaces."""
+        """Where the characters stand that are not spaces."""
         return [place for place in range(self._start, self._stop) if self._data[place] not in _SPACES]
 
     def origin(self, place: int) -> Span:
@@ -275,7 +275,7 @@ class _Parts:
 
 
 def _is_telling(thin: bytes) -> bool:
-    """Whether so many letters and digits are no ordinary text, also in another case and with anything between them."""
+    """Whether so many letters and digits cannot be ordinary text, also in another case and with separators."""
     letters = len(thin.translate(None, _DIGITS))
     return len(thin) >= _NO_WORD or (len(thin) >= LONG_VALUE and 0 < letters < len(thin))
 

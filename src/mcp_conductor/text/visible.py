@@ -13,7 +13,7 @@ CUT = "…"  # stands for what is left out
 # Patterns are texts here: most calls of mcp-cli show nothing, and need not compile them.
 _COLOURS = r"\x1b\[[0-9;]*m"
 # C0 without tab and newline, C1, soft hyphen, marks and overrides of direction, spaces without width, separators,
-# surrogates, tags, and what is no character. Joiners stay: languages and pictures of people need them.
+# surrogates, tags, and noncharacters. Joiners stay: languages and pictures of people need them.
 _UNSEEN = (
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
     r"\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"

@@ -61,7 +61,7 @@ MOST_TRIES = 3
 _MOST_STEP_UPS = 2  # to the same scopes: with the first authorization that makes three
 _MOST_STEPS = 12  # to any scopes
 CONSENT_SECONDS = 300.0
-_SETTLED_SECONDS = 60.0  # a token that was good for so long was good
+_SETTLED_SECONDS = 60.0  # a token that was accepted for so long was valid
 _PORT = 33418  # of the redirect URI if another program receives the redirect
 
 

@@ -1,7 +1,7 @@
 """HTTP for MCP: a pool of connections, TLS, proxies, streamed bodies and raw headers, on httpcore2.
 
 Every failure says at which step it happened: name resolution, connecting, TLS, sending, headers, body. Redirects are
-followed only where they cannot lead credentials astray: 307 and 308, on the same origin.
+followed only if they cannot send credentials to another place: 307 and 308, on the same origin.
 """
 
 import asyncio

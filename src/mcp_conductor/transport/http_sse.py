@@ -1,4 +1,7 @@
-"""HTTP+SSE, the transport of 2024-11-05: one GET stream brings all messages, and first of all where to POST ours."""
+"""HTTP+SSE, the transport of 2024-11-05: one GET stream for all messages of the server, and POSTs for ours.
+
+The first event of the stream says where to POST.
+"""
 
 import asyncio
 from collections import deque
@@ -91,7 +94,7 @@ class HttpSse:
         await self._door.aclose()
 
     async def _deliver(self, message: Message, before: "asyncio.Task[None] | None") -> None:
-        """POST, one message after the other: on this transport too, order means something."""
+        """POST, one message after the other: the order of messages matters."""
         if before is not None and not before.done():
             await asyncio.wait({before})
         try:
@@ -157,7 +160,7 @@ class HttpSse:
             response.insist_on_size("an event", decoder.waiting())
 
     def _take_endpoint(self, data: str) -> None:
-        """The place to post to; on another origin it would carry our credentials astray."""
+        """The URL to post to; one on another origin is refused, because it would get our credentials."""
         try:
             endpoint = urljoin(self._door.url, data.strip())
             elsewhere = origin(endpoint) != origin(self._door.url)
@@ -169,7 +172,7 @@ class HttpSse:
             self._endpoint.set_result(endpoint)
 
     def _on_task_ended(self, task: "asyncio.Task[None]") -> None:
-        """A bug of ours must not leave anybody waiting."""
+        """A task of ours has ended; if that was a bug, no request may wait for its answer."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self._end_with(TransportError(f"internal error: {error!r}"))
 

@@ -1,7 +1,7 @@
-"""The end of an authorization: a server on 127.0.0.1 that waits for the browser to be sent back to it, once.
+"""The end of an authorization: a server on 127.0.0.1 that waits for the redirect of the browser, once.
 
-Every program of this machine, and every page in its browser, can connect to it: what is not the answer to the question
-that was asked is refused, and the wait goes on.
+Every program of this machine, and every page in its browser, can connect to it: a request that is not the redirect of
+this authorization is refused, and the wait goes on.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ class Loopback:
         self._visits: dict[asyncio.Task[None], None] = {}  # the oldest first
 
     async def authorize(self, url: str) -> str:
-        """Show the user where to go, and wait until the browser comes back: the URL that it was sent to.
+        """Show the user the URL to open, and wait for the redirect of the browser; returns its URL.
 
         A redirect with another state than that of URL is not the answer: any page could have sent the browser here.
         """

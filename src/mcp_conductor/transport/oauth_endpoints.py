@@ -119,7 +119,7 @@ async def discover(
     if mismatch is not None:
         if rules.exact_issuer and named is not None:
             raise TransportError(mismatch, hint="the two must be equal, letter by letter")
-        # Many servers of earlier revisions stand behind a proxy that has another name: they are used all the same.
+        # Many servers of earlier revisions stand behind a proxy that has another name: they are used anyway.
         show(mismatch)
     own = None if named is not None else _own_issuer(metadata, server_url)
     return OAuthDiscovery(
@@ -133,7 +133,7 @@ async def discover(
 
 
 def check_endpoints(http: OAuthHttp, found: OAuthDiscovery, *names: str) -> None:
-    """Refuse endpoints of an authorization server that lead where its own word does not reach."""
+    """Refuse endpoints of an authorization server that it may not name."""
     for name in names:
         url = endpoint(found.metadata, name)
         http.trust.check_endpoint(found.issuer, name, url)
@@ -147,7 +147,7 @@ def _own_issuer(metadata: Json | None, server_url: str) -> str | None:
 
 
 async def _first(http: OAuthHttp, urls: list[str], version: str, show: Show) -> tuple[Json | None, list[str]]:
-    """The first metadata that one of the URLs has, or what was wrong with each; raises if only trust was wanting."""
+    """The first metadata at one of URLS, or what was wrong with each; raises if there is none and a URL was refused."""
     tried = []
     untrusted: Untrusted | None = None
     for url in urls:
@@ -201,7 +201,7 @@ async def ask_for_token(http: OAuthHttp, request: Post, *, hiding: Iterable[str]
 
 
 async def register(http: OAuthHttp, request: Post, metadata: Json) -> tuple[OAuthClient, Json]:
-    """The client that dynamic registration brings, and the answer as it came."""
+    """The client of a dynamic registration, and the whole answer."""
     answer = await _post(http, request, ())
     client = registered_client(metadata, answer)
     if client is None:

@@ -1,4 +1,4 @@
-"""HTTP that goes only where OAuth may lead: every URL, and every address behind it, is shown to `Trust` first."""
+"""HTTP for OAuth: `Trust` checks every URL, and every address behind it, before anything is sent."""
 
 from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager
@@ -22,7 +22,7 @@ class OAuthHttp:
         return self._http.open(method, url, headers, body, admits=self._admits)
 
     def check_url(self, url: str) -> None:
-        """Refuse URL where nothing may be sent, nor the user's browser."""
+        """Refuse URL if nothing may be sent there, and the user's browser may not open it."""
         self.trust.check_url(url, server_address=self._http.peer(self.trust.server_url))
 
     def _admits(self, host: str, address: str) -> None:

@@ -1,6 +1,6 @@
 """Which processes belong to a server: read from /proc, without a library. Where there is no /proc, none are known.
 
-A process is known by its id and the time of its birth, because ids are used again.
+A process is identified by its id and the time of its start, because ids are used again.
 """
 
 import os
@@ -35,7 +35,7 @@ class Member(NamedTuple):
 
 
 def member(pid: int) -> Member | None:
-    """The process with this id, if it is alive; one that has ended and was not waited for is not."""
+    """The process with this id, if it is alive; a zombie is not."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             # pid (command) state …; the command may hold anything, even brackets.
@@ -72,7 +72,7 @@ def adopted(known: Iterable[int]) -> set[Member]:
 
 
 def reap(known: Iterable[int]) -> None:
-    """Take note of the end of adopted processes, which the system keeps until then."""
+    """Collect the exit status of adopted processes; until then the system keeps them as zombies."""
     for pid in _adopted(known):
         posix.reap(pid)
 

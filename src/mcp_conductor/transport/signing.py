@@ -1,4 +1,4 @@
-"""private_key_jwt: a client that shows who it is by a signature. The only place that needs `cryptography`."""
+"""private_key_jwt: a client that authenticates with a signature. The only module that needs `cryptography`."""
 
 import secrets
 import time

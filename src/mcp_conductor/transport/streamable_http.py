@@ -175,7 +175,7 @@ class StreamableHttp:
             self._on_delivered(message)
 
     async def _take_refusal(self, message: Message, response: Response) -> None:
-        """A status that is no success; a body that is a JSON-RPC error is that error."""
+        """Report a status that means failure; a JSON-RPC error in the body is the answer."""
         said = decode(await response.read())
         in_session = self._session is not None and message.kind == "request" and message.method != "initialize"
         # 401 means that a token is missing, and 404 in a session that the session is over; the body does not matter.
