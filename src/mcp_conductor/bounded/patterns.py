@@ -32,14 +32,14 @@ class Regex:
 
     def search(self, text: str) -> bool:
         """Whether some part of TEXT matches; raises TooSlowError when that cannot be found out in time."""
-        return bool(self._run(text, _found))
+        return bool(self._run(text, _matches))
 
-    def taken(self, text: str) -> str | None:
+    def captured(self, text: str) -> str | None:
         """What the first group that took part in the first match holds; all of the match where there is no group.
 
         None where nothing matches, or no group took part; raises TooSlowError as `search` does.
         """
-        found: str | None = self._run(text, _taken)
+        found: str | None = self._run(text, _captured)
         return found
 
     def _run(self, text: str, look: Callable[[str, int, str], Any]) -> Any:
@@ -69,11 +69,11 @@ def compile_regex(pattern: str, flags: int = 0, *, written: str | None = None) -
     return Regex(re.compile(pattern, flags), pattern if written is None else written)
 
 
-def _found(pattern: str, flags: int, text: str) -> bool:
+def _matches(pattern: str, flags: int, text: str) -> bool:
     return re.compile(pattern, flags).search(text) is not None
 
 
-def _taken(pattern: str, flags: int, text: str) -> str | None:
+def _captured(pattern: str, flags: int, text: str) -> str | None:
     found = re.compile(pattern, flags).search(text)
     if found is None or not found.re.groups:
         return None if found is None else found[0]

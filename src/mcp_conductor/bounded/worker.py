@@ -178,7 +178,7 @@ class _Worker:
         # After a fork, the pipes belong to another process.
         return self.owner == os.getpid() and self._process.poll() is None
 
-    def greet(self) -> None:
+    def wait_until_started(self) -> None:
         """Wait until it has started, which does not count as part of a call."""
         package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         assert self._process.stdin
@@ -268,7 +268,7 @@ def _worker_with(needs: str | None) -> _Worker:
             atexit.register(_end)
         try:
             _worker = _Worker()
-            _worker.greet()
+            _worker.wait_until_started()
             if needs is not None:
                 _worker.ask((f"{__name__}:_import", (needs,), _SECONDS_TO_START), _SECONDS_TO_START)
         except (OSError, EOFError, _TooLateError) as error:

@@ -154,7 +154,7 @@ class Bridge:
         return [prompt for catalogue in await self._catalogues() for prompt in catalogue.prompts]
 
     async def _catalogues(self) -> Iterable[Catalogue]:
-        return await asyncio.gather(*(link.listed(self._terms.timeout) for link in self._links.values()))
+        return await asyncio.gather(*(link.read_catalogue(self._terms.timeout) for link in self._links.values()))
 
     # What one of them is asked.
 

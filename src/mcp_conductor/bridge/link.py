@@ -51,7 +51,7 @@ class Link:
         self._session: Session | None = None
         self._trusted = True  # False: a call has failed, and the reason is not known yet
         self._check_now = asyncio.Event()  # ping the server now, not at the next interval
-        self._again = asyncio.Event()  # a caller asks for another try now
+        self._retry = asyncio.Event()  # a caller asks for another try now
         self._changed = asyncio.Event()
         self._stream_ended = False  # a stream of notifications has ended
         self._stale: set[str] = set()  # lists that have changed
@@ -76,7 +76,7 @@ class Link:
                         return session
         raise self._down_error()
 
-    async def listed(self, seconds: float) -> Catalogue:
+    async def read_catalogue(self, seconds: float) -> Catalogue:
         """What the server has; if that is being read, this waits up to SECONDS."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -97,7 +97,7 @@ class Link:
     def retry_now(self) -> None:
         """Try again at once, and begin with the first delay."""
         self._failures = 0
-        self._again.set()
+        self._retry.set()
 
     def _usable(self) -> Session | None:
         session = self._session
@@ -265,10 +265,10 @@ class Link:
         return False
 
     async def _pause(self, delay: float | None) -> None:
-        self._again.clear()
+        self._retry.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(delay):
-                await self._again.wait()
+                await self._retry.wait()
 
     def _enter(self, state: State) -> None:
         self._state = state

@@ -107,8 +107,8 @@ class Negotiation:
         self._asked = self._modern  # the dialect of the last server/discover
         self._repeated: set[Method] = set()  # what was sent a second time, in another dialect
         self._probing = choice == "auto"  # server/discover may still turn out to be understood
-        self._hello: Message | None = None  # an answer to initialize that does not decide alone
-        self._hello_sent = False
+        self._initialize_reply: Message | None = None  # an answer to initialize that does not decide alone
+        self._initialize_sent = False
         self._refusal: MethodError | None = None  # the answer to initialize that made us ask for server/discover
 
     def begin(self) -> Action:
@@ -133,7 +133,7 @@ class Negotiation:
                 return self._after_discover(reply)
 
     def _initialize(self, dialect: Dialect, *notes: str) -> Ask:
-        self._offered, self._hello_sent = dialect, True
+        self._offered, self._initialize_sent = dialect, True
         return Ask(method=INITIALIZE, dialect=dialect, notes=notes)
 
     # The handshake era.
@@ -141,7 +141,7 @@ class Negotiation:
     def _after_initialize(self, reply: Message | None) -> Action:
         error = _error(reply)
         if self._probing and (DISCOVER in self._repeated or (error or {}).get("code") in MODERN_CODES):
-            self._hello = reply
+            self._initialize_reply = reply
             return Wait()  # a slow server, but a modern one
         if error is None:
             return self._settle_handshake(reply)
@@ -245,9 +245,9 @@ class Negotiation:
 
     def _not_modern(self) -> Action:
         self._probing = False
-        if self._hello is not None:
-            return self._settle_handshake(self._hello)
-        return Wait() if self._hello_sent else self._initialize(self._offered)
+        if self._initialize_reply is not None:
+            return self._settle_handshake(self._initialize_reply)
+        return Wait() if self._initialize_sent else self._initialize(self._offered)
 
 
 def may_be_older_transport(error: HttpStatusError) -> bool:

@@ -215,7 +215,7 @@ class Session:
         params = {"notifications": notifications, **({"_meta": meta} if meta else {})}
         message = self._build("subscriptions/listen", params)
         ended = asyncio.ensure_future(self._wire.exchange(message, math.inf))
-        acknowledged = await self._subscriptions.acknowledged(message.id or 0, ended, self.timeout)
+        acknowledged = await self._subscriptions.acknowledgement(message.id or 0, ended, self.timeout)
         if acknowledged is not None:
             ended.add_done_callback(self._subscription_ended)
             return acknowledged

@@ -16,7 +16,7 @@ class Subscriptions:
         self._acknowledgements: dict[Id, asyncio.Future[Message]] = {}
         self._ends: list[asyncio.Task[Exchange]] = []
 
-    async def acknowledged(self, identity: Id, end: "asyncio.Task[Exchange]", seconds: float) -> Message | None:
+    async def acknowledgement(self, identity: Id, end: "asyncio.Task[Exchange]", seconds: float) -> Message | None:
         """The acknowledgement of the subscription that END waits for; None if it does not come in time."""
         self._ends.append(end)
         acknowledged: asyncio.Future[Message] = asyncio.get_running_loop().create_future()

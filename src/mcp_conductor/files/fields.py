@@ -12,8 +12,8 @@ from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.files.mistakes import MOST, Mistakes
 from mcp_conductor.files.source import Document, Path
 from mcp_conductor.protocol.duration import seconds
+from mcp_conductor.protocol.environment_variables import filled
 from mcp_conductor.protocol.message import kind_of, render
-from mcp_conductor.protocol.variables import filled
 
 FREE = "x-"  # what a key begins with that means nothing to us: a place for anchors
 

@@ -18,6 +18,7 @@ from mcp_conductor.files.mistakes import Mistakes
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
 from mcp_conductor.protocol.duration import seconds
+from mcp_conductor.protocol.environment_variables import filled
 from mcp_conductor.protocol.message import compact, kind_of
 from mcp_conductor.protocol.server_spec import (
     TRANSPORTS,
@@ -29,7 +30,6 @@ from mcp_conductor.protocol.server_spec import (
     is_sse,
     url_problem,
 )
-from mcp_conductor.protocol.variables import filled
 
 # Other clients' words for Streamable HTTP.
 _TRANSPORT_OF_TYPE = {

@@ -88,7 +88,7 @@ def refuses(schema: Any, value: Any) -> bool:
 def flaw(schema: Any) -> str | None:
     """Why SCHEMA cannot be used at all, if it cannot."""
     if Weight(schema).heavy:
-        found = _elsewhere("flaw_here", schema)
+        found = _in_worker("flaw_here", schema)
         return None if found is None else str(found)
     return flaw_here(schema)
 
@@ -119,7 +119,7 @@ def checker(schema: Any, *, seconds: float = SECONDS) -> Callable[[Any], list[st
     def check(value: Any) -> list[str]:
         if here is not None and not weight.is_heavy_for(value):
             return here(value)
-        found = _elsewhere("complaints_here", schema, value, seconds=seconds)
+        found = _in_worker("complaints_here", schema, value, seconds=seconds)
         return found if isinstance(found, list) else [found]
 
     return check
@@ -160,7 +160,7 @@ def complaints_here(schema: Any, value: Any) -> list[str]:
 _costly: dict[bytes, Undecided] = {}
 
 
-def _elsewhere(function: str, schema: Any, *value: Any, seconds: float = SECONDS) -> Any:
+def _in_worker(function: str, schema: Any, *value: Any, seconds: float = SECONDS) -> Any:
     """What FUNCTION of this module returns in the worker; or Undecided."""
     from hashlib import sha256
 

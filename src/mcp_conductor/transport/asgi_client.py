@@ -41,11 +41,11 @@ class AsgiClient(HttpClient):
     ) -> RawReply:
         state: Event = {}
         if self._lifespan is not None:
-            state = await self._lifespan.started()
+            state = await self._lifespan.start()
         raw = [(name.lower(), value) for name, value in wire_headers(url, headers, body)]
         request = _Request(self._app, _scope(method, url, raw, state), body or b"", self._open)
         self._open.add(request)
-        await request.answered()
+        await request.wait_for_head()
         return request
 
     async def aclose(self) -> None:
@@ -91,7 +91,7 @@ class _Request:
         self._task = asyncio.create_task(app(scope, self._receive, self._take))
         self._task.add_done_callback(self._on_task_ended)
 
-    async def answered(self) -> None:
+    async def wait_for_head(self) -> None:
         """Wait for the head of the answer."""
         try:
             await self._began.wait()
@@ -164,7 +164,7 @@ class _Lifespan:
         self._up: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[None] | None = None
 
-    async def started(self) -> Event:
+    async def start(self) -> Event:
         """Start the application, once: what it keeps for its requests."""
         if self._task is None:
             self._events.put_nowait({"type": "lifespan.startup"})

@@ -182,12 +182,12 @@ class Authorization:
             earlier=self._grant.scopes if self._grant and status == 403 else (),
         )
         if self._settings.grant == "client_credentials":
-            return await self._as_ourselves(found, grant, scopes)
+            return await self._with_client_credentials(found, grant, scopes)
         return await self._with_consent(found, grant, with_offline_access(scopes, found.metadata, self._rules()))
 
     async def _refresh(self, found: OAuthDiscovery, grant: Grant, refresh_token: str) -> Grant:
         """GRANT with a new access token; or with none at all, if the refresh token is no longer good."""
-        client = self._client_at_hand(found, grant)
+        client = self._known_client(found, grant)
         gone = replace(grant, access_token=None, refresh_token=None)
         if client is None:
             return gone
@@ -201,8 +201,8 @@ class Authorization:
             return replace(gone, client=None, registered=False) if forgotten else gone
         return _granted(grant, client, answer, grant.scopes)
 
-    async def _as_ourselves(self, found: OAuthDiscovery, grant: Grant, scopes: tuple[str, ...]) -> Grant:
-        client = self._client_at_hand(found, grant)
+    async def _with_client_credentials(self, found: OAuthDiscovery, grant: Grant, scopes: tuple[str, ...]) -> Grant:
+        client = self._known_client(found, grant)
         if client is None or client.auth_method == "none":
             raise UsageError(
                 "client_credentials needs a client with a secret or a private key",
@@ -274,7 +274,7 @@ class Authorization:
         self, found: OAuthDiscovery, grant: Grant, redirect: str, scopes: tuple[str, ...]
     ) -> tuple[Grant, OAuthClient]:
         """Who we are to this authorization server: as we were told, as our document says, or newly registered."""
-        client = self._client_at_hand(found, grant)
+        client = self._known_client(found, grant)
         if client is not None and (client is not grant.client or grant.redirect_uri == redirect):
             return grant, client
         if "registration_endpoint" not in found.metadata:
@@ -292,7 +292,7 @@ class Authorization:
         self._store.keep(grant)
         return grant, client
 
-    def _client_at_hand(self, found: OAuthDiscovery, grant: Grant) -> OAuthClient | None:
+    def _known_client(self, found: OAuthDiscovery, grant: Grant) -> OAuthClient | None:
         settings, metadata = self._settings, found.metadata
         if settings.client_id is not None:
             has_key = settings.private_key is not None

@@ -54,7 +54,7 @@ class Capture:
                 return NOTHING
         if self.regex is None or value is NOTHING:
             return value
-        taken = self.regex.taken(value) if isinstance(value, str) else None
+        taken = self.regex.captured(value) if isinstance(value, str) else None
         return NOTHING if taken is None else taken
 
     @property
