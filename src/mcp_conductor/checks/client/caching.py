@@ -1,4 +1,4 @@
-"""What a client keeps: a result that may be kept for a while answers the same question only."""
+"""What a client caches: a cached result answers the same request only."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from mcp_conductor.report.model import Finding
 
 @scenario("kept", revisions=MODERNS)
 class Kept(Script):
-    """All results may be kept for an hour."""
+    """All results may be cached for an hour."""
 
     async def _result(self, call: Call) -> Json:
         result = await super()._result(call)
@@ -25,16 +25,18 @@ class Kept(Script):
 
 @watched("caching-client-key", scenario="kept")
 def other_questions_are_asked(record: ClientRecord) -> Iterator[Finding]:
-    """Let everything be kept for an hour: other pages and other resources are asked for nevertheless."""
+    """Let everything be cached for an hour: the client still asks for other pages and other resources."""
     assert record.plain is not None
     if "kept" not in record.moments:
-        raise NotSeen("the client asked for nothing that can be kept")
+        raise NotSeen("the client asked for nothing that can be cached")
     several = False
     for method, member in {**dict.fromkeys(LIST_MEMBERS, "cursor"), "resources/read": "uri"}.items():
         usual = {str(each.params.get(member)) for each in record.plain.requests(method)}
         asked = {str(each.params.get(member)) for each in record.requests(method)}
         several = several or len(usual) > 1
         if asked and usual - asked:
-            yield fault(f"{method} was not sent for {', '.join(sorted(usual - asked))}: another result was used")
+            yield fault(
+                f"{method} was not sent for {', '.join(sorted(usual - asked))}: another result was used instead"
+            )
     if not several:
         raise NotSeen("the client asked for one page of each list, and for one resource, at most")

@@ -13,7 +13,7 @@ from mcp_conductor.report.model import Finding
 
 @scenario("plain")
 class Plain(Script):
-    """A server that does everything right, in whatever revision the client wants."""
+    """A server that does everything right, in the revision that the client wants."""
 
 
 def _replies(record: ClientRecord) -> list[Message]:
@@ -36,7 +36,7 @@ def messages_are_jsonrpc(record: ClientRecord) -> Iterator[Finding]:
         problem = message.problem
         told_elsewhere = record.connections[0].transport == "stdio" and message.raw is None
         if problem is not None and not told_elsewhere and not any(word in problem for word in _OTHERS):
-            yield fault(f"a message is wrong: {problem}", message.raw if message.raw is not None else message.text)
+            yield fault(f"a message is not valid: {problem}", message.raw if message.raw is not None else message.text)
 
 
 @watched("base-utf8-client")
@@ -64,7 +64,7 @@ def ids_are_strings_or_integers(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("base-request-id-unique-session-client")
 def ids_are_never_used_again(record: ClientRecord) -> Iterator[Finding]:
-    """Look at all requests of a session: no id stands on two of them."""
+    """Look at all requests of a session: no two have the same id."""
     for connection in record.connections:
         # Without a count: the same mistake in another scenario is no other finding.
         for message in connection.reused_ids:
@@ -74,7 +74,7 @@ def ids_are_never_used_again(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("base-request-id-unique-inflight-client")
 def ids_differ_from_those_that_wait(record: ClientRecord) -> Iterator[Finding]:
-    """Look at every request: no other that is not answered yet has its id."""
+    """Look at every request: no other open request has its id."""
     for connection in record.connections:
         waiting: set[Any] = set()
         for frame in connection.transcript.since(0):
@@ -82,7 +82,7 @@ def ids_differ_from_those_that_wait(record: ClientRecord) -> Iterator[Finding]:
                 key = (type(message.id).__name__, message.id)
                 if frame.source == "client" and message.kind == "request":
                     if key in waiting:
-                        yield fault(f"two requests wait under the id {compact(message.id)}", message.raw, path="id")
+                        yield fault(f"two open requests have the id {compact(message.id)}", message.raw, path="id")
                     waiting.add(key)
                 elif frame.source == "server" and message.kind in ("result", "error"):
                     waiting.discard(key)
@@ -98,7 +98,7 @@ def methods_are_strings(record: ClientRecord) -> Iterator[Finding]:
             continue
         method = raw.get("method")
         if not isinstance(method, str) or not method:
-            yield fault("a request has no method" if method is None else "a method is no text", raw, path="method")
+            yield fault("a request has no method" if method is None else "method is not a string", raw, path="method")
 
 
 @watched("base-params-object-client")
@@ -136,9 +136,9 @@ def errors_have_code_and_message(record: ClientRecord) -> Iterator[Finding]:
         error = message.error if isinstance(message.error, dict) else {}
         code = error.get("code")
         if not isinstance(code, int) or isinstance(code, bool):
-            yield fault("the code of an error is no integer", message.raw, path="error.code")
+            yield fault("error.code is not an integer", message.raw, path="error.code")
         if not isinstance(error.get("message"), str):
-            yield fault("the message of an error is no string", message.raw, path="error.message")
+            yield fault("error.message is not a string", message.raw, path="error.message")
 
 
 @watched("batch-removed-client", "http-single-message-body-client")

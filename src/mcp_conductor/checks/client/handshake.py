@@ -48,7 +48,7 @@ class SlowStart(Script):
 
 @scenario("unknown-version", revisions=HANDSHAKES)
 class UnknownVersion(Script):
-    """The server answers initialize with a revision that nobody knows."""
+    """The server answers initialize with a revision that does not exist."""
 
     def chosen_version(self, asked: Any, usual: str) -> str:
         del asked, usual
@@ -100,18 +100,18 @@ def initialize_says_who_and_what(record: ClientRecord) -> Iterator[Finding]:
     for request in _initializes(record):
         params = request.params
         if not isinstance(params.get("protocolVersion"), str):
-            yield fault("initialize names no protocolVersion", request.raw, path="params.protocolVersion")
+            yield fault("initialize has no protocolVersion", request.raw, path="params.protocolVersion")
         if not isinstance(params.get("capabilities"), dict):
             yield fault("initialize has no capabilities", request.raw, path="params.capabilities")
         who = params.get("clientInfo")
         for name in ("name", "version"):
             if not isinstance(who, dict) or not isinstance(who.get(name), str):
-                yield fault(f"initialize says no {name} of the client", request.raw, path=f"params.clientInfo.{name}")
+                yield fault(f"initialize: clientInfo has no {name}", request.raw, path=f"params.clientInfo.{name}")
 
 
 @watched("lifecycle-initialized-sent-client", scenario="plain")
 def initialized_is_sent(record: ClientRecord) -> Iterator[Finding]:
-    """Look at what follows the answer to initialize: notifications/initialized, before any request but ping."""
+    """Look at what follows the answer to initialize: notifications/initialized, before any request except ping."""
     connection = record.connection
     if not connection.initialize:
         raise NotSeen("the client sent no initialize")
@@ -131,7 +131,7 @@ def initialized_is_sent(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("lifecycle-client-quiet-before-init-response", scenario="slow-start")
 def quiet_until_initialized(record: ClientRecord) -> Iterator[Finding]:
-    """Let the answer to initialize wait: meanwhile the client sends no request but ping."""
+    """Delay the answer to initialize: meanwhile the client sends no request except ping."""
     if "thought" not in record.moments:
         raise NotSeen("the client did not wait for the answer to initialize")
     asked = False
@@ -147,18 +147,21 @@ def quiet_until_initialized(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("lifecycle-version-client-supported", scenario="plain")
 def the_version_is_spoken(record: ClientRecord) -> Iterator[Finding]:
-    """Agree to the revision that the client asks for: it goes on in it."""
+    """Agree to the revision that the client asks for: the client goes on."""
     connection = record.connection
     asked = connection.initialize.get("protocolVersion")
     if connection.dialect is None or asked != connection.dialect.version:
         raise NotSeen(f"the client asked for {asked}")
     if not connection.went_on:
-        yield fault(f"the client asked for {asked}, but did not go on in it", connection.initialize)
+        yield fault(
+            f"the server agreed to {asked}, as the client had asked, but the client did not go on",
+            connection.initialize,
+        )
 
 
 @watched("lifecycle-version-client-latest", scenario="newer-version")
 def the_newest_version_is_asked_for(record: ClientRecord) -> Iterator[Finding]:
-    """Answer initialize with a newer revision than the client asked for: it does not know it, or asks for it."""
+    """Answer initialize with a newer revision than the client asked for: a client that knows it asks for it at once."""
     if "offered" not in record.moments:
         raise NotSeen("the client asks for the newest revision")
     connection = record.connection
@@ -169,7 +172,7 @@ def the_newest_version_is_asked_for(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("lifecycle-version-client-disconnect", scenario="unknown-version")
 def an_unknown_version_is_left_alone(record: ClientRecord) -> Iterator[Finding]:
-    """Answer initialize with a revision that nobody knows: the client says nothing more."""
+    """Answer initialize with a revision that does not exist: the client sends nothing more."""
     if "answered" not in record.moments:
         raise NotSeen("the client sent no initialize")
     connection = record.connection
@@ -213,6 +216,6 @@ def there_is_no_shutdown_message(record: ClientRecord) -> Iterator[Finding]:
     """Look at the end of a conversation: no shutdown or exit message is sent."""
     for message in seen(record.said, "the client said nothing"):
         if message.kind in ("request", "notification") and message.method in ("shutdown", "exit", "terminate"):
-            yield fault(f"{message.method} was sent, but MCP has no such message", message.raw)
+            yield fault(f"{message.method} was sent, but MCP does not have this message", message.raw)
     if record.exit_code is None:
         raise NotSeen("the client does not end by itself")

@@ -1,4 +1,4 @@
-"""A client's end of Streamable HTTP: what its requests say in their headers, and how it takes what comes back."""
+"""A client's end of Streamable HTTP: what its requests say in their headers, and how it reads the answers."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -60,7 +60,7 @@ class Primed(Script):
 
 @scenario("broken-stream", revisions=SESSIONS, transports=HTTP, seconds=6.0, needs=ANYTHING)
 class BrokenStream(Script):
-    """The first stream ends after one event; whoever comes back by GET hears the rest."""
+    """The first stream ends after one event; a GET with Last-Event-ID brings the rest."""
 
     def __init__(self, record: ClientRecord, version: str | None) -> None:
         super().__init__(record, version)
@@ -95,7 +95,7 @@ class BrokenStream(Script):
 
 
 class _NoChannel:
-    """Nothing can be said before an answer that somebody comes back for."""
+    """A stream that was resumed: the answer is all that is left to say on it."""
 
     async def say(self, text: str) -> None: ...
 
@@ -174,7 +174,7 @@ def there_need_be_no_stream(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("http-both-response-kinds-client", "httpm-sse-comments-client", scenario="events")
 def event_streams_are_taken(record: ClientRecord) -> Iterator[Finding]:
-    """Answer with event streams, with comments and data in several lines: the client does what it does with JSON."""
+    """Answer with event streams, with comments and data in several lines: the client behaves as it does with JSON."""
     yield from record.survived("answers as event streams", "streamed")
 
 
@@ -218,13 +218,13 @@ class OlderVersion(Script):
 
 @watched("http-version-header-negotiated-client", scenario=("plain", "older-version"))
 def the_agreed_revision_is_named(record: ClientRecord) -> Iterator[Finding]:
-    """Answer initialize with an older revision: MCP-Protocol-Version is that, and not the one that was asked for."""
+    """Answer initialize with an older revision: MCP-Protocol-Version is that one, not the one asked for."""
     version = record.connection.dialect.version if record.connection.dialect else None
     found = [each for each in _after_opening(record) if each.header("mcp-protocol-version") is not None]
     for request in seen(found, "the client sent no MCP-Protocol-Version"):
         said = request.header("mcp-protocol-version")
         if said != version:
-            yield fault(f"{request} says {said}, but {version} was agreed")
+            yield fault(f"{request}: MCP-Protocol-Version is {said}, but {version} was agreed")
 
 
 @watched("session-id-sent-client", scenario=("plain", "pages", "sparse"))
@@ -235,7 +235,9 @@ def the_session_is_named(record: ClientRecord) -> Iterator[Finding]:
     for request in _after_opening(record):
         said = request.header("mcp-session-id")
         if said not in known:
-            yield fault(f"{request} {'has no Mcp-Session-Id' if said is None else 'names another session'}")
+            yield fault(
+                f"{request} {'has no Mcp-Session-Id' if said is None else 'has the Mcp-Session-Id of another session'}"
+            )
 
 
 @watched("session-delete-client", scenario="plain")
@@ -245,26 +247,26 @@ def sessions_are_ended(record: ClientRecord) -> Iterator[Finding]:
     if record.exit_code is None:
         raise NotSeen("the client does not end by itself")
     if not any(each.method == "DELETE" for each in record.http):
-        yield fault("the client ended without DELETE of its session")
+        yield fault("the client ended, but did not DELETE its session")
 
 
 @watched("session-404-reinitialize-client", scenario="lost-session")
-def lost_sessions_begin_anew(record: ClientRecord) -> Iterator[Finding]:
-    """Answer a request of a session with 404: the client initializes once more, without a session id."""
+def lost_sessions_begin_again(record: ClientRecord) -> Iterator[Finding]:
+    """Answer a request of a session with 404: the client sends initialize again, without a session id."""
     if "lost" not in record.moments:
         raise NotSeen("the client sent no session id")
     lost = next(each for each in record.http if each.status == 404 and each.header("mcp-session-id"))
     later = [each for each in record.http if each.at > lost.at]
     again = [each for each in later if each.message is not None and _method(each.message) == "initialize"]
     if not again:
-        yield fault("the client did not initialize once more after 404", record.last_words() or str(lost))
+        yield fault("the client did not send initialize again after 404", record.last_words() or str(lost))
     elif again[0].header("mcp-session-id") is not None:
         yield fault("initialize was sent with the id of the lost session", dict(again[0].headers))
 
 
 @watched("resume-priming-event-client", scenario="primed")
 def events_may_be_empty(record: ClientRecord) -> Iterator[Finding]:
-    """Begin every stream with an event that has an id and no data: the client does what it does without that."""
+    """Begin every stream with an event that has an id and no data: the client behaves as it does without that."""
     yield from record.survived("an event without data", "primed")
 
 
@@ -277,19 +279,19 @@ def _resumed(record: ClientRecord) -> tuple[float, HttpRequest]:
         each for each in record.http if each.method == "GET" and each.at > posted.at and each.header("last-event-id")
     ]
     if not found:
-        raise NotSeen("the client did not come back for the rest")
+        raise NotSeen("the client did not resume the stream")
     return posted.at, found[0]
 
 
 @watched("resume-last-event-id-client", "resume-poll-client", scenario="broken-stream")
 def streams_are_resumed(record: ClientRecord) -> Iterator[Finding]:
-    """End a stream after its first event: the client comes back by GET with Last-Event-ID, and hears the rest."""
+    """End a stream after its first event: the client sends GET with Last-Event-ID, and reads the rest."""
     if "broken" not in record.moments:
         raise NotSeen("the client made no request")
     try:
         _, request = _resumed(record)
     except NotSeen:
-        yield fault("the client did not come back with Last-Event-ID for the rest of a stream", record.last_words())
+        yield fault("the client did not resume a stream with Last-Event-ID", record.last_words())
         return
     if request.header("last-event-id") != "kept-1":
         yield fault("Last-Event-ID is not the id of the last event", request.header("last-event-id"))
@@ -297,8 +299,8 @@ def streams_are_resumed(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("resume-retry-respected-client", scenario="broken-stream")
 def retry_is_waited_for(record: ClientRecord) -> Iterator[Finding]:
-    """End a stream with a retry of 1.2 s: the client does not come back sooner."""
+    """End a stream with a retry of 1.2 s: the client does not reconnect sooner."""
     at, request = _resumed(record)
     waited = (request.at - at) * 1000
     if waited < _RETRY_MILLISECONDS * 0.9:
-        yield fault(f"the client came back after {waited:.0f} ms, although retry said {_RETRY_MILLISECONDS}")
+        yield fault(f"the client reconnected after {waited:.0f} ms, but retry is {_RETRY_MILLISECONDS} ms")

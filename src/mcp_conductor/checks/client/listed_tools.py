@@ -20,7 +20,7 @@ _DEEP = 60
 
 
 class _Offering(Script):
-    """A server with one more tool, whose schema is not an everyday one."""
+    """A server with one more tool, whose schema is unusual."""
 
     def schema(self) -> Json:
         raise NotImplementedError
@@ -46,7 +46,7 @@ class NewerSchema(_Offering):
 
 @scenario("unknown-dialect", revisions=_WITH_SCHEMA_2020, needs="tools/list")
 class UnknownDialect(_Offering):
-    """A tool has a schema in a dialect that nobody knows."""
+    """A tool has a schema in an unknown dialect."""
 
     def schema(self) -> Json:
         return {"$schema": "https://example.com/no-such-dialect", "type": "object", "properties": {}}
@@ -102,7 +102,7 @@ class TaskTools(Script):
 
 @watched("schema-default-2020-12-client", scenario="newer-schema")
 def newer_schemas_are_taken(record: ClientRecord) -> Iterator[Finding]:
-    """Offer a tool whose schema uses words of 2020-12: the client does what it does without that."""
+    """Offer a tool whose schema uses words of 2020-12: the client behaves as it does without that."""
     yield from record.survived("a schema of 2020-12", "offered")
 
 
@@ -114,7 +114,7 @@ def unknown_dialects_do_no_harm(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("schema-bounded-validation-client", scenario="deep-schema")
 def deep_schemas_do_no_harm(record: ClientRecord) -> Iterator[Finding]:
-    """Offer a tool whose schema is nested deeply: the client does what it does without that."""
+    """Offer a tool whose schema is nested deeply: the client behaves as it does without that."""
     yield from record.survived("a deeply nested schema", "offered")
 
 
@@ -134,7 +134,7 @@ def schemas_are_not_fetched(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("icons-unsafe-rejected-client", scenario="icons")
 def icons_are_fetched_without_credentials(record: ClientRecord) -> Iterator[Finding]:
-    """Offer icons with unsafe addresses: the client lives with it, and sends no credentials for the others."""
+    """Offer icons with unsafe addresses: the client goes on, and sends no credentials when it fetches the others."""
     yield from record.survived("icons with unsafe addresses", "offered")
     for request in record.http:
         if request.path.startswith(_TRAPS) and {"authorization", "cookie", "mcp-session-id"} & set(request.headers):
@@ -143,7 +143,7 @@ def icons_are_fetched_without_credentials(record: ClientRecord) -> Iterator[Find
 
 @watched("taskc-client-tool-gating", scenario="task-tools")
 def tasks_are_used_where_they_are_meant(record: ClientRecord) -> Iterator[Finding]:
-    """Offer tools that must, must not and may be called as tasks: the client calls each as it is meant."""
+    """Offer tools that must, must not and may be called as tasks: the client calls each as its taskSupport says."""
     calls = seen(record.requests("tools/call"), "the client calls no tools")
     # Tasks are an option, and nothing that a client declares says whether it sends any.
     declares = any("tasks" in connection.capabilities for connection in record.connections)
@@ -153,14 +153,14 @@ def tasks_are_used_where_they_are_meant(record: ClientRecord) -> Iterator[Findin
     for request in calls:
         name, task = request.params.get("name"), "task" in request.params
         if name == "required" and not task:
-            yield fault("a tool that must be called as a task was called without", request.raw)
+            yield fault("a tool whose taskSupport is required was called without a task", request.raw)
         elif name == "forbidden" and task:
-            yield fault("a tool that must not be called as a task was called as one", request.raw, path="params.task")
+            yield fault("a tool whose taskSupport is forbidden was called as a task", request.raw, path="params.task")
 
 
 @watched("taskc-capability-client")
 def tasks_of_clients_are_declared(record: ClientRecord) -> Iterator[Finding]:
-    """Look at every answer of the client that is a task: it has declared tasks for that."""
+    """Look at every answer of the client that is a task: the client has declared tasks for that request."""
     found = []
     for connection in record.connections:
         for question, reply in connection.asked():
@@ -216,15 +216,15 @@ class TasksOfTools(_Tasks):
 
 @watched("taske-client-both-shapes", scenario="tasks")
 def tasks_are_taken_for_results(record: ClientRecord) -> Iterator[Finding]:
-    """Answer a tool with a task: the client asks for it until it is done, and goes on."""
+    """Answer a tool with a task: the client sends tasks/get until the task has ended, and goes on."""
     yield from record.survived("a task in place of a result", "made a task")
     if "was asked for it" not in record.moments:
-        yield fault("the client never asked for the task", record.last_words())
+        yield fault("the client never sent tasks/get for the task", record.last_words())
 
 
 @watched("taske-client-polls", scenario="tasks")
 def tasks_are_asked_for_in_time(record: ClientRecord) -> Iterator[Finding]:
-    """Answer a tool with a task and pollIntervalMs 300: the client does not ask for it sooner."""
+    """Answer a tool with a task and pollIntervalMs 300: the client does not send tasks/get sooner."""
     made: dict[str, float] = {}
     counted = False
     for connection in record.connections:
@@ -237,14 +237,14 @@ def tasks_are_asked_for_in_time(record: ClientRecord) -> Iterator[Finding]:
                     counted = True
                     waited = (frame.at - made.get(str(message.params.get("taskId")), 0.0)) * 1000
                     if waited < 300 * 0.9:
-                        yield fault(f"a task was asked for after {waited:.0f} ms", message.raw)
+                        yield fault(f"tasks/get was sent after {waited:.0f} ms, but pollIntervalMs is 300", message.raw)
     if not counted:
-        raise NotSeen("the client asked for no task")
+        raise NotSeen("the client sent no tasks/get")
 
 
 @scenario("task-of-prompt", revisions=MODERNS, needs="prompts/get")
 class TaskOfPrompt(_Tasks):
-    """A prompt is answered with a task, which only tools may be."""
+    """A prompt is answered with a task, which only tools may have."""
 
     async def get_prompt(self, call: Call) -> Json:
         if not self.has_extension(call):
@@ -254,11 +254,11 @@ class TaskOfPrompt(_Tasks):
 
 @watched("taske-client-unsupported-method", scenario="task-of-prompt")
 def only_tools_have_tasks(record: ClientRecord) -> Iterator[Finding]:
-    """Answer a prompt with a task: the client does not take it for one."""
+    """Answer a prompt with a task: the client does not treat it as one."""
     if "made a task" not in record.moments:
         raise NotSeen("the client gave no occasion for it")
     for request in record.requests("tasks/get"):
-        yield fault("the client asked for a task that a prompt cannot have", request.raw)
+        yield fault("the client sent tasks/get for a prompt, but only tools can have tasks", request.raw)
 
 
 @watched("taske-client-no-cancelled", "cancel-task-via-tasks-cancel")
@@ -273,6 +273,6 @@ def tasks_are_cancelled_as_tasks(record: ClientRecord) -> Iterator[Finding]:
     cancelled = record.notifications("notifications/cancelled")
     for message in cancelled:
         if str(message.params.get("requestId")) in made:
-            yield fault("a task was cancelled by notifications/cancelled", message.raw)
+            yield fault("a task was cancelled by notifications/cancelled, not by tasks/cancel", message.raw)
     if not record.requests("tasks/cancel") and not (made and cancelled):
         raise NotSeen("the client cancelled no task")

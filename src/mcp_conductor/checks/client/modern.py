@@ -75,7 +75,7 @@ class LegacySilent(Legacy):
 
 @scenario("future-server", revisions=MODERNS)
 class FutureServer(Script):
-    """A server that speaks only a revision that is not there yet."""
+    """A server that speaks only a revision that does not exist yet."""
 
     def _settle(self, call: Call) -> None:
         self.did("refused")
@@ -117,9 +117,9 @@ def requests_carry_their_context(record: ClientRecord) -> Iterator[Finding]:
     for request in _requests(record):
         meta = meta_of(request)
         if not isinstance(meta.get(_VERSION), str):
-            yield fault(f"{request.method} names no {_VERSION}", request.raw, path="params._meta")
+            yield fault(f"{request.method}: _meta has no {_VERSION}", request.raw, path="params._meta")
         if not isinstance(meta.get(_CAPABILITIES), dict):
-            yield fault(f"{request.method} names no {_CAPABILITIES}", request.raw, path="params._meta")
+            yield fault(f"{request.method}: _meta has no {_CAPABILITIES}", request.raw, path="params._meta")
 
 
 @watched("meta-client-info-client", scenario="plain")
@@ -133,7 +133,7 @@ def requests_name_the_client(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("meta-capabilities-each-request-client", scenario="plain")
 def capabilities_are_repeated(record: ClientRecord) -> Iterator[Finding]:
-    """Look at every request that may be answered with a question: it declares all that others declare."""
+    """Look at every request that may be answered with a question: it declares what the others declare."""
     found = [each for each in _requests(record) if each.method in ("tools/call", "prompts/get", "resources/read")]
     asking = ("elicitation", "sampling", "roots")
     every = {name for each in _requests(record) for name in asking if name in capabilities_in(each)}
@@ -154,7 +154,7 @@ def extensions_have_prefixes(record: ClientRecord) -> Iterator[Finding]:
         if not PREFIXED_KEY.fullmatch(key):
             yield fault(f"the extension {key!r} has no prefix", request.raw)
         if not isinstance(value, dict):
-            yield fault(f"the extension {key!r} is no object", request.raw)
+            yield fault(f"the extension {key!r} is not an object", request.raw)
 
 
 def _extensions(request: Message) -> list[tuple[str, Any]]:
@@ -164,7 +164,7 @@ def _extensions(request: Message) -> list[tuple[str, Any]]:
 
 @watched("versioning-removed-methods-client", scenario="plain")
 def removed_methods_are_not_sent(record: ClientRecord) -> Iterator[Finding]:
-    """Look at every message to a server of the modern era: it is none of the methods that are gone."""
+    """Look at every message to a server of the modern era: it is none of the methods that were removed."""
     modern = [
         connection
         for connection in record.connections
@@ -173,7 +173,7 @@ def removed_methods_are_not_sent(record: ClientRecord) -> Iterator[Finding]:
     for connection in seen(modern, "no revision was agreed"):
         for message in connection.said:
             if message.kind in ("request", "notification") and message.method in _REMOVED - _ELSEWHERE:
-                yield fault(f"{message.method} was sent, but there is no such method any more", message.raw)
+                yield fault(f"{message.method} was sent, but this revision no longer has it", message.raw)
 
 
 _ELSEWHERE = {"notifications/roots/list_changed"}  # has a requirement of its own
@@ -242,7 +242,7 @@ _FALLBACKS = ("legacy-32601", "legacy-32602", "legacy-0")
 def any_error_means_the_old_era(record: ClientRecord) -> Iterator[Finding]:
     """Answer the first request with -32601, -32602 and 0 in turn: a client of both eras sends initialize each time."""
     if "refused" not in record.moments:
-        raise NotSeen("the client did not ask for the era")
+        raise NotSeen("the client sent no request of the modern era")
     fell_back = {
         name: bool(other.requests("initialize")) for name, other in record.others.items() if name in _FALLBACKS
     }
@@ -273,7 +273,7 @@ def old_servers_are_told_apart(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("versioning-client-no-initialize-after-modern-error", scenario="future-server")
 def modern_errors_mean_the_modern_era(record: ClientRecord) -> Iterator[Finding]:
-    """Answer the first request with -32022: the client does not send initialize, for that server is a modern one."""
+    """Answer the first request with -32022: the client does not send initialize, since that server is a modern one."""
     if "refused" not in record.moments:
         raise NotSeen("the client made no request")
     for request in record.requests("initialize"):
@@ -284,13 +284,13 @@ def modern_errors_mean_the_modern_era(record: ClientRecord) -> Iterator[Finding]
 
 @watched("versioning-client-retries-supported", scenario="future-server")
 def without_a_common_revision_it_ends(record: ClientRecord) -> Iterator[Finding]:
-    """Speak only a revision that is not there yet: the client does not try again for ever, and ends."""
+    """Speak only a revision that does not exist yet: the client does not try again without end, but ends."""
     if "refused" not in record.moments:
         raise NotSeen("the client made no request")
     if len(record.requests()) > 10:
         yield fault(f"the client asked {len(record.requests())} times, although there is no common revision")
     if record.plain is not None and record.plain.exit_code == 0 and record.exit_code == 0:
-        yield fault("the client ended as if all were well, although there is no common revision", record.last_words())
+        yield fault("the client ended with exit code 0, although there is no common revision", record.last_words())
 
 
 @watched("versioning-client-http-400-inspects-body", scenario=("bare-400", "future-server"))

@@ -54,7 +54,7 @@ def old_servers_are_spoken_to(record: ClientRecord) -> Iterator[Finding]:
     if record.moments["opened"] < record.moments["refused"]:
         raise NotSeen(_NOT_SPOKEN)
     if not record.connections[-1].requests("initialize"):
-        yield fault("the client opened the stream of an old server, but said nothing to it", record.last_words())
+        yield fault("the client opened the stream of an old server, but sent nothing to it", record.last_words())
 
 
 @watched("sse-client-posts-to-endpoint", scenario="old-transport")
@@ -78,7 +78,7 @@ def _is_streamable(request: HttpRequest) -> bool:
 
 
 @watched("httpm-reissue-new-id-client", scenario="cut-stream")
-def broken_requests_are_made_anew(record: ClientRecord) -> Iterator[Finding]:
+def broken_requests_are_made_again(record: ClientRecord) -> Iterator[Finding]:
     """Cut a stream before its answer: a client that tries again does so with a new id, and without Last-Event-ID."""
     if "cut" not in record.moments:
         raise NotSeen("the client calls no tools")

@@ -71,7 +71,9 @@ def cursors_come_back_as_they_are(record: ClientRecord) -> Iterator[Finding]:
     for request in seen(used, "the client sent no cursor"):
         cursor = request.params["cursor"]
         if cursor not in known:
-            yield fault(f"{request.method} was sent with a cursor that we never gave: {shown(cursor)}", request.raw)
+            yield fault(
+                f"{request.method} was sent with a cursor that the server never gave: {shown(cursor)}", request.raw
+            )
 
 
 @watched("pagination-client-continues", scenario="plain")
@@ -82,12 +84,12 @@ def lists_are_read_to_their_end(record: ClientRecord) -> Iterator[Finding]:
         for _, page in pages:
             following = page.get("nextCursor")
             if following is not None and following not in asked:
-                yield fault(f"the client did not ask for the page of {method} after the first", page)
+                yield fault(f"{method}: the client did not ask for the page after the first", page)
 
 
 @watched("pagination-client-no-page-size", scenario="pages")
 def pages_may_be_empty(record: ClientRecord) -> Iterator[Finding]:
-    """Give pages of one, none and two items: an empty page is not the end."""
+    """Give pages of one, none and two items: an empty page does not end the list."""
     counted = False
     for method, pages in _given(record).items():
         asked = [each.params.get("cursor") for each in record.requests(method)]
@@ -95,7 +97,7 @@ def pages_may_be_empty(record: ClientRecord) -> Iterator[Finding]:
             continue
         counted = True
         if asked[-1] == _ODD_CURSORS[0]:
-            yield fault(f"the client took an empty page of {method} for the last one", pages[-1][1])
+            yield fault(f"{method}: the client stopped at an empty page, although it has a nextCursor", pages[-1][1])
     if not counted:
         raise NotSeen("the client sent no cursor")
 
@@ -109,7 +111,7 @@ def an_empty_cursor_is_one(record: ClientRecord) -> Iterator[Finding]:
     for method, pages in _given(record).items():
         offered = [page for _, page in pages if page.get("nextCursor") == ""]
         if offered and "" not in [cursor for cursor, _ in pages]:
-            yield fault(f"the client took the empty cursor of {method} for the end", offered[0])
+            yield fault(f'{method}: the client stopped at nextCursor "", which is a cursor', offered[0])
 
 
 @watched("pagination-client-loop-guard", scenario="endless-list")
@@ -117,7 +119,7 @@ def a_list_without_end_is_given_up(record: ClientRecord) -> Iterator[Finding]:
     """Name the same next page again and again: the client stops asking for it."""
     for method, pages in _given(record).items():
         if len(pages) >= _MOST_ROUNDS:
-            yield fault(f"the client asked for the same page of {method} {len(pages)} times")
+            yield fault(f"{method}: the client asked for the same page {len(pages)} times")
             return
     if not any("cursor" in each.params for each in record.requests(*LIST_MEMBERS)):
         raise NotSeen("the client sent no cursor")

@@ -1,4 +1,4 @@
-"""What a client answers at all: pings, and what no client knows; and with which id."""
+"""What a client answers: pings, unknown methods, and with which id."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ _UNKNOWN = "conductor/unknown"
 
 @scenario("pings", revisions=HANDSHAKES)
 class Pings(Script):
-    """Before its first answer the server pings twice, and asks for something that no client knows."""
+    """Before its first answer the server pings twice, and sends a request with an unknown method."""
 
     asks = True
 
@@ -60,7 +60,7 @@ def answers_repeat_the_id(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("base-method-not-found-client", scenario="pings")
 def unknown_methods_are_refused(record: ClientRecord) -> Iterator[Finding]:
-    """Ask for something that no client knows: the answer is the error -32601."""
+    """Send a request with an unknown method: the answer is the error -32601."""
     for question, reply in record.asked(_UNKNOWN):
         if reply is None:
             yield fault(f"{question.method} was not answered", question.raw)

@@ -15,27 +15,27 @@ _STUBBORN_SECONDS = 8.0
 
 
 @scenario("mutterings", transports=_STDIO, needs=ANYTHING)
-class Mutterings(Script):
+class QuietStderr(Script):
     """The server writes a line to stderr before each answer."""
 
     async def before(self, call: Call) -> None:
-        self.did("muttered")
+        self.did("wrote to stderr")
         await call.write_stderr(f"info: answering {call.method}")
 
 
 @scenario("noise", transports=_STDIO, needs=ANYTHING)
-class Noise(Script):
+class LoudStderr(Script):
     """The server writes a MiB to stderr before its first answer."""
 
     async def before(self, call: Call) -> None:
         if self.count == 1:
-            self.did("shouted")
+            self.did("wrote much to stderr")
             await call.write_stderr(_MUCH)
 
 
 @scenario("gone", transports=_STDIO, needs=ANYTHING)
 class Gone(Script):
-    """The server dies when it should answer its first request."""
+    """The server exits when it should answer its first request."""
 
     async def before(self, call: Call) -> None:
         if "died" in self.record.moments:
@@ -63,11 +63,11 @@ def _processes(record: ClientRecord) -> list[Connection]:
 def the_server_is_started(record: ClientRecord) -> Iterator[Finding]:
     """Give the client a command: it starts it, and talks to its stdin and stdout."""
     if not _processes(record)[0].said:
-        yield fault("the client started the server, but said nothing to it")
+        yield fault("the client started the server, but sent nothing to it")
 
 
 def _fragments(connection: Connection) -> tuple[list[str], list[str]]:
-    """Lines that are no JSON: those that are together, and those that are not."""
+    """Lines that are not JSON: those that are JSON when they are joined, and the others."""
     parts: list[str] = []
     alone: list[str] = []
     run: list[str] = []
@@ -98,24 +98,24 @@ def nothing_but_messages_is_written(record: ClientRecord) -> Iterator[Finding]:
     """Look at every line of the client: it is a message."""
     for connection in _processes(record):
         for text in _fragments(connection)[1]:
-            yield fault("a line is no message" if text.strip() else "an empty line was written", excerpt(text))
+            yield fault("a line is not a message" if text.strip() else "an empty line was written", excerpt(text))
 
 
 @watched("stdio-stderr-not-error-client", scenario="mutterings")
 def stderr_is_no_error(record: ClientRecord) -> Iterator[Finding]:
-    """Write to stderr and answer normally: the client does what it does without that."""
-    yield from record.survived("a line on stderr", "muttered")
+    """Write to stderr and answer normally: the client behaves as it does without that."""
+    yield from record.survived("a line on stderr", "wrote to stderr")
 
 
 @watched("stdio-stderr-handling-client", scenario="noise")
 def stderr_does_not_block(record: ClientRecord) -> Iterator[Finding]:
-    """Write a MiB to stderr before an answer: the client does what it does without that."""
-    yield from record.survived("a MiB on stderr", "shouted")
+    """Write a MiB to stderr before an answer: the client behaves as it does without that."""
+    yield from record.survived("a MiB on stderr", "wrote much to stderr")
 
 
 @watched("stdio-unexpected-exit-client-report", scenario="gone")
 def a_dead_server_is_noticed(record: ClientRecord) -> Iterator[Finding]:
-    """Die instead of answering: the client does not wait for ever."""
+    """Exit instead of answering: the client does not wait without end."""
     if "died" not in record.moments:
         raise NotSeen("the client asked for nothing")
     record.be_sure()
@@ -125,7 +125,7 @@ def a_dead_server_is_noticed(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("stdio-unexpected-exit-client-restart", scenario="gone")
 def a_dead_server_is_started_again(record: ClientRecord) -> Iterator[Finding]:
-    """Die instead of answering: the client starts the server once more."""
+    """Exit instead of answering: the client starts the server again."""
     if "died" not in record.moments:
         raise NotSeen("the client asked for nothing")
     if len(_processes(record)) < 2:
@@ -134,7 +134,7 @@ def a_dead_server_is_started_again(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("lifecycle-shutdown-stdio-client", scenario=("plain", "stubborn"))
 def stdin_is_closed_first(record: ClientRecord) -> Iterator[Finding]:
-    """Look at the end: stdin is closed before any signal; a server that ignores that gets SIGTERM, and is killed."""
+    """Look at the end: stdin is closed before any signal; a server that ignores that gets SIGTERM, then SIGKILL."""
     if record.exit_code is None:
         raise NotSeen("the client does not end by itself")
     for connection in _processes(record):
@@ -160,8 +160,8 @@ def nothing_is_answered(record: ClientRecord) -> Iterator[Finding]:
 
 
 @watched("subs-client-relisten-stdio", scenario="gone")
-def subscriptions_begin_anew(record: ClientRecord) -> Iterator[Finding]:
-    """Die while the client listens: if it starts the server again, it listens again."""
+def subscriptions_begin_again(record: ClientRecord) -> Iterator[Finding]:
+    """Exit while the client listens: if it starts the server again, it listens again."""
     started = _processes(record)
     if len(started) < 2 or not started[0].requests("subscriptions/listen"):
         raise NotSeen("the client did not listen, or did not start the server again")

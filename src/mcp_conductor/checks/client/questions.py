@@ -80,7 +80,7 @@ def _answered(
 
 
 def _left_open(record: ClientRecord, method: str) -> Iterator[Finding]:
-    """Findings about questions that were never answered, although the client declares that it knows them."""
+    """Findings about questions that were never answered, although the client declares their capability."""
     declared = _CAPABILITIES[method]
     for question, reply in record.asked(method):
         if reply is not None or not any(declared in connection.capabilities for connection in record.connections):
@@ -114,7 +114,7 @@ def what_is_answered_is_declared(record: ClientRecord) -> Iterator[Finding]:
 
 
 def _is_given(reply: Message | None) -> bool:
-    """Whether an answer gives what was asked for; to decline is to refuse, politely."""
+    """Whether an answer gives what was asked for; decline and cancel do not."""
     if reply is None or reply.kind != "result":
         return False
     return not isinstance(reply.result, dict) or reply.result.get("action") not in ("decline", "cancel")
@@ -146,7 +146,7 @@ def elicitation_is_declared(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("roots-unsupported-error-client", scenario="questions")
 def roots_are_refused(record: ClientRecord) -> Iterator[Finding]:
-    """Ask a client for roots that did not declare them: the error is -32601."""
+    """Ask a client that did not declare roots for them: the error is -32601."""
     for _, reply in _undeclared(record, "roots/list"):
         if reply is None or (reply.kind == "error" and error_code(reply) != METHOD_NOT_FOUND):
             yield fault(f"roots/list was not answered with {METHOD_NOT_FOUND}", None if reply is None else reply.raw)
@@ -154,7 +154,7 @@ def roots_are_refused(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("sampling-unsupported-client", scenario="questions")
 def sampling_is_refused(record: ClientRecord) -> Iterator[Finding]:
-    """Ask a client for sampling that did not declare it: it answers with an error."""
+    """Ask a client that did not declare sampling for it: it answers with an error."""
     for question, reply in _undeclared(record, "sampling/createMessage"):
         if reply is None:
             yield fault("sampling/createMessage was not answered", question.raw)
@@ -162,7 +162,7 @@ def sampling_is_refused(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("roots-list-array-client", scenario=("questions", "input-rounds"))
 def roots_are_a_list(record: ClientRecord) -> Iterator[Finding]:
-    """Ask a client for roots that declares them: there is an answer, and its result has an array of them."""
+    """Ask a client that declares roots for them: the result has an array roots."""
     if record.name == "input-rounds":
         yield from modern_roots(record, "roots")
         return
@@ -205,7 +205,7 @@ def list_changed_is_a_boolean(record: ClientRecord) -> Iterator[Finding]:
         raise NotSeen("the client does not declare roots.listChanged")
     if not isinstance(roots["listChanged"], bool):
         yield fault(
-            "roots.listChanged is no boolean", record.connection.initialize, path="capabilities.roots.listChanged"
+            "roots.listChanged is not a boolean", record.connection.initialize, path="capabilities.roots.listChanged"
         )
 
 
@@ -261,7 +261,7 @@ def stop_reasons_are_strings(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("sampling-rejected-error-client", scenario="questions")
 def refused_sampling_is_an_error(record: ClientRecord) -> Iterator[Finding]:
-    """Ask for sampling: a client that declares it and does not want to answers with an error, and not with silence."""
+    """Ask for sampling: a client that declares it, but refuses, answers with an error and not with silence."""
     yield from _left_open(record, "sampling/createMessage")
     _answered(record, "sampling/createMessage")
 
@@ -305,7 +305,7 @@ def elicitation_results_have_an_action(record: ClientRecord) -> Iterator[Finding
     for _, reply in _results(record, "elicitation/create"):
         action = reply.result.get("action") if isinstance(reply.result, dict) else None
         if action not in ("accept", "decline", "cancel"):
-            yield fault("the action is neither accept, decline nor cancel", reply.raw, path="result.action")
+            yield fault("action is not accept, decline or cancel", reply.raw, path="result.action")
 
 
 @watched("elicit-result-content-client", scenario=("questions", "input-rounds"))
@@ -350,13 +350,13 @@ def pages_are_not_fetched(record: ClientRecord) -> Iterator[Finding]:
     _answered(record, "elicitation/create", mode="url")
     for request in record.http:
         if request.path == _PAGE:
-            yield fault("the client fetched the page by itself", str(request))
+            yield fault("the client itself fetched the URL; only the user may open it", str(request))
 
 
 @watched("elicit-url-shown-client", scenario="questions")
 def pages_are_shown(record: ClientRecord) -> Iterator[Finding]:
-    """Ask for a page to be opened: a client that accepts has shown its address."""
+    """Ask for a page to be opened: a client that accepts has shown its URL."""
     found = [reply for _, reply in _results(record, "elicitation/create", mode="url") if _is_given(reply)]
     for reply in seen(found, "the client did not accept"):
         if not any(record.origin + _PAGE in line for line in record.out + record.err):
-            yield fault("the client accepted, but showed nobody the address", reply.raw)
+            yield fault("the client accepted, but did not show the URL to the user", reply.raw)

@@ -1,4 +1,4 @@
-"""Roots of a client that are not what they were: a client that promises to tell (listChanged) has told."""
+"""Changes of roots: a client that declares roots.listChanged has sent the notification."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -14,9 +14,9 @@ CHANGED = "notifications/roots/list_changed"
 
 @watched("roots-listchanged-sent-client", scenario="questions")
 def changes_of_roots_are_told(record: ClientRecord) -> Iterator[Finding]:
-    """Ask for the roots twice: if they are others the second time, notifications/roots/list_changed came.
+    """Ask for the roots twice: if they have changed, notifications/roots/list_changed came.
 
-    The roots of a client seldom change during a check, so that most clients list the same twice.
+    The roots of a client rarely change during a check: most clients list the same roots twice.
     """
     changed = [
         (connection, after)
@@ -26,7 +26,7 @@ def changes_of_roots_are_told(record: ClientRecord) -> Iterator[Finding]:
     ]
     for connection, after in changed:
         if not connection.notifications(CHANGED):
-            yield fault(f"the roots are others than before, and {CHANGED} did not come", after.raw)
+            yield fault(f"the roots have changed, but {CHANGED} was not sent", after.raw)
     if not changed:
         raise NotSeen("the client does not declare roots.listChanged, or its roots stayed the same")
 

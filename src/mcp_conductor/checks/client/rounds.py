@@ -1,4 +1,4 @@
-"""Questions in results (2026-07-28): what a client answers with when it sends its request once more."""
+"""Questions in results (2026-07-28): what a client answers when it sends its request again."""
 
 from collections.abc import Iterator
 
@@ -61,7 +61,7 @@ class StateOnly(Script):
 
 @scenario("endless-rounds", revisions=MODERNS, needs="tools/call")
 class EndlessRounds(Script):
-    """Each tool asks again and again."""
+    """Each tool asks without end."""
 
     def __init__(self, record: ClientRecord, version: str | None) -> None:
         super().__init__(record, version)
@@ -84,20 +84,20 @@ def every_question_is_answered(record: ClientRecord) -> Iterator[Finding]:
             yield fault(f"{', '.join(sorted(missing))} was not answered", retry.raw, path="params.inputResponses")
         for key, value in each.answers.items():
             if not isinstance(value, dict) or {"jsonrpc", "result", "id"} & set(value):
-                yield fault(f"the answer to {key} is no bare result", retry.raw, path=f"params.inputResponses.{key}")
+                yield fault(f"the answer to {key} is not a bare result", retry.raw, path=f"params.inputResponses.{key}")
 
 
 @watched("mrtr-client-echoes-state", scenario=("input-rounds", "stateless-round"))
 def the_state_comes_back(record: ClientRecord) -> Iterator[Finding]:
-    """Give a long and odd requestState, or none: it comes back unchanged, or not at all."""
+    """Give a long and odd requestState, or none: the client sends it back unchanged, or sends none."""
     for each, retry in retried(record):
         state = retry.params.get("requestState")
         if each.state is None and "requestState" in retry.params:
-            yield fault("requestState was sent, but none was given", retry.raw, path="params.requestState")
+            yield fault("requestState was sent, but the server gave none", retry.raw, path="params.requestState")
         elif state != each.state and not (
             isinstance(state, str) and state.startswith("state of ") and _swapped(record)
         ):
-            yield fault("requestState was not sent back as it was given", retry.raw, path="params.requestState")
+            yield fault("requestState was changed before it was sent back", retry.raw, path="params.requestState")
 
 
 def _swapped(record: ClientRecord) -> bool:
@@ -118,21 +118,21 @@ def states_are_not_mixed(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("mrtr-client-new-id", scenario="input-rounds")
 def retries_have_their_own_id(record: ClientRecord) -> Iterator[Finding]:
-    """Look at the request that is sent once more: its id is another."""
+    """Look at the request that is sent again: it has a new id."""
     for each, retry in retried(record):
         if retry.id == each.request.id:
-            yield fault(f"the id {compact(retry.id)} was used once more", retry.raw, path="id")
+            yield fault(f"the id {compact(retry.id)} was used again", retry.raw, path="id")
 
 
 @watched("mrtr-client-same-params", scenario="input-rounds")
 def retries_say_the_same(record: ClientRecord) -> Iterator[Finding]:
-    """Look at the request that is sent once more: method and params are the same, but for the answers and the state."""
+    """Look at the request that is sent again: only the answers and the state in its params are new."""
     ours = ("inputResponses", "requestState", "_meta")
     for each, retry in retried(record):
         before = {key: value for key, value in each.request.params.items() if key not in ours}
         after = {key: value for key, value in retry.params.items() if key not in ours}
         if retry.method != each.request.method or before != after:
-            yield fault("the request was not the same when it was sent once more", retry.raw, path="params")
+            yield fault("the request was changed when it was sent again", retry.raw, path="params")
 
 
 @watched("mrtr-client-state-only", scenario="state-only")
@@ -143,15 +143,15 @@ def a_state_alone_is_sent_back(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("mrtr-client-round-limit", scenario="endless-rounds")
 def rounds_come_to_an_end(record: ClientRecord) -> Iterator[Finding]:
-    """Ask again and again: the client gives up."""
+    """Ask without end: the client gives up."""
     answered = len(rounds(record))
     if answered >= _MOST_ROUNDS:
-        yield fault(f"the client answered {answered} times, and would have gone on")
+        yield fault(f"the client answered {answered} times and did not stop")
 
 
 @watched("mrtr-client-decline", scenario="input-rounds")
 def refusals_do_not_hang(record: ClientRecord) -> Iterator[Finding]:
-    """Ask: whatever the client answers, or if it answers nothing, it does not hang."""
+    """Ask something: the client does not hang, whether it answers or not."""
     rounds(record)
     record.be_sure()
     if record.hangs:

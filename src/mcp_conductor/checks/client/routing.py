@@ -54,7 +54,7 @@ class MirroredArguments(Script):
 class OddNames(Script):
     """Resources and prompts have names that do not fit into a header as they are."""
 
-    extra_headers = (("Mcp-Session-Id", "nobody-needs-this"),)
+    extra_headers = (("Mcp-Session-Id", "not-needed"),)
 
     def resources(self) -> list[Json]:
         return [{"uri": "note:///größe/世界", "name": "size"}]
@@ -88,7 +88,7 @@ def header_and_body_name_one_revision(record: ClientRecord) -> Iterator[Finding]
     for request, message in _posts(record):
         said, meant = request.header("mcp-protocol-version"), meta_of(message).get(f"{META}protocolVersion")
         if said is not None and meant is not None and said != meant:
-            yield fault(f"MCP-Protocol-Version says {said}, the body of {message.method} {meant}", message.raw)
+            yield fault(f"{message.method}: MCP-Protocol-Version is {said}, but the body says {meant}", message.raw)
 
 
 @watched("httpm-method-header-client")
@@ -97,7 +97,7 @@ def the_method_is_in_the_header(record: ClientRecord) -> Iterator[Finding]:
     for request, message in _posts(record):
         said = request.header("mcp-method")
         if said != message.method:
-            yield fault(f"Mcp-Method is {said!r}, the method {message.method}", dict(request.headers))
+            yield fault(f"Mcp-Method is {said!r}, but the method is {message.method}", dict(request.headers))
 
 
 def _names(record: ClientRecord, members: dict[str, str]) -> list[tuple[HttpRequest, Message, str]]:
@@ -117,17 +117,17 @@ def the_name_is_in_the_header(record: ClientRecord) -> Iterator[Finding]:
         if said is None:
             yield fault(f"{message.method} has no Mcp-Name", dict(request.headers))
         elif encoded(name) == name and decoded(said) != name:
-            yield fault(f"Mcp-Name is {said!r}, the body names {name!r}", message.raw)
+            yield fault(f"Mcp-Name is {said!r}, but the body names {name!r}", message.raw)
 
 
 @watched("httpm-name-base64-client", scenario="odd-names")
 def odd_names_are_encoded(record: ClientRecord) -> Iterator[Finding]:
-    """Offer names with other alphabets and outer spaces: Mcp-Name is base64 of them, behind its sentinel."""
+    """Offer names with other alphabets and outer spaces: Mcp-Name has them in base64, after the prefix =?base64?."""
     odd = [entry for entry in _names(record, _NAMED) if encoded(entry[2]) != entry[2]]
-    for request, message, name in seen(odd, "the client read and got nothing with an odd name"):
+    for request, message, name in seen(odd, "the client used no resource or prompt that has an odd name"):
         said = request.header("mcp-name")
         if said is not None and (not said.startswith("=?base64?") or decoded(said) != name):
-            yield fault(f"Mcp-Name is {said!r} for {name!r}", message.raw)
+            yield fault(f"Mcp-Name is {said!r}, not {name!r} in base64", message.raw)
 
 
 @watched("taske-name-header-client")
@@ -140,7 +140,7 @@ def task_ids_are_in_the_header(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("httpm-no-session-id-client")
 def there_are_no_sessions(record: ClientRecord) -> Iterator[Finding]:
-    """Send an Mcp-Session-Id nevertheless: the client does not send it back."""
+    """Send an Mcp-Session-Id, although there are no sessions: the client does not send it back."""
     for request, message in _posts(record):
         if request.header("mcp-session-id") is not None:
             yield fault(f"{message.method} was sent with an Mcp-Session-Id", dict(request.headers))
@@ -167,13 +167,13 @@ def _is_plain(value: Any) -> bool:
 
 @watched("xmcp-mirroring-client", scenario="mirrored-arguments")
 def arguments_are_mirrored(record: ClientRecord) -> Iterator[Finding]:
-    """Offer a tool that wants arguments in headers: each that is given is there."""
+    """Offer a tool that wants arguments in headers: each argument of the call is there."""
     given = [entry for entry in _mirrored(record) if entry[1] is not None]
     for header, value, said, message in seen(given, "the client gave none of the arguments"):
         if said is None:
-            yield fault(f"there is no {header}", message.raw)
+            yield fault(f"{header} is missing", message.raw)
         elif _is_plain(value) and said != value:
-            yield fault(f"{header} is {said!r}, the argument {value!r}", message.raw)
+            yield fault(f"{header} is {said!r}, but the argument is {value!r}", message.raw)
 
 
 @watched("xmcp-value-encoding-client", scenario="mirrored-arguments")
@@ -181,31 +181,31 @@ def values_are_encoded(record: ClientRecord) -> Iterator[Finding]:
     """Offer integers, booleans and odd strings: the headers have them in decimals, as true or false, and in base64."""
     given = [entry for entry in _mirrored(record) if entry[1] is not None and entry[2] is not None]
     odd = [entry for entry in given if not _is_plain(entry[1]) and not str(entry[1]).startswith("=?")]
-    for header, value, said, message in seen(odd, "the client gave no such argument"):
+    for header, value, said, message in seen(odd, "the client gave no argument of this kind"):
         if said != encoded(value):
             yield fault(f"{header} is {said!r} for {value!r}, not {encoded(value)!r}", message.raw)
 
 
 @watched("httpm-base64-literal-client", scenario="mirrored-arguments")
 def sentinels_are_encoded(record: ClientRecord) -> Iterator[Finding]:
-    """Offer a value that looks like base64 behind its sentinel, and is not: it is encoded once more."""
+    """Offer a plain value that begins like one in base64: it is encoded too."""
     alike = [entry for entry in _mirrored(record) if str(entry[1]).startswith("=?base64?") and entry[2] is not None]
-    for header, value, said, message in seen(alike, "the client gave no such argument"):
+    for header, value, said, message in seen(alike, "the client gave no argument of this kind"):
         if decoded(str(said)) != value:
-            yield fault(f"{header} is {said!r} for {value!r}", message.raw)
+            yield fault(f"{header} is {said!r}, not {value!r} in base64", message.raw)
 
 
 @watched("xmcp-omit-absent-client", scenario="mirrored-arguments")
 def absent_arguments_have_no_header(record: ClientRecord) -> Iterator[Finding]:
-    """Look at arguments that are null, or are not there: there is no header for them."""
+    """Look at arguments that are null or missing: there is no header for them."""
     absent = [entry for entry in _mirrored(record) if entry[1] is None]
     for header, _, said, message in seen(absent, "the client gave all arguments"):
         if said is not None:
-            yield fault(f"{header} is {said!r}, but there is no such argument", message.raw)
+            yield fault(f"{header} is {said!r}, but the argument is missing or null", message.raw)
 
 
 def _calls_everything(record: ClientRecord) -> None:
-    """There is nothing to see where the client calls only what it was told to."""
+    """Raise NotSeen where the client does not call all tools: it may only call what it was told to call."""
     called = {each.params.get("name") for each in record.plain.requests("tools/call")} if record.plain else set()
     if not called >= {each["name"] for each in Script(record, None).tools()}:
         raise NotSeen("the client does not call all tools that it finds")
@@ -218,9 +218,13 @@ def wrong_tools_are_left_out(record: ClientRecord) -> Iterator[Finding]:
     wrong = {each["name"] for each in _WRONG}
     for message in record.requests("tools/call"):
         if message.params.get("name") in wrong:
-            yield fault(f"{message.params['name']} was called, although its annotation is wrong", message.raw)
+            yield fault(
+                f"tool {message.params['name']!r} was called, although its x-mcp-header is not valid", message.raw
+            )
     if not record.requests("tools/call") and record.stopped_short():
-        yield fault("the client gave up all tools because some are wrong", record.last_words())
+        yield fault(
+            "the client called no tool at all because some have an x-mcp-header that is not valid", record.last_words()
+        )
 
 
 @watched("xmcp-ignored-on-stdio", scenario="mirrored-arguments")

@@ -23,7 +23,7 @@ def calls_name_a_tool(record: ClientRecord) -> Iterator[Finding]:
     """Look at every tools/call: its name is a string, its arguments are an object."""
     for request in _requests(record, "tools/call"):
         if not isinstance(request.params.get("name"), str):
-            yield fault("tools/call names no tool", request.raw, path="params.name")
+            yield fault("tools/call has no name", request.raw, path="params.name")
         if not isinstance(request.params.get("arguments", {}), dict):
             yield fault("the arguments of tools/call are not an object", request.raw, path="params.arguments")
 
@@ -33,7 +33,7 @@ def reads_name_a_resource(record: ClientRecord) -> Iterator[Finding]:
     """Look at every resources/read: its uri is a string."""
     for request in _requests(record, "resources/read"):
         if not isinstance(request.params.get("uri"), str):
-            yield fault("resources/read names no uri", request.raw, path="params.uri")
+            yield fault("resources/read has no uri", request.raw, path="params.uri")
 
 
 @watched("prompts-get-client-shape")
@@ -41,7 +41,7 @@ def prompts_take_strings(record: ClientRecord) -> Iterator[Finding]:
     """Look at every prompts/get: its name is a string, its arguments are an object of strings."""
     for request in _requests(record, "prompts/get"):
         if not isinstance(request.params.get("name"), str):
-            yield fault("prompts/get names no prompt", request.raw, path="params.name")
+            yield fault("prompts/get has no name", request.raw, path="params.name")
         given = request.params.get("arguments", {})
         if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
             yield fault(
@@ -59,7 +59,7 @@ def completions_name_what_they_complete(record: ClientRecord) -> Iterator[Findin
             yield fault("ref is neither a prompt nor a resource", request.raw, path="params.ref")
         for name in ("name", "value"):
             if not isinstance(argument, dict) or not isinstance(argument.get(name), str):
-                yield fault(f"the argument has no {name}", request.raw, path=f"params.argument.{name}")
+                yield fault(f"argument has no {name}", request.raw, path=f"params.argument.{name}")
 
 
 @watched("logging-setlevel-client")
@@ -67,7 +67,7 @@ def levels_are_known(record: ClientRecord) -> Iterator[Finding]:
     """Look at every logging/setLevel: the level is one of the eight of RFC 5424."""
     for request in _requests(record, "logging/setLevel"):
         if request.params.get("level") not in LOG_LEVELS:
-            yield fault("the level is none of RFC 5424", request.raw, path="params.level")
+            yield fault("level is not one of the eight of RFC 5424", request.raw, path="params.level")
 
 
 def _token(message: Message) -> Any:
@@ -88,7 +88,7 @@ def progress_tokens_are_strings_or_integers(record: ClientRecord) -> Iterator[Fi
 
 @watched("progress-token-unique-client")
 def progress_tokens_are_unique(record: ClientRecord) -> Iterator[Finding]:
-    """Look at every request that wants progress: no other that is not answered yet has the same token."""
+    """Look at every request that wants progress: no other open request has the same token."""
     for connection in record.connections:
         waiting: dict[Any, Any] = {}
         for frame in connection.transcript.since(0):
@@ -96,7 +96,7 @@ def progress_tokens_are_unique(record: ClientRecord) -> Iterator[Finding]:
                 if frame.source == "client" and message.kind == "request" and _token(message) is not None:
                     key = compact(_token(message))
                     if key in waiting.values():
-                        yield fault(f"two requests wait with the progressToken {key}", message.raw)
+                        yield fault(f"two open requests have the progressToken {key}", message.raw)
                     waiting[message.id] = key
                 elif frame.source == "server" and message.kind in ("result", "error"):
                     waiting.pop(message.id, None)
@@ -105,7 +105,7 @@ def progress_tokens_are_unique(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("progress-client-sends-none-modern", "roots-modern-no-listchanged-client")
 def some_notifications_are_gone(record: ClientRecord) -> Iterator[Finding]:
-    """Look at all notifications: there is no progress of a client, and no list of roots that changes, any more."""
+    """Look at all notifications: none is one of progress or of changed roots, which clients no longer send."""
     if record.is_idle and not record.notifications():
         raise NotSeen(never(ANYTHING))
     for message in record.said:
@@ -122,7 +122,7 @@ def _cancellations(record: ClientRecord) -> list[Message]:
 
 @watched("cancel-notification-shape-client")
 def cancellations_name_a_request(record: ClientRecord) -> Iterator[Finding]:
-    """Look at every notifications/cancelled: it names a request as the request named itself; a reason is a string."""
+    """Look at every notifications/cancelled: requestId is the id of a request, of its type; a reason is a string."""
     known = [(type(each.id), each.id) for each in record.requests()]
     for message in _cancellations(record):
         identity = message.params.get("requestId")
@@ -130,10 +130,10 @@ def cancellations_name_a_request(record: ClientRecord) -> Iterator[Finding]:
             identity is None or str(identity) in [str(i) for _, i in known]
         ):
             yield fault(
-                "requestId is not the id of a request, as that was written", message.raw, path="params.requestId"
+                "requestId is not the id of a request, with the same type", message.raw, path="params.requestId"
             )
         if not isinstance(message.params.get("reason", ""), str):
-            yield fault("the reason is no string", message.raw, path="params.reason")
+            yield fault("reason is not a string", message.raw, path="params.reason")
 
 
 @watched("cancel-only-own-active-client")

@@ -39,7 +39,7 @@ def _unanswered(record: ClientRecord) -> Message:
     connection = record.connection
     request = next((each.request for each in connection.exchanges if each.reply is None), None)
     if request is None:
-        raise NotSeen("the client used the id of the request once more")
+        raise NotSeen("the client used the id of the request again")
     later = connection.requests()[connection.requests().index(request) + 1 :]
     if record.exit_code is None and not later and not record.notifications("notifications/cancelled"):
         raise NotSeen(f"the client did not give up within {record.seconds:.0f} s")
@@ -48,14 +48,14 @@ def _unanswered(record: ClientRecord) -> Message:
 
 @watched("lifecycle-client-request-timeout", scenario="silence")
 def requests_have_a_time_limit(record: ClientRecord) -> Iterator[Finding]:
-    """Do not answer a request: the client gives up some time. A client that waits longer than we do is not judged."""
+    """Do not answer a request: the client gives up. A client that waits longer than the check is not judged."""
     _unanswered(record)
     yield from ()
 
 
 @watched("lifecycle-client-timeout-cancels", "http-cancel-explicit-client", scenario="silence")
 def what_is_given_up_is_cancelled(record: ClientRecord) -> Iterator[Finding]:
-    """Do not answer a request: a client that gives up says so, with notifications/cancelled."""
+    """Do not answer a request: a client that gives up sends notifications/cancelled."""
     request = _unanswered(record)
     modern_http = record.dialect is not None and not record.dialect.handshake and record.connection.transport != "stdio"
     if modern_http:
@@ -73,7 +73,7 @@ def _cancelled(record: ClientRecord, request: Message) -> bool:
 
 @watched("stdio-cancel-notification-client", scenario="silence")
 def abandoned_requests_are_cancelled(record: ClientRecord) -> Iterator[Finding]:
-    """Do not answer a request: a client that waits for each answer, and goes on here, has cancelled it before."""
+    """Do not answer a request: a client that usually waits for each answer cancels it before it sends the next."""
     request = _unanswered(record)
     assert record.plain is not None
     connection = record.connection

@@ -20,7 +20,7 @@ def _asked(record: ClientRecord, *paths: str) -> list[HttpRequest]:
 
 
 def _authorizes(record: ClientRecord) -> None:
-    """There is nothing to see where the client does not get tokens by itself."""
+    """Raise NotSeen where the client does not get tokens by itself."""
     if "challenged" not in record.moments:
         raise NotSeen("the client made no request")
     locked = record.others.get("locked", record)
@@ -29,10 +29,10 @@ def _authorizes(record: ClientRecord) -> None:
 
 
 def _pages(record: ClientRecord) -> list[Json]:
-    """What the client sends its user to the authorization server with."""
+    """The queries with which the client sends its user to the authorization server."""
     _authorizes(record)
     found = [dict(parse_qsl(each.query)) for each in _asked(record, AUTHORIZE)]
-    return seen(found, "nobody came to the authorization server: the client showed no URL")
+    return seen(found, "the authorization page was not opened: the client showed no URL")
 
 
 def _forms(record: ClientRecord) -> list[Json]:
@@ -94,7 +94,7 @@ def server_metadata_is_read(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("authc-pkce-s256", scenario="locked")
 def codes_are_protected(record: ClientRecord) -> Iterator[Finding]:
-    """Look at what the user is sent with: a code_challenge, by S256."""
+    """Look at the authorization request: it has a code_challenge with the method S256."""
     for query in _pages(record):
         if "code_challenge" not in query or query.get("code_challenge_method") != "S256":
             yield fault("the authorization request has no code_challenge by S256", query)
@@ -120,12 +120,12 @@ def the_state_is_compared(record: ClientRecord) -> Iterator[Finding]:
             if "state" not in query:
                 yield fault("the authorization request has no state", query)
     elif "gave a token" in record.moments:
-        yield fault("a code was used that came with another state")
+        yield fault("the client used a code that came with a wrong state")
 
 
 @watched("authc-redirect-uri", scenario="locked")
 def users_come_back_safely(record: ClientRecord) -> Iterator[Finding]:
-    """Look at where the user is sent back to: this machine or https, and as it was registered."""
+    """Look at redirect_uri: it is on this machine or https, and one that was registered."""
     registered = [uri for each in _asked_to_register(record) for uri in each.get("redirect_uris", [])]
     for query in _pages(record):
         uri = query.get("redirect_uri", "")
@@ -161,9 +161,9 @@ def registrations_say_what_kind(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("authc-cimd-url", scenario="locked")
 def documents_about_clients_have_https_urls(record: ClientRecord) -> Iterator[Finding]:
-    """Look at the client_id: one that is the URL of a document is https, and has a path. Nobody fetches it here."""
+    """Look at the client_id: one that is the URL of a document is https, and has a path. It is not fetched."""
     urls = [query["client_id"] for query in _pages(record) if "://" in query.get("client_id", "")]
-    for url in seen(urls, "the client_id is no URL"):
+    for url in seen(urls, "the client_id is not a URL"):
         parts = urlsplit(url)
         if parts.scheme != "https" or not parts.path.strip("/"):
             yield fault("the client_id is a URL, but not https with a path", url)
@@ -201,16 +201,16 @@ def the_scope_of_the_challenge_is_asked_for(record: ClientRecord) -> Iterator[Fi
 
 
 def _gets_a_token(record: ClientRecord) -> None:
-    """Make sure that the client gets a token where all is well: only then does it mean something that it stops here."""
+    """Raise NotSeen unless the client gets a token from a correct server: only then a stop here means something."""
     polite = record.others.get("locked")
     if polite is None:
-        raise NotSeen("the scenario 'locked', which shows what the client does where all is well, was not run")
+        raise NotSeen("the scenario 'locked', which shows what the client does with a correct server, was not run")
     if "gave a token" not in polite.moments:
-        raise NotSeen("the client got no token where all is well")
+        raise NotSeen("the client got no token from a correct server")
 
 
 def _refused(record: ClientRecord, what: str) -> Iterator[Finding]:
-    """Findings if the client went on to the user or to a token, as it does where all is well."""
+    """Findings if the client went on to the user or to a token, as it does with a correct server."""
     _authorizes(record)
     _gets_a_token(record)
     if _asked(record, AUTHORIZE, TOKEN):
@@ -241,4 +241,4 @@ def other_servers_are_not_believed(record: ClientRecord) -> Iterator[Finding]:
     _pages(record)
     _gets_a_token(record)
     if _asked(record, TOKEN):
-        yield fault("a code was used that came from another authorization server")
+        yield fault("the client used a code that came from another authorization server")

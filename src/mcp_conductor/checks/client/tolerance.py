@@ -1,6 +1,6 @@
-"""What a client must live with: notifications that it did not expect, members that it does not know, odd results.
+"""What a client must tolerate: unexpected notifications, unknown members, odd results.
 
-Each is done to it in a start of its own. It has lived with it if it then does all that it does with a polite server.
+Each has its own start of the client, which tolerates it if it then does all that it does with a polite server.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _LOUD = "this text is only here to be shown"
 
 @scenario("unknown-notification", needs=ANYTHING)
 class UnknownNotification(Script):
-    """Before each answer comes a notification that nobody knows."""
+    """Before each answer comes an unknown notification."""
 
     async def before(self, call: Call) -> None:
         self.did("notified")
@@ -52,7 +52,7 @@ class Logs(Script):
 
 @scenario("progress", needs=ANYTHING)
 class Progress(Script):
-    """Before each answer comes progress with fractions and no total: of nobody, and of the request if it wants that."""
+    """Before each answer comes progress without a total, in fractions: of an unknown token, and of the request."""
 
     async def before(self, call: Call) -> None:
         self.did("progressed")
@@ -60,12 +60,12 @@ class Progress(Script):
         if wanted is not None:
             await call.say(notice("notifications/progress", progressToken=wanted, progress=0.25))
             await call.say(notice("notifications/progress", progressToken=wanted, progress=1.5))
-        await call.say(notice("notifications/progress", progressToken="nobody-s", progress=0.5))
+        await call.say(notice("notifications/progress", progressToken="unknown", progress=0.5))
 
 
 @scenario("unknown-members")
 class UnknownMembers(Script):
-    """Capabilities and results have members that nobody knows."""
+    """Capabilities and results have unknown members."""
 
     def capabilities(self) -> Json:
         self.did("declared")
@@ -86,7 +86,7 @@ class StrayCancellation(Script):
 
 @scenario("stray-completion", revisions=_ENDING_ELICITATION, needs=ANYTHING)
 class StrayCompletion(Script):
-    """Before each answer an elicitation is said to be complete that was never begun."""
+    """Before each answer comes the completion of an elicitation that was never begun."""
 
     async def before(self, call: Call) -> None:
         self.did("completed")
@@ -95,11 +95,11 @@ class StrayCompletion(Script):
 
 @scenario("garbage", needs=ANYTHING)
 class Garbage(Script):
-    """Before each answer comes a line that is no message."""
+    """Before each answer comes a line that is not a message."""
 
     async def before(self, call: Call) -> None:
         self.did("garbled")
-        await call.say("this is no JSON at all")
+        await call.say("this is not JSON")
 
 
 @scenario("batch", revisions=_BATCHING, needs=ANYTHING)
@@ -116,7 +116,7 @@ class Batch(Script):
 
 @scenario("odd-content", needs="tools/call")
 class OddContent(Script):
-    """Tools answer with content of an unknown type beside text."""
+    """Tools answer with text and with content of an unknown type."""
 
     async def call_tool(self, call: Call) -> Json:
         self.did("called")
@@ -148,7 +148,7 @@ class NoResultType(Script):
 
 @scenario("odd-result-type", revisions=MODERNS, needs="tools/call")
 class OddResultType(Script):
-    """The results of tools have a resultType that nobody knows."""
+    """The results of tools have an unknown resultType."""
 
     async def call_tool(self, call: Call) -> Json:
         del call
@@ -172,7 +172,7 @@ class AnyStructure(Script):
 
 @watched("base-notification-no-response-client", scenario="unknown-notification")
 def notifications_are_not_answered(record: ClientRecord) -> Iterator[Finding]:
-    """Send notifications that nobody knows: nothing answers them."""
+    """Send unknown notifications: the client does not answer them."""
     if "notified" not in record.moments:
         raise NotSeen("the client made no request")
     answers = [each for each in record.said if each.kind in ("result", "error")]
@@ -183,38 +183,38 @@ def notifications_are_not_answered(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("logging-client-tolerates", scenario="logs")
 def log_messages_are_taken(record: ClientRecord) -> Iterator[Finding]:
-    """Send log messages of all levels, with all kinds of data: the client does what it does without them."""
+    """Send log messages of all levels, with all kinds of data: the client behaves as it does without them."""
     yield from record.survived("log messages", "logged")
 
 
 @watched("progress-client-tolerates", scenario="progress")
 def progress_is_taken(record: ClientRecord) -> Iterator[Finding]:
-    """Send progress with fractions, without a total, and of nobody: the client does what it does without that."""
+    """Send progress in fractions, without a total, of an unknown token: the client behaves as it does without that."""
     yield from record.survived("progress notifications", "progressed")
 
 
 @watched("base-unknown-capabilities-tolerated-client", scenario="unknown-members")
 def unknown_members_are_ignored(record: ClientRecord) -> Iterator[Finding]:
-    """Add members to capabilities and results that nobody knows: the client does what it does without them."""
+    """Add unknown members to capabilities and results: the client behaves as it does without them."""
     yield from record.survived("members that it does not know", "declared")
 
 
 @watched("cancel-unknown-ignored-client", scenario="stray-cancellation")
 def unknown_cancellations_are_ignored(record: ClientRecord) -> Iterator[Finding]:
-    """Cancel requests that were never made: the client does what it does without that."""
+    """Cancel requests that were never made: the client behaves as it does without that."""
     yield from record.survived("a cancellation of nothing", "cancelled")
 
 
 @watched("elicit-complete-unknown-client", scenario="stray-completion")
 def unknown_completions_are_ignored(record: ClientRecord) -> Iterator[Finding]:
-    """Say that an elicitation is complete that was never begun: the client does what it does without that."""
+    """Send the completion of an elicitation that was never begun: the client behaves as it does without that."""
     yield from record.survived("the completion of an unknown elicitation", "completed")
 
 
 @watched("base-malformed-input-survival-client", scenario="garbage")
 def garbage_is_survived(record: ClientRecord) -> Iterator[Finding]:
-    """Send lines or events that are no messages: the client does what it does without them."""
-    yield from record.survived("a line that is no message", "garbled")
+    """Send lines or events that are not messages: the client behaves as it does without them."""
+    yield from record.survived("a line that is not a message", "garbled")
 
 
 @watched("batch-receive-client", scenario="batch")
@@ -231,7 +231,7 @@ def batches_are_taken(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("tools-client-unknown-content-tolerated", scenario="odd-content")
 def unknown_content_is_taken(record: ClientRecord) -> Iterator[Finding]:
-    """Answer with text and with content of an unknown type: the client does what it does without that."""
+    """Answer with text and with content of an unknown type: the client behaves as it does without that."""
     yield from record.survived("content of an unknown type", "called")
 
 
@@ -258,7 +258,7 @@ def results_need_no_type(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("versioning-resulttype-unknown-client", scenario="odd-result-type")
 def unknown_results_are_refused(record: ClientRecord) -> Iterator[Finding]:
-    """Return a resultType that nobody knows: the client does not show the content as a result."""
+    """Return an unknown resultType: the client does not show the content as a result."""
     if "called" not in record.moments or not _shows(record):
         raise NotSeen("the client does not show what tools return")
     if record.exit_code == 0 and any(_LOUD in line for line in record.out):
@@ -267,20 +267,20 @@ def unknown_results_are_refused(record: ClientRecord) -> Iterator[Finding]:
 
 @watched("tools-structured-content-any-client", scenario="any-structure")
 def structured_content_may_be_anything(record: ClientRecord) -> Iterator[Finding]:
-    """Return an array, a number and null as structured content: the client does what it does without that."""
-    yield from record.survived("structured content that is no object", "called")
+    """Return an array, a number and null as structured content: the client behaves as it does without that."""
+    yield from record.survived("structured content that is not an object", "called")
 
 
 @watched("meta-trace-context-format-client")
 def trace_context_has_its_format(record: ClientRecord) -> Iterator[Finding]:
-    """Look at traceparent, tracestate and baggage in `_meta`: they are written as the W3C says."""
+    """Look at traceparent, tracestate and baggage in `_meta`: they have the formats of the W3C."""
     from mcp_conductor.protocol.meta_keys import TRACE
 
     found = [(key, value, each) for each in record.said if _has_params(each) for key, value in meta_of(each).items()]
     traced = [entry for entry in found if entry[0] in TRACE]
     for key, value, message in seen(traced, "no trace context was sent"):
         if not isinstance(value, str) or not TRACE[key].fullmatch(value):
-            yield fault(f"{key} does not have its format", message.raw, path=f"params._meta.{key}")
+            yield fault(f"{key} does not have the format of W3C", message.raw, path=f"params._meta.{key}")
 
 
 def _has_params(message: Any) -> bool:

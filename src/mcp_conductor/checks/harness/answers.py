@@ -40,7 +40,7 @@ def root_problems(result: Any, member: str, raw: Any) -> Iterator[Finding]:
         if member == "uri" and not (isinstance(value, str) and value.startswith("file://")):
             yield fault("the uri of a root does not begin with file://", raw, path=path)
         if member == "name" and value is not None and not isinstance(value, str):
-            yield fault("the name of a root is no string", raw, path=path)
+            yield fault("the name of a root is not a string", raw, path=path)
 
 
 def sampling_problems(result: Any, what: str, raw: Any, *, several: bool) -> Iterator[Finding]:
@@ -55,12 +55,12 @@ def sampling_problems(result: Any, what: str, raw: Any, *, several: bool) -> Ite
         }
         for name, right in fits.items():
             if not right:
-                yield fault(f"the result of sampling has no {name} as it should be", raw, path=f"result.{name}")
+                yield fault(f"the result of sampling/createMessage has no valid {name}", raw, path=f"result.{name}")
     elif what == "stopReason":
         if "stopReason" not in message:
             raise NotSeen("there is no stopReason")
         if not isinstance(message["stopReason"], str):
-            yield fault("stopReason is no string", raw, path="result.stopReason")
+            yield fault("stopReason is not a string", raw, path="result.stopReason")
     elif content is not None:
         blocks = content if isinstance(content, list) else [content]
         if isinstance(content, list) and not several:
@@ -68,9 +68,7 @@ def sampling_problems(result: Any, what: str, raw: Any, *, several: bool) -> Ite
         known = _OLD_CONTENT if what == "old content" else _CONTENT if several else _CONTENT[:3]
         for block in blocks:
             if not isinstance(block, dict) or block.get("type") not in known:
-                yield fault(
-                    f"the content of a sampled message is none of {', '.join(known)}", raw, path="result.content"
-                )
+                yield fault(f"the content of a sampled message is not {', '.join(known)}", raw, path="result.content")
 
 
 def content_problems(answered: Iterable[tuple[Message, Message]], *, defaults: bool = False) -> Iterator[Finding]:
@@ -93,7 +91,7 @@ def form_problems(answered: Iterable[tuple[Json, Any, Any]], *, defaults: bool =
         content = result.get("content", {})
         if defaults:
             if isinstance(content, dict) and "colour" not in content:
-                yield fault("the default of a form is not filled in", raw, path="result.content.colour")
+                yield fault("the default value of the form is not filled in", raw, path="result.content.colour")
             continue
         for problem in complaints(content, schema):
             yield fault(f"the content does not fit the form: {problem}", raw, path="result.content")

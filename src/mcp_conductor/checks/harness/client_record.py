@@ -204,7 +204,7 @@ class ClientRecord:
         return ((each, each.message) for each in self.http if each.method == "POST" and each.message is not None)
 
     def asked(self, *methods: str) -> list[Asked]:
-        """Our requests in this scenario; there is nothing to see if there were none, or the client had gone."""
+        """Our requests in this scenario; NotSeen if there were none, or if the client had gone."""
         if not any(connection.asked(*methods) for connection in self.connections):
             raise NotSeen("the client made no request during which it could have been asked")
         found = [pair for connection in self.connections for pair in self.asked_on(connection, *methods)]
@@ -243,7 +243,7 @@ class ClientRecord:
         return self.exit_code is None and self.plain is not None and self.plain.exit_code is not None
 
     def be_sure(self) -> None:
-        """See nothing in a client that hangs as long as it may only be slow, because the machine is busy."""
+        """Raise NotSeen for a client that seems to hang, but may only be slow because the machine is busy."""
         if self.hangs and not self.confirmed and not self.takes_time:
             raise NotSeen("the client did not end in time, and could not be tried again while no other ran")
 
@@ -279,7 +279,7 @@ class ClientRecord:
 
 
 def never(method: str) -> str:
-    """What a client has not done that never sent METHOD: the reason why much cannot be seen of it."""
+    """What to say of a client that never sent METHOD, and of which much cannot be seen for that reason."""
     return f"{NEVER} {_DOINGS.get(method) or f'sent {method}'}"
 
 

@@ -16,7 +16,7 @@ _CONVINCED = 3  # second chances that changed nothing: it is not the machine tha
 
 
 class Progress:
-    """Who wants to know how far it is."""
+    """What is told how far the runs are."""
 
     def started(self, names: list[str], done: int, total: int) -> None:
         """These scenarios run now; so many are done."""

@@ -27,7 +27,7 @@ class Round:
 
 
 def rounds(record: ClientRecord) -> list[Round]:
-    """The questions of this scenario; there is nothing to see if the client was not asked anything."""
+    """The questions of this scenario; NotSeen if the client was not asked anything."""
     found = []
     for connection in record.connections:
         exchanges = {id(each.request): each for each in connection.exchanges}
@@ -50,7 +50,7 @@ def _retry_of(requests: list[Message], first: Message) -> Message | None:
 
 def retried(record: ClientRecord) -> list[tuple[Round, Message]]:
     found = [(each, each.retry) for each in rounds(record) if each.retry is not None]
-    return seen(found, "the client did not send the request once more")
+    return seen(found, "the client did not send the request again")
 
 
 def given(record: ClientRecord, name: str) -> list[tuple[Json, Any, Any]]:
@@ -81,7 +81,7 @@ def modern_sampling(record: ClientRecord, what: str) -> Iterator[Finding]:
 def modern_action(record: ClientRecord) -> Iterator[Finding]:
     for _, result, raw in given(record, "elicitation"):
         if not isinstance(result, dict) or result.get("action") not in ("accept", "decline", "cancel"):
-            yield fault("the action is neither accept, decline nor cancel", raw)
+            yield fault("action is not accept, decline or cancel", raw)
 
 
 def modern_content(record: ClientRecord, *, defaults: bool = False) -> Iterator[Finding]:

@@ -122,6 +122,6 @@ class OAuthServer(Script):
 
 def _proves(verifier: str, challenge: str | None) -> bool:
     if challenge is None:
-        return True  # that there is none is found elsewhere
+        return True  # a missing code_challenge is found elsewhere
     digest = hashlib.sha256(verifier.encode()).digest()
     return base64.urlsafe_b64encode(digest).decode().rstrip("=") == challenge

@@ -62,5 +62,5 @@ def _obey(line: socket.socket) -> int:
 
 
 if __name__ == "__main__":
-    # Not sys.exit: it would wait for the thread that reads a stdin which nobody closes.
+    # Not sys.exit: it would wait for the thread that reads stdin, which may stay open.
     os._exit(main(*sys.argv[1:]))

@@ -1,7 +1,7 @@
 """The specification as checks of clients: scenarios that a scripted server plays, and judges of what the client did.
 
 One start of the client is one scenario. A judge looks at one scenario, at some, or at all of them; it yields findings,
-and raises `NotSeen` when the client never did what it is about: what is merely absent is not a mistake.
+and raises `NotSeen` when the client never did what it is about: what a client does not do is not a mistake.
 """
 
 from collections.abc import Callable, Iterable

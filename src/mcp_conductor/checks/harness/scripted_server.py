@@ -223,7 +223,7 @@ class Script:
     # How a request is answered.
 
     async def reply(self, call: Call) -> Json | None:
-        """The answer to a request; None when there is none."""
+        """The answer to a request; None when the script gives none."""
         frame: Json = {"jsonrpc": "2.0", "id": call.request.id}
         try:
             return {**frame, "result": await self._result(call)}
@@ -262,7 +262,7 @@ class Script:
             code = METHOD_NOT_FOUND if call.method == "server/discover" else INVALID_REQUEST
             raise Refusal(code, "this server wants to be initialized")
         meta = {f"{META}protocolVersion": said, f"{META}clientCapabilities": capabilities_in(call.request)}
-        connection.dialect = modern_client({"_meta": meta}, _Outlet(call), self._server.modern_versions).revision
+        connection.dialect = modern_client({"_meta": meta}, _CallSender(call), self._server.modern_versions).revision
         connection.declared = self.capabilities()
 
     def _agree(self, call: Call, result: Json) -> None:
@@ -274,7 +274,7 @@ class Script:
         call.connection.declared = result["capabilities"]
 
 
-class _Outlet:
+class _CallSender:
     """Where the server says what belongs to a request; by it the call of the script is found."""
 
     def __init__(self, call: Call) -> None:
@@ -311,9 +311,9 @@ class _PoliteServer(Server):
         opens = call.method == "initialize"
         params = _repaired(call.params) if opens else call.params
         raw = {"jsonrpc": "2.0", "id": call.request.id, "method": call.method, "params": params}
-        outlet = _Outlet(call)
-        client = Client(outlet, None if opens else call.connection.dialect or NEWEST_HANDSHAKE)
-        return await self.result(build(raw)._replace(problem=None), client, outlet)
+        send = _CallSender(call)
+        client = Client(send, None if opens else call.connection.dialect or NEWEST_HANDSHAKE)
+        return await self.result(build(raw)._replace(problem=None), client, send)
 
     def capabilities(self, dialect: Dialect) -> Json:
         del dialect
@@ -366,7 +366,7 @@ class _PoliteServer(Server):
 
 def _scripted(call: ServerCall) -> Call:
     """The call of the script that a call of the server stands for."""
-    assert isinstance(call.outlet, _Outlet)
+    assert isinstance(call.outlet, _CallSender)
     return call.outlet.call
 
 
