@@ -91,7 +91,7 @@ def test_check_does_not_blame_the_server_for_it_and_goes_on(server, tmp_path):
     words = ("check", "--only", "tools-structured-content-conforms", "--report", f"json:{report}", "--", *server)
     done = limited(*CONDUCTOR, *words)
     (outcome,) = json.loads(report.read_text())["outcomes"]
-    why = "whether structuredContent of 'x' fits cannot be told: applying the schema takes more than 2 s"
+    why = "tool 'x': whether structuredContent fits is not known: applying the schema takes more than 2 s"
     assert (outcome["status"], outcome["reason"]) == ("skipped", why), done.stderr
 
 

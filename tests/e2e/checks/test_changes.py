@@ -159,7 +159,7 @@ async def test_a_change_that_is_not_told_is_reported_and_nothing_else(outcomes, 
     only = GROUPS if name.startswith("resources-updated") and "two" not in change else (*CHANGES, *MODERN_CHANGES)
     found, _ = await outcomes(change, trigger, version=version, only=only)
     assert reported(found) == {name}
-    assert "did not come" in found[name].findings[0].message
+    assert "was not sent" in found[name].findings[0].message
     assert found[name].findings[0].actual["before"] != found[name].findings[0].actual["after"]
 
 

@@ -57,7 +57,7 @@ async def test_a_server_that_says_nothing_after_its_opening_is_reported_and_not_
     assert len(failed) == 1
     assert "no answer to" in failed[0].findings[0].message
     assert outcomes["base-parse-error-server"].reason == (
-        "the server does not answer any longer: no answer to tools/list within 0.5 s"
+        "the server has stopped answering: no answer to tools/list within 0.5 s"
     )
 
 

@@ -133,4 +133,4 @@ async def test_a_schema_of_too_many_parts_is_not_judged_and_its_tool_not_called(
     """)
     outcomes = await verdicts_of(server, only={"schema-valid-in-dialect"}, timeout=5)
     outcome = outcomes["schema-valid-in-dialect"]
-    assert (outcome.status, outcome.reason) == ("skipped", "inputSchema of 't' has too many parts to be judged")
+    assert (outcome.status, outcome.reason) == ("skipped", "tool 't': inputSchema has too many parts to be judged")

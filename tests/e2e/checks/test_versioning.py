@@ -112,7 +112,7 @@ MODERN = {
     "meta-identity-not-behaviour-server": """
         def list_tools(self, params):
             client = params["_meta"].get(META + "clientInfo", {})
-            return {**super().list_tools(params), **({"tools": []} if client.get("name") == "somebody-else" else {})}
+            return {**super().list_tools(params), **({"tools": []} if client.get("name") == "another-client" else {})}
         """,
     "stateless-no-connection-affinity": """
         asked = False

@@ -9,7 +9,7 @@ RUDE = """
     hello(tools={})
     serve({"tools/list": lambda params: {"tools": [{"name": "x", "inputSchema": {"type": "array"}}]}})
 """
-BREAKS = "the server breaks tools-item-inputschema: the inputSchema of 'x' has not the type object"
+BREAKS = "the server breaks tools-item-inputschema: tool 'x': inputSchema.type must be \"object\""
 
 
 def test_where_ci_is_set_nothing_is_left_out_by_only(run, suite, starts):

@@ -17,7 +17,7 @@ def capability_flaws(result: Json) -> Iterator[tuple[str, str]]:
     """What is wrong with the capabilities of a server, with its path."""
     capabilities = result.get("capabilities")
     if not isinstance(capabilities, dict):
-        yield "capabilities", "there is no object capabilities"
+        yield "capabilities", "capabilities is not an object"
         return
     for name in _OBJECTS:
         declared = capabilities.get(name, {})

@@ -1,4 +1,4 @@
-"""What changes when tools are called: lists and subscribed resources, and whether the server tells.
+"""What changes when tools are called: lists and subscribed resources, and whether the server notifies.
 
 The tools are those of --trigger, or all that may be called. A change that was not told is looked for once more, in
 another session: what changes by itself, or is told late, is no finding.
@@ -66,7 +66,7 @@ class Changes:
         called = _words(self.called)
         found = [
             fault(
-                f"{thing} changed when {called} was called, and {notification} did not come",
+                f"{thing} changed when {called} was called, but {notification} was not sent",
                 evidence,
                 hint=f"before: {cut(render(evidence['before']), MOST_SHOWN)}",
             )

@@ -1,6 +1,6 @@
 """The file of `--expected-failures`: what is known to fail, why, where, and until when.
 
-What is expected is no failure of the run. It costs as much as before: grades are made before this is looked at.
+What is expected does not fail the run. It costs as much as before: grades are made before this is looked at.
 """
 
 import re

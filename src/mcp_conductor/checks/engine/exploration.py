@@ -31,7 +31,7 @@ _FAILED = "failed"
 
 
 async def explore(session: Session, call: Collection[str] | str) -> Found:
-    """Use what the server of SESSION declares. CALL: which tools beside the read-only ones may be called, or ALL."""
+    """Use what the server of SESSION declares. CALL: which tools besides the read-only ones may be called, or ALL."""
     explorer = _Explorer(session)
     with suppress(_SilentError):
         await explorer.everywhere(call)
@@ -39,7 +39,7 @@ async def explore(session: Session, call: Collection[str] | str) -> Found:
 
 
 class _SilentError(Exception):
-    """The server answers nothing any more, or is gone: there is nowhere to go."""
+    """The server has stopped answering, or is gone: the exploration ends."""
 
 
 class _Explorer:
@@ -112,7 +112,7 @@ class _Explorer:
         await self._answered(self._session.request(method, params))
 
     async def _answered(self, answer: Coroutine[Any, Any, Any]) -> Any:
-        """The result to come; None if there is none. Whatever came instead is in the transcript."""
+        """The result to come; None if something else comes, which is then in the transcript."""
         self._problem = None
         try:
             return await answer

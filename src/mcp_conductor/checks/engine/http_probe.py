@@ -114,7 +114,7 @@ class HttpResponse:
 
     @property
     def code(self) -> Any:
-        """The code of the JSON-RPC error that came, whatever its id."""
+        """The code of the JSON-RPC error that came, with any id."""
         for message in self.messages:
             if isinstance(message, dict) and isinstance(message.get("error"), dict):
                 return message["error"].get("code")
@@ -171,7 +171,7 @@ class HttpProbe:
     def headers(self, raw: Any = None, annotations: Annotations | None = None) -> dict[str, str]:
         """The headers that belong on a message, or on a GET."""
         if not self.dialect.handshake:
-            # Text that is no message can be in no version, but what carries it is.
+            # A text that is not a message has no version, but the request that carries it has one.
             by_hand = {VERSION: self.dialect.version} if isinstance(raw, str) else {}
             return {**by_hand, **dict(routing_headers(raw, annotations or {}))}
         return {

@@ -284,7 +284,7 @@ def polite(frames: list[Frame], dialect: Dialect, capabilities: Json) -> list[Fr
     for frame in frames:
         for message in frame.messages() if frame.source == "client" else ():
             if _rude(message, dialect, capabilities):
-                # What is no request may be answered without an id.
+                # What is not a request may be answered without an id.
                 rude |= {message.id} if message.kind == "request" else {message.id, None}
     return [frame for frame in frames if not rude or not any(each in rude for each in _answered(frame))]
 

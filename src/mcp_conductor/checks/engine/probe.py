@@ -43,7 +43,7 @@ class Found:
     unlisted: str | None = None  # which list of what is declared could not be had
     unanswered_methods: set[str] = field(
         default_factory=set
-    )  # methods that are known not to be answered: nobody waits for them again
+    )  # methods that are known not to be answered: probes do not wait for them again
     lost: str | None = None  # how the server went away while it was used as any client uses it
     unasked_answer: Message | None = None  # an answer with an id that no request had, which came in place of one
 
@@ -152,11 +152,11 @@ class Probe:
             return None
 
     async def say(self, text: str) -> Message | None:
-        """What answers TEXT, which may be no message at all; None when nothing does in time."""
+        """What answers TEXT, which need not be a message; None when nothing does in time."""
         try:
             return await self.session.say(text, timeout=self.timeout)
         except RequestTimeout:
-            self.trail.late.append("what is no request")
+            self.trail.late.append("a text that is not a request")
             return None
 
     async def alive(self, busy: float = 0.0) -> bool:
@@ -168,7 +168,7 @@ class Probe:
         return True
 
     async def odd(self, text: str) -> Message | None:
-        """What answers TEXT, which is no request; None when nothing does before two requests behind it are answered."""
+        """What answers TEXT, which is not a request; None when two later requests are answered before it."""
         async with meanwhile(self.say(text)) as answer:
             with suppress(ConductorError):
                 await self.ask(self.harmless)

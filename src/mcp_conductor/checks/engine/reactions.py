@@ -1,4 +1,4 @@
-"""What a server does with a text that is no request: it answers with a message, with an HTTP status, or not at all."""
+"""What a server does with a text that is not a request: it answers with a message, an HTTP status, or not at all."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from mcp_conductor.protocol.message import Message
 
 
 class Reaction:
-    """What came of a text that is no request: a message, an HTTP status, or nothing."""
+    """What came of a text that is not a request: a message, an HTTP status, or nothing."""
 
     def __init__(self, message: Message | None, status: int | None = None) -> None:
         self.message = message

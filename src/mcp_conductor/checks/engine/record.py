@@ -14,7 +14,7 @@ from mcp_conductor.protocol.transcript import Frame, Transcript
 
 MOST_BYTES = 8_000_000  # of what a server said that are judged; of answers to requests, as many again
 SMALL = 200_000  # bytes; a conversation of less is always judged as a whole
-_NOTES = 1_000_000  # bytes of what is no message
+_NOTES = 1_000_000  # bytes of what is not a message
 _HEAD = 4096
 _MESSAGE_BYTES = 300  # of memory for a message, however short
 

@@ -1,4 +1,4 @@
-"""What is worth saying of a check beside its verdicts: what could not be seen, and why."""
+"""What is worth saying of a check besides its verdicts: what could not be seen, and why."""
 
 from collections.abc import Collection, Iterable, Iterator
 
@@ -24,7 +24,7 @@ def on_calls(found: Found, seconds: float) -> Iterator[str]:
 
 
 def refuse_unknown_tools(call: Collection[str] | str, found: Found) -> None:
-    """A tool that is to be called, and is not there, is a typing error."""
+    """Refuse a tool that is to be called, but does not exist: it is a typing error."""
     names = [str(tool.get("name")) for tool in found.tools]
     for name in () if isinstance(call, str) or not names else call:
         if name not in names:

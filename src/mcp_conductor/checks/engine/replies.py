@@ -20,10 +20,10 @@ def error_code(reply: Message | None) -> Any:
 
 
 def code_of(reply: Message | None) -> Any:
-    """The code of an error; None where there is none. One that is no integer is a fault of its own."""
+    """The code of an error; None for a result. A code that is not an integer is a fault of its own."""
     code = error_code(reply)
     if code is not None and type(code) is not int:
-        raise NotSeen("the codes of errors are no integers: see base-error-shape-server")
+        raise NotSeen("error codes are not integers: see base-error-shape-server")
     return code
 
 

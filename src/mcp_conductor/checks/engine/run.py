@@ -312,7 +312,7 @@ class _Checking:
                 told = f"{result.findings[0].message}: {result.server_end.how}"
                 result.findings[0] = replace(result.findings[0], message=told)
         elif result.gone and probe.transport != "stdio" and (self._silence or not await probe.reachable()):
-            result.server_end = ServerEnd("the server cannot be reached any longer")
+            result.server_end = ServerEnd("the server can no longer be reached")
             self._silence = self._silence or result.findings[-1].message
 
     def _conclude_all(self, pairs: Wanted, result: CheckResult, seconds: float) -> None:
@@ -342,7 +342,7 @@ class _Checking:
         # One finding tells enough of a server that says nothing any more; each further one would take its time.
         told = self._unanswered or any(outcome.status == "failed" for outcome in self._verdicts.outcomes)
         if self._silence and told:
-            return f"the server does not answer any longer: {self._silence}"
+            return f"the server has stopped answering: {self._silence}"
         return f"{INCONCLUSIVE}: it is too slow" if self._too_slow >= MOST_TOO_SLOW else None
 
     async def _judged(self, wanted: Wanted, record: Record) -> None:

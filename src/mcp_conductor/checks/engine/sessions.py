@@ -54,7 +54,7 @@ class _Shared:
 
 
 class Sessions:
-    """Sessions beside the one of the exploration; all are closed on leaving."""
+    """Sessions besides the one of the exploration; all are closed on leaving."""
 
     def __init__(self, spec: ServerSpec, timeout: float) -> None:
         self.spec = spec

@@ -104,7 +104,7 @@ def annotation_faults(thing: Json, path: str) -> Iterator[Finding]:
     yield from misfits(annotations, ANNOTATIONS, path)
     audience: Any = annotations.get("audience")
     if texts(audience) and not set(audience) <= set(ROLES):
-        yield fault(f"audience is not of {' and '.join(ROLES)}", audience, path=f"{path}.audience")
+        yield fault(f"audience has something other than {' and '.join(ROLES)}", audience, path=f"{path}.audience")
     priority: Any = annotations.get("priority")
     if is_number(priority) and not 0 <= priority <= 1:
         yield fault("priority is not between 0 and 1", priority, path=f"{path}.priority")
@@ -250,7 +250,7 @@ def name_faults(items: list[tuple[str, Any]], what: str) -> Iterator[Finding]:
         if not isinstance(name, str):
             yield fault(f"a {what} has no name", item, path=path)
         elif name in first:
-            yield fault(f"the {what} {name!r} is listed twice, also as {first[name]}", item, path=path)
+            yield fault(f"{what} {name!r} is listed twice, first as {first[name]}", item, path=path)
         else:
             first[name] = path
 
@@ -299,7 +299,7 @@ def undeclared_changes(record: Record, kind: str) -> Iterator[Finding]:
     if not sent and not record.declares(kind):
         raise NotSeen(f"the server has no {kind}")
     for message in sent:
-        yield fault(f"{kind}.listChanged is not declared", message.raw)
+        yield fault(f"notifications/{kind}/list_changed is sent, but {kind}.listChanged is not declared", message.raw)
 
 
 # Replies.

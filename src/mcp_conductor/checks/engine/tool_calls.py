@@ -16,7 +16,7 @@ from mcp_conductor.protocol.schema import flaw
 MOST_CALLS = 40  # tools that are called again
 
 
-# What no reading of a type can make fit: a text that is no number, an object where a text should be.
+# Values that no conversion makes fit: a text that is not a number, an object where a text should be.
 WRONG_VALUES: dict[str, Any] = {
     "integer": "not a number",
     "number": "not a number",

@@ -1,7 +1,7 @@
 """Small conversations that keep or break a requirement, from two files: `examples.txt` and `client_examples.txt`.
 
 In these files, an example is the ids that it is for, a line with @ and the revision, and the conversation: > is what
-the client sends, < what the server does, # a remark. What is no JSON stands for HTTP, or is sent on purpose as it is.
+the client sends, < what the server does, # a remark. What is not JSON stands for HTTP, or is sent on purpose as it is.
 
 Below it stand conversations that break these requirements, each after a line with ! and the ids that it is for; without
 ids it is for all of the example. Their line = is the line at the same place of the conversation that keeps them, and a

@@ -207,7 +207,7 @@ async def names_change_nothing(probe: Probe) -> AsyncIterator[Finding]:
         raise NotSeen("the server declares no lists")
     for method in methods:
         usual = _listed(await with_meta(probe, method, context(probe)), method)
-        other = {**context(probe), CLIENT_INFO: {"name": "somebody-else", "version": "0.0.1"}}
+        other = {**context(probe), CLIENT_INFO: {"name": "another-client", "version": "0.0.1"}}
         for meta in (other, _without(other, CLIENT_INFO)):
             reply = await with_meta(probe, method, meta)
             if (
@@ -287,7 +287,7 @@ async def requests_at_once_are_independent(probe: Probe) -> AsyncIterator[Findin
     metas = [
         whole,
         {**whole, VERSION: "1900-01-01"},
-        {**whole, CLIENT_INFO: {"name": "somebody-else", "version": "0.0.1"}},
+        {**whole, CLIENT_INFO: {"name": "another-client", "version": "0.0.1"}},
         _without(whole, CLIENT_INFO),
     ]
     async with probe.polite_session() as other:

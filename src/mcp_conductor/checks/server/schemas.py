@@ -65,10 +65,12 @@ def schemas_are_valid(record: Record) -> Iterator[Finding]:
         for member in ("inputSchema", "outputSchema"):
             schema = tool.get(member)
             if is_vast(schema):
-                vast = f"{member} of {tool.get('name')!r} has too many parts to be judged"
+                vast = f"tool {tool.get('name')!r}: {member} has too many parts to be judged"
             elif isinstance(schema, dict) and _judgeable(schema) and (found := flaw(_without_patterns(schema))):
                 yield fault(
-                    f"{member} of {tool.get('name')!r} is no valid schema: {found}", schema, path=f"{path}.{member}"
+                    f"tool {tool.get('name')!r}: {member} is not a valid schema: {found}",
+                    schema,
+                    path=f"{path}.{member}",
                 )
     if vast is not None:
         raise NotSeen(vast)
@@ -109,7 +111,7 @@ async def validation_follows_2020_12(probe: Probe) -> AsyncIterator[Finding]:
             reply = await called(probe, {"name": tool["name"], "arguments": arguments})
             seen = seen or reply is not None
             if reply is not None and succeeded(reply):
-                yield fault(f"{tool['name']!r} takes arguments that {keyword} refuses", reply.raw)
+                yield fault(f"tool {tool['name']!r} accepts arguments that {keyword} forbids", reply.raw)
     if not seen:
         raise NotSeen("no tool that may be called has a schema that needs 2020-12")
 
@@ -156,7 +158,7 @@ def composed_input_schemas_are_for_objects(record: Record) -> Iterator[Finding]:
         if isinstance(schema, dict) and any(word in schema for word in _COMPOSITION):
             seen = True
             if schema.get("type") != "object":
-                yield fault(f"inputSchema of {tool.get('name')!r} has not the type object", schema, path=path)
+                yield fault(f'tool {tool.get("name")!r}: inputSchema.type must be "object"', schema, path=path)
     if not seen:
         raise NotSeen("no inputSchema is composed of others")
 
@@ -189,10 +191,10 @@ def header_names_are_tokens(record: Record) -> Iterator[Finding]:
     for tool, keys, schema in _annotated(record):
         name = schema[ANNOTATION]
         if not isinstance(name, str) or not _TOKEN.fullmatch(name):
-            yield fault(f"{ANNOTATION} is not the name of a header", schema, path=_place(tool, keys))
+            yield fault(f"{ANNOTATION} is not a valid header name", schema, path=_place(tool, keys))
             continue
         if (once := (str(tool.get("name")), name.lower())) in used:
-            yield fault(f"{ANNOTATION} {name!r} is there twice", schema, path=_place(tool, keys))
+            yield fault(f"{ANNOTATION} {name!r} is used twice", schema, path=_place(tool, keys))
         used.add(once)
 
 
@@ -207,7 +209,7 @@ def header_values_are_primitive(record: Record) -> Iterator[Finding]:
         )
         if not plain:
             yield fault(
-                f"a property with {ANNOTATION} is not {', '.join(sorted(HEADER_TYPES))}",
+                f"the type of a property with {ANNOTATION} is not {', '.join(sorted(HEADER_TYPES))}",
                 schema,
                 path=_place(tool, keys),
             )
@@ -218,7 +220,7 @@ def header_values_are_reachable(record: Record) -> Iterator[Finding]:
     """Look at every x-mcp-header in listed tools: only properties lead to it, no items, alternatives or references."""
     for tool, keys, schema in _annotated(record):
         if any(keyword != "properties" for keyword in keys[::2]):
-            yield fault(f"not only properties lead to {ANNOTATION}", schema, path=_place(tool, keys))
+            yield fault(f"{ANNOTATION} is not reached through properties alone", schema, path=_place(tool, keys))
 
 
 @judged("xmcp-not-sensitive", needs="tools")
@@ -227,7 +229,9 @@ def headers_have_no_secrets(record: Record) -> Iterator[Finding]:
     for tool, keys, schema in _annotated(record):
         if keys and _SENSITIVE.search(keys[-1]):
             yield fault(
-                f"{keys[-1]!r} sounds like a secret, and headers are seen by many", schema, path=_place(tool, keys)
+                f"property {keys[-1]!r} seems to be a secret, but many programs can read headers",
+                schema,
+                path=_place(tool, keys),
             )
 
 

@@ -112,7 +112,7 @@ async def what_tasks_can_do_is_declared(probe: Probe) -> AsyncIterator[Finding]:
 
 @probed("taskc-undeclared-ignored-server", needs="tools")
 async def tasks_that_are_not_offered_are_ignored(probe: Probe) -> AsyncIterator[Finding]:
-    """Ask a server without tasks for one: the tool is called as if nobody had asked."""
+    """Ask a server without tasks for a task: the tool is called as without it."""
     if probe.declares(CALL):
         raise NotSeen(f"the server declares {CALL}")
     for params, usual in calls(probe):
@@ -122,7 +122,7 @@ async def tasks_that_are_not_offered_are_ignored(probe: Probe) -> AsyncIterator[
             except UsageError as error:
                 raise NotSeen(error.message) from error  # it asks what we cannot answer
             if reply.kind != "result" or not isinstance(reply.result, dict) or "task" in reply.result:
-                yield fault(f"the tool {params['name']} does not ignore that a task was asked for", reply.raw)
+                yield fault(f"tool {params['name']!r} does not ignore the task member of the call", reply.raw)
             return
     raise NotSeen("no tool may be called (--call-tools names those that do more than read)")
 
@@ -132,7 +132,7 @@ async def tasks_are_answered_with_a_receipt(probe: Probe) -> AsyncIterator[Findi
     """Call tools that can run as tasks with `task`: the result is a task, not what the tool gives."""
     for life in await _made(probe):
         if life.created.kind == "result" and life.task is None:
-            yield fault(f"the tool {life.tool['name']} is not answered with a task", life.created.raw)
+            yield fault(f"tool {life.tool['name']!r}: a call as a task is not answered with a task", life.created.raw)
 
 
 @probed("taskc-task-fields")
@@ -151,7 +151,7 @@ async def tasks_begin_as_working(probe: Probe) -> AsyncIterator[Finding]:
     """Look at new tasks: their status is working."""
     for life in await _tasks(probe):
         if life.task is not None and life.task.get("status") != "working":
-            yield fault("a new task is not working", life.created.raw)
+            yield fault("the status of a new task is not working", life.created.raw)
 
 
 @probed("taskc-transitions")
@@ -186,7 +186,7 @@ async def tools_that_must_be_tasks_are_not_called_plainly(probe: Probe) -> Async
         reply = await probe.ask("tools/call", params)
         if code_of(reply) not in (METHOD_NOT_FOUND, INVALID_REQUEST):
             yield fault(
-                f"the tool {params['name']}, without a task, is not answered with {METHOD_NOT_FOUND}", reply.raw
+                f"tool {params['name']!r}: a call without a task is not answered with {METHOD_NOT_FOUND}", reply.raw
             )
 
 
@@ -198,7 +198,10 @@ async def tools_that_cannot_be_tasks_are_not_made_some(probe: Probe) -> AsyncIte
     params = _tools(probe, "forbidden")[0]
     reply = await _create(probe, params)
     if code_of(reply) != METHOD_NOT_FOUND:
-        yield fault(f"the tool {params['name']} cannot be a task, and that is not said with -32601", reply.raw)
+        yield fault(
+            f"tool {params['name']!r}: a call as a task, which it forbids, is not answered with {METHOD_NOT_FOUND}",
+            reply.raw,
+        )
 
 
 @probed("taskc-get")
@@ -207,7 +210,7 @@ async def tasks_can_be_looked_at(probe: Probe) -> AsyncIterator[Finding]:
     for life in await _tasks(probe):
         state, made = life.states[0], life.task or {}
         if state.get("taskId") != made.get("taskId") or "status" not in state or "ttl" not in state:
-            yield fault("tasks/get does not give the task that was just made", state)
+            yield fault("tasks/get does not return the task that was just made", state)
 
 
 @probed("taskc-result-blocks")
@@ -219,7 +222,7 @@ async def results_wait_for_the_end(probe: Probe) -> AsyncIterator[Finding]:
         if life.after and life.after[0].get("status") not in TERMINAL:
             yield fault("tasks/result is answered before the task has ended", [life.result.raw, life.after[0]])
         elif life.result.kind == "result" and "content" not in _object(life.result.result):
-            yield fault("tasks/result does not give what the tool gives", life.result.raw)
+            yield fault("tasks/result does not return the result of the tool", life.result.raw)
 
 
 @probed("taskc-result-related-meta")
@@ -273,7 +276,7 @@ async def failed_tools_are_failed_tasks(probe: Probe) -> AsyncIterator[Finding]:
         if _object(result).get("isError") is True and life.after:
             seen = True
             if life.after[0].get("status") != "failed":
-                yield fault("a task whose tool failed has not failed", life.after[0])
+                yield fault("the tool of a task failed, but the status of the task is not failed", life.after[0])
     if not seen:
         raise NotSeen("no tool failed as a task")
 
@@ -289,7 +292,7 @@ async def tasks_are_listed(probe: Probe) -> AsyncIterator[Finding]:
     elif await probe.result("tasks/get", {"taskId": wanted}) is None:
         raise NotSeen("the task is gone already")
     elif not any(_object(task).get("taskId") == wanted for task in listed):
-        yield fault(f"the task {wanted} can be looked at, but is not listed", listed)
+        yield fault(f"task {wanted!r} exists, but is not in tasks/list", listed)
 
 
 @probed("taskc-cancel", needs="tasks.cancel")
@@ -301,12 +304,12 @@ async def tasks_can_be_cancelled(probe: Probe) -> AsyncIterator[Finding]:
         if code_of(reply) == INVALID_PARAMS:
             continue  # it has ended in the meantime
         if reply.kind != "result" or _object(reply.result).get("status") != "cancelled":
-            yield fault("a task that is cancelled is not answered with its status cancelled", reply.raw)
+            yield fault("tasks/cancel is not answered with the status cancelled", reply.raw)
             return
         await asyncio.sleep(AFTERWARDS_SECONDS)
         later = await probe.ask("tasks/get", {"taskId": task.get("taskId")})
         if later.kind == "result" and _object(later.result).get("status") != "cancelled":
-            yield fault("a task that was cancelled does not stay so", later.raw)
+            yield fault("a cancelled task does not stay cancelled", later.raw)
         return
     raise NotSeen("no task takes long enough to be cancelled")
 

@@ -39,7 +39,7 @@ MOST_TOOLS = 5  # that are called with wrong arguments
 
 
 def results(record: Record) -> Iterator[tuple[str, Json]]:
-    """Every result of a tool, with the tool's name; NotSeen when there is none."""
+    """Every result of a tool, with the tool's name; NotSeen when there are no results."""
     for params, result in _calls(record):
         yield str(params.get("name", "a task")), result
 
@@ -71,7 +71,7 @@ def content_is_an_array(record: Record) -> Iterator[Finding]:
     for name, result in results(record):
         # A question that does not say that it is one has another fault.
         if not isinstance(result.get("content"), list) and "inputRequests" not in result:
-            yield fault(f"the result of {name!r} has no array content", result)
+            yield fault(f"tool {name!r}: the result has no array content", result)
 
 
 @judged("tools-call-iserror-flag", needs="tools")
@@ -88,7 +88,9 @@ def content_has_known_types(record: Record) -> Iterator[Finding]:
     for params, path, block in blocks(record):
         if not is_one_of(block, known):
             yield fault(
-                f"{params.get('name')!r} returns content that is not {', '.join(sorted(known))}", block, path=path
+                f"tool {params.get('name')!r}: the type of a content block is not {', '.join(sorted(known))}",
+                block,
+                path=path,
             )
 
 
@@ -98,7 +100,7 @@ def _flaws(record: Record, kind: str, flaw_of: Callable[[Json], str | None]) -> 
         if isinstance(block, dict) and block.get("type") == kind:
             seen = True
             if (found := flaw_of(block)) and not echoes(block, params):
-                yield fault(f"{kind} content of {params.get('name')!r}: {found}", block, path=path)
+                yield fault(f"tool {params.get('name')!r}: {kind} content: {found}", block, path=path)
     if not seen:
         raise NotSeen(f"no tool returned {kind} content")
 
@@ -148,7 +150,7 @@ def embedding_servers_have_resources(record: Record) -> Iterator[Finding]:
         raise NotSeen("no tool returned an embedded resource")
     if not record.declares("resources"):
         params, path, block = embedded[0]
-        yield fault(f"{params.get('name')!r} embeds a resource, but resources is not declared", block, path=path)
+        yield fault(f"tool {params.get('name')!r} embeds a resource, but resources is not declared", block, path=path)
 
 
 # Structured content.
@@ -168,14 +170,14 @@ def structured_content_fits(record: Record) -> Iterator[Finding]:
             continue
         seen = True
         if "structuredContent" not in result:
-            yield fault(f"{name!r} has an outputSchema, but its result has no structuredContent", result)
+            yield fault(f"tool {name!r} has an outputSchema, but its result has no structuredContent", result)
             continue
         found = complaints(result["structuredContent"], schema)
         if found and isinstance(found[0], Undecided):
-            undecided = f"whether structuredContent of {name!r} fits cannot be told: {found[0]}"
+            undecided = f"tool {name!r}: whether structuredContent fits is not known: {found[0]}"
             continue
         for complaint in found:
-            yield fault(f"structuredContent of {name!r}: {complaint}", result, path="result.structuredContent")
+            yield fault(f"tool {name!r}: structuredContent: {complaint}", result, path="result.structuredContent")
     if undecided:
         raise NotSeen(undecided)
     if not seen:
@@ -194,7 +196,7 @@ def structured_content_is_an_object(record: Record) -> Iterator[Finding]:
     """Look at structuredContent in results of tools: it is an object."""
     for name, result in _structured(record):
         if not isinstance(result["structuredContent"], dict):
-            yield fault(f"structuredContent of {name!r} is not an object", result, path="result.structuredContent")
+            yield fault(f"tool {name!r}: structuredContent is not an object", result, path="result.structuredContent")
 
 
 @judged("tools-structured-content-text", needs="tools")
@@ -206,7 +208,7 @@ def structured_content_is_also_text(record: Record) -> Iterator[Finding]:
             [block.get("text") for block in content if isinstance(block, dict)] if isinstance(content, list) else []
         )
         if result.get("isError") is not True and not any(_says(each, result["structuredContent"]) for each in written):
-            yield fault(f"no text block of {name!r} has structuredContent as JSON", result)
+            yield fault(f"tool {name!r}: no text block has structuredContent as JSON", result)
 
 
 def _says(written: Any, value: Any) -> bool:
@@ -230,16 +232,16 @@ async def unknown_tools_are_refused(probe: Probe) -> AsyncIterator[Finding]:
 @probed("tools-call-missing-name", needs="tools")
 async def malformed_calls_are_refused(probe: Probe) -> AsyncIterator[Finding]:
     """Call a tool without its name, and with arguments that are not an object: the error has the code -32602."""
-    malformed: list[tuple[str, Json]] = [("a call without a name", {"arguments": {}})]
+    malformed: list[tuple[str, Json]] = [("tools/call without a name", {"arguments": {}})]
     malformed += [
-        ("arguments that are a text", {"name": tool["name"], "arguments": "text"})
+        ("tools/call with a string as arguments", {"name": tool["name"], "arguments": "text"})
         for tool in (await callable_tools(probe))[:1]
     ]
     for what, params in malformed:
         reply = await probe.ask("tools/call", params)
         # The name is also in a header over HTTP, and who looks there first is right too.
         if error_code(reply) not in (INVALID_PARAMS, INVALID_REQUEST, HEADER_MISMATCH):
-            yield fault(f"{what}: is not refused with {INVALID_PARAMS}", reply.raw)
+            yield fault(f"{what} is not refused with {INVALID_PARAMS}", reply.raw)
 
 
 @probed("tools-validate-input", needs="tools")
@@ -248,7 +250,7 @@ async def wrong_arguments_are_not_taken(probe: Probe) -> AsyncIterator[Finding]:
     async for what, reply in _wrong_calls(probe):
         result = completed(reply)
         if result is not None and result.get("isError") is not True:
-            yield fault(f"{what}: is taken", reply.raw)
+            yield fault(f"{what} is accepted", reply.raw)
 
 
 @probed("tools-call-invalid-args-tool-error", needs="tools")
@@ -258,7 +260,7 @@ async def wrong_arguments_are_tool_errors(probe: Probe) -> AsyncIterator[Finding
         # In the modern era the schema still lists invalid tool arguments under -32602.
         accepted = not probe.dialect.handshake and error_code(reply) == INVALID_PARAMS
         if reply.kind == "error" and not accepted:
-            yield fault(f"{what}: is a JSON-RPC error, not a result with isError", reply.raw)
+            yield fault(f"{what} is answered with a JSON-RPC error, not with isError in a result", reply.raw)
 
 
 async def _wrong_calls(probe: Probe) -> AsyncIterator[tuple[str, Message]]:
@@ -310,6 +312,6 @@ async def arguments_can_be_left_out(probe: Probe) -> AsyncIterator[Finding]:
         without = await called(probe, {"name": tool["name"]}) if succeeded(with_empty) else None
         if without is not None:
             if not succeeded(without):
-                yield fault(f"{tool['name']!r} works with {{}}, but not without arguments", without.raw)
+                yield fault(f"tool {tool['name']!r} works with arguments {{}}, but not without arguments", without.raw)
             return
     raise NotSeen("no tool that may be called works without arguments")

@@ -58,7 +58,7 @@ def tools_have_names(record: Record) -> Iterator[Finding]:
     yield from name_faults(items, "tool")
     for path, tool in objects(items):
         if tool.get("name") == "":
-            yield fault("the name of a tool is empty", tool, path=path)
+            yield fault("a tool has an empty name", tool, path=path)
 
 
 @judged("tools-item-inputschema", needs="tools")
@@ -68,10 +68,11 @@ def tools_have_input_schemas(record: Record) -> Iterator[Finding]:
         schema = tool.get("inputSchema")
         where = f"{path}.inputSchema"
         if not isinstance(schema, dict):
-            yield fault(f"the tool {tool.get('name')!r} has no inputSchema", tool, path=path)
+            flaw = "is not an object" if "inputSchema" in tool else "is missing"
+            yield fault(f"tool {tool.get('name')!r}: inputSchema {flaw}", tool, path=path)
             continue
         if schema.get("type") != "object":
-            yield fault(f"the inputSchema of {tool.get('name')!r} has not the type object", schema, path=where)
+            yield fault(f'tool {tool.get("name")!r}: inputSchema.type must be "object"', schema, path=where)
         yield from misfits(schema, {"properties": structure, "required": texts}, where)
 
 
@@ -84,7 +85,7 @@ def output_schemas_are_for_objects(record: Record) -> Iterator[Finding]:
             seen = True
             schema = tool["outputSchema"]
             if not isinstance(schema, dict) or schema.get("type") != "object":
-                message = f"the outputSchema of {tool.get('name')!r} has not the type object"
+                message = f'tool {tool.get("name")!r}: outputSchema.type must be "object"'
                 yield fault(message, schema, path=f"{path}.outputSchema")
     if not seen:
         raise NotSeen("no tool has an outputSchema")
@@ -118,7 +119,11 @@ def annotations_are_hints(record: Record) -> Iterator[Finding]:
             isinstance(annotations, dict)
             and annotations.get("readOnlyHint") is annotations.get("destructiveHint") is True
         ):
-            yield fault("a tool that only reads cannot destroy", annotations, path=f"{path}.annotations")
+            yield fault(
+                f"tool {tool.get('name')!r}: readOnlyHint and destructiveHint are both true",
+                annotations,
+                path=f"{path}.annotations",
+            )
 
 
 @judged("tools-item-execution", needs="tools")
@@ -128,7 +133,11 @@ def task_support_is_one_of_three(record: Record) -> Iterator[Finding]:
         yield from misfits(tool, {"execution": structure}, path)
         execution = tool.get("execution")
         if isinstance(execution, dict) and execution.get("taskSupport", TASK_SUPPORT[0]) not in TASK_SUPPORT:
-            yield fault(f"taskSupport is not {', '.join(TASK_SUPPORT)}", execution, path=f"{path}.execution")
+            yield fault(
+                f"tool {tool.get('name')!r}: taskSupport is not {', '.join(TASK_SUPPORT)}",
+                execution,
+                path=f"{path}.execution",
+            )
 
 
 @judged("tools-name-length-charset", needs="tools")
@@ -137,7 +146,9 @@ def names_are_plain(record: Record) -> Iterator[Finding]:
     for path, tool in listed_tools(record):
         name = tool.get("name")
         if isinstance(name, str) and not _NAME.fullmatch(name):
-            yield fault("a name should be 1 to 128 characters of A-Z a-z 0-9 _ - .", name, path=f"{path}.name")
+            yield fault(
+                f"tool {name!r}: the name should be 1 to 128 characters of A-Z a-z 0-9 _ - .", name, path=f"{path}.name"
+            )
 
 
 @probed("tools-list-served", needs="tools")
@@ -159,7 +170,9 @@ async def the_order_is_the_same(probe: Probe) -> AsyncIterator[Finding]:
         raise NotSeen("fewer than two tools are listed")
     for names in listed[1:]:
         if names != listed[0] and sorted(names) == sorted(listed[0]):
-            yield fault("the same tools come in another order", names, hint=f"before: {', '.join(listed[0])}")
+            yield fault(
+                "tools/list returns the same tools in another order", names, hint=f"before: {', '.join(listed[0])}"
+            )
             return
 
 
