@@ -1,4 +1,4 @@
-"""A protected server, seen from outside: how it refuses, and where it says that tokens can be had.
+"""A protected server, seen from outside: how it refuses, and where it says that tokens are issued.
 
 Nothing here needs a login, or a conversation: an `UnopenedServer` can be given in place of a Probe, for a server
 that answers 401 to everything.
@@ -56,19 +56,21 @@ def _challenge(seen: HttpResponse) -> Challenge:
 
 @probed("auths-401-without-token", alone=True)
 async def requests_without_a_token_get_401(target: HttpTarget) -> AsyncIterator[Finding]:
-    """POST to a protected server without a token, and with one that nobody issued: the status is 401."""
+    """POST to a protected server without a token, and with a made-up one: the status is 401."""
     http = HttpProbe(target)
     bare = await http.post(http.first_request(), _without_token(http))
     if not bare.refused:
         raise NotSeen("the server does not ask for a token")
     if bare.status != 401:
         if not _without_token(http):
-            raise NotSeen(f"the server refuses, but perhaps not for want of a token: HTTP {bare.status}")
+            raise NotSeen(
+                f"the server refuses, but perhaps for another reason than the missing token: HTTP {bare.status}"
+            )
         yield fault(f"a request without a token is answered with {bare.status}, not 401", bare.shown())
     headers: Headers = {**_without_token(http), "Authorization": f"Bearer {NO_TOKEN}"}
     seen = await http.post(http.first_request(), headers)
     if seen.status != 401:
-        yield fault(f"a token that nobody issued is answered with {seen.status}, not 401", seen.shown())
+        yield fault(f"a made-up token is answered with {seen.status}, not 401", seen.shown())
 
 
 @probed("auths-www-authenticate", alone=True)
@@ -130,7 +132,7 @@ async def the_server_is_its_own_authorization_server(target: HttpTarget) -> Asyn
     defaults = default_metadata(http.spec.url)
     missing = [defaults[name] for name in _ENDPOINTS[:3] if await _status(http, defaults[name]) == 404]
     if missing:
-        yield fault(f"there is neither {url} nor what should be there without it", missing)
+        yield fault(f"there is neither {url} nor the default endpoints", missing)
 
 
 @probed("auths-https", alone=True)

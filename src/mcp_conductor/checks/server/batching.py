@@ -53,12 +53,12 @@ def no_batches_are_sent(record: Record) -> Iterator[Finding]:
     for frame in record.frames:
         message = frame.message if frame.source == "server" else None
         if message is not None and message.kind == "batch":
-            yield fault(f"an array of {len(message.raw)} messages", message.raw)
+            yield fault(f"the server sends {len(message.raw)} messages in one array", message.raw)
 
 
 @probed("batch-rejected-server", alone=True, follows="stdio-stdout-clean-server")
 async def batches_are_refused(probe: Probe) -> AsyncIterator[Finding]:
-    """Send an array of one request: it is refused with an error or a status of 400 and more, and not carried out."""
+    """Send an array of one request: it is refused with an error or a status of 400 or more, and not carried out."""
     request: Json = {"jsonrpc": "2.0", "id": _IDS[0], "method": probe.harmless}
     if not probe.dialect.handshake:
         request["params"] = {"_meta": context(probe)}

@@ -1,4 +1,4 @@
-"""How long results may be kept, and by whom: the hints of lists, of resources and of server/discover."""
+"""How long results may be cached, and by whom: the hints of lists, of resources and of server/discover."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +16,7 @@ HINTS = ("ttlMs", "cacheScope")
 def _cacheable(record: Record) -> list[tuple[Exchange, Json]]:
     found = list(record.complete(*sorted(record.dialect.cacheable)))
     if not found:
-        raise NotSeen("no result that could be kept was seen")
+        raise NotSeen("no result that can be cached was seen")
     return found
 
 
@@ -42,7 +42,7 @@ def times_are_whole_and_not_negative(record: Record) -> Iterator[Finding]:
         ttl = result["ttlMs"]
         number = isinstance(ttl, (int, float)) and not isinstance(ttl, bool)
         if not number or ttl < 0 or not float(ttl).is_integer():
-            yield fault(f"{exchange.request.method}: ttlMs is no integer of 0 or more", _raw(exchange))
+            yield fault(f"{exchange.request.method}: ttlMs is not an integer of 0 or more", _raw(exchange))
 
 
 @judged("caching-scope-valid")
@@ -63,7 +63,7 @@ def pages_have_one_scope(record: Record) -> Iterator[Finding]:
         if isinstance(cursor, str) and (method, cursor) in gave:
             turned = True
             if result.get("cacheScope") != gave[method, cursor]:
-                yield fault(f"{method}: this page has another cacheScope than the one before", _raw(exchange))
+                yield fault(f"{method}: this page has another cacheScope than the page before", _raw(exchange))
         if isinstance(result.get("nextCursor"), str):
             gave[method, result["nextCursor"]] = result.get("cacheScope")
     if not turned:

@@ -1,4 +1,4 @@
-"""Requests that are called off, by either side."""
+"""Requests that are cancelled, by either side."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -50,7 +50,7 @@ def the_server_cancels_its_own_requests(record: Record) -> Iterator[Finding]:
     for message in _called_off(record):
         identity = message.params.get("requestId")
         if (isinstance(identity, str) or is_number(identity)) and identity not in own:
-            yield fault(f"the server cancels {identity!r}, which is no request of its own", message.raw)
+            yield fault(f"the server cancels {identity!r}, which is not one of its own requests", message.raw)
 
 
 @judged("cancel-server-only-subscriptions")
@@ -61,7 +61,7 @@ def the_server_cancels_subscriptions_only(record: Record) -> Iterator[Finding]:
     for message in _called_off(record):
         identity = message.params.get("requestId")
         if not (isinstance(identity, str) or is_number(identity)) or identity not in subscriptions:
-            yield fault("the server cancels something that is no subscription", message.raw)
+            yield fault("the server cancels something that is not a subscription", message.raw)
 
 
 def _by_notification(probe: Probe) -> None:
@@ -71,7 +71,7 @@ def _by_notification(probe: Probe) -> None:
 
 @probed("cancel-unknown-ignored-server", alone=True)
 async def senseless_cancellations_are_ignored(probe: Probe) -> AsyncIterator[Finding]:
-    """Cancel requests that are unknown, finished or not named at all: nothing comes back, and the server goes on."""
+    """Cancel requests that are unknown, finished or not named at all: nothing is answered, and the server goes on."""
     _by_notification(probe)
     async with probe.odd_session() as other:
         finished = (await other.ask(other.harmless)).id
@@ -79,12 +79,12 @@ async def senseless_cancellations_are_ignored(probe: Probe) -> AsyncIterator[Fin
         for params in ({"requestId": "conductor-unknown"}, {"requestId": finished}, {}, {"requestId": {"a": 1}}):
             await other.say(compact({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
         if not await other.alive():
-            yield fault("the server does not answer any longer after cancellations that mean nothing")
+            yield fault("the server stops answering after the cancellation of unknown or finished requests")
         asked = {message.id for message in other.record().sent if message.kind == "request"}
         for message in other.record().heard[mark:]:
             stray = message.kind == "error" and message.id not in asked
             if stray and probe.transport == "stdio":
-                yield fault("a cancellation that means nothing is answered", message.raw)
+                yield fault("the cancellation of an unknown or finished request is answered", message.raw)
 
 
 @probed("cancel-race-server", alone=True)
@@ -104,7 +104,7 @@ async def cancellation_may_cross_the_response(probe: Probe) -> AsyncIterator[Fin
                 crossing.cancel()
         # It need not stop what it was asked to stop: then it is busy for as long as all of them take.
         if not await other.alive(busy=RACES * usual):
-            yield fault("the server does not answer any longer after requests that were cancelled at once")
+            yield fault("the server stops answering after requests that were cancelled at once")
 
 
 @probed("cancel-no-response-server", alone=True)
@@ -123,7 +123,7 @@ async def cancelled_requests_are_not_answered(probe: Probe) -> AsyncIterator[Fin
         await asyncio.sleep(usual.seconds + SLOW_SECONDS)
         for message in other.record().heard:
             if message.kind in ("result", "error") and message.id == "conductor-cancelled":
-                yield fault("a request that was cancelled is answered nevertheless", message.raw)
+                yield fault("a cancelled request is answered", message.raw)
 
 
 @probed("cancel-stops-work-server", alone=True)
@@ -151,7 +151,7 @@ async def work_that_was_cancelled_ends(probe: Probe) -> AsyncIterator[Finding]:
         before = len(_progress(other.record(), _TOKEN))
         await asyncio.sleep(seconds)
         for message in _progress(other.record(), _TOKEN)[before:][:1]:
-            yield fault("the work on a request goes on after it was cancelled: progress is reported", message.raw)
+            yield fault("progress is reported on a request that was cancelled", message.raw)
 
 
 def _reporting(probe: Probe) -> tuple[Json, float]:

@@ -1,4 +1,4 @@
-"""What is not as it was: a server that promises to tell of changes (listChanged, subscribe) has told."""
+"""Changes: a server that declares listChanged or subscribe has sent the notifications."""
 
 from collections.abc import AsyncIterator
 
@@ -11,7 +11,7 @@ from mcp_conductor.report.model import Finding
 
 @probed("tools-listchanged-notification", "tools-listchanged-subscribed", needs="tools.listChanged", last=True)
 async def changes_of_tools_are_told(probe: Probe) -> AsyncIterator[Finding]:
-    """List the tools again, after some were called: if they are others, notifications/tools/list_changed came.
+    """List the tools again, after some were called: if the list has changed, notifications/tools/list_changed came.
 
     The tools are those of --trigger, or all that may be called.
     """
@@ -23,7 +23,7 @@ async def changes_of_tools_are_told(probe: Probe) -> AsyncIterator[Finding]:
     "resources-listchanged-notification", "resources-listchanged-subscribed", needs="resources.listChanged", last=True
 )
 async def changes_of_resources_are_told(probe: Probe) -> AsyncIterator[Finding]:
-    """List the resources again, after tools were called: if they are others, a list_changed notification came.
+    """List the resources again, after tools were called: if the list has changed, a list_changed notification came.
 
     The tools are those of --trigger, or all that may be called.
     """
@@ -33,7 +33,7 @@ async def changes_of_resources_are_told(probe: Probe) -> AsyncIterator[Finding]:
 
 @probed("prompts-listchanged-notification", "prompts-listchanged-subscribed", needs="prompts.listChanged", last=True)
 async def changes_of_prompts_are_told(probe: Probe) -> AsyncIterator[Finding]:
-    """List the prompts again, after tools were called: if they are others, a list_changed notification came.
+    """List the prompts again, after tools were called: if the list has changed, a list_changed notification came.
 
     The tools are those of --trigger, or all that may be called.
     """

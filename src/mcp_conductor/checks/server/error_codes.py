@@ -1,4 +1,4 @@
-"""Which error codes are whose: those of JSON-RPC, those of MCP, and those that an application may take (2026-07-28)."""
+"""Who may use which error codes: JSON-RPC, MCP, and applications (2026-07-28)."""
 
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -61,11 +61,11 @@ def codes_of_mcp_are_used_as_defined(record: Record) -> Iterator[Finding]:
         if code in _RETIRED or code not in _OF_MCP:
             continue
         if code not in MODERN_CODES:
-            yield fault(f"{code} is reserved for MCP", raw)
+            yield fault(f"error code {code} is reserved for MCP", raw)
         elif code == UNSUPPORTED_VERSION and asked == record.dialect.version:
-            yield fault(f"{code} means an unsupported version, but {asked} is supported", raw)
+            yield fault(f"error code {code} means an unsupported version, but {asked} is supported", raw)
         elif code == HEADER_MISMATCH and record.transport == "stdio":
-            yield fault(f"{code} is about HTTP headers, and there are none", raw)
+            yield fault(f"error code {code} is about HTTP headers, but stdio has none", raw)
 
 
 @probed("errors-retired-codes-server")
@@ -75,7 +75,7 @@ async def retired_codes_are_not_used(probe: Probe) -> AsyncIterator[Finding]:
         await probe.ask("resources/read", {"uri": _NO_RESOURCE})
     for code, _, raw in _codes(probe.record()):
         if code in _RETIRED:
-            yield fault(f"{code} is a retired code", raw)
+            yield fault(f"error code {code} is retired", raw)
 
 
 @judged("base-internal-error-server")
@@ -100,7 +100,7 @@ def legacy_codes_are_not_used(record: Record) -> Iterator[Finding]:
     """Look at every error code: none is in -32000 to -32019."""
     for code, _, raw in _codes(record):
         if code in _LEGACY and code not in _RETIRED:
-            yield fault(f"{code} is in the range of older implementations", raw)
+            yield fault(f"error code {code} is in the range of older implementations", raw)
 
 
 @judged("errors-application-codes")
@@ -108,4 +108,4 @@ def application_codes_are_outside_of_the_reserved_range(record: Record) -> Itera
     """Look at every error code from -32100 to -32768: it is one of JSON-RPC itself."""
     for code, _, raw in _codes(record):
         if code in _RESERVED and code not in _OF_JSON_RPC:
-            yield fault(f"{code} is reserved by JSON-RPC", raw)
+            yield fault(f"error code {code} is reserved by JSON-RPC", raw)

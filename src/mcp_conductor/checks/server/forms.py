@@ -70,9 +70,9 @@ def forms_are_flat(record: Record) -> Iterator[Finding]:
     for name, schema, evidence in _fields(record):
         kind = schema.get("type") if isinstance(schema, dict) else None
         if kind not in _PRIMITIVES and not (kind == "array" and choices):
-            yield fault(f"the property {name} is not of a primitive type", evidence, path=name)
+            yield fault(f"property {name!r}: the type is not a primitive one", evidence, path=name)
         elif kind == "string" and "format" in schema and schema["format"] not in _FORMATS:
-            yield fault(f"the property {name} has a format other than {', '.join(_FORMATS)}", evidence, path=name)
+            yield fault(f"property {name!r}: the format is not {', '.join(_FORMATS)}", evidence, path=name)
 
 
 def _strings(value: Any) -> bool:
@@ -105,7 +105,11 @@ def choices_are_offered_in_known_ways(record: Record) -> Iterator[Finding]:
             continue
         seen = True
         if not _is_choice(schema):
-            yield fault(f"the property {name} offers a choice in no way that there is", evidence, path=name)
+            yield fault(
+                f"property {name!r}: the choice is not an enum, a oneOf with titles, or an array of these",
+                evidence,
+                path=name,
+            )
     if not seen:
         raise NotSeen("no form offers a choice")
 
@@ -128,7 +132,7 @@ def defaults_fit(record: Record) -> Iterator[Finding]:
         default = schema["default"]
         number_wanted = schema["type"] in ("number", "integer")
         if not isinstance(default, types[schema["type"]]) or (number_wanted and isinstance(default, bool)):
-            yield fault(f"the default of {name} is not of its type", evidence, path=name)
+            yield fault(f"property {name!r}: the default does not have the type of the property", evidence, path=name)
     if not seen:
         raise NotSeen("no form has defaults")
 
@@ -140,7 +144,7 @@ def forms_do_not_ask_for_secrets(record: Record) -> Iterator[Finding]:
         title = schema.get("title") if isinstance(schema, dict) else None
         spelled = (_plain(name), _plain(title) if isinstance(title, str) else "")
         if any(_SENSITIVE.search(text) for text in spelled):
-            yield fault(f"the property {name} asks for a secret", evidence, path=name)
+            yield fault(f"property {name!r}: the name or title asks for a secret", evidence, path=name)
 
 
 def _plain(name: str) -> str:
@@ -193,7 +197,7 @@ def pages_are_safe_to_visit(record: Record) -> Iterator[Finding]:
 
 @judged("elicit-url-no-sensitive-server")
 def urls_have_no_secrets(record: Record) -> Iterator[Finding]:
-    """Look at every page that is to be visited: no password, token or mail address stands in its URL."""
+    """Look at every page that is to be visited: no password, token or mail address is in its URL."""
     for params, evidence in _mode(record, "url"):
         if not _is_url(params.get("url")):
             continue
@@ -205,7 +209,7 @@ def urls_have_no_secrets(record: Record) -> Iterator[Finding]:
 
 @judged("elicit-complete-notification-server")
 def completed_pages_are_named(record: Record) -> Iterator[Finding]:
-    """Look at every notification that a page is done with: it has an elicitationId."""
+    """Look at every notification that a URL elicitation is complete: it has an elicitationId."""
     found = list(record.notifications(COMPLETE))
     if not found:
         raise NotSeen(f"{COMPLETE} did not come")
@@ -216,12 +220,12 @@ def completed_pages_are_named(record: Record) -> Iterator[Finding]:
 
 @judged("elicit-complete-removed-server")
 def completed_pages_are_not_notified(record: Record) -> Iterator[Finding]:
-    """Look for notifications that a page is done with, which this revision does not have."""
+    """Look for notifications that a URL elicitation is complete, which this revision does not have."""
     sent = list(record.notifications(COMPLETE))
     if not sent and not any(result.get("resultType") == "input_required" for _, result in record.results()):
         raise NotSeen("the server asked for nothing")
     for message in sent:
-        yield fault(f"{COMPLETE} is gone", message.raw)
+        yield fault(f"{COMPLETE} is sent, but this revision no longer has it", message.raw)
 
 
 @judged("elicit-url-required-error-server")
@@ -235,7 +239,7 @@ def required_pages_are_listed(record: Record) -> Iterator[Finding]:
         listed = data.get("elicitations") if isinstance(data, dict) else None
         if not isinstance(listed, list) or not listed or not all(_is_page(each) for each in listed):
             yield fault(
-                "data.elicitations is no list of pages with url and elicitationId",
+                "data.elicitations is not an array of objects with url and elicitationId",
                 exchange.reply and exchange.reply.raw,
             )
 

@@ -133,7 +133,7 @@ async def the_name_header_is_compared(probe: Probe) -> AsyncIterator[Finding]:
 
 @probed("httpm-base64-invalid-server", alone=True)
 async def bad_base64_is_refused(probe: Probe) -> AsyncIterator[Finding]:
-    """Repeat what was read, got or called before, with an Mcp-Name that is no base64: 400 and -32020."""
+    """Repeat what was read, got or called before, with an Mcp-Name that is not valid base64: 400 and -32020."""
     http = HttpProbe(probe)
     for method, params in _named(probe).items():
         value = "=?base64?!!!?="
@@ -278,7 +278,7 @@ async def absent_arguments_need_no_header(probe: Probe) -> AsyncIterator[Finding
             raw = http.request("tools/call", fewer)
             seen = await http.post(raw, {**http.headers(raw, annotations)})
             if seen.code == HEADER_MISMATCH:
-                yield fault(f"a header is wanted for {path[0]}, which is not among the arguments", seen.shown())
+                yield fault(f"a header is required for {path[0]!r}, which is not among the arguments", seen.shown())
             return
     raise NotSeen("no tool that may be called has x-mcp-header on an argument that is not required")
 
@@ -296,7 +296,7 @@ async def numbers_are_compared_as_numbers(probe: Probe) -> AsyncIterator[Finding
                 headers: Headers = {**http.headers(raw, annotations), name: f"{value}.0"}
                 seen = await http.post(raw, headers)
                 if seen.code == HEADER_MISMATCH:
-                    yield fault(f"{name}: {value}.0 is refused for {value}", seen.shown())
+                    yield fault(f"{name}: {value}.0 is refused in place of {value}", seen.shown())
                 return
     raise NotSeen("no tool that may be called wants an integer in a header")
 

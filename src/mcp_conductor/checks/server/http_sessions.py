@@ -1,4 +1,4 @@
-"""Sessions over HTTP in the handshake era: their ids, the GET stream, the version header, and coming back for more."""
+"""Sessions over HTTP in the handshake era: their ids, the GET stream, the version header, and resuming of streams."""
 
 import asyncio
 import re
@@ -72,17 +72,19 @@ async def requests_without_the_session_get_400(probe: Probe) -> AsyncIterator[Fi
 
 @probed("session-unknown-404", alone=True)
 async def sessions_that_are_over_get_404(probe: Probe) -> AsyncIterator[Finding]:
-    """End a session with DELETE and POST in it: the status is 404. An id that never was is not served either."""
+    """End a session with DELETE and POST in it: the status is 404. A made-up id is not served either."""
     async with _in_session(probe) as http:
         ended = await http.verb("DELETE")
         if not ended.refused:
             seen = await http.post(http.anything())
             if seen.status != 404:
-                yield fault(f"a request in a session that was ended is answered with {seen.status}", seen.shown())
+                yield fault(
+                    f"a request in a session that was ended is answered with {seen.status}, not 404", seen.shown()
+                )
             return
         seen = await http.post(http.anything(), {SESSION: "conductor-no-such-session"})
         if not seen.refused:
-            yield fault("a request in a session that never was is served", seen.shown())
+            yield fault("a request in a session that never existed is served", seen.shown())
 
 
 @probed("session-not-authentication", "auths-token-every-request", alone=True)
@@ -206,7 +208,9 @@ async def streams_keep_to_their_request(probe: Probe) -> AsyncIterator[Finding]:
         for token, each in zip(tokens, seen, strict=True):
             for message in each.messages:
                 if _token(message) not in (None, token):
-                    yield fault(f"the stream of the call with the token {token} has another's progress", message)
+                    yield fault(
+                        f"the stream of the call with the token {token} has the progress of another call", message
+                    )
 
 
 async def _listening(http: HttpProbe, stack: AsyncExitStack) -> HttpResponse:
@@ -241,7 +245,7 @@ def _token(message: Any) -> Any:
 
 @probed("resume-event-id-unique", alone=True)
 async def event_ids_are_unique(probe: Probe) -> AsyncIterator[Finding]:
-    """POST requests in one session: no event id comes twice, on whatever stream."""
+    """POST requests in one session: no event id comes twice, on any stream."""
     async with http_session(probe) as http:
         seen = [await http.post(http.anything()) for _ in range(3)]
         ids = [event.id for each in seen for event in each.events if event.id]
@@ -254,7 +258,7 @@ async def event_ids_are_unique(probe: Probe) -> AsyncIterator[Finding]:
 
 @probed("resume-no-cross-stream-replay", "resume-event-id-identifies-stream", alone=True)
 async def only_the_same_stream_is_resumed(probe: Probe) -> AsyncIterator[Finding]:
-    """POST two requests and come back for the first stream by its first event id: nothing of the second comes."""
+    """POST two requests and resume the first stream with its first event id: nothing of the second comes."""
     async with http_session(probe) as http:
         first, last_id = await _with_event_id(http)
         other = http.anything()
@@ -293,24 +297,26 @@ async def streams_begin_with_an_id(probe: Probe) -> AsyncIterator[Finding]:
             raise NotSeen("no request is answered with a stream")
         first = seen.events[0]
         if not first.id or first.data:
-            yield fault("the first event of a stream is not an id without data", {"id": first.id, "data": first.data})
+            yield fault(
+                "the first event of a stream does not have an id and empty data", {"id": first.id, "data": first.data}
+            )
 
 
 @probed("resume-retry-before-close", alone=True)
-async def a_stream_that_is_left_says_when_to_come_back(probe: Probe) -> AsyncIterator[Finding]:
-    """Where a stream ends before its answer: it said before how long to wait (retry)."""
+async def a_stream_that_ends_early_has_retry(probe: Probe) -> AsyncIterator[Finding]:
+    """Where a stream ends before its answer: an event before that has retry."""
     async with http_session(probe) as http:
         raw = http.anything()
         seen = await http.post(raw)
         if not seen.streamed or not seen.ended or seen.reply(raw["id"]) is not None:
             raise NotSeen("no stream ended before its answer")
         if all(event.retry is None for event in seen.events):
-            yield fault("the stream ends before its answer, and does not say when to come back", seen.shown())
+            yield fault("the stream ends before its answer, but no event has retry", seen.shown())
 
 
 @probed("http-disconnect-not-cancellation", alone=True)
 async def a_lost_connection_cancels_nothing(probe: Probe) -> AsyncIterator[Finding]:
-    """Drop the stream of a call that reports progress, and come back for the rest: the answer is there."""
+    """Drop the stream of a call that reports progress, and resume it: the answer is there."""
     lively = _lively(probe)
     async with http_session(probe) as http:
         raw = _call(http, lively, "conductor-drop")

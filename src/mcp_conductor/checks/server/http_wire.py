@@ -1,4 +1,4 @@
-"""Streamable HTTP as it is: statuses, content types, Origin, streams."""
+"""Streamable HTTP on the wire: statuses, content types, Origin, streams."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
@@ -109,7 +109,7 @@ async def results_have_a_status_of_success(probe: Probe) -> AsyncIterator[Findin
 
 @probed("http-sse-contains-response", alone=True, follows="http-sse-not-closed-early")
 async def streams_bring_the_answer(probe: Probe) -> AsyncIterator[Finding]:
-    """POST requests: a stream that is opened for one brings its answer, or an event id to come back with."""
+    """POST requests: a stream that is opened for one brings its answer, or an event id with which it can be resumed."""
     async for raw, seen in _streams(probe):
         if seen.reply(raw["id"]) is not None:
             continue

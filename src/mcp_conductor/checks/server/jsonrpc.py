@@ -41,7 +41,7 @@ def _envelope_problem(message: Message) -> str | None:
     """What is wrong with an envelope, except for what has a requirement of its own."""
     raw = message.raw
     if raw is None:
-        # Other lines that are no JSON are noise on stdout, or parts of a message, which is another matter.
+        # Other lines that are not JSON are noise on stdout, or parts of a message, which other checks look at.
         return message.problem if message.text.startswith("{") and '"jsonrpc"' in message.text else None
     if not isinstance(raw, dict):
         return message.problem
@@ -50,15 +50,15 @@ def _envelope_problem(message: Message) -> str | None:
     if "method" in raw:
         return _call_problem(raw)
     if "result" not in raw and "error" not in raw and "id" not in raw:
-        return "has neither method, result nor error"
+        return "a message has neither method, result nor error"
     if raw.get("id") is None and "result" in raw and "error" not in raw:
-        return "a result without an id"
+        return "a result has no id"
     return None if raw.get("id") is None or _is_id(raw["id"]) else f"the id is {kind_of(raw['id'])}"
 
 
 def _call_problem(raw: Json) -> str | None:
     if "result" in raw or "error" in raw:
-        return "has a method and an answer at once"
+        return "a message has both a method and a result or error"
     if "id" in raw and not isinstance(raw.get("params", {}), dict):
         return f"params is {kind_of(raw['params'])}, not an object"
     return None
@@ -149,7 +149,7 @@ def requests_are_answered_once(record: Record) -> Iterator[Finding]:
         else:
             left[message.id] -= 1
     if strays and left.total() >= len(strays):
-        raise NotSeen("answers seem to have other ids than their requests, which is another fault")
+        raise NotSeen("answers do not have the ids of their requests, which is another fault")
     for message in strays:
         yield fault(f"no request has the id {message.id!r} of this response", message.raw)
 
@@ -159,7 +159,12 @@ def a_response_is_a_result_or_an_error(record: Record) -> Iterator[Finding]:
     """Look for responses that have both result and error, or neither."""
     for raw in _objects(record):
         if "method" not in raw and "id" in raw and ("result" in raw) == ("error" in raw):
-            yield fault("has both result and error" if "result" in raw else "has neither result nor error", raw)
+            yield fault(
+                "a response has both result and error"
+                if "result" in raw
+                else "a response has neither result nor error",
+                raw,
+            )
 
 
 @judged("base-result-is-object-server")
@@ -178,9 +183,9 @@ def errors_have_a_code_and_a_message(record: Record) -> Iterator[Finding]:
         if not isinstance(error, dict):
             yield fault(f"the error is {kind_of(error)}, not an object", raw)
         elif isinstance(error.get("code"), str) or not _is_id(error.get("code")):
-            yield fault("the code of an error is not an integer", raw, path="error.code")
+            yield fault("error.code is not an integer", raw, path="error.code")
         elif not isinstance(error.get("message"), str):
-            yield fault("the message of an error is not a string", raw, path="error.message")
+            yield fault("error.message is not a string", raw, path="error.message")
 
 
 def _errors(record: Record) -> list[Json]:
@@ -196,11 +201,11 @@ def error_messages_are_short(record: Record) -> Iterator[Finding]:
         if not isinstance(message, str):
             continue
         if not message.strip():
-            yield fault("the message of an error is empty", raw, path="error.message")
+            yield fault("error.message is empty", raw, path="error.message")
         elif "\n" in message.strip():
-            yield fault("the message of an error has several lines", raw, path="error.message")
+            yield fault("error.message has several lines", raw, path="error.message")
         elif len(message) > _LONGEST_MESSAGE:
-            yield fault(f"the message of an error has {len(message)} characters", raw, path="error.message")
+            yield fault(f"error.message has {len(message)} characters", raw, path="error.message")
 
 
 @judged("base-notification-shape-server")

@@ -51,11 +51,11 @@ def initialize_is_answered_in_full(record: Record) -> Iterator[Finding]:
 
 def _opening_flaws(result: Json) -> Iterator[tuple[str, str]]:
     if not isinstance(result.get("protocolVersion"), str):
-        yield "protocolVersion", "there is no protocolVersion"
+        yield "protocolVersion", "protocolVersion is missing"
     yield from capability_flaws(result)
     info = result.get("serverInfo")
     if not isinstance(info, dict):
-        yield "serverInfo", "there is no object serverInfo"
+        yield "serverInfo", "serverInfo is not an object"
         return
     for member in ("name", "version"):
         if not isinstance(info.get(member), str):
@@ -95,7 +95,9 @@ async def supported_versions_are_echoed(probe: Probe) -> AsyncIterator[Finding]:
         supported = data_of(reply).get("supported")
         listed = isinstance(supported, list) and asked in supported
         if offered[asked] != asked and (listed or asked in offered.values()):
-            yield fault(f"{asked} is supported, but not echoed", reply.raw)
+            yield fault(
+                f"version {asked} is supported, but initialize with it is answered with another version", reply.raw
+            )
 
 
 @probed("lifecycle-version-server-counter", alone=True)
@@ -110,7 +112,7 @@ async def unknown_versions_get_a_counter_offer(probe: Probe) -> AsyncIterator[Fi
             # Where it never names a version, that is one fault, and told as such.
             if "protocolVersion" not in probe.session.opened:
                 raise NotSeen("the server names no version in its answer to initialize")
-            yield fault(f"version {asked} is answered without a version", reply.raw)
+            yield fault(f"version {asked} is answered without protocolVersion", reply.raw)
         elif agreed == asked:
             yield fault(f"version {asked}, which does not exist, is accepted", reply.raw)
 
@@ -139,7 +141,7 @@ async def a_refused_version_is_explained(probe: Probe) -> AsyncIterator[Finding]
     data = data_of(reply)
     supported = data.get("supported")
     if not isinstance(supported, list) or not all(isinstance(each, str) for each in supported):
-        yield fault("data.supported is no array of versions", reply.raw, path="error.data.supported")
+        yield fault("data.supported is not an array of versions", reply.raw, path="error.data.supported")
     if data.get("requested") != asked:
         yield fault(f"data.requested is not {asked}", reply.raw, path="error.data.requested")
 
@@ -180,7 +182,7 @@ class _Beginning:
 
 
 async def _beginning(probe: Probe) -> _Beginning:
-    """Shake hands slowly; once, whoever wants to see it."""
+    """Shake hands step by step; once, for all probes that need it."""
 
     async def begin() -> _Beginning:
         capabilities = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}}
@@ -221,7 +223,7 @@ async def the_server_waits_for_initialized(probe: Probe) -> AsyncIterator[Findin
     """Send initialize, but not notifications/initialized: the server asks nothing but ping."""
     for message in (await _beginning(probe)).questions:
         if message.method != "ping":
-            yield fault(f"{message.method} is asked before notifications/initialized", message.raw)
+            yield fault(f"{message.method} is sent before notifications/initialized", message.raw)
 
 
 @probed("lifecycle-ping-during-init-server", alone=True)
@@ -294,7 +296,7 @@ async def only_what_the_client_can_do_is_asked(probe: Probe) -> AsyncIterator[Fi
                 await other.ask("tools/call", params)
         asked = [message for message in other.record().questions() if message.method in _QUESTIONS]
         for message in asked:
-            yield fault(f"{message.method} is asked of a client that does not declare it", message.raw)
+            yield fault(f"{message.method} is sent to a client that does not declare it", message.raw)
         if not calls and not asked:
             raise NotSeen("no tool may be called without asking (--call-tools)")
 

@@ -1,4 +1,4 @@
-"""What a server makes of garbage: text that is no JSON, JSON that is no message, params that do not fit."""
+"""How a server answers malformed input: text that is not JSON, JSON that is not a message, params that do not fit."""
 
 from collections.abc import AsyncIterator
 
@@ -16,7 +16,7 @@ from mcp_conductor.report.model import Finding
 
 _NO_JSON = '{"jsonrpc": "2.0", "id": 1, "method":'
 # Over HTTP a request that lacks its name lacks the header with its name, too.
-CLEAN = "stdio-stdout-clean-server"  # noise would be taken for the answer to what is no request
+CLEAN = "stdio-stdout-clean-server"  # noise would be taken for the answer to a text that is not a request
 _REFUSALS = (INVALID_PARAMS, INVALID_REQUEST, HEADER_MISMATCH)
 _MISFITS: dict[str, tuple[str, Json]] = {
     "tools": ("tools/call", {"arguments": {}}),
@@ -33,14 +33,14 @@ async def no_json_is_a_parse_error(probe: Probe) -> AsyncIterator[Finding]:
         if probe.transport == "http" and came.status != 400:
             yield fault(f"the status of a parse error is {came.status}, not 400", came.shown)
     elif came.message is None and came.status is None:
-        yield fault("text that is no JSON is not answered")
+        yield fault("text that is not JSON is not answered")
     elif probe.transport != "sse" or not came.refused:
-        yield fault(f"text that is no JSON is not answered with {PARSE_ERROR}", came.shown)
+        yield fault(f"text that is not JSON is not answered with {PARSE_ERROR}", came.shown)
 
 
 @probed("base-error-unreadable-id", alone=True)
 async def unreadable_ids_are_not_invented(probe: Probe) -> AsyncIterator[Finding]:
-    """Send half of a message: the error has no id, or the id null, which JSON-RPC wants and the MCP schema has not."""
+    """Send half of a message: the error has no id, or the id null, which JSON-RPC wants and the MCP schema forbids."""
     came = await reaction(probe, _NO_JSON)
     if came.message is None or came.message.kind != "error":
         raise NotSeen("no error came")
@@ -88,5 +88,5 @@ async def garbage_is_survived(probe: Probe) -> AsyncIterator[Finding]:
             try:
                 await other.ask(other.harmless)
             except (RequestTimeout, TransportError) as error:
-                yield fault(f"after {text!r} the server does not go on", hint=error.message)
+                yield fault(f"the server stops answering after {text!r}", hint=error.message)
                 return

@@ -75,19 +75,21 @@ def reserved_prefixes_are_left_alone(record: Record) -> Iterator[Finding]:
 
 @judged("base-meta-reverse-dns")
 def prefixes_are_reversed_domains(record: Record) -> Iterator[Finding]:
-    """Look at every prefix in `_meta`: none is a domain the wrong way round, such as example.com/."""
+    """Look at every prefix in `_meta`: none is a domain name that is not reversed, such as example.com/."""
     for entry in _entries(record):
         labels = labels_of(entry.key)
         if len(labels) > 1 and labels[-1] in _TOP_LEVELS and labels[0] not in _TOP_LEVELS:
-            yield fault(f"{entry.key!r} is no domain in reverse", entry.message.raw, path=entry.path)
+            yield fault(
+                f"the prefix of {entry.key!r} is not a domain name in reverse order", entry.message.raw, path=entry.path
+            )
 
 
 @judged("meta-trace-context-format-server")
 def trace_context_has_its_format(record: Record) -> Iterator[Finding]:
-    """Look at traceparent, tracestate and baggage in `_meta`: they are written as the W3C says."""
+    """Look at traceparent, tracestate and baggage in `_meta`: they have the formats of the W3C."""
     entries = [entry for entry in _entries(record) if entry.key in TRACE]
     if not entries:
         raise NotSeen("no trace context was sent")
     for entry in entries:
         if not isinstance(entry.value, str) or not TRACE[entry.key].fullmatch(entry.value):
-            yield fault(f"{entry.key} does not have its format", entry.value, path=f"{entry.path}.{entry.key}")
+            yield fault(f"{entry.key} does not have the format of W3C", entry.value, path=f"{entry.path}.{entry.key}")

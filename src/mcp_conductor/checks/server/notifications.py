@@ -66,7 +66,7 @@ async def log_messages_have_level_and_data(probe: Probe) -> AsyncIterator[Findin
     for message in await _messages(probe):
         params = message.params
         if params.get("level") not in LOG_LEVELS:
-            yield fault(f"{render(params.get('level'))} is no log level", message.raw)
+            yield fault(f"{render(params.get('level'))} is not a log level", message.raw)
         if "data" not in params:
             yield fault("a log message has no data", message.raw)
         if "logger" in params and not isinstance(params["logger"], str):
@@ -159,7 +159,7 @@ def log_messages_are_asked_for(record: Record) -> Iterator[Finding]:
             elif frame.source == "server" and message.kind in ("result", "error"):
                 asked.discard(message.id)
             elif frame.source == "server" and is_notification(message, "notifications/message") and not asked:
-                yield fault("a log message that no open request asked for", message.raw)
+                yield fault("a log message is sent, but no open request asked for it", message.raw)
     if not called:
         raise NotSeen("no tool was called")
 
@@ -228,7 +228,7 @@ async def progress_has_its_token_and_ais_number(probe: Probe) -> AsyncIterator[F
                     message.params.get("progressToken") if is_notification(message, "notifications/progress") else token
                 )
                 if str(given) == str(token) and type(given) is not type(token):
-                    yield fault(f"the token {token!r} comes back as {given!r}", message.raw)
+                    yield fault(f"the progress token {token!r} is sent back as {given!r}", message.raw)
     for message, _ in _seen(probe.record()):
         if not is_number(message.params.get("progress")):
             yield fault("progress is not a number", message.raw)

@@ -198,7 +198,7 @@ def _with_arguments(probe: Probe, *, required: bool = False) -> list[tuple[str, 
 
 
 @probed("prompts-arguments-applied", needs="prompts")
-async def arguments_matter(probe: Probe) -> AsyncIterator[Finding]:
+async def arguments_change_the_messages(probe: Probe) -> AsyncIterator[Finding]:
     """Get prompts twice, with different arguments: the messages differ too."""
     seen = False
     for name, arguments in _with_arguments(probe):
@@ -210,7 +210,7 @@ async def arguments_matter(probe: Probe) -> AsyncIterator[Finding]:
         if first is not None and second is not None:
             seen = True
             if first.get("messages") == second.get("messages"):
-                yield fault(f"{name!r} says the same whatever its arguments", replies[1].raw)
+                yield fault(f"prompt {name!r}: different arguments lead to the same messages", replies[1].raw)
     if not seen:
         raise NotSeen("no prompt takes any text as its arguments")
 
@@ -229,7 +229,10 @@ async def missing_arguments_are_refused(probe: Probe) -> AsyncIterator[Finding]:
     for name, _ in _with_arguments(probe, required=True):
         reply = await probe.ask("prompts/get", {"name": name, "arguments": {}})
         if error_code(reply) != INVALID_PARAMS:
-            yield fault(f"{name!r} without its required arguments is not refused with {INVALID_PARAMS}", reply.raw)
+            yield fault(
+                f"prompt {name!r}: a request without its required arguments is not refused with {INVALID_PARAMS}",
+                reply.raw,
+            )
 
 
 @probed("prompts-arguments-validated", needs="prompts")
@@ -238,4 +241,6 @@ async def arguments_must_be_texts(probe: Probe) -> AsyncIterator[Finding]:
     for name, arguments in _with_arguments(probe):
         reply = await probe.ask("prompts/get", {"name": name, "arguments": dict.fromkeys(arguments, 42)})
         if reply.kind == "result":
-            yield fault(f"{name!r} takes a number where only text is allowed", reply.raw)
+            yield fault(
+                f"prompt {name!r}: a number is accepted as an argument, but only strings are allowed", reply.raw
+            )

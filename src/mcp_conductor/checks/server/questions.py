@@ -37,7 +37,7 @@ async def _gated(probe: Probe, method: str, capability: str) -> AsyncIterator[Fi
     asked_for(probe.record(), method)
     for name, _, evidence in asked(await _unasked(probe)):
         if name == method:
-            yield fault(f"{method} is asked of a client that does not declare {capability}", evidence)
+            yield fault(f"{method} is sent to a client that does not declare {capability}", evidence)
 
 
 # Roots.
@@ -56,7 +56,7 @@ async def changed_roots_do_no_harm(probe: Probe) -> AsyncIterator[Finding]:
     async with probe.polite_session(answers=probe.session.answers) as other:
         await other.session.notify("notifications/roots/list_changed")
         if not await other.alive():
-            yield fault("the server does not answer any longer after notifications/roots/list_changed")
+            yield fault("the server stops answering after notifications/roots/list_changed")
 
 
 # Sampling.
@@ -117,7 +117,7 @@ def context_is_not_included(record: Record) -> Iterator[Finding]:
     """Look at sampling requests to a client that does not declare sampling.context: they do not ask for context."""
     for _, params, evidence in asked_for(record, SAMPLING):
         if not _declared(record, "context") and params.get("includeContext") in ("thisServer", "allServers"):
-            yield fault("context is asked of a client that does not declare sampling.context", evidence)
+            yield fault("context is requested from a client that does not declare sampling.context", evidence)
 
 
 @judged("sampling-tools-gated-server")
@@ -152,7 +152,7 @@ def tool_uses_are_answered(record: Record) -> Iterator[Finding]:
             seen = seen or bool(used)
             answered = {str(block.get("toolUseId")) for block in _blocks(following, "tool_result")}
             if used - answered:
-                yield fault(f"no result for the use of a tool: {', '.join(sorted(used - answered))}", evidence)
+                yield fault(f"a tool_use has no tool_result: {', '.join(sorted(used - answered))}", evidence)
     if not seen:
         raise NotSeen("no sampling request has uses of tools")
 
@@ -169,7 +169,8 @@ async def samples_may_be_arrays(probe: Probe) -> AsyncIterator[Finding]:
     for params in wanted:
         if not _worked(record, params):
             yield fault(
-                f"the tool {params['name']} fails when the sample has an array of content", _last(record, params)
+                f"tool {params['name']!r} fails when the result of sampling has an array of content",
+                _last(record, params),
             )
 
 
@@ -216,7 +217,7 @@ async def modes_are_for_those_who_declare_them(probe: Probe) -> AsyncIterator[Fi
 
 @probed("elicit-decline-handled-server", alone=True)
 async def refusals_are_taken(probe: Probe) -> AsyncIterator[Finding]:
-    """Decline, and cancel, what is elicited: the call ends nevertheless."""
+    """Decline, and cancel, what is elicited: the call still ends."""
     wanted = asking(probe, ELICITATION)
     if not wanted:
         raise NotSeen(f"the server did not ask for {ELICITATION}")
@@ -254,7 +255,10 @@ async def content_is_validated(probe: Probe) -> AsyncIterator[Finding]:
     record = await called_again(probe, wanted, _Nonsense(roots=[], sampling="auto", elicitation="auto"))
     for params in wanted:
         if _worked(record, params):
-            yield fault(f"the tool {params['name']} takes content that does not fit its schema", _last(record, params))
+            yield fault(
+                f"tool {params['name']!r} accepts content that does not fit the schema of its form",
+                _last(record, params),
+            )
 
 
 _URL = re.compile(r"https?://", re.IGNORECASE)

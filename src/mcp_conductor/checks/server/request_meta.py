@@ -155,10 +155,10 @@ async def what_the_client_cannot_do_is_named(probe: Probe) -> AsyncIterator[Find
         async with probe.polite_session() as other:
             reply = await other.ask("tools/call", params)
         if _asks(result_of(reply)):
-            yield fault(f"{params['name']} asks a client that declares nothing", reply.raw)
+            yield fault(f"tool {params['name']!r} asks a client that declares no capabilities", reply.raw)
         elif code_of(reply) == MISSING_CLIENT_CAPABILITY and not _names_capabilities(reply):
             path = "error.data.requiredCapabilities"
-            yield fault("data.requiredCapabilities is no object of capabilities", reply.raw, path=path)
+            yield fault("data.requiredCapabilities is not an object of capabilities", reply.raw, path=path)
 
 
 def _names_capabilities(reply: Message) -> bool:
@@ -193,7 +193,7 @@ async def nothing_is_remembered(probe: Probe) -> AsyncIterator[Finding]:
             await other.ask("tools/call", params)
             reply = await with_meta(other, "tools/call", context(other), params)
             if _asks(result_of(reply)):
-                yield fault(f"{params['name']} asks for what only an earlier request declared", reply.raw)
+                yield fault(f"tool {params['name']!r} asks for what only an earlier request declared", reply.raw)
 
 
 # Connections and identities.
@@ -214,7 +214,7 @@ async def names_change_nothing(probe: Probe) -> AsyncIterator[Finding]:
                 _listed(reply, method) != usual
                 and _listed(await with_meta(probe, method, context(probe)), method) == usual
             ):
-                yield fault(f"{method} depends on who asks", reply.raw)
+                yield fault(f"{method}: the result depends on clientInfo", reply.raw)
 
 
 def _listed(reply: Message, method: str) -> list[str] | None:
@@ -239,7 +239,7 @@ async def lists_are_the_same_on_every_connection(probe: Probe) -> AsyncIterator[
             # Lists may change with time; what changes by itself cannot be told from what it should not depend on.
             again, there_again = [await _everything(each, method) for each in (one, other)]
             if after == again != there_again == there:
-                yield fault(f"{method} depends on the connection", {"one": again, "other": there_again})
+                yield fault(f"{method}: the result depends on the connection", {"one": again, "other": there_again})
 
 
 async def _everything(probe: Probe, method: str) -> list[str] | None:
@@ -261,7 +261,7 @@ async def the_next_step_may_take_another_connection(probe: Probe) -> AsyncIterat
         async with probe.polite_session() as other:
             reply = await other.ask(method, {"cursor": cursor})
             if reply.kind == "error":
-                yield fault(f"the next page of {method} is refused on a new connection", reply.raw)
+                yield fault(f"{method}: the next page is refused on a new connection", reply.raw)
     for params in asking[:1]:
         async with (
             probe.polite_session(answers=_able()) as one,
@@ -271,7 +271,7 @@ async def the_next_step_may_take_another_connection(probe: Probe) -> AsyncIterat
             responses = one.session.input_responses(asked.get("inputRequests"))
             reply = await other.ask("tools/call", next_round(params, asked, responses))
             if reply.kind == "error":
-                yield fault(f"the answers to {params['name']} are refused on a new connection", reply.raw)
+                yield fault(f"tool {params['name']!r}: the answers are refused on a new connection", reply.raw)
 
 
 def _paged(record: Record) -> Iterator[tuple[Any, Json]]:

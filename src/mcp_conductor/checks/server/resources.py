@@ -106,7 +106,7 @@ def uris_are_unique(record: Record) -> Iterator[Finding]:
     for path, resource in listed_resources(record):
         uri = resource.get("uri")
         if isinstance(uri, str) and first.setdefault(uri, path) != path:
-            yield fault(f"{uri} is listed twice, also as {first[uri]}", resource, path=path)
+            yield fault(f"resource {uri} is listed twice, first as {first[uri]}", resource, path=path)
 
 
 @judged("resources-custom-scheme", needs="resources")
@@ -219,7 +219,7 @@ def listed_resources_can_be_read(record: Record) -> Iterator[Finding]:
     for path, resource in listed_resources(record):
         uri = resource.get("uri")
         if isinstance(uri, str) and uri in refused and uri not in read:
-            yield fault(f"{uri} is listed, but cannot be read", refused[uri], path=path)
+            yield fault(f"resource {uri} is listed, but cannot be read", refused[uri], path=path)
 
 
 # What is unknown.
@@ -264,7 +264,7 @@ async def the_error_repeats_the_uri(probe: Probe) -> AsyncIterator[Finding]:
 
 
 async def _unknown(probe: Probe) -> Message:
-    """The reply about a URI that nobody has; NotSeen if this server has it nevertheless."""
+    """The reply about a made-up URI; NotSeen if the server has it."""
     reply = await probe.ask("resources/read", {"uri": NO_SUCH_URI})
     result = completed(reply)
     if result is not None and result.get("contents"):
@@ -279,7 +279,7 @@ async def paths_do_not_climb(probe: Probe) -> AsyncIterator[Finding]:
     if not files:
         raise NotSeen("no file:// resource is listed")
     if _leaks(await probe.ask("resources/read", {"uri": f"file://{_SECRET_FILE}"})):
-        raise NotSeen(f"{_SECRET_FILE} is served to whoever asks for it")
+        raise NotSeen(f"{_SECRET_FILE} is served to every client on purpose")
     for step in ("/..", "/%2e%2e", "%2f%2e%2e"):
         uri = files[0] + step * 12 + _SECRET_FILE
         reply = await probe.ask("resources/read", {"uri": uri})
@@ -333,7 +333,7 @@ async def undeclared_subscriptions_are_refused(probe: Probe) -> AsyncIterator[Fi
 
 @judged("resources-updated-only-subscribed", needs="resources")
 def updates_are_for_subscribers(record: Record) -> Iterator[Finding]:
-    """Look for notifications/resources/updated about resources that nobody has subscribed to."""
+    """Look for notifications/resources/updated about resources that the client has not subscribed to."""
     subscribed = [exchange.request.params.get("uri") for exchange, _ in record.results("resources/subscribe")]
     seen = False
     for message in record.notifications("notifications/resources/updated"):
@@ -341,6 +341,6 @@ def updates_are_for_subscribers(record: Record) -> Iterator[Finding]:
         uri = message.params.get("uri")
         # It may be a part of what was subscribed to.
         if isinstance(uri, str) and not any(isinstance(each, str) and uri.startswith(each) for each in subscribed):
-            yield fault(f"nobody has subscribed to {uri}", message.raw)
+            yield fault(f"an update of {uri} is sent, but the client has not subscribed to it", message.raw)
     if not seen:
         raise NotSeen("no resource was updated")

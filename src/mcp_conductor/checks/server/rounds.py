@@ -79,7 +79,7 @@ def _problem(question: Any) -> str | None:
     if not isinstance(question, dict) or question.get("method") not in _CAPABILITIES:
         return "no elicitation/create, sampling/createMessage or roots/list"
     if "jsonrpc" in question or "id" in question:
-        return "jsonrpc or id in a question that is no message"
+        return "jsonrpc or id is in a question, which is not a message"
     if question["method"] != ROOTS and not isinstance(question.get("params"), dict):
         return "no params"
     return None
@@ -91,7 +91,7 @@ def keys_are_unique(record: Record) -> Iterator[Finding]:
     for exchange, _ in _questions(record):
         text = exchange.reply.text if exchange.reply is not None else "{}"
         for key in _repeated(text):
-            yield fault(f"the key {key} stands twice in inputRequests", text)
+            yield fault(f"the key {key!r} is twice in inputRequests", text)
 
 
 def _repeated(text: str) -> list[str]:
@@ -121,7 +121,7 @@ async def only_what_is_declared_is_asked(probe: Probe) -> AsyncIterator[Finding]
         for method, _, evidence in asked(record):
             if _CAPABILITIES.get(method, method) not in declared and method not in requests:
                 said = next(iter(declared), "nothing")
-                yield fault(f"{method} is asked of a client that declares {said}", evidence)
+                yield fault(f"{method} is sent to a client that declares {said}", evidence)
 
 
 # What comes of answers.
@@ -172,7 +172,7 @@ async def answers_are_enough(probe: Probe) -> AsyncIterator[Finding]:
             async with probe.new_session(answers=probe.session.answers) as other:
                 reply = await other.ask("tools/call", each.following())
         if reply.kind != "result":
-            yield fault(f"the tool {each.params['name']} does not take the answers it asked for", reply.raw)
+            yield fault(f"tool {each.params['name']!r} refuses the answers that it asked for", reply.raw)
 
 
 @probed("mrtr-state-tamper-rejected")
@@ -189,7 +189,7 @@ async def a_state_that_was_changed_is_refused(probe: Probe) -> AsyncIterator[Fin
         tried = True
         reply = await probe.ask("tools/call", each.following(requestState=_changed(state)))
         if _kind(reply) == "complete":
-            yield fault(f"the tool {each.params['name']} takes a requestState that was changed", reply.raw)
+            yield fault(f"tool {each.params['name']!r} accepts a requestState that was changed", reply.raw)
     if not tried:
         raise NotSeen("no requestState has an influence")
 
@@ -206,18 +206,18 @@ async def missing_answers_are_asked_for_again(probe: Probe) -> AsyncIterator[Fin
         if each.responses:
             reply = await probe.ask("tools/call", each.following({}))
             if _kind(reply) != QUESTION:
-                yield fault(f"the tool {each.params['name']} does not ask again for what is missing", reply.raw)
+                yield fault(f"tool {each.params['name']!r} does not ask again for answers that are missing", reply.raw)
 
 
 @probed("mrtr-unknown-keys-ignored")
 async def unknown_answers_are_ignored(probe: Probe) -> AsyncIterator[Finding]:
-    """Answer more than was asked: it makes no difference."""
+    """Answer more than was asked: the result is the same."""
     for each in await _asks(probe):
         usual = _kind(await probe.ask("tools/call", each.following()))
         extra = {**each.responses, "conductor-unknown": {"action": "cancel"}}
         reply = await probe.ask("tools/call", each.following(extra))
         if usual in ("complete", QUESTION) and _kind(reply) != usual:
-            yield fault(f"the tool {each.params['name']} minds an answer that it did not ask for", reply.raw)
+            yield fault(f"tool {each.params['name']!r} does not ignore an answer that it did not ask for", reply.raw)
 
 
 @probed("mrtr-invalid-responses-error")
@@ -227,11 +227,11 @@ async def answers_that_are_none_are_refused(probe: Probe) -> AsyncIterator[Findi
         if each.responses:
             reply = await probe.ask("tools/call", each.following(dict.fromkeys(each.responses, 5)))
             if _kind(reply) == "complete":
-                yield fault(f"the tool {each.params['name']} takes numbers for answers", reply.raw)
+                yield fault(f"tool {each.params['name']!r} accepts numbers as answers", reply.raw)
 
 
 @probed("mrtr-no-abandon-assumption", alone=True)
-async def nobody_need_answer(probe: Probe) -> AsyncIterator[Finding]:
+async def questions_may_stay_unanswered(probe: Probe) -> AsyncIterator[Finding]:
     """Leave ten questions unanswered: the server goes on, and asks the same of the next one."""
     wanted = asking(probe)
     if not wanted:
@@ -244,4 +244,4 @@ async def nobody_need_answer(probe: Probe) -> AsyncIterator[Finding]:
             yield fault(f"after questions that were left unanswered: {error.message}", wanted[0])
             return
         if not await other.alive():
-            yield fault("the server does not answer any longer after questions that were left unanswered")
+            yield fault("the server stops answering after questions that were left unanswered")

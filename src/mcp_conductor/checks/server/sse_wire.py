@@ -45,7 +45,7 @@ async def the_stream_says_where_to_post(probe: Probe) -> AsyncIterator[Finding]:
     async with _stream(http) as stream:
         await eventually(lambda: bool(stream.events), http.timeout, http.trail)
         if not stream.events:
-            yield fault(f"no endpoint event comes within {http.timeout:g} s")
+            yield fault(f"no endpoint event is sent within {http.timeout:g} s")
             return
         first = stream.events[0]
         if first.kind != "endpoint" or not _is_uri(first.data):
@@ -139,7 +139,7 @@ async def _post(http: HttpProbe, endpoint: str, raw: Json, headers: Headers | No
 
 @probed("http-bind-localhost", "sse-bind-localhost", alone=True)
 async def a_local_server_listens_locally(probe: Probe) -> AsyncIterator[Finding]:
-    """Connect to the port of a server on this machine by another address of the machine: nobody is there."""
+    """Connect to the port of a server on this machine by another address of the machine: the connection is refused."""
     spec = probe.spec.as_http()
     if spec is None or not local(spec):
         raise NotSeen("the server is not on this machine")

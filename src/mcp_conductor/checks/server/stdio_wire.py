@@ -42,7 +42,7 @@ def what_is_logged_is_text(record: Record) -> Iterator[Finding]:
     """Look at every line of stderr: it is UTF-8."""
     lines = [frame.text for frame in record.frames if frame.source == "stderr"]
     for text in lines:
-        if "\ufffd" in text:  # what our transport puts in the place of other bytes; nobody logs it on purpose
+        if "\ufffd" in text:  # what our transport puts in the place of other bytes; programs do not log it on purpose
             yield fault("a line on stderr is not UTF-8, or has U+FFFD in it", text)
     if not lines:
         raise NotSeen("nothing was written to stderr")
@@ -71,11 +71,11 @@ def stdout_is_for_messages(record: Record) -> Iterator[Finding]:
     """Look at every line of stdout: each is a message, not a banner, a print or a log line."""
     for spill, text in _spilled(record):
         if spill == "noise":
-            yield fault("a line of stdout is no message", text)
+            yield fault("a line of stdout is not a message", text)
 
 
 def _spilled(record: Record) -> list[tuple[Spill, str]]:
-    """What is on stdout that is no message, and what it is instead; lines that belong together are joined."""
+    """What is on stdout that is not a message, and what it is instead; lines that belong together are joined."""
     found: list[tuple[Spill, str]] = []
     run: list[str] = []
     for message in [*record.heard, None]:
@@ -136,7 +136,7 @@ async def lines_may_come_in_any_pieces(probe: Probe) -> AsyncIterator[Finding]:
         other.session.transport.send(parse("\n".join(two)))
         await other.ask(method)
         if not await eventually(lambda: _heard_both(other), other.patience, other.trail):
-            yield fault("of two requests that are written at once not both are answered", two)
+            yield fault("two requests that are written at once are not both answered", two)
     async with probe.odd_session() as other:
         if not await _answers_long_line(other, method):
             yield fault(f"a request of {LONG_LINE} bytes is not answered")
@@ -191,4 +191,4 @@ async def cancelled_requests_are_silent(probe: Probe) -> AsyncIterator[Finding]:
         await asyncio.sleep(min(is_slow.seconds * 1.5, probe.timeout))
         for message in other.record().heard[before:]:
             if message.id == token or (message.kind == "notification" and message.params.get("progressToken") == token):
-                yield fault("something comes for a request that was cancelled", message.raw)
+                yield fault("a message is sent for a request that was cancelled", message.raw)

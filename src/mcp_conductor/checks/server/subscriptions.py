@@ -72,7 +72,7 @@ async def acknowledgements_come_first(probe: Probe) -> AsyncIterator[Finding]:
         if first is None or first.method != ACKNOWLEDGED:
             yield fault("the subscription is not acknowledged first", first.raw if first else None)
         elif not isinstance(first.params.get("notifications"), dict):
-            yield fault("the acknowledgement has no filter notifications", first.raw)
+            yield fault("the acknowledgement has no object notifications", first.raw)
 
 
 @probed("subs-ack-subset", alone=True)
@@ -129,7 +129,7 @@ async def nothing_may_be_subscribed_to(probe: Probe) -> AsyncIterator[Finding]:
             await _call(other, callable_again(probe))
         for message in stream.notices:
             if message.method in CHANGES:
-                yield fault("nothing was asked for, but something is notified", message.raw)
+                yield fault("nothing was asked for, but a notification is sent", message.raw)
 
 
 @probed("subs-filter-respected", alone=True)
@@ -148,7 +148,7 @@ async def filters_are_kept_to(probe: Probe) -> AsyncIterator[Finding]:
             seen = seen or any(CHANGES[message.method] != kind for message in changes)
             for message in stream.own:
                 if message.method in CHANGES and CHANGES[message.method] != kind:
-                    yield fault(f"{message.method} comes where only {kind} was asked for", message.raw)
+                    yield fault(f"{message.method} is sent, but only {kind} was asked for", message.raw)
     if not seen:
         raise NotSeen("no tool that may be called changes anything")
 
@@ -175,7 +175,7 @@ async def _meanwhile(probe: Probe) -> AsyncIterator[Message]:
 async def streams_have_no_progress(probe: Probe) -> AsyncIterator[Finding]:
     """Call tools that report progress and log while a subscription is open: none of it comes on its stream."""
     async for message in _meanwhile(probe):
-        yield fault(f"{message.method} comes with a subscription", message.raw)
+        yield fault(f"{message.method} is sent with the id of a subscription", message.raw)
 
 
 @probed("logging-modern-own-stream", needs="logging", alone=True)
@@ -183,7 +183,7 @@ async def log_messages_go_with_their_request(probe: Probe) -> AsyncIterator[Find
     """Call tools that log while a subscription is open: no log message comes on its stream."""
     async for message in _meanwhile(probe):
         if message.method == "notifications/message":
-            yield fault("a log message comes with a subscription", message.raw)
+            yield fault("a log message is sent with the id of a subscription", message.raw)
 
 
 @probed("subs-cancel-ends", alone=True)
@@ -204,7 +204,7 @@ async def cancelled_subscriptions_are_over(probe: Probe) -> AsyncIterator[Findin
         if not any(message.method in CHANGES for message in kept.own):
             raise NotSeen("no tool that may be called changes anything")
         for message in ended.own[before:]:
-            yield fault("something comes for a subscription that was cancelled", message.raw)
+            yield fault("a message is sent for a subscription that was cancelled", message.raw)
 
 
 @probed("subs-result-meta", alone=True, follows="base-method-not-found-server")

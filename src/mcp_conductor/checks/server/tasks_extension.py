@@ -32,7 +32,7 @@ from mcp_conductor.report.model import Finding
 
 MOST_LIVES = 6
 MOST_LOOKS = 40
-LONGEST_PAUSE = 0.2  # between two looks, whatever the server proposes
+LONGEST_PAUSE = 0.2  # between two requests of tasks/get, even if the server proposes more
 _FOLLOWING = ("tasks/get", "tasks/update", "tasks/cancel")
 _WITHOUT: Json = {"_meta": {f"{META}clientCapabilities": {}}}
 
@@ -146,7 +146,7 @@ def _fault_of(task: Json) -> str | None:
     if flaw is not None:
         return flaw
     if "pollIntervalMs" in task and not is_integer(task["pollIntervalMs"]):
-        return "has a pollIntervalMs that is no integer"
+        return "has a pollIntervalMs that is not an integer"
     return None
 
 
@@ -245,7 +245,7 @@ async def new_tasks_can_be_looked_at(probe: Probe) -> AsyncIterator[Finding]:
                 context = {f"{META}clientCapabilities": probe.session.client_capabilities(probe.dialect)}
                 reply = await other.ask("tasks/get", {**named, "_meta": context})
         if reply.kind != "result":
-            yield fault("a task that was just made cannot be looked at", reply.raw)
+            yield fault("tasks/get does not return the task that was just made", reply.raw)
 
 
 @probed("taske-get-by-status")
@@ -273,7 +273,7 @@ async def errors_of_tools_are_results(probe: Probe) -> AsyncIterator[Finding]:
         if state["status"] == "failed" and (
             "result" in state or not is_integer(_object(state.get("error")).get("code"))
         ):
-            yield fault("a task has failed without an error of JSON-RPC", state)
+            yield fault("a failed task has no JSON-RPC error", state)
 
 
 @probed("taske-input-keys-unique")
@@ -286,7 +286,7 @@ async def keys_of_questions_are_not_used_again(probe: Probe) -> AsyncIterator[Fi
             for key, question in _object(state.get("inputRequests")).items():
                 seen = True
                 if key in questions and questions[key] != question:
-                    yield fault(f"the key {key} stands for another question than before", state)
+                    yield fault(f"the key {key!r} is used for another question than before", state)
                 questions[key] = question
     if not seen:
         raise NotSeen("no task asked anything")
@@ -299,7 +299,7 @@ def _is_empty(reply: Message) -> bool:
 
 @probed("taske-update-ack")
 async def answers_are_acknowledged(probe: Probe) -> AsyncIterator[Finding]:
-    """Answer tasks, also under keys that nobody asked for: the result is empty."""
+    """Answer tasks, also under keys that no question has: the result is empty."""
     for life in await _tasks(probe):
         for reply in life.updates:
             if not _is_empty(reply):
@@ -309,7 +309,7 @@ async def answers_are_acknowledged(probe: Probe) -> AsyncIterator[Finding]:
         responses = {"conductor-unknown": {"action": "decline"}}
         reply = await probe.ask("tasks/update", {"taskId": running["taskId"], "inputResponses": responses})
         if not _is_empty(reply):
-            yield fault("tasks/update does not ignore a key that nobody asked for", reply.raw)
+            yield fault("tasks/update does not ignore a key that no question has", reply.raw)
 
 
 @probed("taske-cancel-ack")

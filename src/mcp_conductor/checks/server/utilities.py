@@ -1,4 +1,4 @@
-"""What every server may offer beside its features: completion of arguments, and lists in pages.
+"""What every server may offer besides its features: completion of arguments, and lists in pages.
 
 Also methods of an earlier time that are gone, and features that are on their way out.
 """
@@ -101,7 +101,7 @@ async def completions_have_values(probe: Probe) -> AsyncIterator[Finding]:
     """Complete arguments of listed prompts and templates: the result has completion.values, an array of strings."""
     for _, reply in await _completed(probe):
         if code_of(reply) == METHOD_NOT_FOUND:
-            yield fault("completions is declared, but completion/complete is not there", reply.raw)
+            yield fault("completions is declared, but completion/complete does not exist", reply.raw)
         if reply.kind != "result":
             continue
         completion = reply.result.get("completion") if isinstance(reply.result, dict) else None
@@ -116,7 +116,7 @@ async def completions_are_few(probe: Probe) -> AsyncIterator[Finding]:
     for reply, completion in await _completions(probe):
         values = completion.get("values")
         if isinstance(values, list) and len(values) > MOST_VALUES:
-            yield fault(f"{len(values)} values, more than {MOST_VALUES}", reply.raw)
+            yield fault(f"completion.values has {len(values)} values, more than {MOST_VALUES}", reply.raw)
 
 
 @probed("completion-total-hasmore")
@@ -202,7 +202,7 @@ async def lists_take_cursors(probe: Probe) -> AsyncIterator[Finding]:
     for method, cursor in await _turned(probe):
         reply = await probe.ask(method, {"cursor": cursor})
         if reply.kind == "error":
-            yield fault(f"{method} refuses the cursor that it gave", reply.raw)
+            yield fault(f"{method} refuses the cursor that it returned", reply.raw)
 
 
 @probed("pagination-continues")
@@ -239,7 +239,7 @@ async def _repetitions(probe: Probe, method: str) -> AsyncIterator[tuple[str, An
         if cursor is None:
             return
         if cursor in cursors:
-            yield f"the cursor {cursor!r} comes back, so that the list never ends", page
+            yield f"the cursor {cursor!r} is returned again, so that the list never ends", page
             return
         if (excess := room.excess(reply.text)) is not None:
             raise NotSeen(f"the pages of {method} are together {excess}")

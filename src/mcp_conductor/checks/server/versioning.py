@@ -55,7 +55,7 @@ def discover_is_answered_in_full(record: Record) -> Iterator[Finding]:
 
 def _discover_flaws(result: Json) -> Iterator[tuple[str, str]]:
     if _versions(result.get("supportedVersions")) is None:
-        yield "supportedVersions", "supportedVersions is no array of strings"
+        yield "supportedVersions", "supportedVersions is not an array of strings"
     yield from capability_flaws(result)
 
 
@@ -76,11 +76,11 @@ async def discover_lists_what_is_served(probe: Probe) -> AsyncIterator[Finding]:
     if listed is None:
         raise NotSeen("server/discover lists no versions")
     if probe.dialect.version not in listed:
-        yield fault(f"{probe.dialect.version} is served, but not listed", reply.raw)
+        yield fault(f"version {probe.dialect.version} is served, but not listed", reply.raw)
     for version in sorted(_modern(listed) - {probe.dialect.version}):
         answer = await with_meta(probe, "server/discover", {**context(probe), VERSION: version})
         if code_of(answer) == UNSUPPORTED_VERSION:
-            yield fault(f"{version} is listed, but not served", answer.raw)
+            yield fault(f"version {version} is listed, but not served", answer.raw)
 
 
 @probed("versioning-discover-matches-handlers")
@@ -89,7 +89,7 @@ async def discover_tells_what_there_is(probe: Probe) -> AsyncIterator[Finding]:
     for method in declared_lists(probe):
         reply = await probe.ask(method)
         if code_of(reply) == METHOD_NOT_FOUND:
-            yield fault(f"{method} is declared, but not there", reply.raw)
+            yield fault(f"{method} is declared, but does not exist", reply.raw)
     if not all(probe.declares(name) for name in LISTS):
         async for finding in served_undeclared(probe):
             yield finding
@@ -137,7 +137,10 @@ async def supported_versions_agree(probe: Probe) -> AsyncIterator[Finding]:
     if code_of(reply) != UNSUPPORTED_VERSION or refused is None or discovered is None:
         raise NotSeen(f"there are no two lists: no {UNSUPPORTED_VERSION} with data.supported, or no supportedVersions")
     if _modern(refused) != _modern(discovered):
-        yield fault(f"server/discover lists {compact(sorted(discovered))}, but the error others", reply.raw)
+        yield fault(
+            f"server/discover lists {compact(sorted(discovered))}, but data.supported lists others",
+            reply.raw,
+        )
 
 
 # Two eras.
@@ -196,7 +199,7 @@ async def extensions_are_used_only_if_declared(probe: Probe) -> AsyncIterator[Fi
     """Call the tools that may be called without declaring any extension: the results are those of the core."""
     for exchange, result in probe.record().results():
         if isinstance(result.get("resultType"), str) and result["resultType"] not in _NEGOTIATED_TYPES:
-            yield fault(f"{exchange.request.method} has a resultType that no extension of ours has", result)
+            yield fault(f"{exchange.request.method}: resultType is not one that the client knows", result)
     calls = [params for params, _ in explored_calls(probe)]
     if not calls:
         raise NotSeen("no tool may be called without asking (--call-tools)")
@@ -208,7 +211,9 @@ async def extensions_are_used_only_if_declared(probe: Probe) -> AsyncIterator[Fi
                 continue  # a tool may take its time
             kind = (result_of(reply) or {}).get("resultType", "complete")
             if kind not in _CORE_TYPES:
-                yield fault(f"{params['name']} has the resultType {compact(kind)}, which was not negotiated", reply.raw)
+                yield fault(
+                    f"tool {params['name']!r}: resultType is {compact(kind)}, which was not negotiated", reply.raw
+                )
 
 
 @judged("versioning-extension-ids-server", needs="extensions")
