@@ -221,42 +221,37 @@ def list_changed_is_declared(record: ClientRecord) -> Iterator[Finding]:
     seen(record.notifications("notifications/roots/list_changed"), "the client did not say that its roots changed")
 
 
+def _sampling(record: ClientRecord, side: str, *, several: bool = False) -> Iterator[Finding]:
+    """What is wrong with one SIDE of sampled messages: in responses, or in the answers of input rounds."""
+    if record.name == "input-rounds":
+        yield from modern_sampling(record, side)
+        return
+    for _, reply in _results(record, "sampling/createMessage"):
+        yield from sampling_problems(reply.result, side, reply.raw, several=several)
+
+
 @watched("sampling-result-fields-client", scenario=("questions", "input-rounds"))
 def sampling_results_are_complete(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling: the result has a role, content and a model."""
-    if record.name == "input-rounds":
-        yield from modern_sampling(record, "fields")
-        return
-    for _, reply in _results(record, "sampling/createMessage"):
-        yield from sampling_problems(reply.result, "fields", reply.raw, several=False)
+    yield from _sampling(record, "fields")
 
 
 @watched("sampling-content-types-client", scenario="questions")
 def sampling_content_is_text_or_image(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling: the content is text or an image."""
-    for _, reply in _results(record, "sampling/createMessage"):
-        yield from sampling_problems(reply.result, "old content", reply.raw, several=False)
+    yield from _sampling(record, "old content")
 
 
 @watched("sampling-content-types-later-client", scenario=("questions", "input-rounds"))
 def sampling_content_is_of_a_known_type(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling: the content is text, an image or audio; since 2025-11-25 also tools, and several of these."""
-    if record.name == "input-rounds":
-        yield from modern_sampling(record, "content")
-        return
-    several = record.dialect is not None and record.dialect.elicitation_id
-    for _, reply in _results(record, "sampling/createMessage"):
-        yield from sampling_problems(reply.result, "content", reply.raw, several=several)
+    yield from _sampling(record, "content", several=record.dialect is not None and record.dialect.elicitation_id)
 
 
 @watched("sampling-result-stopreason-client", scenario=("questions", "input-rounds"))
 def stop_reasons_are_strings(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling: stopReason, if it is there, is a string."""
-    if record.name == "input-rounds":
-        yield from modern_sampling(record, "stopReason")
-        return
-    for _, reply in _results(record, "sampling/createMessage"):
-        yield from sampling_problems(reply.result, "stopReason", reply.raw, several=False)
+    yield from _sampling(record, "stopReason")
 
 
 @watched("sampling-rejected-error-client", scenario="questions")

@@ -23,6 +23,7 @@ from mcp_conductor.report.model import Finding
 METHOD, NAME = "Mcp-Method", "Mcp-Name"
 _NAMED = ("resources/read", "prompts/get", "tools/call")
 _OTHER_VERSION = "1900-01-01"
+_BAD_BASE64 = "=?base64?!!!?="
 
 
 def _rejected(seen: HttpResponse, what: str, codes: tuple[int, ...] = (HEADER_MISMATCH,)) -> Iterator[Finding]:
@@ -123,34 +124,36 @@ def _odd(name: str) -> str:
 @probed("httpm-name-header-checked", alone=True)
 async def the_name_header_is_compared(probe: Probe) -> AsyncIterator[Finding]:
     """Repeat what was read, got or called before, without Mcp-Name and with another: 400 and -32020."""
-    http = HttpProbe(probe)
-    for method, params in _named(probe).items():
-        for value in (None, "conductor-no-such-name"):
-            seen = await http.post(http.request(method, params), {NAME: value, **_arguments(probe, params)})
-            for finding in _rejected(seen, f"{method}: {_with_header(NAME, value)}"):
-                yield finding
+    async for finding in _wrong_names(probe, None, "conductor-no-such-name"):
+        yield finding
 
 
 @probed("httpm-base64-invalid-server", alone=True)
 async def bad_base64_is_refused(probe: Probe) -> AsyncIterator[Finding]:
     """Repeat what was read, got or called before, with an Mcp-Name that is not valid base64: 400 and -32020."""
+    async for finding in _wrong_names(probe, _BAD_BASE64):
+        yield finding
+
+
+async def _wrong_names(probe: Probe, *values: str | None) -> AsyncIterator[Finding]:
+    """Repeat what was asked for by name before, with each of VALUES as Mcp-Name: none is served."""
     http = HttpProbe(probe)
-    for method, params in _named(probe).items():
-        value = "=?base64?!!!?="
-        seen = await http.post(http.request(method, params), {NAME: value, **_arguments(probe, params)})
-        for finding in _rejected(seen, f"{method}: {_with_header(NAME, value)}"):
-            yield finding
+    for method, params in _named_requests(probe).items():
+        for value in values:
+            seen = await http.post(http.request(method, params), {NAME: value, **_headers_of_call(probe, params)})
+            for finding in _rejected(seen, f"{method}: {_with_header(NAME, value)}"):
+                yield finding
 
 
 @probed("httpm-name-base64-server", alone=True)
 async def base64_is_decoded(probe: Probe) -> AsyncIterator[Finding]:
     """Repeat what was read, got or called before, with its name in base64: it is served."""
     http = HttpProbe(probe)
-    for method, params in _named(probe).items():
+    for method, params in _named_requests(probe).items():
         name = str(params["uri" if method == "resources/read" else "name"])
         raw = http.request(method, params)
         value = f"=?base64?{base64.b64encode(name.encode()).decode()}?="
-        seen = await http.post(raw, {NAME: value, **_arguments(probe, params)})
+        seen = await http.post(raw, {NAME: value, **_headers_of_call(probe, params)})
         for finding in _served(seen, raw, f"{method}: {_with_header(NAME, value)}"):
             yield finding
 
@@ -159,7 +162,7 @@ def _with_header(name: str, value: str | None) -> str:
     return f"a request without {name}" if value is None else f"a request with {name}: {value}"
 
 
-def _named(probe: Probe) -> dict[str, Json]:
+def _named_requests(probe: Probe) -> dict[str, Json]:
     """By method, the params of something that was asked for by name before, and given: to ask again is harmless."""
     found: dict[str, Json] = {}
     for exchange, _ in probe.record().complete(*_NAMED):
@@ -245,24 +248,26 @@ async def last_event_ids_mean_nothing(probe: Probe) -> AsyncIterator[Finding]:
 @probed("xmcp-server-validates", alone=True)
 async def argument_headers_are_compared(probe: Probe) -> AsyncIterator[Finding]:
     """Call a tool with x-mcp-header again, with another value and with bad base64 in the header: 400 and -32020."""
-    http = HttpProbe(probe)
-    params, headers = _annotated(probe)
-    for name in headers:
-        for value in ("conductor-other-value", "=?base64?!!!?="):
-            seen = await http.post(http.request("tools/call", params), {**headers, name: value})
-            for finding in _rejected(seen, _with_header(name, value)):
-                yield finding
+    async for finding in _wrong_arguments(probe, "conductor-other-value", _BAD_BASE64):
+        yield finding
 
 
 @probed("xmcp-server-missing-header", alone=True)
 async def argument_headers_are_needed(probe: Probe) -> AsyncIterator[Finding]:
     """Call a tool with x-mcp-header again, without the header: 400 and -32020."""
+    async for finding in _wrong_arguments(probe, None):
+        yield finding
+
+
+async def _wrong_arguments(probe: Probe, *values: str | None) -> AsyncIterator[Finding]:
+    """Repeat a call with each of VALUES in each header of its arguments: none is served."""
     http = HttpProbe(probe)
-    params, headers = _annotated(probe)
+    params, headers = _annotated_call(probe)
     for name in headers:
-        seen = await http.post(http.request("tools/call", params), {**headers, name: None})
-        for finding in _rejected(seen, _with_header(name, None)):
-            yield finding
+        for value in values:
+            seen = await http.post(http.request("tools/call", params), {**headers, name: value})
+            for finding in _rejected(seen, _with_header(name, value)):
+                yield finding
 
 
 @probed("xmcp-server-null-no-header", alone=True)
@@ -312,27 +317,26 @@ def _annotated_calls(probe: Probe) -> Iterator[tuple[Json, Json, Annotations]]:
             yield params, schema, annotations
 
 
-def _annotated(probe: Probe) -> tuple[Json, dict[str, str | None]]:
-    """A call with arguments that stand in headers, and these headers."""
-    http = HttpProbe(probe)
+def _annotated_call(probe: Probe) -> tuple[Json, dict[str, str | None]]:
+    """A call with arguments that are repeated in headers, and these headers."""
     for params, _, annotations in _annotated_calls(probe):
-        headers = http.headers(http.request("tools/call", params), annotations)
-        chosen: dict[str, str | None] = {
-            name: value for name, value in headers.items() if name.startswith("Mcp-Param-")
-        }
-        if chosen:
-            return params, chosen
+        if headers := _argument_headers(probe, params, annotations):
+            return params, headers
     raise NotSeen("no tool with x-mcp-header may be called")
 
 
-def _arguments(probe: Probe, params: Json) -> dict[str, str | None]:
-    """The headers for the arguments of a call that is repeated."""
-    http = HttpProbe(probe)
+def _headers_of_call(probe: Probe, params: Json) -> dict[str, str | None]:
+    """The headers for the arguments of a call that is repeated; none for other requests."""
     for known, _, annotations in _annotated_calls(probe):
         if known == params:
-            headers = http.headers(http.request("tools/call", params), annotations)
-            return {name: value for name, value in headers.items() if name.startswith("Mcp-Param-")}
+            return _argument_headers(probe, params, annotations)
     return {}
+
+
+def _argument_headers(probe: Probe, params: Json, annotations: Annotations) -> dict[str, str | None]:
+    http = HttpProbe(probe)
+    headers = http.headers(http.request("tools/call", params), annotations)
+    return {name: value for name, value in headers.items() if name.startswith("Mcp-Param-")}
 
 
 def _without(arguments: Any, name: str) -> Json:
