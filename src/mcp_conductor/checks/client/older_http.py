@@ -6,7 +6,7 @@ from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import ClientRecord, HttpRequest, seen
 from mcp_conductor.checks.harness.http_server import MESSAGES, PATH, QUERY, WebHost
 from mcp_conductor.checks.harness.scenario import HTTP, MODERNS, scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Call, Disconnected, Script
+from mcp_conductor.checks.harness.scripted_server import Call, Disconnected, Script, notice
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HANDSHAKE
 from mcp_conductor.report.model import Finding
@@ -38,7 +38,7 @@ class CutStream(Script):
     async def call_tool(self, call: Call) -> Json:
         if "cut" not in self.record.moments:
             self.did("cut")
-            await call.say('{"jsonrpc":"2.0","method":"notifications/conductor/soon"}')
+            await call.say(notice("notifications/conductor/soon"))
             raise Disconnected
         return await super().call_tool(call)
 

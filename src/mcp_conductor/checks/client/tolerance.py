@@ -11,6 +11,7 @@ from mcp_conductor.checks.harness.client_record import ANYTHING, ClientRecord, m
 from mcp_conductor.checks.harness.scenario import HANDSHAKES, MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import Call, Script, notice
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.dialect import LOG_LEVELS, META, versions_with
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.report.model import Finding
@@ -109,8 +110,8 @@ class Batch(Script):
     async def before(self, call: Call) -> None:
         if self.count == 1:
             self.did("batched")
-            log = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}
-            await call.say(compact([log, {"jsonrpc": "2.0", "id": "batched-1", "method": "ping"}]))
+            log = compose("notifications/message", {"level": "info", "data": "x"})
+            await call.say(compact([log, compose("ping", identity="batched-1")]))
             await call.ask("ping", identity="alone-1")
 
 

@@ -12,6 +12,7 @@ from mcp_conductor.checks.harness.client_record import Connection, HttpRequest
 from mcp_conductor.checks.harness.run_state import RunState
 from mcp_conductor.checks.harness.scripted_server import Call, Disconnected
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.compose import compose, compose_error
 from mcp_conductor.protocol.dialect import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from mcp_conductor.protocol.message import Message, build, compact, decode, members
 from mcp_conductor.server.http.accepting import accepting
@@ -107,7 +108,7 @@ class WebHost:
         )
         channel = _Channel(self.state, connection, exchange, request)
         channel.keep()
-        ready = build({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        ready = build(compose("notifications/initialized"))
         self.state.begin(self.script.ask_idle(Call(self.record, ready, connection, channel, request)))
         await exchange.gone
 
@@ -131,7 +132,7 @@ class WebHost:
         connection = request.connection = self.connection_of(request, message)
         self.state.note(connection, "client", message.text)
         if message.kind == "invalid":
-            error = {"jsonrpc": "2.0", "error": {"code": PARSE_ERROR, "message": message.problem}}
+            error = compose_error(None, {"code": PARSE_ERROR, "message": message.problem}, named=False)
             await self.reply(exchange, request, 400, compact(error))
             return
         several = list(members(message)) if message.kind == "batch" else [message]

@@ -19,6 +19,7 @@ from mcp_conductor.checks.harness.client_record import (
     meta_of,
 )
 from mcp_conductor.protocol import Id, Json
+from mcp_conductor.protocol.compose import compose, compose_error, compose_result
 from mcp_conductor.protocol.dialect import (
     DIALECTS,
     INVALID_PARAMS,
@@ -104,9 +105,7 @@ class Call:
 
     async def ask(self, method: str, params: Json | None = None, *, identity: Id) -> Message | None:
         """What the client answers; None when it does not in time."""
-        raw: Json = {"jsonrpc": "2.0", "id": identity, "method": method}
-        asked = raw if params is None else {**raw, "params": params}
-        reply = await self._channel.ask(asked, self._record.patience)
+        reply = await self._channel.ask(compose(method, params, identity=identity), self._record.patience)
         if reply is None and not self.connection.endings:
             self._record.moments[f"{UNANSWERED} {identity}"] = asyncio.get_running_loop().time()
         return reply
@@ -224,11 +223,10 @@ class Script:
 
     async def reply(self, call: Call) -> Json | None:
         """The answer to a request; None when the script gives none."""
-        frame: Json = {"jsonrpc": "2.0", "id": call.request.id}
         try:
-            return {**frame, "result": await self._result(call)}
+            return compose_result(call.request.id, await self._result(call))
         except Refusal as refusal:
-            return {**frame, "error": refusal.error()}
+            return compose_error(call.request.id, refusal.error())
         except NoAnswer:
             return None
 
@@ -310,6 +308,7 @@ class _PoliteServer(Server):
         """The result of a request. Who has not agreed on a revision is served as if it had."""
         opens = call.method == "initialize"
         params = _repaired(call.params) if opens else call.params
+        # Written out: an id that is null would be left out by `compose`, and what the client does is judged elsewhere.
         raw = {"jsonrpc": "2.0", "id": call.request.id, "method": call.method, "params": params}
         send = _CallSender(call)
         client = Client(send, None if opens else call.connection.dialect or NEWEST_HANDSHAKE)
@@ -390,4 +389,4 @@ def tool(name: str, **properties: Json) -> Json:
 
 def notice(method: str, **params: Any) -> str:
     """A notification, as text."""
-    return compact({"jsonrpc": "2.0", "method": method, **({"params": params} if params else {})})
+    return compact(compose(method, params or None))

@@ -9,18 +9,18 @@ from mcp_conductor.checks.engine.openings import context
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.reactions import reaction
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.report.model import Finding
 
-_NOTICE: Json = {"jsonrpc": "2.0", "method": "notifications/conductor-unknown", "params": {}}
+_NOTICE = compose("notifications/conductor-unknown", {})
 _IDS = ("conductor-batch-a", "conductor-batch-b")
 
 
 @probed("batch-receive-server", alone=True)
 async def batches_are_answered(probe: Probe) -> AsyncIterator[Finding]:
     """Send two pings and a notification as one array: both pings are answered, singly or as an array."""
-    batch: list[Json] = [{"jsonrpc": "2.0", "id": each, "method": "ping"} for each in _IDS]
+    batch = [compose("ping", identity=each) for each in _IDS]
     async with probe.new_session() as other:
         reply = await other.say(compact([batch[0], _NOTICE, batch[1]]))
         missing = _unanswered(other.record())
@@ -59,10 +59,8 @@ def no_batches_are_sent(record: Record) -> Iterator[Finding]:
 @probed("batch-rejected-server", alone=True, follows="stdio-stdout-clean-server")
 async def batches_are_refused(probe: Probe) -> AsyncIterator[Finding]:
     """Send an array of one request: it is refused with an error or a status of 400 or more, and not carried out."""
-    request: Json = {"jsonrpc": "2.0", "id": _IDS[0], "method": probe.harmless}
-    if not probe.dialect.handshake:
-        request["params"] = {"_meta": context(probe)}
-    came = await reaction(probe, compact([request]))
+    params = None if probe.dialect.handshake else {"_meta": context(probe)}
+    came = await reaction(probe, compact([compose(probe.harmless, params, identity=_IDS[0])]))
     if came.message is None and came.status is None:
         yield fault("a batch is not answered")
     elif not came.refused and (came.message is None or came.message.kind != "error"):

@@ -15,6 +15,7 @@ from mcp_conductor.checks.engine.timing import eventually
 from mcp_conductor.checks.engine.tool_calls import calls
 from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.report.model import Finding
 from mcp_conductor.transport import meanwhile
@@ -77,7 +78,7 @@ async def senseless_cancellations_are_ignored(probe: Probe) -> AsyncIterator[Fin
         finished = (await other.ask(other.harmless)).id
         mark = len(other.record().heard)
         for params in ({"requestId": "conductor-unknown"}, {"requestId": finished}, {}, {"requestId": {"a": 1}}):
-            await other.say(compact({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
+            await other.say(compact(compose("notifications/cancelled", params)))
         if not await other.alive():
             yield fault("the server stops answering after the cancellation of unknown or finished requests")
         asked = {message.id for message in other.record().sent if message.kind == "request"}

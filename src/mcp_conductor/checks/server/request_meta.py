@@ -24,6 +24,7 @@ from mcp_conductor.checks.engine.tool_calls import explored_calls
 from mcp_conductor.errors import ConductorError, MethodError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers
+from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.dialect import (
     HEADER_MISMATCH,
     INVALID_PARAMS,
@@ -51,7 +52,7 @@ def _incomplete(probe: Probe) -> dict[str, Json]:
         "without _meta": {},
     }
     return {
-        what: {"jsonrpc": "2.0", "id": f"conductor-{number}", "method": "server/discover", "params": each}
+        what: compose("server/discover", each, identity=f"conductor-{number}")
         for number, (what, each) in enumerate(params.items())
     }
 
@@ -172,8 +173,8 @@ async def missing_capabilities_have_status_400(probe: Probe) -> AsyncIterator[Fi
     seen = False
     async with http_session(probe) as http:
         for number, params in enumerate(_asking_calls(probe)):
-            body = {"jsonrpc": "2.0", "id": f"conductor-{number}", "method": "tools/call"}
-            answer = await http.post({**body, "params": {**params, "_meta": context(probe)}})
+            asked = {**params, "_meta": context(probe)}
+            answer = await http.post(compose("tools/call", asked, identity=f"conductor-{number}"))
             if code_of(answer.message) == MISSING_CLIENT_CAPABILITY:
                 seen = True
                 if answer.status != 400:

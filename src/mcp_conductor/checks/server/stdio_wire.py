@@ -13,6 +13,7 @@ from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.timing import eventually
 from mcp_conductor.errors import ConductorError, RequestTimeout
+from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.message import Message, compact, parse
 from mcp_conductor.report.model import Finding
 from mcp_conductor.transport import meanwhile
@@ -145,9 +146,7 @@ async def lines_may_come_in_any_pieces(probe: Probe) -> AsyncIterator[Finding]:
 def _request(probe: Probe, method: str, identity: str) -> str:
     context = probe.dialect.context(probe.session.client, {})
     params = probe.dialect.stamp(None, context)
-    return compact(
-        {"jsonrpc": "2.0", "id": identity, "method": method, **({} if params is None else {"params": params})}
-    )
+    return compact(compose(method, params, identity=identity))
 
 
 def _heard_both(probe: Probe) -> bool:

@@ -19,6 +19,7 @@ from mcp_conductor.checks.engine.tool_calls import calls
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.dialect import (
     HEADER_MISMATCH,
     INVALID_PARAMS,
@@ -376,7 +377,6 @@ async def headers_name_the_task(probe: Probe) -> AsyncIterator[Finding]:
         "Mcp-Method": "tasks/get",
         "Mcp-Name": "conductor-another-task",
     }
-    body = {"jsonrpc": "2.0", "id": "conductor-name", "method": "tasks/get", "params": params}
-    answered = await HttpProbe(probe).post(body, headers)
+    answered = await HttpProbe(probe).post(compose("tasks/get", params, identity="conductor-name"), headers)
     if answered.status != 400 or str(HEADER_MISMATCH) not in answered.text:
         yield fault(f"the status is {answered.status}, not 400 with {HEADER_MISMATCH}", answered.text)

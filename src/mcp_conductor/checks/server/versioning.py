@@ -15,6 +15,7 @@ from mcp_conductor.checks.engine.replies import code_of, data_of, result_of
 from mcp_conductor.checks.engine.tool_calls import explored_calls
 from mcp_conductor.errors import HttpStatusError, RequestTimeout
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.dialect import HANDSHAKE, METHOD_NOT_FOUND, NEWEST_HANDSHAKE, UNSUPPORTED_VERSION
 from mcp_conductor.protocol.message import Message, compact, kind_of
 from mcp_conductor.protocol.meta_keys import PREFIXED_KEY
@@ -121,7 +122,7 @@ async def unknown_versions_have_status_400(probe: Probe) -> AsyncIterator[Findin
     """POST a request in a version that does not exist: the error -32022 comes with status 400."""
     params = {"_meta": {**context(probe), VERSION: _NO_VERSION}}
     async with http_session(probe) as http:
-        answer = await http.post({"jsonrpc": "2.0", "id": "conductor", "method": "server/discover", "params": params})
+        answer = await http.post(compose("server/discover", params, identity="conductor"))
     if code_of(answer.message) != UNSUPPORTED_VERSION:
         raise NotSeen(f"the version was not refused with {UNSUPPORTED_VERSION}")
     if answer.status != 400:
