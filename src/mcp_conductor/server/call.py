@@ -10,7 +10,7 @@ from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.dialect import LOG_LEVELS, META, RELATED_TASK
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.schema import complaints, flaw
-from mcp_conductor.server.client import Client, Outlet
+from mcp_conductor.server.client import Client, Send
 from mcp_conductor.server.definitions import AskFailed
 from mcp_conductor.server.rounds import Rounds
 from mcp_conductor.server.state import ServerState
@@ -26,22 +26,22 @@ class Call:
         "hang_up",
         "id",
         "method",
-        "outlet",
         "params",
         "rounds",
+        "send",
         "server",
         "task",
         "variables",
     )
 
-    def __init__(self, server: ServerState, client: Client, message: Message, outlet: Outlet) -> None:
+    def __init__(self, server: ServerState, client: Client, message: Message, send: Send) -> None:
         self.server = server
         self.client = client
         self.id: Id = message.id  # type: ignore[assignment]  # a request has one
         self.method: str = message.raw["method"]
         self.params: Json = message.raw.get("params") or {}
-        self.outlet = outlet  # for what belongs to this request
-        self.hang_up: Callable[[], None] | None = getattr(outlet, "hang_up", None)
+        self.send = send  # for what belongs to this request
+        self.hang_up: Callable[[], None] | None = getattr(send, "hang_up", None)
         self.task: Task | None = None  # the task that this request has become
         self.answers: Json = {}  # what the client said before this became a task
         self.variables: dict[str, str] = {}  # of a resource template
@@ -51,7 +51,7 @@ class Call:
         """From here on, this request is the work of TASK."""
         self.task = task
         if self.client.revision.handshake:
-            self.outlet = self.client.outlet  # the stream of this request ends with its answer
+            self.send = self.client.send  # the stream of this request ends with its answer
 
     @property
     def arguments(self) -> Json:
@@ -77,7 +77,7 @@ class Call:
             if not self.client.revision.handshake:
                 return  # the request is answered, and nothing else leads to the client
             params = {**params, "_meta": {**params.get("_meta", {}), RELATED_TASK: {"taskId": self.task.id}}}
-        self.outlet(compose(method, params or None))
+        self.send(compose(method, params or None))
 
     def log(self, level: str, data: Any, logger: str | None = None) -> None:
         """Send a log message, if this server logs and the client wants to hear of this level."""
@@ -125,7 +125,7 @@ class Call:
         elif self.rounds is not None:
             answers = self.rounds.answers(questions)
         else:
-            answers = {key: await self.client.ask(question, self.outlet) for key, question in questions.items()}
+            answers = {key: await self.client.ask(question, self.send) for key, question in questions.items()}
         for key, question in questions.items():
             if question["method"] == "elicitation/create":
                 await without_blocking(_check_form, question.get("params", {}), answers.get(key))

@@ -19,8 +19,8 @@ from mcp_conductor.protocol.dialect import (
 from mcp_conductor.protocol.message import Message, kind_of
 from mcp_conductor.server.definitions import AskFailed, Refusal
 
-# Where messages go that belong together: a pipe, the response to one POST, an event stream.
-Outlet = Callable[[Json], None]
+# Sends a message to the client: on a pipe, in the response to one POST, or on an event stream.
+Send = Callable[[Json], None]
 
 ASK_SECONDS = 300.0
 _CAPABILITY_OF_ASK = {"roots/list": "roots", "sampling/createMessage": "sampling", "elicitation/create": "elicitation"}
@@ -29,8 +29,8 @@ _CAPABILITY_OF_ASK = {"roots/list": "roots", "sampling/createMessage": "sampling
 class Client:
     """What a client said of itself, what it has under way, and what it was asked."""
 
-    def __init__(self, outlet: Outlet, dialect: Dialect | None = None, capabilities: Json | None = None) -> None:
-        self.outlet = outlet  # for what belongs to no request
+    def __init__(self, send: Send, dialect: Dialect | None = None, capabilities: Json | None = None) -> None:
+        self.send = send  # for what belongs to no request
         self.dialect = dialect  # None: it has not introduced itself
         self.capabilities: Json = capabilities or {}
         self.level = 0  # the least log level that it wants to hear of, as an index of LOG_LEVELS
@@ -67,21 +67,21 @@ class Client:
         by_url = (question.get("params") or {}).get("mode") == "url"
         raise missing_capability({capability: {"url": {}} if by_url else {}})
 
-    async def ask(self, question: Json, outlet: Outlet) -> Json:
+    async def ask(self, question: Json, send: Send) -> Json:
         """Send QUESTION to a client of the handshake era, and wait for its answer."""
         if self._has_gone:
             raise AskFailed("the client has gone")
         identity = next(self._ids)
         answer: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
         self._asked[identity] = answer
-        outlet(compose(question["method"], question.get("params"), identity=identity))
+        send(compose(question["method"], question.get("params"), identity=identity))
         try:
             async with asyncio.timeout(ASK_SECONDS):
                 return await answer
         except TimeoutError as error:
             raise AskFailed(f"the client did not answer {question['method']} within {ASK_SECONDS:g} s") from error
         except asyncio.CancelledError:
-            outlet(compose("notifications/cancelled", {"requestId": identity}))
+            send(compose("notifications/cancelled", {"requestId": identity}))
             raise
         finally:
             del self._asked[identity]
@@ -138,7 +138,7 @@ def introduction(params: Json) -> tuple[str, Json]:
     return version, capabilities
 
 
-def modern_client(params: Json, outlet: Outlet, versions: tuple[str, ...]) -> Client:
+def modern_client(params: Json, send: Send, versions: tuple[str, ...]) -> Client:
     """The client that a request of the modern era describes."""
     version, capabilities = introduction(params)
     if version not in versions:
@@ -147,4 +147,4 @@ def modern_client(params: Json, outlet: Outlet, versions: tuple[str, ...]) -> Cl
             f"protocol version {version} is not supported",
             {"supported": list(versions), "requested": version},
         )
-    return Client(outlet, DIALECTS[version], capabilities)
+    return Client(send, DIALECTS[version], capabilities)

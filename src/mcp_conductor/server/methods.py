@@ -336,7 +336,7 @@ def get_task(call: Call) -> Json:
 
 @method("tasks/result")
 def task_result(call: Call) -> Any:
-    return call.server.tasks.result(call.client, call.params, call.outlet)
+    return call.server.tasks.result(call.client, call.params, call.send)
 
 
 @method("tasks/cancel")

@@ -17,7 +17,7 @@ from mcp_conductor.protocol.dialect import (
 )
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.server.call import Call
-from mcp_conductor.server.client import Client, Outlet
+from mcp_conductor.server.client import Client, Send
 from mcp_conductor.server.config import ServerConfig
 from mcp_conductor.server.definitions import AskFailed, InputRequired, Refusal, failed
 from mcp_conductor.server.faults import Bend, Faults
@@ -72,11 +72,9 @@ class Server(ServerState):
         """What is to go wrong with the reply to MESSAGE, if anything is."""
         return None if self._faults is None else self._faults.bend(message)
 
-    def take(
-        self, message: Message, client: Client, outlet: Outlet, deliver: Deliver, bend: Bend | None = None
-    ) -> None:
+    def take(self, message: Message, client: Client, send: Send, deliver: Deliver, bend: Bend | None = None) -> None:
         """Answer one request: DELIVER is called with the reply, at once where that is possible."""
-        call = Call(self, client, message, outlet)
+        call = Call(self, client, message, send)
         pending: Any = None
         if bend is None or not bend.delay:
             try:
@@ -91,9 +89,9 @@ class Server(ServerState):
         task = asyncio.create_task(self._complete(call, message, pending, deliver, bend))
         client.running[call.id] = task
 
-    async def result(self, message: Message, client: Client, outlet: Outlet) -> Json:
+    async def result(self, message: Message, client: Client, send: Send) -> Json:
         """The result of one request. Raises what stands in place of one: a Refusal, or what a definition raises."""
-        call = Call(self, client, message, outlet)
+        call = Call(self, client, message, send)
         pending = self._begin(call, message)
         result: Json = self._finished(call, pending if type(pending) is dict else await pending)["result"]
         return result

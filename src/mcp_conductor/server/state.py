@@ -112,7 +112,7 @@ class ServerState:
             return
         method = f"notifications/{kind}/list_changed"
         for client in list(self.clients):
-            client.outlet(compose(method))
+            client.send(compose(method))
         for listener in list(self.listeners):
             if listener.wants.get(f"{kind}ListChanged"):
                 listener.tell(method, {})
@@ -121,7 +121,7 @@ class ServerState:
         """Tell the subscribers of a resource that it has changed."""
         for client in list(self.clients):
             if uri in client.subscriptions:
-                client.outlet(compose("notifications/resources/updated", {"uri": uri}))
+                client.send(compose("notifications/resources/updated", {"uri": uri}))
         for listener in list(self.listeners):
             if uri in listener.wants.get("resourceSubscriptions", ()):
                 listener.tell("notifications/resources/updated", {"uri": uri})

@@ -13,7 +13,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.dialect import INTERNAL_ERROR, INVALID_PARAMS, RELATED_TASK, TASKS_EXTENSION
 from mcp_conductor.protocol.message import kind_of
-from mcp_conductor.server.client import ASK_SECONDS, Client, Outlet, missing_capability
+from mcp_conductor.server.client import ASK_SECONDS, Client, Send, missing_capability
 from mcp_conductor.server.definitions import AskFailed, Refusal, failed
 from mcp_conductor.server.identity import new_uuid
 
@@ -183,7 +183,7 @@ class Tasks:
     def _tell(self, task: Task) -> None:
         client = task.client
         if client.revision.handshake:
-            client.outlet(compose("notifications/tasks/status", task.core()))
+            client.send(compose("notifications/tasks/status", task.core()))
         else:
             self._publish(task)
 
@@ -216,7 +216,7 @@ class Tasks:
         task.touch()
         return answer
 
-    async def result(self, client: Client, params: Json, outlet: Outlet) -> Json:
+    async def result(self, client: Client, params: Json, send: Send) -> Json:
         """Wait for the end of a task, and put its questions to the client meanwhile."""
         task = self.find(params)
         while not task.ended:
@@ -224,7 +224,7 @@ class Tasks:
             if waiting is None:
                 await task.change()
             else:
-                await _put(waiting, task, client, outlet)
+                await _put(waiting, task, client, send)
         if task.error is not None:
             raise Refusal(task.error["code"], task.error["message"], task.error.get("data"))
         if task.result is None:
@@ -259,12 +259,12 @@ class Tasks:
         return {}
 
 
-async def _put(waiting: _Question, task: Task, client: Client, outlet: Outlet) -> None:
+async def _put(waiting: _Question, task: Task, client: Client, send: Send) -> None:
     waiting.asked = True
     params = waiting.question.get("params") or {}
     meta = {**params.get("_meta", {}), RELATED_TASK: {"taskId": task.id}}
     try:
-        answer = await client.ask({**waiting.question, "params": {**params, "_meta": meta}}, outlet)
+        answer = await client.ask({**waiting.question, "params": {**params, "_meta": meta}}, send)
     except AskFailed as failure:
         if not waiting.answer.done():
             waiting.answer.set_exception(failure)

@@ -365,8 +365,8 @@ class _PoliteServer(Server):
 
 def _scripted(call: ServerCall) -> Call:
     """The call of the script that a call of the server stands for."""
-    assert isinstance(call.outlet, _CallSender)
-    return call.outlet.call
+    assert isinstance(call.send, _CallSender)
+    return call.send.call
 
 
 def _completed(_: ServerCall) -> Json:

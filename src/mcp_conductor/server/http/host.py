@@ -27,7 +27,7 @@ from mcp_conductor.server.http.admission import Admission
 from mcp_conductor.server.http.exchange import EVENT_TYPE, JSON_TYPE, Exchange, HttpRefused
 from mcp_conductor.server.http.sessions import HttpSessions
 from mcp_conductor.server.http.sse_host import SseHost
-from mcp_conductor.server.http.streams import Outlet, Stream, answer, first_word, pump, speak
+from mcp_conductor.server.http.streams import PostSender, Stream, answer, first_word, pump, speak
 from mcp_conductor.server.server import Server
 
 
@@ -159,7 +159,7 @@ class HttpHost:
             stream.end()
 
         quiet = self._transport.json and message.method != "subscriptions/listen"
-        self._server.take(message, client, Outlet(stream, _drop if quiet else None), deliver, bend)
+        self._server.take(message, client, PostSender(stream, _drop if quiet else None), deliver, bend)
         if not stream.ended and stream.is_empty and not await first_word(exchange, stream):
             _abandon(client)
         elif alone:

@@ -10,7 +10,7 @@ from mcp_conductor.server.client import Client
 from mcp_conductor.server.config import TransportConfig
 from mcp_conductor.server.faults import Bend
 from mcp_conductor.server.http.exchange import EVENT_TYPE, Exchange
-from mcp_conductor.server.http.streams import Outlet, Stream, Streams, answer, first_word, pump, speak
+from mcp_conductor.server.http.streams import PostSender, Stream, Streams, answer, first_word, pump, speak
 from mcp_conductor.server.identity import new_token
 from mcp_conductor.server.server import Deliver, Server
 
@@ -186,9 +186,9 @@ class HttpSessions:
 
             return deliver
 
-        outlet = Outlet(stream, session.common.send if json else None)
+        send = PostSender(stream, session.common.send if json else None)
         for request, bend in zip(requests, bends, strict=True):
-            self._server.take(request, session.client, outlet, deliverer(bend), bend)
+            self._server.take(request, session.client, send, deliverer(bend), bend)
         if json and not stream.ended:
             session.streams.hold(stream)
             if not await first_word(exchange, stream):

@@ -134,8 +134,8 @@ class Stream:
             self._wake.set_result(None)
 
 
-class Outlet:
-    """Where what belongs to one POST goes."""
+class PostSender:
+    """Sends what belongs to one POST."""
 
     def __init__(self, stream: Stream, send: Callable[[Json], None] | None = None) -> None:
         self._send = send or stream.send
