@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from mcp_conductor import Bend, fault
+from mcp_conductor import SpoiledReply, fault
 
 
 @fault
-def shout(bend: Bend, mark: str = "!") -> None:
+def shout(spoiled: SpoiledReply, mark: str = "!") -> None:
     """Answer in capital letters."""
 
     def change(reply: dict[str, Any]) -> dict[str, Any]:
         content = [{**part, "text": part["text"].upper() + mark} for part in reply["result"]["content"]]
         return {**reply, "result": {**reply["result"], "content": content}}
 
-    bend.changes.append(change)
+    spoiled.changes.append(change)

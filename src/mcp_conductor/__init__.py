@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from mcp_conductor.report.formats import reporter as reporter
     from mcp_conductor.report.model import Finding as Finding, Outcome as Outcome, Report as Report
     from mcp_conductor.server.call import Call as Call
-    from mcp_conductor.server.faults import Bend as Bend, fault as fault
+    from mcp_conductor.server.faults import SpoiledReply as SpoiledReply, fault as fault
     from mcp_conductor.server.placeholders import Scope as Scope
     from mcp_conductor.server.presets import preset as preset
     from mcp_conductor.server.steps import Script as Script, step as step
@@ -82,7 +82,6 @@ _HOMES = {
     "Answers": "protocol.answers",
     "AsgiSpec": "protocol.server_spec",
     "Backoff": "bridge",
-    "Bend": "server.faults",
     "Bridge": "bridge",
     "BridgeEvent": "bridge",
     "Budgets": "protocol.budgets",
@@ -120,6 +119,7 @@ _HOMES = {
     "ServerDown": "errors",
     "ServerSpec": "protocol.server_spec",
     "Session": "client.session",
+    "SpoiledReply": "server.faults",
     "StdioNotSupported": "errors",
     "StdioSpec": "protocol.server_spec",
     "StreamsSpec": "protocol.server_spec",

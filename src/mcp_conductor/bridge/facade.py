@@ -21,7 +21,7 @@ from mcp_conductor.server.call import Call
 from mcp_conductor.server.client import Client, Send
 from mcp_conductor.server.config import ServerConfig, TransportConfig
 from mcp_conductor.server.definitions import Prompt, Refusal, Resource, Template, Tool, failed
-from mcp_conductor.server.faults import Bend
+from mcp_conductor.server.faults import SpoiledReply
 from mcp_conductor.server.server import Deliver, Server
 
 _KINDS = ("tools", "resources", "prompts")
@@ -203,12 +203,14 @@ class _Server(Server):
         self._subscribe = subscribe
         self._subscribing: set[asyncio.Future[None]] = set()
 
-    def take(self, message: Message, client: Client, send: Send, deliver: Deliver, bend: Bend | None = None) -> None:
+    def take(
+        self, message: Message, client: Client, send: Send, deliver: Deliver, spoiled: SpoiledReply | None = None
+    ) -> None:
         for uri in _subscribed_uris(message):
             task = asyncio.ensure_future(self._subscribe(uri))
             self._subscribing.add(task)
             task.add_done_callback(self._subscribing.discard)
-        super().take(message, client, send, deliver, bend)
+        super().take(message, client, send, deliver, spoiled)
 
 
 def _subscribed_uris(message: Message) -> list[str]:

@@ -1,7 +1,7 @@
 """What goes wrong on purpose: declared in the config, seeded, and matched by method, name or count.
 
-A fault is one decorated function. It is given the reply-to-be (a `Bend`) and sets what is to be different about it; the
-hosts carry that out, each with the means of its transport. What a transport has no means for does not happen there.
+A fault is one decorated function. It is given a `SpoiledReply`, and sets how the reply is to differ from the right one.
+The hosts carry that out, each with the means of its transport. What a transport cannot do does not happen there.
 """
 
 import inspect
@@ -33,10 +33,10 @@ _ENVELOPE = ("_meta", "resultType", "ttlMs", "cacheScope")
 
 
 @dataclass(slots=True)
-class Bend:
+class SpoiledReply:
     """How one reply differs from what it should be."""
 
-    random: Random  # of the fault that bends at the moment
+    random: Random  # of the fault that acts at the moment
     delay: float = 0.0  # seconds before the request is even looked at
     silent: bool = False  # there is no reply
     changes: list[Callable[[Json], Json]] = field(default_factory=list)  # to the reply, as a value; they never raise
@@ -82,40 +82,40 @@ def fault(act: Act) -> Act:
 
 
 @fault
-def delay(bend: Bend, time: float | str, jitter: float | str = 0) -> None:
+def delay(spoiled: SpoiledReply, time: float | str, jitter: float | str = 0) -> None:
     """Wait before the request is looked at; with `jitter`, up to so much longer, by chance."""
-    bend.delay += _time("time", time) + bend.random.random() * _time("jitter", jitter)
+    spoiled.delay += _time("time", time) + spoiled.random.random() * _time("jitter", jitter)
 
 
 @fault
-def never_answer(bend: Bend) -> None:
+def never_answer(spoiled: SpoiledReply) -> None:
     """Do what is asked, and say nothing."""
-    bend.silent = True
+    spoiled.silent = True
 
 
 # What the reply says.
 
 
 @fault
-def answer_twice(bend: Bend, times: int = 2) -> None:
+def answer_twice(spoiled: SpoiledReply, times: int = 2) -> None:
     """Send the same reply more than once; in a JSON response over HTTP, one after the other."""
-    bend.copies = _within("times", times, 2, 1000)
+    spoiled.copies = _within("times", times, 2, 1000)
 
 
 @fault
-def wrong_id(bend: Bend, id: int | str | None = None) -> None:  # noqa: A002  # its name in the message
+def wrong_id(spoiled: SpoiledReply, id: int | str | None = None) -> None:  # noqa: A002  # its name in the message
     """Answer under another id than that of the request; without `id`, under a text that begins with `not-`."""
-    bend.changes.append(lambda reply: {**reply, "id": f"not-{reply.get('id')}" if id is None else id})
+    spoiled.changes.append(lambda reply: {**reply, "id": f"not-{reply.get('id')}" if id is None else id})
 
 
 @fault
-def malformed_json(bend: Bend) -> None:
-    """Send a reply that is no JSON: its last character is missing."""
-    bend.garble.append(lambda text: text[:-1])
+def malformed_json(spoiled: SpoiledReply) -> None:
+    """Send a reply that is not JSON: its last character is missing."""
+    spoiled.garble.append(lambda text: text[:-1])
 
 
 @fault
-def drop_field(bend: Bend, path: str) -> None:
+def drop_field(spoiled: SpoiledReply, path: str) -> None:
     """Leave out a member of the reply, such as `result.content` or `result.tools[0].inputSchema`."""
     steps = _steps(path)
 
@@ -125,11 +125,11 @@ def drop_field(bend: Bend, path: str) -> None:
             del part[steps[-1]]
         return edited
 
-    bend.changes.append(drop)
+    spoiled.changes.append(drop)
 
 
 @fault
-def break_schema(bend: Bend, path: str | None = None, value: Any = ANOTHER_TYPE) -> None:
+def break_schema(spoiled: SpoiledReply, path: str | None = None, value: Any = ANOTHER_TYPE) -> None:
     """Put a wrong value into the reply: at `path`, or else first in structuredContent, or else first in the result.
 
     Without `value` it is one of another type than the right one.
@@ -147,11 +147,11 @@ def break_schema(bend: Bend, path: str | None = None, value: Any = ANOTHER_TYPE)
             part[str(last)] = value
         return edited
 
-    bend.changes.append(spoil)
+    spoiled.changes.append(spoil)
 
 
 @fault
-def oversize(bend: Bend, bytes: int = 16 << 20) -> None:  # noqa: A002  # what it counts
+def oversize(spoiled: SpoiledReply, bytes: int = 16 << 20) -> None:  # noqa: A002  # what it counts
     """Make the reply longer by so many bytes, in the member `padding` of its _meta."""
     _within("bytes", bytes, 1, 256 << 20)
 
@@ -163,68 +163,68 @@ def oversize(bend: Bend, bytes: int = 16 << 20) -> None:  # noqa: A002  # what i
         padded = {**(meta if isinstance(meta, dict) else {}), "padding": "x" * bytes}
         return {**reply, member: {**inner, "_meta": padded}}
 
-    bend.changes.append(pad)
+    spoiled.changes.append(pad)
 
 
 # What happens to stdout, or to the process.
 
 
 @fault
-def stdout_noise(bend: Bend, text: str = "this line is no message", lines: int = 1) -> None:
-    """Print lines that are no messages before the reply (stdio)."""
-    bend.noise += [text.encode(errors="surrogatepass")] * _within("lines", lines, 1, 10_000)
+def stdout_noise(spoiled: SpoiledReply, text: str = "this line is not a message", lines: int = 1) -> None:
+    """Print lines that are not messages before the reply (stdio)."""
+    spoiled.noise += [text.encode(errors="surrogatepass")] * _within("lines", lines, 1, 10_000)
 
 
 @fault
-def half_a_line_then_exit(bend: Bend, code: int = 1) -> None:
+def half_a_line_then_exit(spoiled: SpoiledReply, code: int = 1) -> None:
     """Send the first half of the reply, and end the process."""
-    bend.part, bend.exit_code = 0.5, _within("code", code, 0, 255)
+    spoiled.part, spoiled.exit_code = 0.5, _within("code", code, 0, 255)
 
 
 @fault
-def crash(bend: Bend, code: int = 1) -> None:
+def crash(spoiled: SpoiledReply, code: int = 1) -> None:
     """End the process instead of answering."""
-    bend.part, bend.exit_code = 0.0, _within("code", code, 0, 255)
+    spoiled.part, spoiled.exit_code = 0.0, _within("code", code, 0, 255)
 
 
 @fault
-def close_stdout(bend: Bend) -> None:
+def close_stdout(spoiled: SpoiledReply) -> None:
     """Close stdout (over HTTP: the connection) instead of answering, and live on."""
-    bend.part, bend.close = 0.0, True
+    spoiled.part, spoiled.close = 0.0, True
 
 
 # What happens to the HTTP response.
 
 
 @fault
-def http_status(bend: Bend, status: int = 500, retryAfter: int | None = None) -> None:  # noqa: N803  # as in the file
+def http_status(spoiled: SpoiledReply, status: int = 500, retryAfter: int | None = None) -> None:  # noqa: N803  # as in the file
     """Answer with an HTTP status and no message; the request is not carried out. `retryAfter` is in seconds."""
-    bend.status = _within("status", status, 200, 599)
+    spoiled.status = _within("status", status, 200, 599)
     if retryAfter is not None:
-        bend.headers.append(("Retry-After", str(_within("retryAfter", retryAfter, 0, 24 * 3600))))
+        spoiled.headers.append(("Retry-After", str(_within("retryAfter", retryAfter, 0, 24 * 3600))))
 
 
 @fault
-def wrong_content_type(bend: Bend, type: str = "text/html") -> None:  # noqa: A002  # the header's own word
+def wrong_content_type(spoiled: SpoiledReply, type: str = "text/html") -> None:  # noqa: A002  # the header's own word
     """Give the HTTP response another content type than it has."""
     if not _HEADER_VALUE.fullmatch(type):
         raise BadParam("type", f"must be printable ASCII, not {type!r}")
-    bend.content_type = type
+    spoiled.content_type = type
 
 
 @fault
-def cut_stream(bend: Bend, after: int = 1, resumable: bool = True) -> None:
+def cut_stream(spoiled: SpoiledReply, after: int = 1, resumable: bool = True) -> None:
     """Break off the HTTP event stream after so many events; if `resumable`, a client can come back for the rest.
 
     In 2025-11-25 the first event of a stream is an empty one: it gives a client the id to come back with.
     """
-    bend.cut_stream, bend.forget_events = _within("after", after, 0, 1000), not resumable
+    spoiled.cut_stream, spoiled.forget_events = _within("after", after, 0, 1000), not resumable
 
 
 @fault
-def expire_session(bend: Bend) -> None:
+def expire_session(spoiled: SpoiledReply) -> None:
     """End the HTTP session: this request and all later ones are answered with 404."""
-    bend.expire_session = True
+    spoiled.expire_session = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +232,7 @@ class Fault:
     """One entry of `faults`: what goes wrong, and when."""
 
     name: str
-    act: Callable[[Bend], None]
+    act: Callable[[SpoiledReply], None]
     method: str | None = None
     target: str | None = None  # the name of a tool or prompt, or a URI
     nth: tuple[int, ...] = ()
@@ -262,18 +262,18 @@ class Faults:
         # Each has its own, so that what strikes does not depend on the traffic that concerns others.
         self._randoms = [Random(f"{seed}/{index}") for index in range(len(faults))]
 
-    def bend(self, message: Message) -> Bend | None:
+    def spoiled_reply(self, message: Message) -> SpoiledReply | None:
         """What is to go wrong with the reply to MESSAGE, if anything is."""
-        bend: Bend | None = None
+        spoiled: SpoiledReply | None = None
         for index, (each, random) in enumerate(zip(self._faults, self._randoms, strict=True)):
             if not each.concerns(message):
                 continue
             self._counts[index] += 1
             if each.strikes(self._counts[index], random):
-                bend = bend or Bend(random)
-                bend.random = random
-                each.act(bend)
-        return bend
+                spoiled = spoiled or SpoiledReply(random)
+                spoiled.random = random
+                each.act(spoiled)
+        return spoiled
 
 
 def read(entry: Field) -> Fault:
@@ -298,7 +298,7 @@ def read(entry: Field) -> Fault:
     return fault
 
 
-def _nothing(_: Bend) -> None:
+def _nothing(_: SpoiledReply) -> None:
     """In the place of a fault that cannot be read."""
 
 
@@ -325,14 +325,14 @@ def _nth(given: Field) -> tuple[int, ...]:
     return tuple(item.integer(1) for item in given.items())
 
 
-def _act(entry: Field, name: str, params: Field | None) -> Callable[[Bend], None]:
+def _act(entry: Field, name: str, params: Field | None) -> Callable[[SpoiledReply], None]:
     """The fault with its params, tried out once so that bad values are found now."""
     act = FAULTS.get(name)
     wanted = dict(list(inspect.signature(act).parameters.items())[1:])
     given = checked(entry, params, wanted, f"fault {name!r}")
-    used(partial(act, Bend(Random(0))), given)
+    used(partial(act, SpoiledReply(Random(0))), given)
     values = {key: each.value for key, each in given.items()}
-    return lambda bend: act(bend, **values)
+    return lambda spoiled: act(spoiled, **values)
 
 
 def _within(param: str, value: int, least: int, most: int) -> int:

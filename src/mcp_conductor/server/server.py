@@ -20,7 +20,7 @@ from mcp_conductor.server.call import Call
 from mcp_conductor.server.client import Client, Send
 from mcp_conductor.server.config import ServerConfig
 from mcp_conductor.server.definitions import AskFailed, InputRequired, Refusal, failed
-from mcp_conductor.server.faults import Bend, Faults
+from mcp_conductor.server.faults import Faults, SpoiledReply
 from mcp_conductor.server.methods import METHODS
 from mcp_conductor.server.rounds import Rounds
 from mcp_conductor.server.state import ServerState
@@ -68,15 +68,17 @@ class Server(ServerState):
 
         return {name: act for name, act in METHODS.items() if name in dialect.methods and offered(name)}
 
-    def bend(self, message: Message) -> Bend | None:
+    def spoiled_reply(self, message: Message) -> SpoiledReply | None:
         """What is to go wrong with the reply to MESSAGE, if anything is."""
-        return None if self._faults is None else self._faults.bend(message)
+        return None if self._faults is None else self._faults.spoiled_reply(message)
 
-    def take(self, message: Message, client: Client, send: Send, deliver: Deliver, bend: Bend | None = None) -> None:
+    def take(
+        self, message: Message, client: Client, send: Send, deliver: Deliver, spoiled: SpoiledReply | None = None
+    ) -> None:
         """Answer one request: DELIVER is called with the reply, at once where that is possible."""
         call = Call(self, client, message, send)
         pending: Any = None
-        if bend is None or not bend.delay:
+        if spoiled is None or not spoiled.delay:
             try:
                 pending = self._begin(call, message)
                 if type(pending) is dict:
@@ -84,9 +86,9 @@ class Server(ServerState):
             except Exception as outcome:  # noqa: BLE001  # see _outcome
                 pending = self._outcome(call, outcome)
             if type(pending) is dict:
-                deliver(pending if bend is None else bend.changed(pending))
+                deliver(pending if spoiled is None else spoiled.changed(pending))
                 return
-        task = asyncio.create_task(self._complete(call, message, pending, deliver, bend))
+        task = asyncio.create_task(self._complete(call, message, pending, deliver, spoiled))
         client.running[call.id] = task
 
     async def result(self, message: Message, client: Client, send: Send) -> Json:
@@ -117,11 +119,13 @@ class Server(ServerState):
         """What the client answered in earlier rounds of this request. Raises Refusal where it invents some."""
         return Rounds(call.method, call.params, self.secret)
 
-    async def _complete(self, call: Call, message: Message, pending: Any, deliver: Deliver, bend: Bend | None) -> None:
+    async def _complete(
+        self, call: Call, message: Message, pending: Any, deliver: Deliver, spoiled: SpoiledReply | None
+    ) -> None:
         try:
             if pending is None:
-                assert bend is not None
-                await asyncio.sleep(bend.delay)
+                assert spoiled is not None
+                await asyncio.sleep(spoiled.delay)
                 pending = self._begin(call, message)
             reply = self._finished(call, pending if type(pending) is dict else await pending)
         except asyncio.CancelledError:
@@ -132,7 +136,7 @@ class Server(ServerState):
         finally:
             if call.client.running.get(call.id) is asyncio.current_task():
                 del call.client.running[call.id]
-        deliver(reply if bend is None else bend.changed(reply))
+        deliver(reply if spoiled is None else spoiled.changed(reply))
 
     def _finished(self, call: Call, result: Json) -> Json:
         dialect = call.client.dialect

@@ -18,7 +18,7 @@ from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.message import Message, compact, decode, members
 from mcp_conductor.server.client import Client, modern_client
 from mcp_conductor.server.definitions import Refusal, unreadable
-from mcp_conductor.server.faults import Bend
+from mcp_conductor.server.faults import SpoiledReply
 from mcp_conductor.server.server import Deliver, Server
 
 DRAIN_SECONDS = 10.0
@@ -177,17 +177,17 @@ class StdioHost:
         return compose_error(message.id, refusal.error(), named=named)
 
     def _request(self, message: Message, deliver: Deliver) -> None:
-        bend = self._server.bend(message)
-        if bend is not None:
-            deliver = self._bent(bend, deliver)
+        spoiled = self._server.spoiled_reply(message)
+        if spoiled is not None:
+            deliver = self._with_faults(spoiled, deliver)
         try:
             client = self._client_of(message)
         except Refusal as refusal:
             deliver(compose_error(message.id, refusal.error()))
             return
-        self._server.take(message, client, self.send, deliver, bend)
+        self._server.take(message, client, self.send, deliver, spoiled)
         task = client.running.get(message.id) if message.id is not None else None
-        if task is not None and (bend is None or not bend.silent):
+        if task is not None and (spoiled is None or not spoiled.silent):
             self._owed.add(task)
             task.add_done_callback(self._owed.discard)
 
@@ -222,24 +222,24 @@ class StdioHost:
 
     # Faults.
 
-    def _bent(self, bend: Bend, unbent: Deliver) -> Deliver:
+    def _with_faults(self, spoiled: SpoiledReply, deliver_right: Deliver) -> Deliver:
         def deliver(reply: Json | None) -> None:
-            if reply is None or bend.silent:
-                unbent(None)  # a batch does not wait for it
+            if reply is None or spoiled.silent:
+                deliver_right(None)  # a batch does not wait for it
                 return
-            line = bend.garbled(compact(reply).encode())
-            if not bend.truncates:
+            line = spoiled.garbled(compact(reply).encode())
+            if not spoiled.truncates:
                 line += b"\n"
-            for noise in bend.noise:
+            for noise in spoiled.noise:
                 self._writer.write(noise + b"\n")
-            for _ in range(bend.copies):
+            for _ in range(spoiled.copies):
                 self._writer.write(line)
-            if bend.exit_code is not None:
-                self._leave(bend.exit_code)
-            elif bend.close:
+            if spoiled.exit_code is not None:
+                self._leave(spoiled.exit_code)
+            elif spoiled.close:
                 self._writer.flush()
                 self._writer.close()
-            unbent(None)
+            deliver_right(None)
 
         return deliver
 

@@ -10,7 +10,7 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import parse
 from mcp_conductor.protocol.message import build, compact
-from mcp_conductor.server.faults import ANOTHER_TYPE, FAULTS, Bend, Fault, Faults, read
+from mcp_conductor.server.faults import ANOTHER_TYPE, FAULTS, Fault, Faults, SpoiledReply, read
 
 REPLY = {"jsonrpc": "2.0", "id": 7, "result": {"content": [{"type": "text", "text": "hi"}], "isError": False}}
 ERROR = {"jsonrpc": "2.0", "id": 7, "error": {"code": -32602, "message": "no"}}
@@ -23,14 +23,14 @@ def entry(text: str) -> Field:
     return Field.root(parse("faults:\n" + text, "server.yaml"), {}).members()["faults"].items()[0]
 
 
-def bent(name: str, **params) -> Bend:
-    bend = Bend(Random(0))
-    FAULTS.get(name)(bend, **params)
-    return bend
+def spoiled_by(name: str, **params) -> SpoiledReply:
+    spoiled = SpoiledReply(Random(0))
+    FAULTS.get(name)(spoiled, **params)
+    return spoiled
 
 
 def changed(name: str, reply=REPLY, **params):
-    return bent(name, **params).changed(reply)
+    return spoiled_by(name, **params).changed(reply)
 
 
 def call(name: str = "echo", method: str = "tools/call"):
@@ -40,7 +40,7 @@ def call(name: str = "echo", method: str = "tools/call"):
 def struck(when: str, count: int = 8, seed: int = 0, **request) -> list[int]:
     """Which of COUNT requests are struck by a fault with this WHEN."""
     faults = Faults((read(entry(f"- {{fault: never_answer, when: {when}}}")),), seed)
-    return [number for number in range(1, count + 1) if faults.bend(call(**request)) is not None]
+    return [number for number in range(1, count + 1) if faults.spoiled_reply(call(**request)) is not None]
 
 
 # When.
@@ -69,21 +69,21 @@ def test_a_fault_strikes_the_requests_that_its_when_fits(when, expected):
 
 def test_only_requests_that_fit_are_counted():
     faults = Faults((read(entry("- {fault: never_answer, when: {name: echo, nth: 2}}")),), 0)
-    hits = [faults.bend(call(name)) is not None for name in ("add", "echo", "add", "echo", "echo")]
+    hits = [faults.spoiled_reply(call(name)) is not None for name in ("add", "echo", "add", "echo", "echo")]
     assert hits == [False, False, False, True, False]
 
 
 def test_a_resource_is_named_by_its_uri():
     faults = Faults((Fault(name="crash", act=FAULTS.get("crash"), target="test://a"),), 0)
     read_it = build({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "test://a"}})
-    assert faults.bend(read_it) is not None
-    assert faults.bend(call()) is None
+    assert faults.spoiled_reply(read_it) is not None
+    assert faults.spoiled_reply(call()) is None
 
 
 @pytest.mark.parametrize("params", [{}, {"params": []}, {"params": {"name": ["echo"]}}])
 def test_a_request_without_a_usable_name_is_not_struck_by_name(params):
     faults = Faults((Fault(name="crash", act=FAULTS.get("crash"), target="echo"),), 0)
-    assert faults.bend(build({"jsonrpc": "2.0", "id": 1, "method": "tools/call", **params})) is None
+    assert faults.spoiled_reply(build({"jsonrpc": "2.0", "id": 1, "method": "tools/call", **params})) is None
 
 
 def test_chance_is_the_same_for_the_same_seed_and_another_for_another():
@@ -97,18 +97,18 @@ def test_chance_does_not_depend_on_what_concerns_other_faults():
     halves = "- {{fault: never_answer, when: {{name: {}, probability: 0.5}}}}"
     both = tuple(read(entry(halves.format(name))) for name in ("echo", "add"))
     alone, mixed = Faults(both, 1), Faults(both, 1)
-    expected = [alone.bend(call("echo")) is not None for _ in range(32)]
+    expected = [alone.spoiled_reply(call("echo")) is not None for _ in range(32)]
     found = []
     for _ in range(32):
-        mixed.bend(call("add"))
-        found.append(mixed.bend(call("echo")) is not None)
+        mixed.spoiled_reply(call("add"))
+        found.append(mixed.spoiled_reply(call("echo")) is not None)
     assert found == expected
 
 
 def test_jitter_lies_between_the_time_and_the_time_plus_jitter_and_depends_on_the_seed():
     def delays(seed: int) -> list[float]:
         faults = Faults((read(entry("- {fault: delay, params: {time: 100ms, jitter: 1s}}")),), seed)
-        return [bend.delay for bend in (faults.bend(call()) for _ in range(32)) if bend is not None]
+        return [spoiled.delay for spoiled in (faults.spoiled_reply(call()) for _ in range(32)) if spoiled is not None]
 
     assert delays(1) == delays(1) != delays(2)
     assert len(set(delays(1))) == 32
@@ -117,10 +117,10 @@ def test_jitter_lies_between_the_time_and_the_time_plus_jitter_and_depends_on_th
 
 def test_several_faults_bend_one_reply_together():
     entries = ("- {fault: delay, params: {time: 1s}}", "- {fault: delay, params: {time: 500}}", "- fault: wrong_id")
-    bend = Faults(tuple(read(entry(each)) for each in entries), 0).bend(call())
-    assert bend is not None
-    assert bend.delay == 1.5
-    assert bend.changed(REPLY)["id"] == "not-7"
+    spoiled = Faults(tuple(read(entry(each)) for each in entries), 0).spoiled_reply(call())
+    assert spoiled is not None
+    assert spoiled.delay == 1.5
+    assert spoiled.changed(REPLY)["id"] == "not-7"
 
 
 # What.
@@ -133,14 +133,14 @@ def test_a_wrong_id_is_made_up_or_as_given():
 
 
 def test_malformed_json_is_the_reply_without_its_last_character():
-    assert bent("malformed_json").garbled(b'{"id":7}') == b'{"id":7'
+    assert spoiled_by("malformed_json").garbled(b'{"id":7}') == b'{"id":7'
 
 
 def test_half_a_reply_and_none_of_it():
-    assert bent("half_a_line_then_exit").garbled(b"123456789") == b"1234"
-    assert bent("crash").garbled(b"123456789") == b""
-    assert bent("close_stdout").garbled(b"123456789") == b""
-    assert Bend(Random(0)).garbled(b"123456789") == b"123456789"
+    assert spoiled_by("half_a_line_then_exit").garbled(b"123456789") == b"1234"
+    assert spoiled_by("crash").garbled(b"123456789") == b""
+    assert spoiled_by("close_stdout").garbled(b"123456789") == b""
+    assert SpoiledReply(Random(0)).garbled(b"123456789") == b"123456789"
 
 
 @pytest.mark.parametrize(
@@ -210,8 +210,8 @@ def test_an_oversize_reply_keeps_what_it_says():
 )
 @pytest.mark.parametrize("name", list(FAULTS))
 def test_no_fault_fails_over_what_another_has_left_of_a_reply(name, reply):
-    bend = bent(name, **NEEDED.get(name, {}))
-    assert isinstance(bend.garbled(compact(bend.changed(reply)).encode()), bytes)
+    spoiled = spoiled_by(name, **NEEDED.get(name, {}))
+    assert isinstance(spoiled.garbled(compact(spoiled.changed(reply)).encode()), bytes)
 
 
 # What a config may not say.
@@ -297,6 +297,6 @@ def test_an_unknown_fault_is_refused_with_the_nearest_one():
 
 def test_a_value_of_null_is_put_there_and_no_value_is_one_of_another_type():
     assert inspect.signature(FAULTS.get("break_schema")).parameters["value"].default == ANOTHER_TYPE
-    bend = Bend(Random(0))
-    read(entry("- {fault: break_schema, params: {path: result, value: null}}")).act(bend)
-    assert bend.changed(REPLY)["result"] is None
+    spoiled = SpoiledReply(Random(0))
+    read(entry("- {fault: break_schema, params: {path: result, value: null}}")).act(spoiled)
+    assert spoiled.changed(REPLY)["result"] is None

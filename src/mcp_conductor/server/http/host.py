@@ -22,7 +22,7 @@ from mcp_conductor.protocol.message import Message, compact, decode
 from mcp_conductor.server.client import Client, introduction, modern_client, version_in
 from mcp_conductor.server.config import TransportConfig
 from mcp_conductor.server.definitions import Refusal, unreadable
-from mcp_conductor.server.faults import Bend
+from mcp_conductor.server.faults import SpoiledReply
 from mcp_conductor.server.http.admission import Admission
 from mcp_conductor.server.http.exchange import EVENT_TYPE, JSON_TYPE, Exchange, HttpRefused
 from mcp_conductor.server.http.sessions import HttpSessions
@@ -114,10 +114,10 @@ class HttpHost:
         if message.kind != "request":
             await exchange.refuse(400, INVALID_REQUEST, message.problem or "only requests can be sent here")
             return
-        bend = self._server.bend(message)
-        if bend is not None and bend.status is not None:
-            await asyncio.sleep(bend.delay)
-            await exchange.reply(bend.status, headers=bend.headers)
+        spoiled = self._server.spoiled_reply(message)
+        if spoiled is not None and spoiled.status is not None:
+            await asyncio.sleep(spoiled.delay)
+            await exchange.reply(spoiled.status, headers=spoiled.headers)
             return
         stream = Stream(None)
         try:
@@ -127,7 +127,7 @@ class HttpHost:
             return
         self._live.add(client)
         try:
-            await self._answer(exchange, message, client, stream, bend)
+            await self._answer(exchange, message, client, stream, spoiled)
         finally:
             self._live.discard(client)
 
@@ -143,30 +143,30 @@ class HttpHost:
         return modern_client(message.params, stream.send, self._server.modern_versions)
 
     async def _answer(
-        self, exchange: Exchange, message: Message, client: Client, stream: Stream, bend: Bend | None
+        self, exchange: Exchange, message: Message, client: Client, stream: Stream, spoiled: SpoiledReply | None
     ) -> None:
         """JSON, unless something has to be said before the answer: then an event stream."""
         alone: list[Json] = []
-        cuts = bend is not None and bend.cut_stream is not None and not self._transport.json
+        cuts = spoiled is not None and spoiled.cut_stream is not None and not self._transport.json
 
         def deliver(reply: Json | None) -> None:
-            if bend is not None and bend.silent:
+            if spoiled is not None and spoiled.silent:
                 return
             if reply is not None and stream.is_empty and not cuts:
                 alone.append(reply)
             elif reply is not None:
-                speak(stream, reply, bend)
+                speak(stream, reply, spoiled)
             stream.end()
 
         quiet = self._transport.json and message.method != "subscriptions/listen"
-        self._server.take(message, client, PostSender(stream, _drop if quiet else None), deliver, bend)
+        self._server.take(message, client, PostSender(stream, _drop if quiet else None), deliver, spoiled)
         if not stream.ended and stream.is_empty and not await first_word(exchange, stream):
             _abandon(client)
         elif alone:
-            await answer(exchange, alone[0], status=_status(alone[0]), bend=bend)
+            await answer(exchange, alone[0], status=_status(alone[0]), spoiled=spoiled)
         elif stream.is_empty:
             await exchange.reply(202)  # cancelled: there is no answer
-        elif not await pump(exchange, stream, bend=bend):
+        elif not await pump(exchange, stream, spoiled=spoiled):
             _abandon(client)
 
 

@@ -8,7 +8,7 @@ from mcp_conductor.protocol.dialect import DIALECTS, INVALID_REQUEST, WITHOUT_VE
 from mcp_conductor.protocol.message import Message, members
 from mcp_conductor.server.client import Client
 from mcp_conductor.server.config import TransportConfig
-from mcp_conductor.server.faults import Bend
+from mcp_conductor.server.faults import SpoiledReply
 from mcp_conductor.server.http.exchange import EVENT_TYPE, Exchange
 from mcp_conductor.server.http.streams import PostSender, Stream, Streams, answer, first_word, pump, speak
 from mcp_conductor.server.identity import new_token
@@ -162,8 +162,8 @@ class HttpSessions:
         return await self._find(exchange)
 
     async def _respond(self, exchange: Exchange, session: HttpSession, requests: list[Message], *, batch: bool) -> None:
-        bends = [self._server.bend(request) for request in requests]
-        if await self._refused(exchange, session, bends):
+        spoiled_replies = [self._server.spoiled_reply(request) for request in requests]
+        if await self._refused(exchange, session, spoiled_replies):
             return
         opens = requests[0].method == "initialize"
         json = self._transport.json or opens  # to open a session is to give it an id, which goes into a header
@@ -171,15 +171,15 @@ class HttpSessions:
         replies: list[Json] = []
         waiting = len(requests)
 
-        def deliverer(bend: Bend | None) -> Deliver:
+        def deliverer(spoiled: SpoiledReply | None) -> Deliver:
             def deliver(reply: Json | None) -> None:
                 nonlocal waiting
-                if bend is not None and bend.silent:
+                if spoiled is not None and spoiled.silent:
                     return
                 if reply is not None and json:
                     replies.append(reply)
                 elif reply is not None:
-                    speak(stream, reply, bend)
+                    speak(stream, reply, spoiled)
                 waiting -= 1
                 if not waiting:
                     stream.end()
@@ -187,56 +187,62 @@ class HttpSessions:
             return deliver
 
         send = PostSender(stream, session.common.send if json else None)
-        for request, bend in zip(requests, bends, strict=True):
-            self._server.take(request, session.client, send, deliverer(bend), bend)
+        for request, spoiled in zip(requests, spoiled_replies, strict=True):
+            self._server.take(request, session.client, send, deliverer(spoiled), spoiled)
         if json and not stream.ended:
             session.streams.hold(stream)
             if not await first_word(exchange, stream):
                 return
         if opens and replies:
-            await self._open(exchange, session, replies[0], bends[0])
+            await self._open(exchange, session, replies[0], spoiled_replies[0])
         elif json and replies:
             await answer(
-                exchange, replies if batch else replies[0], status=200, headers=self._names(session), bend=bends[0]
+                exchange,
+                replies if batch else replies[0],
+                status=200,
+                headers=self._names(session),
+                spoiled=spoiled_replies[0],
             )
         elif json:
             await exchange.reply(202)  # cancelled: there is no answer
         else:
-            await pump(exchange, stream, headers=self._names(session), bend=bends[0])
-            if bends[0] is not None and bends[0].forget_events:
+            await pump(exchange, stream, headers=self._names(session), spoiled=spoiled_replies[0])
+            if spoiled_replies[0] is not None and spoiled_replies[0].forget_events:
                 session.streams.forget(stream)
 
-    async def _refused(self, exchange: Exchange, session: HttpSession, bends: list[Bend | None]) -> bool:
+    async def _refused(
+        self, exchange: Exchange, session: HttpSession, spoiled_replies: list[SpoiledReply | None]
+    ) -> bool:
         """Whether a fault has answered the request already."""
-        for bend in bends:
-            if bend is not None and bend.expire_session:
+        for spoiled in spoiled_replies:
+            if spoiled is not None and spoiled.expire_session:
                 self._end(session)
                 await exchange.refuse(404, INVALID_REQUEST, "Session not found")
                 return True
-            if bend is not None and bend.status is not None:
-                await asyncio.sleep(bend.delay)
-                await exchange.reply(bend.status, headers=bend.headers)
+            if spoiled is not None and spoiled.status is not None:
+                await asyncio.sleep(spoiled.delay)
+                await exchange.reply(spoiled.status, headers=spoiled.headers)
                 return True
         return False
 
-    async def _open(self, exchange: Exchange, session: HttpSession, reply: Json, bend: Bend | None) -> None:
+    async def _open(self, exchange: Exchange, session: HttpSession, reply: Json, spoiled: SpoiledReply | None) -> None:
         """Answer initialize; where it succeeded, the session begins."""
         if "error" in reply:
-            await answer(exchange, reply, status=400, bend=bend)
+            await answer(exchange, reply, status=400, spoiled=spoiled)
             return
         if not self._transport.stateless:
             self._make_room()
             self._sessions[session.id] = session
         if self._transport.json:
-            await answer(exchange, reply, status=200, headers=self._names(session), bend=bend)
+            await answer(exchange, reply, status=200, headers=self._names(session), spoiled=spoiled)
             return
         stream = session.streams.open()
-        speak(stream, reply, bend)
+        speak(stream, reply, spoiled)
         stream.end()
-        await pump(exchange, stream, headers=self._names(session), bend=bend)
+        await pump(exchange, stream, headers=self._names(session), spoiled=spoiled)
 
     def _make_room(self) -> None:
-        """Clients that never come back must not cost memory for ever: the one that has been silent longest goes."""
+        """Clients that never return must not keep memory: the session that has been silent longest ends."""
         if len(self._sessions) >= _MOST_SESSIONS:
             quiet = next((each for each in self._sessions.values() if not each.common.is_read), None)
             if quiet is not None:

@@ -9,7 +9,7 @@ from mcp_conductor.protocol.message import decode
 from mcp_conductor.server.client import Client
 from mcp_conductor.server.config import TransportConfig
 from mcp_conductor.server.definitions import unreadable
-from mcp_conductor.server.faults import Bend
+from mcp_conductor.server.faults import SpoiledReply
 from mcp_conductor.server.http.exchange import EVENT_TYPE, Exchange
 from mcp_conductor.server.http.streams import Stream, pump, speak
 from mcp_conductor.server.identity import new_token
@@ -64,31 +64,31 @@ class SseHost:
             await exchange.refuse(404, INVALID_REQUEST, "there is no such session")
             return
         client, stream = self._sessions[identity]
-        bend = self._server.bend(message) if message.kind == "request" else None
-        if bend is not None and bend.expire_session:
+        spoiled = self._server.spoiled_reply(message) if message.kind == "request" else None
+        if spoiled is not None and spoiled.expire_session:
             del self._sessions[identity]
             stream.end()
             await exchange.refuse(404, INVALID_REQUEST, "there is no such session")
             return
-        if bend is not None and bend.status is not None:
-            await asyncio.sleep(bend.delay)
-            await exchange.reply(bend.status, headers=bend.headers)
+        if spoiled is not None and spoiled.status is not None:
+            await asyncio.sleep(spoiled.delay)
+            await exchange.reply(spoiled.status, headers=spoiled.headers)
             return
         await exchange.reply(202)
         if message.kind == "request":
-            self._server.take(message, client, stream.send, _deliverer(stream, bend), bend)
+            self._server.take(message, client, stream.send, _deliverer(stream, spoiled), spoiled)
         else:
             self._server.hear(message, client)
 
 
-def _deliverer(stream: Stream, bend: Bend | None) -> Deliver:
+def _deliverer(stream: Stream, spoiled: SpoiledReply | None) -> Deliver:
     def deliver(reply: Json | None) -> None:
-        if reply is None or (bend is not None and bend.silent):
+        if reply is None or (spoiled is not None and spoiled.silent):
             return
-        if bend is not None and bend.cut_stream is not None:  # whatever came before on the one stream is not counted
+        if spoiled is not None and spoiled.cut_stream is not None:  # earlier events of the stream do not count
             stream.ending = Exchange.cut
         else:
-            speak(stream, reply, bend)
+            speak(stream, reply, spoiled)
         if stream.ending is not None:
             stream.end()
 

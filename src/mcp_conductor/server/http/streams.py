@@ -12,7 +12,7 @@ from typing import Any
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
-from mcp_conductor.server.faults import Bend
+from mcp_conductor.server.faults import SpoiledReply
 from mcp_conductor.server.http.exchange import EVENT_TYPE, JSON_TYPE, Exchange, Headers
 from mcp_conductor.server.http.limits import LIMITS
 
@@ -145,32 +145,34 @@ class PostSender:
         self._send(message)
 
 
-def speak(stream: Stream, reply: Json, bend: Bend | None) -> None:
-    """Say REPLY, as bent as it should be."""
-    if bend is None:
+def speak(stream: Stream, reply: Json, spoiled: SpoiledReply | None) -> None:
+    """Say REPLY, with the faults of SPOILED."""
+    if spoiled is None:
         stream.send(reply)
         return
-    data = bend.garbled(compact(reply).encode())
-    for _ in range(bend.copies if data else 0):
-        stream.add(data, whole=not bend.truncates)
-    stream.ending = ending(bend)
+    data = spoiled.garbled(compact(reply).encode())
+    for _ in range(spoiled.copies if data else 0):
+        stream.add(data, whole=not spoiled.truncates)
+    stream.ending = ending(spoiled)
 
 
-def ending(bend: Bend) -> Callable[[Exchange], None] | None:
+def ending(spoiled: SpoiledReply) -> Callable[[Exchange], None] | None:
     """What happens to the connection, or to the process, after a reply."""
-    code = bend.exit_code
+    code = spoiled.exit_code
     if code is not None:
         return lambda _: os._exit(code)
-    return Exchange.cut if bend.close else None
+    return Exchange.cut if spoiled.close else None
 
 
-async def answer(exchange: Exchange, reply: Any, *, status: int, headers: Headers = (), bend: Bend | None) -> None:
-    """Answer with JSON, as bent as it should be."""
+async def answer(
+    exchange: Exchange, reply: Any, *, status: int, headers: Headers = (), spoiled: SpoiledReply | None
+) -> None:
+    """Answer with JSON, with the faults of SPOILED."""
     body = compact(reply).encode()
-    if bend is None:
+    if spoiled is None:
         await exchange.reply(status, body, headers)
         return
-    data, kind, end = bend.garbled(body) * bend.copies, bend.content_type or JSON_TYPE, ending(bend)
+    data, kind, end = spoiled.garbled(body) * spoiled.copies, spoiled.content_type or JSON_TYPE, ending(spoiled)
     if end is None:
         await exchange.reply(status, data, headers, kind)
         return
@@ -237,12 +239,12 @@ async def first_word(exchange: Exchange, stream: Stream) -> bool:
 
 
 async def pump(
-    exchange: Exchange, stream: Stream, *, position: int = 0, headers: Headers = (), bend: Bend | None = None
+    exchange: Exchange, stream: Stream, *, position: int = 0, headers: Headers = (), spoiled: SpoiledReply | None = None
 ) -> bool:
     """Send what is said on STREAM after POSITION until it ends; False when the client went away first."""
     reader = stream.attach()
-    left = None if bend is None else bend.cut_stream
-    exchange.begin(headers, (bend and bend.content_type) or EVENT_TYPE)
+    left = None if spoiled is None else spoiled.cut_stream
+    exchange.begin(headers, (spoiled and spoiled.content_type) or EVENT_TYPE)
     try:
         while not exchange.gone.done():
             events = stream.after(position)
