@@ -122,7 +122,7 @@ async def test_a_form_that_nobody_fills_in_closes_by_itself(monkeypatch):
     monkeypatch.setattr(form, "FORM_SECONDS", 0.05)
     talk = Conversation(TOOL)
     reply, url = await opened(talk)
-    assert "nobody submitted the form" in failure_of((await reply)["result"])
+    assert "the form was not submitted" in failure_of((await reply)["result"])
     assert await closed(url)
 
 

@@ -1,4 +1,4 @@
-"""One request, as whatever answers it sees it: what was asked, by whom, and how to say something meanwhile."""
+"""One request, as the code that answers it sees it: what was asked, by whom, and how to say something meanwhile."""
 
 import asyncio
 from collections.abc import Callable

@@ -87,7 +87,7 @@ class Client:
             del self._asked[identity]
 
     def answered(self, message: Message) -> None:
-        """Take an answer; one that nobody waits for is ignored."""
+        """Take an answer; one to an unknown request is ignored."""
         answer = self._asked.get(message.id) if message.id is not None else None
         if answer is None or answer.done():
             return
@@ -100,7 +100,7 @@ class Client:
             answer.set_exception(AskFailed(str(error.get("message", "the client answered with an error"))))
 
     def gone(self) -> None:
-        """Nobody will answer any more."""
+        """End all open questions: the client has gone."""
         self._has_gone = True
         for answer in self._asked.values():
             if not answer.done():

@@ -73,7 +73,7 @@ _TASK_KEYS = ("list", "cancel", "pollInterval")
 _LISTS = ("tools", "resources", "prompts")
 _EXTENSION_TOOLS = ("modern_task", "modern_input_task", "modern_loop_task")
 _HTTP_ONLY = TRANSPORT_KEYS[1:]
-_NO_TRANSPORT = (TransportConfig(type="stdio"), tuple(DIALECTS), False)  # where what the file says is no transport
+_NO_TRANSPORT = (TransportConfig(type="stdio"), tuple(DIALECTS), False)  # where the transport in the file is not valid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,7 +288,7 @@ def _from_preset(entry: Field, kind: Kind) -> list[Definition]:
     if found is None:
         near = nearest(name, [each for each, _ in PRESETS.items()])
         hint = f"did you mean {near!r}?" if near else "conductor serve --list-presets shows them all"
-        known["preset"].refuse(f"is {name!r}, which is no preset", with_plugins(hint))
+        known["preset"].refuse(f"is {name!r}, which is not a preset", with_plugins(hint))
     if found.kind != kind:
         member = next(member for member, each in MEMBERS.items() if each == found.kind)
         known["preset"].refuse(f"is a preset that makes a {found.kind}, not a {kind}", f"put it under {member}")

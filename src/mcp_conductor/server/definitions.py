@@ -39,7 +39,7 @@ class Refusal(Exception):  # noqa: N818  # the answer to one request; nothing is
 
 
 def unreadable(message: Message, otherwise: str) -> Refusal:
-    """The answer to what is no request and no other message either; OTHERWISE is what is wrong if nothing else is."""
+    """The answer to what is not a message; OTHERWISE is what to say is wrong if the message does not say it."""
     is_json = message.raw is not None or message.text.strip() == "null"
     return Refusal(INVALID_REQUEST if is_json else PARSE_ERROR, message.problem or otherwise)
 
@@ -71,7 +71,7 @@ class Tool:
     before: Act | None = None  # done in the request itself, before a task is made of the rest
     arguments_checked: bool = True  # whether arguments that do not fit the inputSchema are refused
     output_checked: bool = True  # whether structured output that does not fit the outputSchema is held back
-    shows_environment: bool = False  # to whoever asks
+    shows_environment: bool = False  # to every client
 
     @property
     def name(self) -> str:
@@ -105,7 +105,7 @@ class Resource:
 
     listed: Json
     read: Act
-    shows_environment: bool = False  # to whoever asks
+    shows_environment: bool = False  # to every client
 
     @property
     def uri(self) -> str:
@@ -120,7 +120,7 @@ class Template:
     read: Act
     pattern: "UriTemplate | None"  # None: a template that is wrong on purpose, and matches nothing
     completions: Completions = field(default_factory=dict)
-    complete: Act | None = None  # in place of completions: what the values are is found out when somebody asks
+    complete: Act | None = None  # in place of completions: the values are found out when a client asks
 
     @property
     def uri_template(self) -> str:
@@ -134,7 +134,7 @@ class Prompt:
     listed: Json
     get: Act
     completions: Completions = field(default_factory=dict)
-    complete: Act | None = None  # in place of completions: what the values are is found out when somebody asks
+    complete: Act | None = None  # in place of completions: the values are found out when a client asks
 
     @property
     def name(self) -> str:

@@ -42,7 +42,7 @@ class SpoiledReply:
     changes: list[Callable[[Json], Json]] = field(default_factory=list)  # to the reply, as a value; they never raise
     garble: list[Callable[[bytes], bytes]] = field(default_factory=list)  # to the reply, as bytes
     copies: int = 1
-    noise: list[bytes] = field(default_factory=list)  # lines before it that are no messages (stdio)
+    noise: list[bytes] = field(default_factory=list)  # lines before it that are not messages (stdio)
     part: float = 1.0  # how much of it is sent
     close: bool = False  # then stdout, or the connection, is closed
     exit_code: int | None = None  # then the process ends
@@ -83,13 +83,13 @@ def fault(act: Act) -> Act:
 
 @fault
 def delay(spoiled: SpoiledReply, time: float | str, jitter: float | str = 0) -> None:
-    """Wait before the request is looked at; with `jitter`, up to so much longer, by chance."""
+    """Wait before the request is looked at; with `jitter`, a random time of up to `jitter` longer."""
     spoiled.delay += _time("time", time) + spoiled.random.random() * _time("jitter", jitter)
 
 
 @fault
 def never_answer(spoiled: SpoiledReply) -> None:
-    """Do what is asked, and say nothing."""
+    """Do what is asked, and do not answer."""
     spoiled.silent = True
 
 
@@ -104,7 +104,7 @@ def answer_twice(spoiled: SpoiledReply, times: int = 2) -> None:
 
 @fault
 def wrong_id(spoiled: SpoiledReply, id: int | str | None = None) -> None:  # noqa: A002  # its name in the message
-    """Answer under another id than that of the request; without `id`, under a text that begins with `not-`."""
+    """Answer with another id than that of the request; without `id`, with a text that begins with `not-`."""
     spoiled.changes.append(lambda reply: {**reply, "id": f"not-{reply.get('id')}" if id is None else id})
 
 
@@ -152,7 +152,7 @@ def break_schema(spoiled: SpoiledReply, path: str | None = None, value: Any = AN
 
 @fault
 def oversize(spoiled: SpoiledReply, bytes: int = 16 << 20) -> None:  # noqa: A002  # what it counts
-    """Make the reply longer by so many bytes, in the member `padding` of its _meta."""
+    """Make the reply longer by `bytes`, in the member `padding` of its _meta."""
     _within("bytes", bytes, 1, 256 << 20)
 
     def pad(reply: Json) -> Json:
@@ -214,9 +214,9 @@ def wrong_content_type(spoiled: SpoiledReply, type: str = "text/html") -> None: 
 
 @fault
 def cut_stream(spoiled: SpoiledReply, after: int = 1, resumable: bool = True) -> None:
-    """Break off the HTTP event stream after so many events; if `resumable`, a client can come back for the rest.
+    """Break off the HTTP event stream after `after` events; if `resumable`, a client can fetch the rest.
 
-    In 2025-11-25 the first event of a stream is an empty one: it gives a client the id to come back with.
+    In 2025-11-25 the first event of a stream is an empty one: it gives a client the id to resume the stream with.
     """
     spoiled.cut_stream, spoiled.forget_events = _within("after", after, 0, 1000), not resumable
 
@@ -307,7 +307,7 @@ def _name(given: Field) -> str:
     if FAULTS.find(name) is None:
         near = nearest(name, tuple(FAULTS))
         hint = f"did you mean {near!r}?" if near else f"one of {', '.join(FAULTS)}"
-        given.refuse(f"is {name!r}, which is no fault", with_plugins(hint))
+        given.refuse(f"is {name!r}, which is not a fault", with_plugins(hint))
     return name
 
 

@@ -1,7 +1,7 @@
 """A form in the browser: a page on 127.0.0.1 that takes one value, and goes away.
 
 It outlives the request that opened it where a client must come back with its answer (2026-07-28), and closes by itself
-when nobody does.
+when no client does.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class Forms:
         self._open: dict[str, Form] = {}
 
     async def open(self) -> "Form":
-        """Show a form until its value is there, or nobody wants it any more."""
+        """Show a form until its value is there, or until it is closed."""
         form = Form(self._open)
         await form.listen()
         return form
@@ -90,7 +90,7 @@ class Form:
         await writer.drain()
         writer.close()
         await writer.wait_closed()
-        # Only now: whoever waits closes the form at once, and the user should see the page.
+        # Only now: the code that waits for the value closes the form at once, and the user should see the page.
         if value is not None and not self._value.done():
             self._value.set_result(value)
 

@@ -168,7 +168,7 @@ def _check_schema(given: Field) -> None:
     given.members()
     if problem := flaw(given.value):
         given.refuse(
-            f"is no schema that could be used: {problem}",
+            f"is not a usable JSON Schema: {problem}",
             "`checked: false` lists it as it is, and checks nothing by it",
         )
 

@@ -116,7 +116,7 @@ class Server(ServerState):
         return act(call)
 
     def rounds_of(self, call: Call) -> Rounds | None:
-        """What the client answered in earlier rounds of this request. Raises Refusal where it invents some."""
+        """What the client answered in earlier rounds of this request. Raises Refusal for invented ones."""
         return Rounds(call.method, call.params, self.secret)
 
     async def _complete(
@@ -180,14 +180,14 @@ class Server(ServerState):
                 _cancel_soon(client.running[identity])
 
     def forget(self, client: Client) -> None:
-        """A client has gone: nothing is owed to it any more."""
+        """Forget a client that has gone."""
         self.clients.discard(client)
         client.gone()
         for running in list(client.running.values()):
             _cancel_soon(running)
 
     def stop(self) -> None:
-        """End what would go on for ever: streams of notifications, and tasks."""
+        """End what would never end by itself: streams of notifications, and tasks."""
         for listener in list(self.listeners):
             listener.end()
         self.tasks.stop()

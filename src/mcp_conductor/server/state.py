@@ -107,7 +107,7 @@ class ServerState:
     # Who is told.
 
     def changed(self, kind: str) -> None:
-        """Tell everybody who should know that the list of tools, resources or prompts has changed."""
+        """Tell all clients that listen that the list of tools, resources or prompts has changed."""
         if kind not in self.config.list_changed:
             return
         method = f"notifications/{kind}/list_changed"

@@ -1,6 +1,6 @@
 """stdio: one message per line on stdin and stdout, both eras on one pipe.
 
-stdout belongs to the protocol: the real one is kept here, and whatever else in this process prints goes to stderr. At
+stdout belongs to the protocol: the real one is kept here, and all other output of this process goes to stderr. At
 the end of stdin every request that is under way gets its reply, then the server ends.
 """
 
@@ -36,7 +36,7 @@ async def serve_stdio(server: Server, stop: asyncio.Event) -> int:
 
 
 def _take_streams() -> tuple[int, int]:
-    """Our stdin and stdout, taken away from everybody else in this process."""
+    """Our stdin and stdout, taken away from all other code in this process."""
     source, sink = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -69,7 +69,7 @@ class StdioHost:
             self._server.stop()
             sent = asyncio.ensure_future(self._writer.drain(DRAIN_SECONDS))
             await asyncio.wait({sent, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            await asyncio.wait({sent}, timeout=HURRY_SECONDS)  # somebody who said stop may still be reading
+            await asyncio.wait({sent}, timeout=HURRY_SECONDS)  # the client that ended us may still be reading
             sent.cancel()
         finally:
             stopping.cancel()
@@ -103,7 +103,7 @@ class StdioHost:
     def _read(self) -> None:
         try:
             chunk = os.read(self._source, _CHUNK)
-        except BlockingIOError:  # somebody else reads from it, too
+        except BlockingIOError:  # another process reads from it, too
             return
         except OSError:
             chunk = b""
@@ -137,7 +137,7 @@ class StdioHost:
             self._parts.append(last)
 
     async def _drain(self, stopping: "asyncio.Task[Literal[True]]") -> None:
-        """Nobody will ask or answer any more; those who have asked get their replies."""
+        """No more requests or answers come; requests that are open get their replies."""
         self._client.gone()
         for listener in list(self._server.listeners):
             listener.end()
@@ -171,7 +171,7 @@ class StdioHost:
             self._server.hear(message, self._client)
 
     def _unreadable(self, message: Message, refusal: Refusal) -> Json:
-        """The reply to what is no request. JSON-RPC wants the id null, newer revisions want none."""
+        """The reply to what is not a request. JSON-RPC wants the id null, newer revisions want none."""
         dialect = self._client.dialect
         named = message.id is not None or dialect is None or dialect.null_id
         return compose_error(message.id, refusal.error(), named=named)
@@ -244,7 +244,7 @@ class StdioHost:
         return deliver
 
     def _leave(self, code: int) -> None:
-        """End at once, as a crash does: nothing is drained, nobody is told."""
+        """End at once, as a crash does: nothing is drained, and no client is told."""
         self._writer.flush()
         os._exit(code)
 
@@ -290,7 +290,7 @@ class _Writer:
             except BlockingIOError:
                 self._wait()
                 return
-            except OSError:  # nobody reads any more; stdin will end as well
+            except OSError:  # the client has stopped reading; stdin will end as well
                 self.close()
                 return
             del self._unsent[:sent]
@@ -320,7 +320,7 @@ class _Writer:
             self._drained.set_result(None)
 
     async def drain(self, seconds: float) -> None:
-        """Wait until everything is out, but not for ever."""
+        """Wait until everything is out, for a limited time."""
         if not self._unsent:
             return
         self._drained = self._loop.create_future()

@@ -33,7 +33,7 @@ class _Question:
 
 
 class Task:
-    """One task, and everybody who waits for it."""
+    """One task, and those who wait for it."""
 
     def __init__(self, client: Client, ttl: int | None, poll_interval: int, changed: "Callable[[Task], None]") -> None:
         self.id = new_uuid()
@@ -64,7 +64,7 @@ class Task:
         return {**self._described(), "ttlMs": self.ttl, "pollIntervalMs": self.poll_interval}
 
     def detailed(self) -> Json:
-        """The task as the extension writes it to whoever asks: with its result, its error, or its questions."""
+        """The task as the extension writes it for tasks/get: with its result, its error, or its questions."""
         described = self.extension()
         if self.status == "completed":
             described["result"] = self.result
@@ -85,7 +85,7 @@ class Task:
         }
 
     def become(self, status: str, message: str | None = None) -> None:
-        """Change the status, and tell everybody; a task that has ended does not change any more."""
+        """Change the status, and tell those who wait; a task that has ended does not change any more."""
         if self.ended or status == self.status:
             return
         self.status, self.status_message, self.updated = status, message, _now()
@@ -93,7 +93,7 @@ class Task:
         self.touch()
 
     def touch(self) -> None:
-        """Something happened that somebody may wait for."""
+        """Wake those who wait for something to happen."""
         watchers, self._watchers = self._watchers, []
         for watcher in watchers:
             if not watcher.done():
@@ -119,7 +119,7 @@ class Task:
             async with asyncio.timeout(ASK_SECONDS):
                 return {key: await question.answer for key, question in opened.items()}
         except TimeoutError as error:
-            raise AskFailed(f"nobody answered the task's questions within {ASK_SECONDS:g} s") from error
+            raise AskFailed(f"the client did not answer the questions of the task within {ASK_SECONDS:g} s") from error
         finally:
             for key in opened:
                 self.questions.pop(key, None)
@@ -269,7 +269,7 @@ async def _put(waiting: _Question, task: Task, client: Client, send: Send) -> No
         if not waiting.answer.done():
             waiting.answer.set_exception(failure)
     except asyncio.CancelledError:
-        waiting.asked = False  # whoever asks for the result next will hear it again
+        waiting.asked = False  # the next tasks/result is asked again
         task.touch()
         raise
     else:

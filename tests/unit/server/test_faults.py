@@ -232,7 +232,7 @@ def test_a_fault_has_a_page_in_the_manual_and_defaults_that_can_be_used(name):
         ("- 3", (2, 3), "must be an object"),
         ("- {when: {nth: 1}}", (2, 3), "does not say which fault"),
         ("- {fault: 3}", (2, 4), "must be a string"),
-        ("- {fault: dela}", (2, 4), "is 'dela', which is no fault"),
+        ("- {fault: dela}", (2, 4), "is 'dela', which is not a fault"),
         ("- {fault: crash, wen: {}}", (2, 18), "is not a key that is known here"),
         ("- {fault: crash, when: null}", (2, 18), "must be an object"),
         ("- {fault: crash, when: {count: 1}}", (2, 25), "is not a key that is known here"),

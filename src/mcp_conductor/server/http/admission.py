@@ -1,7 +1,7 @@
 """Who may come in: the Host and the Origin of a request against the address that the server listens on.
 
 A page of another site reaches a server of this machine by a name that it makes lead here (DNS rebinding): so only
-names that the server goes by are served. An address is no name: no other site can have it.
+names that the server goes by are served. An address is not a name: no other site can have it.
 """
 
 import re
@@ -38,7 +38,7 @@ class Admission:
     def __init__(self, host: str, address: str, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
         bound = {name_in(host) or host.strip("[]").lower(), address}
         self._names = bound | LOOPBACK if bound & LOOPBACK else bound
-        # Whoever listens everywhere goes by all addresses, of which some may be those of a router or a container.
+        # A server that listens everywhere has all addresses, of which some may be those of a router or a container.
         self._any_address = ip_address(address).is_unspecified
         if self._any_address:
             self._names |= LOOPBACK

@@ -245,7 +245,7 @@ class Connection(asyncio.Protocol):
     def _measure(self, read: Exchange) -> None:
         limits = self._limits
         if self._framing > limits.framing_bytes + limits.framing_ratio * read.size:
-            raise HttpRefused(400, "there is too much around the body: chunk sizes, extensions or trailers")
+            raise HttpRefused(400, "chunk sizes, extensions or trailers around the body are too long")
 
     def _pass_over(self, data: bytes, end: int) -> None:
         """The client offers another protocol, in a head that is in DATA and has its END there: go on without it."""
@@ -389,7 +389,7 @@ def _rest(serving: Serving, waited: Any) -> Generator[Any, Any, None]:
         problem: BaseException | None = None
         try:
             yield waited
-        except BaseException as error:  # noqa: BLE001  # whatever it is, it is meant for the coroutine
+        except BaseException as error:  # noqa: BLE001  # any error is meant for the coroutine
             problem = error
         try:
             waited = serving.send(None) if problem is None else serving.throw(problem)

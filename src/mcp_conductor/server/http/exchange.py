@@ -115,7 +115,7 @@ class Exchange:
         if self._refusal is not None:
             raise self._refusal
         if not self._is_read:
-            raise HttpRefused(400, "the body has no end")  # which nobody hears: the client is gone
+            raise HttpRefused(400, "the body has no end")  # which is not sent: the client is gone
         return bytes(self._body)
 
     def _stir(self) -> None:

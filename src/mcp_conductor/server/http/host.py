@@ -80,7 +80,7 @@ class HttpHost:
             return True
         if version is None:
             return False
-        # Only the handshake era has sessions: a version that nobody knows is then a wrong header.
+        # Only the handshake era has sessions: an unknown version is then a wrong header.
         has_session = exchange.header("mcp-session-id") is not None
         return version.strip() in MODERN if has_session else version.strip() not in HANDSHAKE
 

@@ -22,7 +22,7 @@ class HttpSession:
 
     def __init__(self, transport: TransportConfig) -> None:
         self.id = new_token()
-        # Without sessions nobody can come back: ids would only repeat from one request to the next.
+        # Without sessions no stream can be resumed: ids would only repeat from one request to the next.
         resumable = transport.resumable and not transport.stateless
         self.streams = Streams(resumable=resumable, retry=transport.retry)
         self.common = self.streams.open(lossy=True)  # for what belongs to no request
@@ -99,7 +99,9 @@ class HttpSessions:
         if last is not None and self._transport.resumable:
             found = session.streams.find(last)
             if found is None:
-                await exchange.refuse(400, INVALID_REQUEST, f"there is no event {last!r} to go on from")
+                await exchange.refuse(
+                    400, INVALID_REQUEST, f"there is no event {last!r} from which the stream could be resumed"
+                )
                 return
             stream, position = found
             await pump(exchange, stream, position=position, headers=self._names(session))
@@ -119,7 +121,7 @@ class HttpSessions:
         wrong = next((part for part in parts if part.kind == "invalid"), None)
         if wrong is not None or not parts:
             problem = message.problem if wrong is None else wrong.problem
-            await exchange.refuse(400, INVALID_REQUEST, problem or "this is no message")
+            await exchange.refuse(400, INVALID_REQUEST, problem or "this is not a message")
             return
         if not await self._is_understood(exchange):
             return

@@ -1,4 +1,4 @@
-"""HTTP+SSE, the transport of 2024-11-05: all messages to the client go through one GET stream, POSTs stand beside."""
+"""HTTP+SSE, the transport of 2024-11-05: all messages to the client go through one GET stream, all others are POSTs."""
 
 import asyncio
 from urllib.parse import parse_qs

@@ -1,4 +1,4 @@
-"""Event streams: what is said on each, in order, whoever reads it at the moment.
+"""Event streams: what is said on each, in order, with or without a reader at the moment.
 
 A stream outlives the connection that reads it. A client that lost its connection, or was told to come back later, goes
 on where it was (basic/transports#resumability-and-redelivery).
@@ -24,7 +24,7 @@ _MOST_STREAMS = 16  # of one session, among those that have ended
 class Stream:
     """The events of one stream.
 
-    NAME is None where no client can come back to it. A LOSSY stream may never have a reader, and keeps only so many.
+    NAME is None where no client can resume it. A LOSSY stream may never have a reader, and keeps only so many.
     None keeps more than MOST bytes, but for one event that is larger: a client that reads nothing of them is cut off.
     """
 
@@ -42,7 +42,7 @@ class Stream:
         self._most = most
         self.stalled: Exchange | None = None  # whose client has not read yet what it was sent
         self.count = 0
-        self._reader = 0  # who may read; whoever read before has to stop
+        self._reader = 0  # who may read; an earlier reader has to stop
         self.is_read = False
         self._wake: asyncio.Future[None] | None = None
 
@@ -98,7 +98,7 @@ class Stream:
     # What a connection does with it.
 
     def attach(self) -> int:
-        """Read from here on, in place of whoever did so before."""
+        """Read from here on, in place of the earlier reader."""
         self.hang_up()
         self.is_read = True
         return self._reader
@@ -111,7 +111,7 @@ class Stream:
         return reader == self._reader
 
     def after(self, position: int) -> list[tuple[int, bytes]]:
-        """The events after POSITION. Those before are kept for a while, if somebody can come back for them."""
+        """The events after POSITION. Those before are kept for a while, if the stream can be resumed."""
         keep = 0 if self.name is None else _MOST_EVENTS
         while self._events and self._events[0][0] <= position - keep:
             self._drop()
@@ -203,7 +203,7 @@ class Streams:
         return stream
 
     def hold(self, stream: Stream) -> None:
-        """End STREAM with the session, although no client can come back to it."""
+        """End STREAM with the session, although no client can resume it."""
         self._count += 1
         self._known[str(self._count)] = stream
         self._tidy()

@@ -129,7 +129,7 @@ async def _collected(call: Call, form: Form) -> Json:
         return said(f"Elicitation {answer.get('action')}: user did not accept")
     value = await form.value()
     if value is None:
-        raise AskFailed(f"nobody submitted the form within {FORM_SECONDS:g} s")
+        raise AskFailed(f"the form was not submitted within {FORM_SECONDS:g} s")
     _completed(call, form.id)
     return said(f"Collected value: {value}")
 

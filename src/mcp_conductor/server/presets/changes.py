@@ -1,6 +1,6 @@
 """Tools that change what the server has: tools, resources and prompts that come, go and have new content.
 
-Everybody who should know is told, and nobody is told of something that did not happen.
+Clients that listen are told of each change, and of nothing that did not happen.
 """
 
 from typing import Any
@@ -189,7 +189,7 @@ def _removing(kind: str, key: str, key_name: str, *, missing: str) -> Tool:
 
 
 def _not_offered(call: Call, kind: str) -> str | None:
-    """Why nobody could find what is added; capabilities do not change once a session has begun."""
+    """Why no client could find what is added; capabilities do not change once a session has begun."""
     if kind in call.server.capabilities(call.client.revision):
         return None
     return f"this server does not offer {kind}: its config has none, and no listChanged.{kind}"

@@ -108,7 +108,7 @@ def get_annotated_message() -> Tool:
 
 @preset("tool")
 def titled_tool() -> Tool:
-    """A tool with a title for people beside its name."""
+    """A tool with a title for people besides its name."""
     return _showing("titled_tool", "A tool that has a title", text("This tool has a title."), title="A Titled Tool")
 
 

@@ -34,7 +34,7 @@ def described(made: Any, preset: Preset) -> Definition:
     key, name = _DONE_BY[preset.kind], _NAMED_BY[preset.kind]
     if not isinstance(made, dict) or not callable(made.get(key)) or not isinstance(made.get(name), str):
         raise UsageError(
-            f"the preset {preset.name!r} returns what is no {preset.kind}",
+            f"the preset {preset.name!r} does not return a {preset.kind}",
             hint=f"return a dict with {name!r}, a text, and {key!r}, a function",
             where=place_of(getattr(preset.make, "__wrapped__", preset.make)),
         )

@@ -39,7 +39,7 @@ def numbered_prompts(count: int = 3) -> list[Definition]:
 
 @preset("prompt")
 def titled_prompt() -> Prompt:
-    """A prompt with a title for people beside its name."""
+    """A prompt with a title for people besides its name."""
     words = "This prompt has a title."
     return text_prompt("titled_prompt", "A prompt that has a title", words, title="A Titled Prompt")
 

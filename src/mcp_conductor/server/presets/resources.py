@@ -78,7 +78,7 @@ def _numbered(number: int) -> Resource:
 
 @preset("resource")
 def titled_resource() -> Resource:
-    """A resource with a title for people beside its name."""
+    """A resource with a title for people besides its name."""
     return _static("titled_resource", "A resource that has a title", title="A Titled Resource")
 
 

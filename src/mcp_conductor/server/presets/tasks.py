@@ -155,7 +155,7 @@ def modern_loop_task() -> Tool:
             await call.ask({"confirm" if number == 1 else f"confirm-{number}": _APPROVE})
         raise AssertionError
 
-    description = "Create a task of the tasks extension that never completes: whatever the answer, it asks again."
+    description = "Create a task of the tasks extension that never completes: it asks again after every answer."
     return tool("modern_loop_task", description, {}, run, task="optional")
 
 

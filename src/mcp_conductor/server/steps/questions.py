@@ -30,7 +30,7 @@ _MAX_TOKENS = 100
 
 @step
 def sample(given: Field, script: Script) -> Step:
-    """Ask the client's model: a text, or `{prompt}` or `{messages}` with whatever else goes into the request.
+    """Ask the client's model: a text, or `{prompt}` or `{messages}` with any other member of the request.
 
     That is `maxTokens` (100 if not given), `systemPrompt`, `modelPreferences`, `includeContext`, `temperature`,
     `stopSequences`, `metadata`, `tools`, `toolChoice` and `_meta`. The answer is `{{ answers.KEY }}`, with the KEY
@@ -61,7 +61,7 @@ def list_roots(given: Field, script: Script) -> Step:
 def ask(given: Field, script: Script) -> Step:
     """Ask several things at once: `{KEY: {elicit: …}, KEY: {sample: …}, KEY: {list_roots: {}}}`.
 
-    The answers stand under the same keys. Beside `elicit`, `sample` or `list_roots`, `ifSupported: true` leaves a
+    The answers have the same keys. Next to `elicit`, `sample` or `list_roots`, `ifSupported: true` leaves a
     question out when the client does not declare that it answers it.
     """
     questions: dict[str, tuple[Draft, bool]] = {}
