@@ -64,11 +64,11 @@ def listing(subjects: Iterable[str], only: Collection[str]) -> str:
                 group = each.group
                 lines.append(f"{group}, for {subject}s:")
             checked = "checked" if each.plugin is None else f"checked by {each.plugin}"
-            lines.append(f"  {each.level:<7}{each.id:<48}{checked if _way(each) else _why_not(each)}")
+            lines.append(f"  {each.level:<7}{each.id:<48}{checked if _check_of(each) else _why_not(each)}")
     return "\n".join(lines) + "\n"
 
 
-def _way(each: Requirement) -> str | None:
+def _check_of(each: Requirement) -> str | None:
     """How a requirement is checked; None if it is not."""
     if each.id in CHECKS:
         return CHECKS.get(each.id).doc or each.statement
@@ -82,7 +82,7 @@ def _why_not(each: Requirement) -> str:
 
 
 def _how(each: Requirement) -> str:
-    return _way(each) or f"{_why_not(each)}; one could: {each.test}"
+    return _check_of(each) or f"{_why_not(each)}; one could: {each.test}"
 
 
 def _address(each: Requirement) -> str | None:
@@ -109,7 +109,7 @@ def _text(each: Requirement) -> str:
     table = "".join(_row(name, text) for name, text in texts.items())
     return (
         f"{each.id} ({each.level}, of the {each.subject}, severity {each.severity})\n\n{statement}\n\n{table}"
-        f"{_shown('kept', examples().get(each.id))}{_shown('broken', counterexamples().get(each.id))}"
+        f"{_example('kept', examples().get(each.id))}{_example('broken', counterexamples().get(each.id))}"
     )
 
 
@@ -118,7 +118,7 @@ def _row(name: str, text: str) -> str:
     return f"  {name:<{_COLUMN}}" + f"\n{'':<{_COLUMN + 2}}".join(lines) + "\n"
 
 
-def _shown(how: str, example: Example | None) -> str:
+def _example(how: str, example: Example | None) -> str:
     """A conversation that keeps or breaks a requirement, if we have one."""
     if example is None:
         return ""
@@ -139,7 +139,7 @@ def _members(each: Requirement) -> Json:
         "revisions": each.revisions,
         "transports": each.transports,
         "address": _address(each),
-        "checked": _way(each) is not None,
+        "checked": _check_of(each) is not None,
         "how": _how(each),
         "remedy": _remedy(each),
         **({} if each.plugin is None else {"plugin": each.plugin}),

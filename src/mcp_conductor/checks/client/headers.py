@@ -270,7 +270,7 @@ def events_may_be_empty(record: ClientRecord) -> Iterator[Finding]:
     yield from record.survived("an event without data", "primed")
 
 
-def _resumed(record: ClientRecord) -> tuple[float, HttpRequest]:
+def _resumption(record: ClientRecord) -> tuple[float, HttpRequest]:
     """When the stream ended, and the GET that followed."""
     if "broken" not in record.moments:
         raise NotSeen("the client made no request")
@@ -289,7 +289,7 @@ def streams_are_resumed(record: ClientRecord) -> Iterator[Finding]:
     if "broken" not in record.moments:
         raise NotSeen("the client made no request")
     try:
-        _, request = _resumed(record)
+        _, request = _resumption(record)
     except NotSeen:
         yield fault("the client did not resume a stream with Last-Event-ID", record.last_words())
         return
@@ -300,7 +300,7 @@ def streams_are_resumed(record: ClientRecord) -> Iterator[Finding]:
 @watched("resume-retry-respected-client", scenario="broken-stream")
 def retry_is_waited_for(record: ClientRecord) -> Iterator[Finding]:
     """End a stream with a retry of 1.2 s: the client does not reconnect sooner."""
-    at, request = _resumed(record)
+    at, request = _resumption(record)
     waited = (request.at - at) * 1000
     if waited < _RETRY_MILLISECONDS * 0.9:
         yield fault(f"the client reconnected after {waited:.0f} ms, but retry is {_RETRY_MILLISECONDS} ms")

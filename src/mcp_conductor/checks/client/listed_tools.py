@@ -118,7 +118,7 @@ def deep_schemas_do_no_harm(record: ClientRecord) -> Iterator[Finding]:
     yield from record.survived("a deeply nested schema", "offered")
 
 
-def _fetched(record: ClientRecord, what: str) -> Iterator[Finding]:
+def _fetch_faults(record: ClientRecord, what: str) -> Iterator[Finding]:
     if "offered" not in record.moments:
         raise NotSeen("the client lists no tools")
     for request in record.http:
@@ -129,7 +129,7 @@ def _fetched(record: ClientRecord, what: str) -> Iterator[Finding]:
 @watched("schema-no-network-ref-client", scenario="remote-schema")
 def schemas_are_not_fetched(record: ClientRecord) -> Iterator[Finding]:
     """Offer a tool whose schema refers to an address: the client does not fetch it."""
-    yield from _fetched(record, "a schema from the network")
+    yield from _fetch_faults(record, "a schema from the network")
 
 
 @watched("icons-unsafe-rejected-client", scenario="icons")

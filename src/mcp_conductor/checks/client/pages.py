@@ -49,7 +49,7 @@ class EndlessList(Script):
         return items[:1], "again" if rounds < _MOST_ROUNDS else None
 
 
-def _given(record: ClientRecord) -> dict[str, list[tuple[Any, Json]]]:
+def _given_pages(record: ClientRecord) -> dict[str, list[tuple[Any, Json]]]:
     """The pages that were given to the client, by method: the cursor that was asked for, and the result."""
     found: dict[str, list[tuple[Any, Json]]] = {}
     for connection in record.connections:
@@ -66,7 +66,7 @@ def _given(record: ClientRecord) -> dict[str, list[tuple[Any, Json]]]:
 @watched("pagination-client-opaque", scenario=("plain", "pages"))
 def cursors_come_back_as_they_are(record: ClientRecord) -> Iterator[Finding]:
     """Give out cursors with spaces, quotes, other alphabets and great length: the client sends them back unchanged."""
-    known = {each[1].get("nextCursor") for pages in _given(record).values() for each in pages}
+    known = {each[1].get("nextCursor") for pages in _given_pages(record).values() for each in pages}
     used = [each for each in record.requests(*LIST_MEMBERS) if "cursor" in each.params]
     for request in seen(used, "the client sent no cursor"):
         cursor = request.params["cursor"]
@@ -79,7 +79,7 @@ def cursors_come_back_as_they_are(record: ClientRecord) -> Iterator[Finding]:
 @watched("pagination-client-continues", scenario="plain")
 def lists_are_read_to_their_end(record: ClientRecord) -> Iterator[Finding]:
     """Give lists in two pages: the client asks for the second one too."""
-    for method, pages in _given(record).items():
+    for method, pages in _given_pages(record).items():
         asked = {cursor for cursor, _ in pages}
         for _, page in pages:
             following = page.get("nextCursor")
@@ -91,7 +91,7 @@ def lists_are_read_to_their_end(record: ClientRecord) -> Iterator[Finding]:
 def pages_may_be_empty(record: ClientRecord) -> Iterator[Finding]:
     """Give pages of one, none and two items: an empty page does not end the list."""
     counted = False
-    for method, pages in _given(record).items():
+    for method, pages in _given_pages(record).items():
         asked = [each.params.get("cursor") for each in record.requests(method)]
         if _ODD_CURSORS[0] not in asked:
             continue
@@ -108,7 +108,7 @@ def an_empty_cursor_is_one(record: ClientRecord) -> Iterator[Finding]:
     plain = record.plain
     if plain is None or not any("cursor" in each.params for each in plain.requests(*LIST_MEMBERS)):
         raise NotSeen("the client sends no cursors")
-    for method, pages in _given(record).items():
+    for method, pages in _given_pages(record).items():
         offered = [page for _, page in pages if page.get("nextCursor") == ""]
         if offered and "" not in [cursor for cursor, _ in pages]:
             yield fault(f'{method}: the client stopped at nextCursor "", which is a cursor', offered[0])
@@ -117,7 +117,7 @@ def an_empty_cursor_is_one(record: ClientRecord) -> Iterator[Finding]:
 @watched("pagination-client-loop-guard", scenario="endless-list")
 def a_list_without_end_is_given_up(record: ClientRecord) -> Iterator[Finding]:
     """Name the same next page again and again: the client stops asking for it."""
-    for method, pages in _given(record).items():
+    for method, pages in _given_pages(record).items():
         if len(pages) >= _MOST_ROUNDS:
             yield fault(f"{method}: the client asked for the same page {len(pages)} times")
             return

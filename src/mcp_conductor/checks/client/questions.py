@@ -41,7 +41,7 @@ class Questions(Script):
         known = () if dialect is None else dialect.asks
         questions = [
             (method, params, f"question-{number}")
-            for number, (method, params) in enumerate(self._asked(call))
+            for number, (method, params) in enumerate(self._questions(call))
             if method in known
         ]
         while questions:
@@ -51,7 +51,7 @@ class Questions(Script):
         # Who leaves one question without an answer may answer others; it need not be waited for each time.
         await asyncio.gather(*(call.ask(method, params, identity=identity) for method, params, identity in questions))
 
-    def _asked(self, call: Call) -> list[tuple[str, Json | None]]:
+    def _questions(self, call: Call) -> list[tuple[str, Json | None]]:
         asked: list[tuple[str, Json | None]] = [
             ("roots/list", None),
             ("sampling/createMessage", SAMPLING),
@@ -67,7 +67,7 @@ class Questions(Script):
         return [*asked, ("roots/list", None)]  # once more: they may have changed
 
 
-def _answered(
+def _answered_questions(
     record: ClientRecord, method: str, *, mode: Any = ..., tools: bool = False
 ) -> list[tuple[Message, Message]]:
     """Our questions of one kind that were answered, with the answers."""
@@ -94,7 +94,7 @@ def _left_open(record: ClientRecord, method: str) -> Iterator[Finding]:
             yield fault(problem, record.last_words() or question.raw)
 
 
-def _undeclared(record: ClientRecord, *methods: str) -> list[Asked]:
+def _undeclared_questions(record: ClientRecord, *methods: str) -> list[Asked]:
     """Our questions about what the client does not declare."""
     found = [
         Asked(question, reply)
@@ -108,7 +108,7 @@ def _undeclared(record: ClientRecord, *methods: str) -> list[Asked]:
 @watched("lifecycle-capabilities-declared-client", scenario="questions")
 def what_is_answered_is_declared(record: ClientRecord) -> Iterator[Finding]:
     """Ask for roots, sampling and elicitation: what the client did not declare, it does not answer with a result."""
-    for question, reply in _undeclared(record):
+    for question, reply in _undeclared_questions(record):
         if reply is not None and _is_given(reply):
             yield fault(f"{question.method} was answered, but the capability is not declared", reply.raw)
 
@@ -120,8 +120,8 @@ def _is_given(reply: Message | None) -> bool:
     return not isinstance(reply.result, dict) or reply.result.get("action") not in ("decline", "cancel")
 
 
-def _declared(record: ClientRecord, method: str) -> Iterator[Finding]:
-    for question, reply in _undeclared(record, method):
+def _undeclared_answers(record: ClientRecord, method: str) -> Iterator[Finding]:
+    for question, reply in _undeclared_questions(record, method):
         if reply is not None and _is_given(reply):
             yield fault(f"{question.method} was answered, but {_CAPABILITIES[method]} is not declared", reply.raw)
 
@@ -129,25 +129,25 @@ def _declared(record: ClientRecord, method: str) -> Iterator[Finding]:
 @watched("roots-capability-declared-client", scenario="questions")
 def roots_are_declared(record: ClientRecord) -> Iterator[Finding]:
     """Ask for roots: a client that did not declare them does not list any."""
-    yield from _declared(record, "roots/list")
+    yield from _undeclared_answers(record, "roots/list")
 
 
 @watched("sampling-capability-declared-client", scenario="questions")
 def sampling_is_declared(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling: a client that did not declare it does not answer with a message."""
-    yield from _declared(record, "sampling/createMessage")
+    yield from _undeclared_answers(record, "sampling/createMessage")
 
 
 @watched("elicit-capability-declared-client", scenario="questions")
 def elicitation_is_declared(record: ClientRecord) -> Iterator[Finding]:
     """Ask for elicitation: a client that did not declare it, or not this mode of it, does not answer with a result."""
-    yield from _declared(record, "elicitation/create")
+    yield from _undeclared_answers(record, "elicitation/create")
 
 
 @watched("roots-unsupported-error-client", scenario="questions")
 def roots_are_refused(record: ClientRecord) -> Iterator[Finding]:
     """Ask a client that did not declare roots for them: the error is -32601."""
-    for _, reply in _undeclared(record, "roots/list"):
+    for _, reply in _undeclared_questions(record, "roots/list"):
         if reply is None or (reply.kind == "error" and error_code(reply) != METHOD_NOT_FOUND):
             yield fault(f"roots/list was not answered with {METHOD_NOT_FOUND}", None if reply is None else reply.raw)
 
@@ -155,7 +155,7 @@ def roots_are_refused(record: ClientRecord) -> Iterator[Finding]:
 @watched("sampling-unsupported-client", scenario="questions")
 def sampling_is_refused(record: ClientRecord) -> Iterator[Finding]:
     """Ask a client that did not declare sampling for it: it answers with an error."""
-    for question, reply in _undeclared(record, "sampling/createMessage"):
+    for question, reply in _undeclared_questions(record, "sampling/createMessage"):
         if reply is None:
             yield fault("sampling/createMessage was not answered", question.raw)
 
@@ -173,7 +173,9 @@ def roots_are_a_list(record: ClientRecord) -> Iterator[Finding]:
 
 
 def _results(record: ClientRecord, method: str, **which: Any) -> list[tuple[Message, Message]]:
-    found = [(question, reply) for question, reply in _answered(record, method, **which) if reply.kind == "result"]
+    found = [
+        (question, reply) for question, reply in _answered_questions(record, method, **which) if reply.kind == "result"
+    ]
     return seen(found, f"{method} was answered with an error")
 
 
@@ -258,7 +260,7 @@ def stop_reasons_are_strings(record: ClientRecord) -> Iterator[Finding]:
 def refused_sampling_is_an_error(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling: a client that declares it, but refuses, answers with an error and not with silence."""
     yield from _left_open(record, "sampling/createMessage")
-    _answered(record, "sampling/createMessage")
+    _answered_questions(record, "sampling/createMessage")
 
 
 @watched("sampling-tools-rejected-client", scenario="questions")
@@ -267,7 +269,7 @@ def tools_in_sampling_are_declared(record: ClientRecord) -> Iterator[Finding]:
     sampling = record.connection.capabilities.get("sampling")
     if not isinstance(sampling, dict) or "tools" in sampling:
         raise NotSeen("the client declares sampling.tools" if sampling else "the client does not declare sampling")
-    for _, reply in _answered(record, "sampling/createMessage", tools=True):
+    for _, reply in _answered_questions(record, "sampling/createMessage", tools=True):
         if reply.kind == "result":
             yield fault("sampling with tools was answered, but sampling.tools is not declared", reply.raw)
 
@@ -285,8 +287,8 @@ def a_form_needs_no_mode(record: ClientRecord) -> Iterator[Finding]:
     """Ask for a form without saying that it is one: the client answers as it does with the mode."""
     if "form" not in _modes(record):
         raise NotSeen("the client declares no forms")
-    with_mode = [reply.kind for _, reply in _answered(record, "elicitation/create", mode="form")]
-    for _, reply in _answered(record, "elicitation/create", mode=None):
+    with_mode = [reply.kind for _, reply in _answered_questions(record, "elicitation/create", mode="form")]
+    for _, reply in _answered_questions(record, "elicitation/create", mode=None):
         if reply.kind == "error" and "result" in with_mode:
             yield fault("a form without mode was refused", reply.raw)
 
@@ -326,7 +328,7 @@ def other_modes_are_refused(record: ClientRecord) -> Iterator[Finding]:
     """Ask for a mode of elicitation that is not declared: the error is -32602."""
     if "url" in _modes(record):
         raise NotSeen("the client declares both modes")
-    for _, reply in _answered(record, "elicitation/create", mode="url"):
+    for _, reply in _answered_questions(record, "elicitation/create", mode="url"):
         if error_code(reply) != INVALID_PARAMS:
             yield fault(f"the mode url, which is not declared, was not refused with {INVALID_PARAMS}", reply.raw)
 
@@ -342,7 +344,7 @@ def pages_return_no_content(record: ClientRecord) -> Iterator[Finding]:
 @watched("elicit-url-no-prefetch-client", scenario="questions")
 def pages_are_not_fetched(record: ClientRecord) -> Iterator[Finding]:
     """Ask for a page to be opened: the client itself does not fetch it."""
-    _answered(record, "elicitation/create", mode="url")
+    _answered_questions(record, "elicitation/create", mode="url")
     for request in record.http:
         if request.path == _PAGE:
             yield fault("the client itself fetched the URL; only the user may open it", str(request))

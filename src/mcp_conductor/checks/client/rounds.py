@@ -95,12 +95,12 @@ def the_state_comes_back(record: ClientRecord) -> Iterator[Finding]:
         if each.state is None and "requestState" in retry.params:
             yield fault("requestState was sent, but the server gave none", retry.raw, path="params.requestState")
         elif state != each.state and not (
-            isinstance(state, str) and state.startswith("state of ") and _swapped(record)
+            isinstance(state, str) and state.startswith("state of ") and _is_swapped(record)
         ):
             yield fault("requestState was changed before it was sent back", retry.raw, path="params.requestState")
 
 
-def _swapped(record: ClientRecord) -> bool:
+def _is_swapped(record: ClientRecord) -> bool:
     """Whether a state came back that belongs to another request: that is another requirement."""
     known = {each.state for each in rounds(record)}
     return any(retry.params.get("requestState") in known - {each.state} for each, retry in retried(record))

@@ -151,7 +151,7 @@ def _calls(record: ClientRecord, name: str) -> list[tuple[HttpRequest, Message]]
     return seen(found, f"the client did not call {name}")
 
 
-def _mirrored(record: ClientRecord) -> Iterator[tuple[str, Any, str | None, Message]]:
+def _mirrored_arguments(record: ClientRecord) -> Iterator[tuple[str, Any, str | None, Message]]:
     """The arguments that the tool wants in headers: header, argument, and what the header says."""
     annotations = annotations_of(_HEADERS["inputSchema"]) or {}
     for request, message in _calls(record, "mirrored"):
@@ -168,7 +168,7 @@ def _is_plain(value: Any) -> bool:
 @watched("xmcp-mirroring-client", scenario="mirrored-arguments")
 def arguments_are_mirrored(record: ClientRecord) -> Iterator[Finding]:
     """Offer a tool that wants arguments in headers: each argument of the call is there."""
-    given = [entry for entry in _mirrored(record) if entry[1] is not None]
+    given = [entry for entry in _mirrored_arguments(record) if entry[1] is not None]
     for header, value, said, message in seen(given, "the client gave none of the arguments"):
         if said is None:
             yield fault(f"{header} is missing", message.raw)
@@ -179,7 +179,7 @@ def arguments_are_mirrored(record: ClientRecord) -> Iterator[Finding]:
 @watched("xmcp-value-encoding-client", scenario="mirrored-arguments")
 def values_are_encoded(record: ClientRecord) -> Iterator[Finding]:
     """Offer integers, booleans and odd strings: the headers have them in decimals, as true or false, and in base64."""
-    given = [entry for entry in _mirrored(record) if entry[1] is not None and entry[2] is not None]
+    given = [entry for entry in _mirrored_arguments(record) if entry[1] is not None and entry[2] is not None]
     odd = [entry for entry in given if not _is_plain(entry[1]) and not str(entry[1]).startswith("=?")]
     for header, value, said, message in seen(odd, "the client gave no argument of this kind"):
         if said != encoded(value):
@@ -189,7 +189,9 @@ def values_are_encoded(record: ClientRecord) -> Iterator[Finding]:
 @watched("httpm-base64-literal-client", scenario="mirrored-arguments")
 def sentinels_are_encoded(record: ClientRecord) -> Iterator[Finding]:
     """Offer a plain value that begins like one in base64: it is encoded too."""
-    alike = [entry for entry in _mirrored(record) if str(entry[1]).startswith("=?base64?") and entry[2] is not None]
+    alike = [
+        entry for entry in _mirrored_arguments(record) if str(entry[1]).startswith("=?base64?") and entry[2] is not None
+    ]
     for header, value, said, message in seen(alike, "the client gave no argument of this kind"):
         if decoded(str(said)) != value:
             yield fault(f"{header} is {said!r}, not {value!r} in base64", message.raw)
@@ -198,7 +200,7 @@ def sentinels_are_encoded(record: ClientRecord) -> Iterator[Finding]:
 @watched("xmcp-omit-absent-client", scenario="mirrored-arguments")
 def absent_arguments_have_no_header(record: ClientRecord) -> Iterator[Finding]:
     """Look at arguments that are null or missing: there is no header for them."""
-    absent = [entry for entry in _mirrored(record) if entry[1] is None]
+    absent = [entry for entry in _mirrored_arguments(record) if entry[1] is None]
     for header, _, said, message in seen(absent, "the client gave all arguments"):
         if said is not None:
             yield fault(f"{header} is {said!r}, but the argument is missing or null", message.raw)

@@ -32,7 +32,7 @@ class Silent(Script):
             raise NoAnswer
 
 
-def _unanswered(record: ClientRecord) -> Message:
+def _unanswered_request(record: ClientRecord) -> Message:
     """The request that was not answered, of a client that has given it up."""
     if "unanswered" not in record.moments:
         raise NotSeen("the client asked for nothing")
@@ -49,24 +49,24 @@ def _unanswered(record: ClientRecord) -> Message:
 @watched("lifecycle-client-request-timeout", scenario="silence")
 def requests_have_a_time_limit(record: ClientRecord) -> Iterator[Finding]:
     """Do not answer a request: the client gives up. A client that waits longer than the check is not judged."""
-    _unanswered(record)
+    _unanswered_request(record)
     yield from ()
 
 
 @watched("lifecycle-client-timeout-cancels", "http-cancel-explicit-client", scenario="silence")
 def what_is_given_up_is_cancelled(record: ClientRecord) -> Iterator[Finding]:
     """Do not answer a request: a client that gives up sends notifications/cancelled."""
-    request = _unanswered(record)
+    request = _unanswered_request(record)
     modern_http = record.dialect is not None and not record.dialect.handshake and record.connection.transport != "stdio"
     if modern_http:
         if not any(each.left is not None for each in record.http):
             yield fault("the client gave up, but did not close the stream of the request", request.raw)
         return
-    if not _cancelled(record, request):
+    if not _is_cancelled(record, request):
         yield fault("the client gave up, but did not cancel the request", request.raw)
 
 
-def _cancelled(record: ClientRecord, request: Message) -> bool:
+def _is_cancelled(record: ClientRecord, request: Message) -> bool:
     cancelled = record.notifications("notifications/cancelled")
     return any(str(each.params.get("requestId")) == str(request.id) for each in cancelled)
 
@@ -74,20 +74,20 @@ def _cancelled(record: ClientRecord, request: Message) -> bool:
 @watched("stdio-cancel-notification-client", scenario="silence")
 def abandoned_requests_are_cancelled(record: ClientRecord) -> Iterator[Finding]:
     """Do not answer a request: a client that usually waits for each answer cancels it before it sends the next."""
-    request = _unanswered(record)
+    request = _unanswered_request(record)
     assert record.plain is not None
     connection = record.connection
     later = connection.requests()[connection.requests().index(request) + 1 :]
-    if _cancelled(record, request):
+    if _is_cancelled(record, request):
         return
-    if not later or not _one_by_one(record.plain):
+    if not later or not _waits_for_each_answer(record.plain):
         raise NotSeen("the client did not go on after the request")
     yield fault(
         f"{later[0].method} was sent, but the request before it was neither answered nor cancelled", request.raw
     )
 
 
-def _one_by_one(record: ClientRecord) -> bool:
+def _waits_for_each_answer(record: ClientRecord) -> bool:
     """Whether the client waits for each answer before it sends another request."""
     for connection in record.connections:
         open_ones: set[object] = set()

@@ -15,7 +15,7 @@ from mcp_conductor.report.model import Finding
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def _asked(record: ClientRecord, *paths: str) -> list[HttpRequest]:
+def _requests_to(record: ClientRecord, *paths: str) -> list[HttpRequest]:
     return [each for each in record.http if each.path in paths]
 
 
@@ -28,22 +28,22 @@ def _authorizes(record: ClientRecord) -> None:
         raise NotSeen("the client does not get tokens by itself")
 
 
-def _pages(record: ClientRecord) -> list[Json]:
+def _authorization_queries(record: ClientRecord) -> list[Json]:
     """The queries with which the client sends its user to the authorization server."""
     _authorizes(record)
-    found = [dict(parse_qsl(each.query)) for each in _asked(record, AUTHORIZE)]
+    found = [dict(parse_qsl(each.query)) for each in _requests_to(record, AUTHORIZE)]
     return seen(found, "the authorization page was not opened: the client showed no URL")
 
 
-def _forms(record: ClientRecord) -> list[Json]:
+def _token_forms(record: ClientRecord) -> list[Json]:
     _authorizes(record)
-    found = [dict(parse_qsl(each.body.decode(errors="replace"))) for each in _asked(record, TOKEN)]
+    found = [dict(parse_qsl(each.body.decode(errors="replace"))) for each in _requests_to(record, TOKEN)]
     return seen(found, "the client asked for no token")
 
 
 def _registrations(record: ClientRecord) -> list[Json]:
     _authorizes(record)
-    bodies = [parse(each.body.decode(errors="replace")).raw for each in _asked(record, REGISTER)]
+    bodies = [parse(each.body.decode(errors="replace")).raw for each in _requests_to(record, REGISTER)]
     return seen([each for each in bodies if isinstance(each, dict)], "the client did not register")
 
 
@@ -51,7 +51,7 @@ def _registrations(record: ClientRecord) -> list[Json]:
 def a_challenge_is_followed(record: ClientRecord) -> Iterator[Finding]:
     """Answer with 401: a client that gets tokens by itself goes to the authorization server."""
     _authorizes(record)
-    if not _asked(record, *ASM, AUTHORIZE, TOKEN):
+    if not _requests_to(record, *ASM, AUTHORIZE, TOKEN):
         yield fault("the client did not go to the authorization server", [str(each) for each in record.http])
 
 
@@ -59,7 +59,7 @@ def a_challenge_is_followed(record: ClientRecord) -> Iterator[Finding]:
 def metadata_of_the_resource_is_read(record: ClientRecord) -> Iterator[Finding]:
     """Answer with 401: the client reads the metadata of the resource to find the authorization server."""
     _authorizes(record)
-    if not _asked(record, TOLD, PRM, PRM + PATH):
+    if not _requests_to(record, TOLD, PRM, PRM + PATH):
         yield fault("the client did not read the metadata of the resource", [str(each) for each in record.http])
 
 
@@ -67,7 +67,7 @@ def metadata_of_the_resource_is_read(record: ClientRecord) -> Iterator[Finding]:
 def metadata_is_looked_for_in_order(record: ClientRecord) -> Iterator[Finding]:
     """Say in the challenge where the metadata is, or not: it is read there, or below the path and then the root."""
     _authorizes(record)
-    paths = [each.path for each in _asked(record, TOLD, PRM, PRM + PATH)]
+    paths = [each.path for each in _requests_to(record, TOLD, PRM, PRM + PATH)]
     expected = [TOLD] if record.name == "locked" else [PRM + PATH, PRM]
     if list(dict.fromkeys(paths)) != expected:
         yield fault(f"the metadata was looked for at {', '.join(paths) or 'no place'}, not at {', '.join(expected)}")
@@ -77,7 +77,7 @@ def metadata_is_looked_for_in_order(record: ClientRecord) -> Iterator[Finding]:
 def server_metadata_is_looked_for_in_order(record: ClientRecord) -> Iterator[Finding]:
     """Have the metadata of the authorization server at the last of three places: the client looks at them in order."""
     _authorizes(record)
-    paths = list(dict.fromkeys(each.path for each in _asked(record, *ASM)))
+    paths = list(dict.fromkeys(each.path for each in _requests_to(record, *ASM)))
     if not paths:
         raise NotSeen("the client found no metadata of the resource")
     if paths != list(ASM):
@@ -88,14 +88,14 @@ def server_metadata_is_looked_for_in_order(record: ClientRecord) -> Iterator[Fin
 def server_metadata_is_read(record: ClientRecord) -> Iterator[Finding]:
     """Have metadata by RFC 8414: the client reads it, and uses the endpoints that it names."""
     _authorizes(record)
-    if not _asked(record, ASM[0]):
+    if not _requests_to(record, ASM[0]):
         yield fault("the client did not read the metadata by RFC 8414", [str(each) for each in record.http])
 
 
 @watched("authc-pkce-s256", scenario="locked")
 def codes_are_protected(record: ClientRecord) -> Iterator[Finding]:
     """Look at the authorization request: it has a code_challenge with the method S256."""
-    for query in _pages(record):
+    for query in _authorization_queries(record):
         if "code_challenge" not in query or query.get("code_challenge_method") != "S256":
             yield fault("the authorization request has no code_challenge by S256", query)
 
@@ -104,7 +104,7 @@ def codes_are_protected(record: ClientRecord) -> Iterator[Finding]:
 def the_resource_is_named(record: ClientRecord) -> Iterator[Finding]:
     """Look at the authorization and the token request: both name the server as resource."""
     expected = record.origin + PATH
-    for what, forms in (("authorization", _pages(record)), ("token", _forms(record))):
+    for what, forms in (("authorization", _authorization_queries(record)), ("token", _token_forms(record))):
         for form in forms:
             if form.get("resource", "").rstrip("/") != expected:
                 shown = {key: value for key, value in form.items() if key in ("resource", "client_id", "grant_type")}
@@ -114,7 +114,7 @@ def the_resource_is_named(record: ClientRecord) -> Iterator[Finding]:
 @watched("authc-state", scenario=("locked", "locked-other-state"))
 def the_state_is_compared(record: ClientRecord) -> Iterator[Finding]:
     """Send the user back with another state: the client does not use the code."""
-    pages = _pages(record)
+    pages = _authorization_queries(record)
     if record.name == "locked":
         for query in pages:
             if "state" not in query:
@@ -127,7 +127,7 @@ def the_state_is_compared(record: ClientRecord) -> Iterator[Finding]:
 def users_come_back_safely(record: ClientRecord) -> Iterator[Finding]:
     """Look at redirect_uri: it is on this machine or https, and one that was registered."""
     registered = [uri for each in _asked_to_register(record) for uri in each.get("redirect_uris", [])]
-    for query in _pages(record):
+    for query in _authorization_queries(record):
         uri = query.get("redirect_uri", "")
         parts = urlsplit(uri)
         if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
@@ -146,8 +146,8 @@ def _asked_to_register(record: ClientRecord) -> list[Json]:
 @watched("authc-dcr", scenario="locked")
 def clients_register(record: ClientRecord) -> Iterator[Finding]:
     """Offer a registration endpoint and know no client: the client registers."""
-    _pages(record)
-    if not _asked(record, REGISTER):
+    _authorization_queries(record)
+    if not _requests_to(record, REGISTER):
         yield fault("the client did not register")
 
 
@@ -162,7 +162,7 @@ def registrations_say_what_kind(record: ClientRecord) -> Iterator[Finding]:
 @watched("authc-cimd-url", scenario="locked")
 def documents_about_clients_have_https_urls(record: ClientRecord) -> Iterator[Finding]:
     """Look at the client_id: one that is the URL of a document is https, and has a path. It is not fetched."""
-    urls = [query["client_id"] for query in _pages(record) if "://" in query.get("client_id", "")]
+    urls = [query["client_id"] for query in _authorization_queries(record) if "://" in query.get("client_id", "")]
     for url in seen(urls, "the client_id is not a URL"):
         parts = urlsplit(url)
         if parts.scheme != "https" or not parts.path.strip("/"):
@@ -172,8 +172,8 @@ def documents_about_clients_have_https_urls(record: ClientRecord) -> Iterator[Fi
 @watched("authc-token-endpoint-auth", scenario="locked")
 def the_token_endpoint_is_asked_as_it_wants(record: ClientRecord) -> Iterator[Finding]:
     """Allow no secret, or one in the form: the client does not authenticate by a header."""
-    _forms(record)
-    for request in _asked(record, TOKEN):
+    _token_forms(record)
+    for request in _requests_to(record, TOKEN):
         if request.header("authorization") is not None:
             yield fault("the token request has an Authorization header, which the server does not offer")
 
@@ -182,7 +182,7 @@ def the_token_endpoint_is_asked_as_it_wants(record: ClientRecord) -> Iterator[Fi
 def tokens_are_in_the_header(record: ClientRecord) -> Iterator[Finding]:
     """Give a token: it is in the Authorization header of every request from then on, and in no URL."""
     if "let in" not in record.moments:
-        _forms(record)
+        _token_forms(record)
         raise NotSeen("the client got no token")
     first = next(each.at for each in record.http if each.path == PATH and each.header("authorization"))
     for request in record.http:
@@ -195,7 +195,7 @@ def tokens_are_in_the_header(record: ClientRecord) -> Iterator[Finding]:
 @watched("authc-scope-selection", scenario="locked")
 def the_scope_of_the_challenge_is_asked_for(record: ClientRecord) -> Iterator[Finding]:
     """Name a scope in the challenge: the client asks for it."""
-    for query in _pages(record):
+    for query in _authorization_queries(record):
         if "mcp:use" not in query.get("scope", "").split():
             yield fault("the scope of the challenge was not asked for", query.get("scope"))
 
@@ -209,36 +209,38 @@ def _gets_a_token(record: ClientRecord) -> None:
         raise NotSeen("the client got no token from a correct server")
 
 
-def _refused(record: ClientRecord, what: str) -> Iterator[Finding]:
+def _refusal_faults(record: ClientRecord, what: str) -> Iterator[Finding]:
     """Findings if the client went on to the user or to a token, as it does with a correct server."""
     _authorizes(record)
     _gets_a_token(record)
-    if _asked(record, AUTHORIZE, TOKEN):
-        yield fault(f"the client went on although {what}", [str(each) for each in _asked(record, AUTHORIZE, TOKEN)])
+    if _requests_to(record, AUTHORIZE, TOKEN):
+        yield fault(
+            f"the client went on although {what}", [str(each) for each in _requests_to(record, AUTHORIZE, TOKEN)]
+        )
 
 
 @watched("authc-prm-resource-match", scenario="locked-foreign")
 def foreign_metadata_is_refused(record: ClientRecord) -> Iterator[Finding]:
     """Show the metadata of another server: the client goes no further."""
-    yield from _refused(record, "the metadata is that of another resource")
+    yield from _refusal_faults(record, "the metadata is that of another resource")
 
 
 @watched("authc-pkce-required-metadata", scenario="locked-without-pkce")
 def servers_without_pkce_are_refused(record: ClientRecord) -> Iterator[Finding]:
     """Leave code_challenge_methods_supported out: the client goes no further."""
-    yield from _refused(record, "the authorization server does not say that it knows PKCE")
+    yield from _refusal_faults(record, "the authorization server does not say that it knows PKCE")
 
 
 @watched("authc-issuer-validated", scenario="locked-other-issuer")
 def other_issuers_are_refused(record: ClientRecord) -> Iterator[Finding]:
     """Name another issuer in the metadata of the authorization server: the client goes no further."""
-    yield from _refused(record, "the metadata names another issuer")
+    yield from _refusal_faults(record, "the metadata names another issuer")
 
 
 @watched("authc-iss-validated", scenario="locked-other-iss")
 def other_servers_are_not_believed(record: ClientRecord) -> Iterator[Finding]:
     """Send the user back with the iss of another authorization server: the client does not use the code."""
-    _pages(record)
+    _authorization_queries(record)
     _gets_a_token(record)
-    if _asked(record, TOKEN):
+    if _requests_to(record, TOKEN):
         yield fault("the client used a code that came from another authorization server")

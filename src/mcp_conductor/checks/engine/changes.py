@@ -97,16 +97,16 @@ def _words(names: list[str]) -> str:
 
 async def changes(probe: Probe) -> Changes:
     """What changes when tools are called; found out once for all probes that ask."""
-    return await probe.once("changes", partial(_found_out, probe))
+    return await probe.once("changes", partial(_find_changes, probe))
 
 
-async def _found_out(probe: Probe) -> Changes:
+async def _find_changes(probe: Probe) -> Changes:
     await changed_lists(probe)  # over HTTP its session may hear of what is changed here
     calls = probe.found.triggers or _callable(probe)
-    first = await _looked(probe, calls)
+    first = await _look_in_new_session(probe, calls)
     for tool, said in first.failed.items() if probe.found.triggers else ():
         probe.found.remarks.append(f"--trigger: the tool {tool!r} failed: {said}")
-    second = await _looked_again(probe, calls) if first.untold else _Look()
+    second = await _look_again(probe, calls) if first.untold else _Look()
     return Changes(
         untold={thing: second.changed[thing] for thing in sorted(first.untold & second.untold)},
         told=first.told | second.told,
@@ -125,17 +125,17 @@ def _callable(probe: Probe) -> list[Json]:
         raise NotSeen(f"no tool may be called: {_NAME_A_TOOL}, --call-tools all calls every one") from None
 
 
-async def _looked(probe: Probe, calls: list[Json]) -> _Look:
+async def _look_in_new_session(probe: Probe, calls: list[Json]) -> _Look:
     try:
-        async with probe.new_session(answers=probe.session.answers) as other, _subscribed(other) as uris:
+        async with probe.new_session(answers=probe.session.answers) as other, _subscriptions(other) as uris:
             return await _look(other, uris, calls)
     except ConductorError as error:
         raise NotSeen(f"what changes could not be seen: {error.message}") from error
 
 
-async def _looked_again(probe: Probe, calls: list[Json]) -> _Look:
+async def _look_again(probe: Probe, calls: list[Json]) -> _Look:
     async with timer_lag() as measured:
-        look = await _looked(probe, calls)
+        look = await _look_in_new_session(probe, calls)
     if look.untold and (measured.worst > BUSY_PART * probe.timeout or await is_slow(probe)):
         raise NotSeen(f"{INCONCLUSIVE}: whether a change is told late or not at all cannot be said now")
     return look
@@ -147,7 +147,7 @@ async def _look(probe: Probe, uris: list[str], calls: list[Json]) -> _Look:
     before = await _state(probe, uris)
     began, mark = perf_counter(), len(probe.record().heard)
     for params in calls:
-        if (said := await _refused(probe, params)) is not None:
+        if (said := await _failure_of_call(probe, params)) is not None:
             look.failed[str(params.get("name"))] = said
     await probe.settled()
     after = await _state(probe, uris)
@@ -157,7 +157,7 @@ async def _look(probe: Probe, uris: list[str], calls: list[Json]) -> _Look:
             look.changed[thing] = {"before": before[thing], "after": after[thing]}
 
     def all_told() -> bool:
-        look.told = _told(probe, mark, uris)
+        look.told = _told_since(probe, mark, uris)
         return look.changed.keys() <= look.told
 
     waiting = perf_counter()
@@ -182,7 +182,7 @@ def _could_hear(probe: Probe) -> bool:
     return probe.dialect.http_session and answered == len(heads) - answered
 
 
-async def _refused(probe: Probe, params: Json) -> str | None:
+async def _failure_of_call(probe: Probe, params: Json) -> str | None:
     """Call a tool: what it said when it failed."""
     try:
         result = await probe.session.request("tools/call", params)
@@ -244,7 +244,7 @@ async def _state(probe: Probe, uris: list[str]) -> dict[str, Any]:
     return found
 
 
-def _told(probe: Probe, mark: int, uris: list[str]) -> set[str]:
+def _told_since(probe: Probe, mark: int, uris: list[str]) -> set[str]:
     """What the server has told since MARK. It may tell of a part of what was subscribed to."""
     told = set()
     for message in probe.record().heard[mark:]:
@@ -257,7 +257,7 @@ def _told(probe: Probe, mark: int, uris: list[str]) -> set[str]:
 
 
 @asynccontextmanager
-async def _subscribed(probe: Probe) -> AsyncIterator[list[str]]:
+async def _subscriptions(probe: Probe) -> AsyncIterator[list[str]]:
     """Subscribe to what can be subscribed to: the URIs that the server has taken."""
     wanted = [uri for each in probe.found.resources if isinstance(uri := each.get("uri"), str)][:MOST_ITEMS]
     if not probe.declares("resources.subscribe"):

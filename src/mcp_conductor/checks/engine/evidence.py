@@ -59,7 +59,7 @@ def http_response(status: int, headers: Mapping[str, str], body: str) -> str:
 
 def proven(findings: Sequence[Finding], lines: Sequence[str]) -> list[Finding]:
     """FINDINGS, each with the place of its proof in LINES."""
-    said = _read(lines)
+    said = _parse_lines(lines)
     found = []
     for each in findings:
         proof = _proof(each.actual, said) or _last_words(said)
@@ -72,7 +72,7 @@ def excerpted(findings: Sequence[Finding], lines: Sequence[str], *, alone: bool)
 
     ALONE: the lines are those of one probe, so that without a better proof it is the last that was said.
     """
-    said = _read(lines)
+    said = _parse_lines(lines)
     kept: list[str] = []
     found = []
     for each in findings:
@@ -155,7 +155,7 @@ def _request_of(message: Any, before: Sequence[Said]) -> list[int]:
     return []
 
 
-def _read(lines: Sequence[str]) -> list[Said]:
+def _parse_lines(lines: Sequence[str]) -> list[Said]:
     return [(line[:4], _message(line[4:]), line[4:]) for line in lines]
 
 

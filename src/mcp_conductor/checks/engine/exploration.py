@@ -51,27 +51,27 @@ class _Explorer:
     async def everywhere(self, call: Collection[str] | str) -> None:
         session, found = self._session, self.found
         if "tools" in session.capabilities:
-            found.tools = await self._listed("tools/list", "tools")
+            found.tools = await self._list("tools/list", "tools")
         if "resources" in session.capabilities:
-            found.resources = await self._listed("resources/list", "resources")
-            found.templates = await self._listed("resources/templates/list", "resourceTemplates")
+            found.resources = await self._list("resources/list", "resources")
+            found.templates = await self._list("resources/templates/list", "resourceTemplates")
         if "prompts" in session.capabilities:
-            found.prompts = await self._listed("prompts/list", "prompts")
+            found.prompts = await self._list("prompts/list", "prompts")
         for resource in found.resources[:MOST_ITEMS]:
             if isinstance(resource.get("uri"), str):
-                await self._tried("resources/read", {"uri": resource["uri"]})
+                await self._try("resources/read", {"uri": resource["uri"]})
         for prompt in found.prompts[:MOST_ITEMS]:
-            await self._tried("prompts/get", prompt_params(prompt))
+            await self._try("prompts/get", prompt_params(prompt))
         for tool in self._some_of([tool for tool in found.tools if may_call(tool, call)], call):
-            await self._called(tool)
+            await self._call(tool)
         if session.dialect.handshake:
-            await self._tried("ping", None)
+            await self._try("ping", None)
             if "logging" in session.capabilities:
-                await self._tried("logging/setLevel", {"level": "debug"})
+                await self._try("logging/setLevel", {"level": "debug"})
 
-    async def _listed(self, method: str, member: str) -> list[Json]:
+    async def _list(self, method: str, member: str) -> list[Json]:
         items: list[Json] = []
-        await self._answered(self._turn_the_pages(method, member, items))
+        await self._await_result(self._turn_the_pages(method, member, items))
         if self._problem is not None and not items and member != "resourceTemplates":
             self.found.unlisted = f"{method} {self._problem}, so that nothing of the {member} was seen"
         return items
@@ -100,18 +100,18 @@ class _Explorer:
         self.found.remarks.append(f"{len(kept)} of the {len(tools)} tools that may be called were called")
         return kept
 
-    async def _called(self, tool: Json) -> None:
+    async def _call(self, tool: Json) -> None:
         params = await without_blocking(tool_params, tool)
         if params is not None:
             self.found.called.append(params)
-            await self._tried("tools/call", {**params, "_meta": {"progressToken": progress_token_of(tool)}})
+            await self._try("tools/call", {**params, "_meta": {"progressToken": progress_token_of(tool)}})
             if self._problem == _LATE:
                 self.found.unanswered.append(str(tool["name"]))
 
-    async def _tried(self, method: str, params: Json | None) -> None:
-        await self._answered(self._session.request(method, params))
+    async def _try(self, method: str, params: Json | None) -> None:
+        await self._await_result(self._session.request(method, params))
 
-    async def _answered(self, answer: Coroutine[Any, Any, Any]) -> Any:
+    async def _await_result(self, answer: Coroutine[Any, Any, Any]) -> Any:
         """The result to come; None if something else comes, which is then in the transcript."""
         self._problem = None
         try:

@@ -76,19 +76,19 @@ def _weight(outcome: Outcome) -> int:
 def _cap(broken: Sequence[Outcome]) -> tuple[str | None, str]:
     """The best letter that is left by what is BROKEN, None if all are; and why."""
     if dead := [outcome for outcome in broken if outcome.cause == "server"]:
-        return CRITICAL_CAP, f"the server went away: {_named(dead)}"
+        return CRITICAL_CAP, f"the server went away: {_names(dead)}"
     for severity, cap, name in (("critical", CRITICAL_CAP, "critical MUST"), ("major", MUST_CAP, "MUST")):
         if found := [outcome for outcome in broken if outcome.severity == severity]:
-            return cap, _told(found, name)
-    return None, _told(broken, "minor requirement") if broken else "all that was seen is kept"
+            return cap, _reason(found, name)
+    return None, _reason(broken, "minor requirement") if broken else "all that was seen is kept"
 
 
-def _told(broken: Sequence[Outcome], name: str) -> str:
+def _reason(broken: Sequence[Outcome], name: str) -> str:
     one = len(broken) == 1
-    return f"{'a' if one else len(broken)} {name}{' is' if one else 's are'} broken: {_named(broken)}"
+    return f"{'a' if one else len(broken)} {name}{' is' if one else 's are'} broken: {_names(broken)}"
 
 
-def _named(broken: Sequence[Outcome]) -> str:
+def _names(broken: Sequence[Outcome]) -> str:
     more = len(broken) - _MOST_NAMED
     names = ", ".join(outcome.id for outcome in broken[:_MOST_NAMED])
     return f"{names} and {more} more" if more > 0 else names

@@ -286,18 +286,18 @@ def polite(frames: list[Frame], dialect: Dialect, capabilities: Json) -> list[Fr
             if _rude(message, dialect, capabilities):
                 # What is not a request may be answered without an id.
                 rude |= {message.id} if message.kind == "request" else {message.id, None}
-    return [frame for frame in frames if not rude or not any(each in rude for each in _answered(frame))]
+    return [frame for frame in frames if not rude or not any(each in rude for each in _ids_in(frame))]
 
 
 def _rude(message: Message, dialect: Dialect, capabilities: Json) -> bool:
     if message.kind != "request":
         return message.kind in ("invalid", "batch")
-    if _unwanted(message.method, dialect, capabilities):
+    if _is_unwanted(message.method, dialect, capabilities):
         return True
     return message.problem is not None or (not dialect.handshake and named_in(message.params) is not dialect)
 
 
-def _unwanted(method: str, dialect: Dialect, capabilities: Json) -> bool:
+def _is_unwanted(method: str, dialect: Dialect, capabilities: Json) -> bool:
     """Whether a server need not know this method: it may say anything to that, as far as other rules go."""
     feature = method.partition("/")[0]
     if feature == "tasks":
@@ -309,7 +309,7 @@ def _unwanted(method: str, dialect: Dialect, capabilities: Json) -> bool:
     return feature == OURS or (not dialect.handshake and feature not in known)
 
 
-def _answered(frame: Frame) -> Iterator[object]:
+def _ids_in(frame: Frame) -> Iterator[object]:
     """The ids of what the client said, and of the answers of the server; that to what is no request has the id None."""
     for message in frame.messages():
         answers = isinstance(message.raw, dict) and "method" not in message.raw

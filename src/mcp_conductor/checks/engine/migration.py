@@ -34,18 +34,18 @@ def _asks(traits: Traits) -> str | None:
 
 def _announces(traits: Traits) -> str | None:
     names = ("tools.listChanged", "prompts.listChanged", "resources.listChanged", "resources.subscribe")
-    return _declared(traits, *names)
+    return _declared_feature(traits, *names)
 
 
 def _logs(traits: Traits) -> str | None:
-    return _declared(traits, "logging")
+    return _declared_feature(traits, "logging")
 
 
 def _has_tasks(traits: Traits) -> str | None:
-    return _declared(traits, "tasks")
+    return _declared_feature(traits, "tasks")
 
 
-def _declared(traits: Traits, *names: str) -> str | None:
+def _declared_feature(traits: Traits, *names: str) -> str | None:
     found = [name for name in names if traits.declares(name)]
     return f"it declares {', '.join(found)}" if found else None
 

@@ -35,10 +35,10 @@ async def reactions(probe: Probe, texts: list[str]) -> list[Reaction]:
             answers = [await http.post(text) for text in texts]
         return [Reaction(answer.message, answer.status) for answer in answers]
     async with probe.odd_session() as other:
-        return [await _said(other, text) for text in texts]
+        return [await _react(other, text) for text in texts]
 
 
-async def _said(probe: Probe, text: str) -> Reaction:
+async def _react(probe: Probe, text: str) -> Reaction:
     seen = len(probe.record().frames)
     message = await probe.odd(text)
     since = probe.record().frames[seen:]

@@ -55,7 +55,7 @@ class Traits:
     session: bool = False  # over HTTP: whether it gave a session id
 
     def declares(self, capability: str) -> bool:
-        return _declared(self.capabilities, capability)
+        return _is_declared(self.capabilities, capability)
 
 
 class Record:
@@ -163,16 +163,16 @@ class Record:
 
     def declares(self, capability: str) -> bool:
         """Whether the server declares a capability: tools, resources.subscribe, or extensions.example.com/one."""
-        return _declared(self.capabilities, capability)
+        return _is_declared(self.capabilities, capability)
 
 
-def _declared(found: Any, name: str) -> bool:
+def _is_declared(found: Any, name: str) -> bool:
     if not isinstance(found, dict):
         return False
     if name in found:
         return found[name] is not False
     # The names of extensions have dots in them.
-    return any(_declared(found[key], name[len(key) + 1 :]) for key in found if name.startswith(f"{key}."))
+    return any(_is_declared(found[key], name[len(key) + 1 :]) for key in found if name.startswith(f"{key}."))
 
 
 def transport_of(spec: ServerSpec) -> str:

@@ -105,7 +105,7 @@ class _Checking:
                 raise
             await self._outside(wanted)
         except (ProtocolError, TransportError) as error:
-            self._unopened(wanted, error)
+            self._judge_opening(wanted, error)
         self._verdicts.outcomes = without_consequences(self._verdicts.outcomes)
         order = {name: index for index, name in enumerate(requirements())}
         self._verdicts.outcomes.sort(key=lambda outcome: order[outcome.id])
@@ -126,7 +126,7 @@ class _Checking:
         result.prove(unopened.trail.lines(), alone=True, whole=self._options.keep_wire)
         return result
 
-    def _unopened(self, wanted: Wanted, error: ConductorError) -> None:
+    def _judge_opening(self, wanted: Wanted, error: ConductorError) -> None:
         """A server whose opening is so wrong that no conversation begins: only that can be judged.
 
         Raises ERROR where nothing is wrong: a server need not speak every revision.
@@ -154,7 +154,7 @@ class _Checking:
         async with Sessions(self._spec, self._options.timeout) as sessions, AsyncExitStack() as stack:
             if self._options.started_in is not None:
                 sessions.started_in(self._options.started_in)
-            session = await stack.enter_async_context(self._connected(sessions, self._transcript))
+            session = await stack.enter_async_context(self._connect(sessions, self._transcript))
             self._verdicts.started_in = session.transcript.last_at
             sessions.started_in(session.transcript.last_at)
             found = await explore(session, self._options.call)
@@ -173,8 +173,8 @@ class _Checking:
                 wanted = self._without_echo(wanted, found.unasked_answer)
             if found.lost is not None:
                 wanted = await self._without_answers(wanted, found.lost, probe)
-            await self._probed(by_act(wanted), probe, stack)
-            await _ended(session)
+            await self._run_probes(by_act(wanted), probe, stack)
+            await _end_server(session)
             # Last: what the server said to probes, and at its end, is judged too; but not what it said to requests that
             # are wrong on purpose: that is for the probes that sent them.
             record = probe.record()
@@ -182,33 +182,33 @@ class _Checking:
             frames = polite(record.frames, record.dialect, record.capabilities)
             whole = not session.transcript.forgotten.frames
             said = Transcript.of(frames)
-            await self._judged(wanted, Record(said, record.dialect, record.transport, record.opened, whole=whole))
+            await self._judge(wanted, Record(said, record.dialect, record.transport, record.opened, whole=whole))
             self._verdicts.remarks += found.remarks
             self._verdicts.remarks += on_the_rest(session, self._verdicts.outcomes)
 
-    async def _probed(self, probes: dict[Act, Wanted], probe: Probe, stack: AsyncExitStack) -> None:
+    async def _run_probes(self, probes: dict[Act, Wanted], probe: Probe, stack: AsyncExitStack) -> None:
         """Carry out the probes: first, one by one, those that use the session of the exploration or its substitute."""
         last = {act: probes.pop(act) for act in [act for act, pairs in probes.items() if pairs[0][1].last]}
         for act, pairs in probes.items():
             if not pairs[0][1].alone:
-                probe = await self._living(probe, stack)
+                probe = await self._living_probe(probe, stack)
                 own = probe.again()
-                look = await self._acted(act, pairs, own)
-                if self._doubtful(own, *look):
-                    probe = await self._living(probe, stack)
+                look = await self._carry_out(act, pairs, own)
+                if self._is_doubtful(own, *look):
+                    probe = await self._living_probe(probe, stack)
                     look = await self._second_look(act, pairs, probe)
                 self._conclude_all(pairs, *look)
-        await self._alone({act: pairs for act, pairs in probes.items() if pairs[0][1].alone}, probe)
+        await self._run_alone({act: pairs for act, pairs in probes.items() if pairs[0][1].alone}, probe)
         for act, pairs in last.items():
-            self._conclude_all(pairs, *await self._acted(act, pairs, probe.again()))  # these look twice themselves
+            self._conclude_all(pairs, *await self._carry_out(act, pairs, probe.again()))  # these look twice themselves
 
-    async def _living(self, probe: Probe, stack: AsyncExitStack) -> Probe:
+    async def _living_probe(self, probe: Probe, stack: AsyncExitStack) -> Probe:
         """PROBE; or one with another process, if the server of this one has ended: the others are not to blame."""
         if not probe.session.ended or self._silence is not None:
             return probe
         try:
             fresh = Transcript(self._spec.secrets(), budgets=self._spec.budgets)
-            session = await stack.enter_async_context(self._connected(probe.sessions, fresh))
+            session = await stack.enter_async_context(self._connect(probe.sessions, fresh))
         except ConductorError as error:
             self._silence = f"{probe.session.how_it_ended}, and then: {error.message}"
             return probe
@@ -217,21 +217,21 @@ class _Checking:
     def _without_echo(self, wanted: Wanted, unasked_answer: Message) -> Wanted:
         """Report that answers do not have the ids of their requests: then nothing else can be asked."""
         found = fault("an answer has an id that no request had, and requests have no answer", unasked_answer.raw)
-        return self._told(wanted, ECHO, CheckResult([found]))
+        return self._conclude_first(wanted, ECHO, CheckResult([found]))
 
     async def _without_answers(self, wanted: Wanted, lost: str, probe: Probe) -> Wanted:
         """Report that the server went away while it was used as any client uses it."""
         result = CheckResult([fault(lost)])
         await self._find_server_end(result, probe)
-        return self._told(wanted, ONCE, result)
+        return self._conclude_first(wanted, ONCE, result)
 
-    def _told(self, wanted: Wanted, name: str, result: CheckResult) -> Wanted:
+    def _conclude_first(self, wanted: Wanted, name: str, result: CheckResult) -> Wanted:
         """WANTED without the requirement NAME, which is concluded, if it was wanted."""
         named = [pair for pair in wanted if pair[0].id == name]
         self._conclude_all(named, result, 0.0)
         return [pair for pair in wanted if pair not in named]
 
-    def _connected(self, sessions: Sessions, transcript: Transcript) -> AbstractAsyncContextManager[Session]:
+    def _connect(self, sessions: Sessions, transcript: Transcript) -> AbstractAsyncContextManager[Session]:
         answers = Answers(roots=[], sampling="auto", elicitation="auto")
         return connect(
             sessions.patient_spec,
@@ -243,7 +243,7 @@ class _Checking:
             extensions={TASKS_EXTENSION: {}},
         )
 
-    async def _alone(self, probes: dict[Act, Wanted], probe: Probe) -> None:
+    async def _run_alone(self, probes: dict[Act, Wanted], probe: Probe) -> None:
         """Probes that do not use the session of the exploration; some at a time."""
         gate = asyncio.Semaphore(AT_ONCE)
         doubtful: list[Act] = []
@@ -251,8 +251,8 @@ class _Checking:
         async def one(act: Act, pairs: Wanted) -> None:
             async with gate:
                 own = probe.again()
-                look = await self._acted(act, pairs, own)
-                if self._doubtful(own, *look):
+                look = await self._carry_out(act, pairs, own)
+                if self._is_doubtful(own, *look):
                     doubtful.append(act)
                 else:
                     self._conclude_all(pairs, *look)
@@ -263,12 +263,12 @@ class _Checking:
             if act in doubtful:
                 self._conclude_all(pairs, *await self._second_look(act, pairs, probe))
 
-    def _doubtful(self, probe: Probe, result: CheckResult, seconds: float) -> bool:
+    def _is_doubtful(self, probe: Probe, result: CheckResult, seconds: float) -> bool:
         """Whether what was found may come from a busy machine, and not from the server.
 
         What took no longer than one answer may take was not waited for in vain, so it is as it is.
         """
-        waited = _late(probe, result) or seconds > WAITED * probe.timeout
+        waited = _was_late(probe, result) or seconds > WAITED * probe.timeout
         return bool(result.findings) and (waited or result.gone or result.server_end is not None)
 
     async def _second_look(self, act: Act, pairs: Wanted, probe: Probe) -> Look:
@@ -277,15 +277,15 @@ class _Checking:
             return CheckResult([], f"{INCONCLUSIVE}: there was no time left for a second look"), 0.0
         probe.sessions.forget_what_was_made()
         async with timer_lag() as measured:
-            result, seconds = await self._acted(act, pairs, own := probe.again())
+            result, seconds = await self._carry_out(act, pairs, own := probe.again())
         self._looking_again += seconds
-        late = _late(own, result) and not result.gone and result.server_end is None
+        late = _was_late(own, result) and not result.gone and result.server_end is None
         if result.findings and late and (measured.worst > BUSY_PART * probe.timeout or await is_slow(probe)):
             self._too_slow += 1
             result = CheckResult([], f"{INCONCLUSIVE}: late cannot be told from wrong ({result.findings[0].message})")
         return result, seconds
 
-    async def _acted(self, act: Act, pairs: Wanted, probe: Probe) -> Look:
+    async def _carry_out(self, act: Act, pairs: Wanted, probe: Probe) -> Look:
         """Carry out one probe: what came of it, and how long it took."""
         began = perf_counter()
         first = pairs[0][0]
@@ -345,7 +345,7 @@ class _Checking:
             return f"the server has stopped answering: {self._silence}"
         return f"{INCONCLUSIVE}: it is too slow" if self._too_slow >= MOST_TOO_SLOW else None
 
-    async def _judged(self, wanted: Wanted, record: Record) -> None:
+    async def _judge(self, wanted: Wanted, record: Record) -> None:
         pace = Pace()
         small = sum(frame.size for frame in record.frames) < SMALL
         for requirement, each in wanted:
@@ -362,13 +362,13 @@ class _Checking:
         self._on_event(CaseFinished(outcome))
 
 
-async def _ended(session: Session) -> None:
+async def _end_server(session: Session) -> None:
     """Close the stdin of a server, and hear what it says then."""
     if isinstance(session.transport, StdioTransport) and await session.transport.hang_up(END_SECONDS):
         await eventually(lambda: session.ended, END_SECONDS, Trail())
 
 
-def _late(probe: Probe, result: CheckResult) -> bool:
+def _was_late(probe: Probe, result: CheckResult) -> bool:
     """Whether something was waited for in vain."""
     return bool(probe.trail.late) or result.silence is not None
 

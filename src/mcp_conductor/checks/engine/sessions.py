@@ -159,7 +159,7 @@ class Sessions:
     async def _leave(self, opened: _Open) -> None:
         if len(self._closing) >= MOST_CLOSING:
             await asyncio.wait(self._closing, return_when=asyncio.FIRST_COMPLETED)
-        task = asyncio.ensure_future(_closed(opened))
+        task = asyncio.ensure_future(_close(opened))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
@@ -168,11 +168,11 @@ class Sessions:
         for task in made:
             task.cancel()
         await asyncio.gather(*made, return_exceptions=True)
-        left: list[Awaitable[None]] = [_closed(place.open) for place in self._shared.values() if place.open]
+        left: list[Awaitable[None]] = [_close(place.open) for place in self._shared.values() if place.open]
         await asyncio.gather(*left, *self._closing)
 
 
-async def _closed(opened: _Open) -> None:
+async def _close(opened: _Open) -> None:
     with suppress(ConductorError):  # how a server takes its end is looked at where it matters
         await opened.stack.aclose()
 

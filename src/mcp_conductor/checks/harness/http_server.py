@@ -157,7 +157,7 @@ class WebHost:
         try:
             await asyncio.wait([working, gone], return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
-                self._left(request)
+                self._note_departure(request)
                 return False
             answer = working.result()
         except Disconnected:
@@ -168,14 +168,14 @@ class WebHost:
         if answer is None:
             channel.keep()
             await gone
-            self._left(request)
+            self._note_departure(request)
             return False
         if call.method == "initialize" and "result" in answer:
             self._begin_session(connection, channel)
         channel.answers.append(answer)
         return True
 
-    def _left(self, request: HttpRequest) -> None:
+    def _note_departure(self, request: HttpRequest) -> None:
         """The client closed the connection before there was an answer."""
         if not self.state.over:
             request.left = self.state.now()

@@ -75,21 +75,21 @@ class _Checking:
     async def run(self) -> Verdicts:
         plain = await self._runs.begin(self._version)
         try:
-            version = self._spoken(plain)
+            version = self._spoken_revision(plain)
         except ProtocolError:
             # What cannot be read cannot be answered; but it can be judged.
             if not any(message.kind == "invalid" for message in plain.said):
                 raise
             version = self._version or NEWEST_HANDSHAKE.version
-            chosen = self._chosen(version, plain)
+            chosen = self._chosen_requirements(version, plain)
         else:
-            chosen = self._chosen(version, plain)
+            chosen = self._chosen_requirements(version, plain)
             names = {name for _, each in chosen for name in self._names(each)} - {PLAIN}
             fitting = {name for name in names if SCENARIOS.get(name).fits(version, plain.connection.transport)}
             await self._runs.go_on(version, fitting, plain)
         outcomes, pace = [], Pace()
         for requirement, each in chosen:
-            outcomes.append(outcome_of(requirement, self._judged(each)))
+            outcomes.append(outcome_of(requirement, self._judge(each)))
             await pace.keep()
         partial = "--scenario leaves something out" if self._scenarios else None
         if plain.is_idle and plain.requests():  # who sends no request at all is judged by what it sends instead
@@ -103,7 +103,7 @@ class _Checking:
             partial=self._runs.given_up if self._runs.left_out else partial,
         )
 
-    def _chosen(self, version: str, plain: ClientRecord) -> list[tuple[Requirement, Watched]]:
+    def _chosen_requirements(self, version: str, plain: ClientRecord) -> list[tuple[Requirement, Watched]]:
         found = wanted(self._options, version, plain.connection.transport)
         return [(requirement, each) for requirement, each in found if not each.scenarios or self._names(each)]
 
@@ -112,7 +112,7 @@ class _Checking:
         names = each.scenarios or (tuple(self._scenarios) or tuple(self._runs.records))
         return tuple(name for name in names if not self._scenarios or name in self._scenarios)
 
-    def _spoken(self, plain: ClientRecord) -> str:
+    def _spoken_revision(self, plain: ClientRecord) -> str:
         """The revision of the polite scenario."""
         if not plain.connections:
             raise _never_connected(self._command, plain)
@@ -127,7 +127,7 @@ class _Checking:
         spoken = self._version or "any revision that is known here"
         raise ProtocolError(f"the client does not speak {spoken}", hint=_last_words(plain))
 
-    def _judged(self, each: Watched) -> CheckResult:
+    def _judge(self, each: Watched) -> CheckResult:
         """What is found in the scenarios of a requirement, or the reason why there was nothing to see."""
         records = [self._runs.records[name] for name in self._names(each) if name in self._runs.records]
         found: dict[str, Finding] = {}
@@ -135,7 +135,7 @@ class _Checking:
         for record in records:
             try:
                 for finding in each.judge(record):
-                    found.setdefault(finding.message, _placed(finding, record))
+                    found.setdefault(finding.message, _with_place(finding, record))
             except NotSeen as nothing:
                 reasons.append((record.lacking() if each.scenarios else None) or str(nothing))
         if not records:
@@ -151,17 +151,17 @@ def _remarks(runs: ClientRuns, outcomes: list[Outcome]) -> list[str]:
     """What many checks lacked, a line for each reason."""
     told = []
     if runs.left_out:
-        told.append(f"{runs.given_up}: {_counted(len(runs.left_out), 'scenario')} could not be played")
+        told.append(f"{runs.given_up}: {_count_of(len(runs.left_out), 'scenario')} could not be played")
     reasons = Counter(each.reason for each in outcomes if each.status == "skipped" and each.reason is not None)
     lacks = [(reason, times) for reason, times in reasons.most_common() if reason.startswith(NEVER)]
-    return told + [f"{reason}: {_counted(times, 'check')} could not run" for reason, times in lacks]
+    return told + [f"{reason}: {_count_of(times, 'check')} could not run" for reason, times in lacks]
 
 
-def _counted(number: int, what: str) -> str:
+def _count_of(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _placed(finding: Finding, record: ClientRecord) -> Finding:
+def _with_place(finding: Finding, record: ClientRecord) -> Finding:
     if record.name == PLAIN or finding.hint is not None:
         return finding
     return replace(finding, hint=f"in the scenario {record.name!r}")

@@ -301,7 +301,7 @@ class _PoliteServer(Server):
         self.handshake_versions = tuple(each for each in self.handshake_versions if script.version in (None, each))
         self.modern_versions = tuple(each for each in self.modern_versions if script.version in (None, each))
         self.templates = [
-            Template(listed=each, read=self._read, pattern=None, complete=_completed) for each in script.templates()
+            Template(listed=each, read=self._read, pattern=None, complete=_complete) for each in script.templates()
         ]
 
     async def answer(self, call: Call) -> Json:
@@ -325,7 +325,7 @@ class _PoliteServer(Server):
         return {name: act for name, act in (usual | ours).items() if name in dialect.methods}
 
     def _by_script(self, function: str) -> Method:
-        return lambda call: getattr(self._script, function)(_scripted(call))
+        return lambda call: getattr(self._script, function)(_script_call(call))
 
     def rounds_of(self, call: ServerCall) -> None:
         """The states of a scenario are its own."""
@@ -338,7 +338,7 @@ class _PoliteServer(Server):
         return Resource(listed={"uri": uri}, read=self._read)
 
     def prompt(self, name: str) -> Prompt:
-        return Prompt(listed={"name": name}, get=self._get, complete=_completed)
+        return Prompt(listed={"name": name}, get=self._get, complete=_complete)
 
     def listed(self, member: str) -> list[Json]:
         script = self._script
@@ -354,22 +354,22 @@ class _PoliteServer(Server):
         return self._script.page(method, items, cursor)
 
     def _call(self, call: ServerCall) -> Awaitable[Json]:
-        return self._script.call_tool(_scripted(call))
+        return self._script.call_tool(_script_call(call))
 
     def _read(self, call: ServerCall) -> Awaitable[Json]:
-        return self._script.read_resource(_scripted(call))
+        return self._script.read_resource(_script_call(call))
 
     def _get(self, call: ServerCall) -> Awaitable[Json]:
-        return self._script.get_prompt(_scripted(call))
+        return self._script.get_prompt(_script_call(call))
 
 
-def _scripted(call: ServerCall) -> Call:
+def _script_call(call: ServerCall) -> Call:
     """The call of the script that a call of the server stands for."""
     assert isinstance(call.send, _CallSender)
     return call.send.call
 
 
-def _completed(_: ServerCall) -> Json:
+def _complete(_: ServerCall) -> Json:
     return {"completion": {"values": ["anna", "anton"]}}
 
 
