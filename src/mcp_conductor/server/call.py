@@ -119,7 +119,7 @@ class Call:
         """
         for question in questions.values():
             self.client.require(question)
-        questions = {key: self._spoken(question) for key, question in questions.items()}
+        questions = {key: self._in_revision(question) for key, question in questions.items()}
         if self.task is not None:
             answers = await self.task.ask(questions)
         elif self.rounds is not None:
@@ -131,7 +131,7 @@ class Call:
                 await without_blocking(_check_form, question.get("params", {}), answers.get(key))
         return answers
 
-    def _spoken(self, question: Json) -> Json:
+    def _in_revision(self, question: Json) -> Json:
         """QUESTION without what this revision does not know."""
         params = question.get("params")
         if question["method"] != "elicitation/create" or params is None:

@@ -138,7 +138,7 @@ def read(root: Field, over: Overrides, mistakes: Mistakes | None = None) -> Serv
         ),
         transport=transport,
         instructions=mistakes.read(given.get("instructions"), Field.text, None),
-        tools=mistakes.read(extension, lambda field: _extended(tools, field), tools),
+        tools=mistakes.read(extension, lambda field: _with_extension_tools(tools, field), tools),
         resources=definitions("resources", inline.resource),
         templates=definitions("resourceTemplates", inline.template),
         prompts=definitions("prompts", inline.prompt),
@@ -307,7 +307,7 @@ def _name(definition: Definition) -> str:
             return definition.name
 
 
-def _extended(tools: tuple[Tool, ...], extension: Field) -> tuple[Tool, ...]:
+def _with_extension_tools(tools: tuple[Tool, ...], extension: Field) -> tuple[Tool, ...]:
     """`tasksExtension: true` brings three tools with it, as in the Inspector's server; an object declares it only."""
     if extension.value is False:
         return tools

@@ -128,7 +128,7 @@ def _entry(kind: Kind) -> Json:
 
 
 def _preset(name: str, doc: str, params: dict[str, inspect.Parameter]) -> Json:
-    return _named("preset", name, doc, params, {})
+    return _reference("preset", name, doc, params, {})
 
 
 def _fault(name: str) -> Json:
@@ -142,10 +142,10 @@ def _fault(name: str) -> Json:
         "probability": {"type": "number", "minimum": 0, "maximum": 1},
     }
     matching = {"type": "object", "properties": when, **_CLOSED}
-    return _named("fault", name, (act.__doc__ or "").strip().split("\n")[0], params, {"when": matching})
+    return _reference("fault", name, (act.__doc__ or "").strip().split("\n")[0], params, {"when": matching})
 
 
-def _named(key: str, name: str, doc: str, params: dict[str, inspect.Parameter], more: Json) -> Json:
+def _reference(key: str, name: str, doc: str, params: dict[str, inspect.Parameter], more: Json) -> Json:
     """A reference by name: its params are those of the function behind it."""
     needed = [each.name for each in params.values() if each.default is each.empty]
     shape = {

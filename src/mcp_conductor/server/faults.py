@@ -120,7 +120,7 @@ def drop_field(spoiled: SpoiledReply, path: str) -> None:
     steps = _steps(path)
 
     def drop(reply: Json) -> Json:
-        edited, part = _opened(reply, steps)
+        edited, part = _copy_and_part(reply, steps)
         if _holds(part, steps[-1]):
             del part[steps[-1]]
         return edited
@@ -138,7 +138,7 @@ def break_schema(spoiled: SpoiledReply, path: str | None = None, value: Any = AN
 
     def spoil(reply: Json) -> Json:
         steps = given or _first_member(reply)
-        edited, part = _opened(reply, steps)
+        edited, part = _copy_and_part(reply, steps)
         last = steps[-1]
         if _holds(part, last):
             other = 0 if isinstance(part[last], str) else "broken"
@@ -380,7 +380,7 @@ def _holds(part: Any, step: str | int) -> bool:
     return isinstance(part, list) and isinstance(step, int) and step < len(part)
 
 
-def _opened(reply: Json, steps: _Steps) -> tuple[Json, Any]:
+def _copy_and_part(reply: Json, steps: _Steps) -> tuple[Json, Any]:
     """A copy of REPLY, and in it what holds the last of STEPS; None where they lead nowhere."""
     edited = dict(reply)
     part: Any = edited

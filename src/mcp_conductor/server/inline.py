@@ -40,7 +40,7 @@ def tool(field: Field) -> Tool:
     for key in ("inputSchema", "outputSchema") if checked else ():
         mistakes.read(given.get(key), _check_schema, None)
     task = mistakes.read(field, lambda _: _task(given), None)
-    listed = _listed(given, _TOOL_MEMBERS)
+    listed = _listed_members(given, _TOOL_MEMBERS)
     listed.setdefault("inputSchema", {"type": "object", "properties": {}})
     if task is not None:
         listed["execution"] = {"taskSupport": task, **listed.get("execution", {})}
@@ -63,7 +63,7 @@ def resource(field: Field) -> Resource:
     read_contents = mistakes.read(field, lambda field: contents(field, given, Draft(uri), script), Draft({}))
     mistakes.tell()
     _, read = _acts([], steps, read_contents)
-    return Resource(listed={"name": uri, **_listed(given, RESOURCE_MEMBERS)}, read=read)
+    return Resource(listed={"name": uri, **_listed_members(given, RESOURCE_MEMBERS)}, read=read)
 
 
 def template(field: Field) -> Template:
@@ -83,7 +83,7 @@ def template(field: Field) -> Template:
     mistakes.tell()
     _, read = _acts([], steps, read_contents)
     return Template(
-        listed={"name": uri_template, **_listed(given, _TEMPLATE_MEMBERS)},
+        listed={"name": uri_template, **_listed_members(given, _TEMPLATE_MEMBERS)},
         read=read,
         pattern=pattern,
         completions={name: _texts(values) for name, values in completions.items()},
@@ -94,12 +94,12 @@ def prompt(field: Field) -> Prompt:
     """The prompt that FIELD describes."""
     mistakes = Mistakes()
     given = _members(field, PROMPT_KEYS, "name", mistakes)
-    listed = _listed(given, _DESCRIBED)
+    listed = _listed_members(given, _DESCRIBED)
     arguments: list[dict[str, Field]] = mistakes.read(
         given.get("arguments"), lambda given: read_all(_argument, given.items()), []
     )
     if "arguments" in given:
-        listed["arguments"] = [_listed(argument, _ARGUMENT_MEMBERS) for argument in arguments]
+        listed["arguments"] = [_listed_members(argument, _ARGUMENT_MEMBERS) for argument in arguments]
     completions: Completions = {
         argument["name"].text(): _texts(argument["complete"]) for argument in arguments if "complete" in argument
     }
@@ -120,11 +120,11 @@ def _members(field: Field, known: tuple[str, ...], name: str, mistakes: Mistakes
     """The members of a definition; NAME is the one by which clients name it."""
     given = field.members(known, mistakes=mistakes)
     if name in given or not mistakes:  # else a key that is not known may be this one
-        mistakes.read(field, lambda field: _named(field, given, name), None)
+        mistakes.read(field, lambda field: _check_name(field, given, name), None)
     return given
 
 
-def _named(field: Field, given: dict[str, Field], key: str) -> None:
+def _check_name(field: Field, given: dict[str, Field], key: str) -> None:
     if not given[one_of(field, given, key)].text():
         given[key].refuse("must not be empty")
 
@@ -138,7 +138,7 @@ def _argument(entry: Field) -> dict[str, Field]:
     return given
 
 
-def _listed(given: dict[str, Field], members: tuple[str, ...]) -> Json:
+def _listed_members(given: dict[str, Field], members: tuple[str, ...]) -> Json:
     return {key: field.value for key, field in given.items() if key in members}
 
 

@@ -115,32 +115,38 @@ def _page(call: Call, member: str, items: list[Json]) -> Json:
 
 @method("tools/call")
 def call_tool(call: Call) -> Any:
-    tool = _named(call, call.server.tool, "Tool")
+    tool = _find_named(call, call.server.tool, "Tool")
     if "arguments" in call.params and not isinstance(call.params["arguments"], dict):
         raise Refusal(INVALID_PARAMS, f"arguments must be an object, not {kind_of(call.params['arguments'])}")
     complaints = at_once(tool.argument_complaints, call.arguments) if tool.arguments_checked else []
-    return _checked_in_time(call, tool) if complaints is None else _checked(call, tool, complaints)
+    return _call_if_valid_later(call, tool) if complaints is None else _call_if_valid(call, tool, complaints)
 
 
-async def _checked_in_time(call: Call, tool: Tool) -> Json:
-    return await _awaited(_checked(call, tool, await without_blocking(tool.argument_complaints, call.arguments)))
+async def _call_if_valid_later(call: Call, tool: Tool) -> Json:
+    return await _awaited(_call_if_valid(call, tool, await without_blocking(tool.argument_complaints, call.arguments)))
 
 
-def _checked(call: Call, tool: Tool, complaints: list[str]) -> Any:
+def _call_if_valid(call: Call, tool: Tool, complaints: list[str]) -> Any:
     if complaints:
         problem = f"Invalid arguments for tool {tool.name}: {'; '.join(complaints)}"
         if not call.client.revision.tool_argument_errors:
             raise Refusal(INVALID_PARAMS, problem)
         return failed(f"Input validation error: {problem}")
-    return _used(call, tool)
+    return _call_tool(call, tool)
 
 
-def _used(call: Call, tool: Tool) -> Any:
+def _call_tool(call: Call, tool: Tool) -> Any:
     if tool.task is not None or tool.before is not None or "task" in call.params:
         return _call_task_tool(call, tool)
     result = tool.run(call)
-    sound = result if not tool.promises_output else at_once(_sound, tool, result) if isinstance(result, dict) else None
-    return _sound_in_time(tool, result) if sound is None else sound
+    sound = (
+        result
+        if not tool.promises_output
+        else at_once(_checked_result, tool, result)
+        if isinstance(result, dict)
+        else None
+    )
+    return _checked_result_later(tool, result) if sound is None else sound
 
 
 def _call_task_tool(call: Call, tool: Tool) -> Any:
@@ -165,7 +171,7 @@ async def _task_after(call: Call, tool: Tool) -> Json:
     """What comes before the task belongs to the request: it may still be answered with questions."""
     if tool.before is not None:
         await _awaited(tool.before(call))
-    return _as_task(call, lambda: _sound_in_time(tool, tool.run(call)))
+    return _as_task(call, lambda: _checked_result_later(tool, tool.run(call)))
 
 
 def _as_task(call: Call, run: Callable[[], Awaitable[Json]]) -> Json:
@@ -181,11 +187,11 @@ def _as_task(call: Call, run: Callable[[], Awaitable[Json]]) -> Json:
 async def _in_time(call: Call, tool: Tool) -> Json:
     if tool.before is not None:
         await _awaited(tool.before(call))
-    return await _sound_in_time(tool, tool.run(call))
+    return await _checked_result_later(tool, tool.run(call))
 
 
-async def _sound_in_time(tool: Tool, result: Any) -> Json:
-    return await without_blocking(_sound, tool, await _awaited(result))
+async def _checked_result_later(tool: Tool, result: Any) -> Json:
+    return await without_blocking(_checked_result, tool, await _awaited(result))
 
 
 async def _awaited(result: Any) -> Json:
@@ -193,7 +199,7 @@ async def _awaited(result: Any) -> Json:
     return known
 
 
-def _sound(tool: Tool, result: Json) -> Json:
+def _checked_result(tool: Tool, result: Json) -> Json:
     """RESULT, unless it breaks the promise of the tool's outputSchema."""
     if not tool.promises_output or result.get("isError"):
         return result
@@ -223,7 +229,7 @@ def _no_resource(call: Call, uri: str) -> Refusal:
 
 @method("prompts/get")
 def get_prompt(call: Call) -> Any:
-    name, prompt = _text(call, "name"), _named(call, call.server.prompt, "Prompt")
+    name, prompt = _text(call, "name"), _find_named(call, call.server.prompt, "Prompt")
     arguments = call.params.get("arguments", {})
     if not isinstance(arguments, dict) or not all(isinstance(value, str) for value in arguments.values()):
         raise Refusal(INVALID_PARAMS, f"Invalid arguments for prompt {name}: they must be an object of strings")
@@ -301,7 +307,7 @@ async def listen(call: Call) -> Json:
     wanted = call.params.get("notifications")
     if not isinstance(wanted, dict):
         raise Refusal(INVALID_PARAMS, f"notifications must be an object, not {kind_of(wanted)}")
-    listener = Listener(call.id, call.notify, _honoured(call, wanted))
+    listener = Listener(call.id, call.notify, _honoured_filter(call, wanted))
     call.server.listeners.add(listener)
     try:
         listener.tell("notifications/subscriptions/acknowledged", {"notifications": listener.wants})
@@ -311,7 +317,7 @@ async def listen(call: Call) -> Json:
     return {"_meta": listener.meta}
 
 
-def _honoured(call: Call, wanted: Json) -> Json:
+def _honoured_filter(call: Call, wanted: Json) -> Json:
     """The part of a subscription that this server will keep."""
     config = call.server.config
     honoured: Json = {}
@@ -349,7 +355,7 @@ def update_task(call: Call) -> Json:
     return call.server.tasks.update(call.client, call.params)
 
 
-def _named(call: Call, find: Callable[[str], T | None], kind: str) -> T:
+def _find_named(call: Call, find: Callable[[str], T | None], kind: str) -> T:
     """What the request names, if it is there."""
     name = _text(call, "name")
     found = find(name)

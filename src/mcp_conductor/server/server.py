@@ -82,7 +82,7 @@ class Server(ServerState):
             try:
                 pending = self._begin(call, message)
                 if type(pending) is dict:
-                    pending = self._finished(call, pending)
+                    pending = self._finished_reply(call, pending)
             except Exception as outcome:  # noqa: BLE001  # see _outcome
                 pending = self._outcome(call, outcome)
             if type(pending) is dict:
@@ -95,7 +95,7 @@ class Server(ServerState):
         """The result of one request. Raises what stands in place of one: a Refusal, or what a definition raises."""
         call = Call(self, client, message, send)
         pending = self._begin(call, message)
-        result: Json = self._finished(call, pending if type(pending) is dict else await pending)["result"]
+        result: Json = self._finished_reply(call, pending if type(pending) is dict else await pending)["result"]
         return result
 
     def _begin(self, call: Call, message: Message) -> Any:
@@ -127,7 +127,7 @@ class Server(ServerState):
                 assert spoiled is not None
                 await asyncio.sleep(spoiled.delay)
                 pending = self._begin(call, message)
-            reply = self._finished(call, pending if type(pending) is dict else await pending)
+            reply = self._finished_reply(call, pending if type(pending) is dict else await pending)
         except asyncio.CancelledError:
             deliver(None)
             raise
@@ -138,7 +138,7 @@ class Server(ServerState):
                 del call.client.running[call.id]
         deliver(reply if spoiled is None else spoiled.changed(reply))
 
-    def _finished(self, call: Call, result: Json) -> Json:
+    def _finished_reply(self, call: Call, result: Json) -> Json:
         dialect = call.client.dialect
         if dialect is not None and not dialect.handshake:
             result = self._in_modern_form(call, result, dialect)
@@ -155,9 +155,9 @@ class Server(ServerState):
         """The reply to a request that did not end with a result of its own."""
         match outcome:
             case InputRequired():
-                return self._finished(call, outcome.result())
+                return self._finished_reply(call, outcome.result())
             case AskFailed() if call.method == "tools/call":
-                return self._finished(call, failed(str(outcome)))
+                return self._finished_reply(call, failed(str(outcome)))
             case AskFailed():
                 return _error(call, Refusal(INTERNAL_ERROR, str(outcome)))
             case Refusal():

@@ -224,7 +224,7 @@ class Tasks:
             if waiting is None:
                 await task.change()
             else:
-                await _put(waiting, task, client, send)
+                await _put_question(waiting, task, client, send)
         if task.error is not None:
             raise Refusal(task.error["code"], task.error["message"], task.error.get("data"))
         if task.result is None:
@@ -259,7 +259,7 @@ class Tasks:
         return {}
 
 
-async def _put(waiting: _Question, task: Task, client: Client, send: Send) -> None:
+async def _put_question(waiting: _Question, task: Task, client: Client, send: Send) -> None:
     waiting.asked = True
     params = waiting.question.get("params") or {}
     meta = {**params.get("_meta", {}), RELATED_TASK: {"taskId": task.id}}

@@ -127,7 +127,7 @@ async def the_server_is_its_own_authorization_server(target: HttpTarget) -> Asyn
     await _refusal(target)
     http = HttpProbe(target)
     url = server_metadata_urls(base(http.spec.url))[0]
-    if await _fetched(http, url) is not None:
+    if await _fetch_json(http, url) is not None:
         return
     defaults = default_metadata(http.spec.url)
     missing = [defaults[name] for name in _ENDPOINTS[:3] if await _status(http, defaults[name]) == 404]
@@ -167,7 +167,7 @@ async def _authorization_servers(target: HttpTarget) -> AsyncIterator[Json]:
     none = True
     for issuer in await _issuers(target):
         for url in server_metadata_urls(issuer):
-            metadata = await _fetched(http, url)
+            metadata = await _fetch_json(http, url)
             if metadata is not None:
                 none = False
                 yield metadata
@@ -195,13 +195,13 @@ async def _needed_metadata(target: HttpTarget) -> Json:
 async def _resource_metadata(target: HttpTarget, refusal: HttpResponse) -> Json | None:
     http = HttpProbe(target)
     for url in resource_metadata_urls(http.spec.url, _challenge(refusal)):
-        metadata = await _fetched(http, url)
+        metadata = await _fetch_json(http, url)
         if metadata is not None:
             return metadata
     return None
 
 
-async def _fetched(http: HttpProbe, url: str) -> Json | None:
+async def _fetch_json(http: HttpProbe, url: str) -> Json | None:
     """The JSON object at URL, if there is one."""
     with suppress(ConductorError, ValueError, RecursionError):
         seen = await _get(http, url)

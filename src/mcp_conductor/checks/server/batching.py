@@ -23,16 +23,16 @@ async def batches_are_answered(probe: Probe) -> AsyncIterator[Finding]:
     batch = [compose("ping", identity=each) for each in _IDS]
     async with probe.new_session() as other:
         reply = await other.say(compact([batch[0], _NOTICE, batch[1]]))
-        missing = _unanswered(other.record())
+        missing = _unanswered_ids(other.record())
         if missing and reply is not None:
             await other.alive()  # a round trip, in which a second answer can come
-            missing = _unanswered(other.record())
+            missing = _unanswered_ids(other.record())
         if missing:
             what = f"of the requests in a batch, {len(missing)} of {len(batch)} are not answered"
             yield fault(what, batch if reply is None else reply.raw)
 
 
-def _unanswered(record: Record) -> set[str]:
+def _unanswered_ids(record: Record) -> set[str]:
     return set(_IDS) - {str(message.id) for message in record.heard if message.kind in ("result", "error")}
 
 

@@ -26,7 +26,7 @@ RACES = 30
 _TOKEN = "conductor-cancelled-work"
 
 
-def _called_off(record: Record) -> list[Message]:
+def _cancellations(record: Record) -> list[Message]:
     found = list(record.notifications("notifications/cancelled"))
     if not found:
         raise NotSeen("the server cancelled nothing")
@@ -36,7 +36,7 @@ def _called_off(record: Record) -> list[Message]:
 @judged("cancel-notification-shape-server")
 def cancellations_name_a_request(record: Record) -> Iterator[Finding]:
     """Look at every cancellation of the server: requestId is a string or a number, reason a string if it is given."""
-    for message in _called_off(record):
+    for message in _cancellations(record):
         identity = message.params.get("requestId")
         if not isinstance(identity, str) and not is_number(identity):
             yield fault("requestId is neither a string nor a number", message.raw)
@@ -48,7 +48,7 @@ def cancellations_name_a_request(record: Record) -> Iterator[Finding]:
 def the_server_cancels_its_own_requests(record: Record) -> Iterator[Finding]:
     """Look at every cancellation of the server: it names a request that the server itself made."""
     own = {message.id for message in record.questions()}
-    for message in _called_off(record):
+    for message in _cancellations(record):
         identity = message.params.get("requestId")
         if (isinstance(identity, str) or is_number(identity)) and identity not in own:
             yield fault(f"the server cancels {identity!r}, which is not one of its own requests", message.raw)
@@ -59,13 +59,13 @@ def the_server_cancels_subscriptions_only(record: Record) -> Iterator[Finding]:
     """Look at every cancellation of the server: it names a subscriptions/listen request."""
     requests = (message for message in record.sent if message.kind == "request")
     subscriptions = {message.id for message in requests if message.method == "subscriptions/listen"}
-    for message in _called_off(record):
+    for message in _cancellations(record):
         identity = message.params.get("requestId")
         if not (isinstance(identity, str) or is_number(identity)) or identity not in subscriptions:
             yield fault("the server cancels something that is not a subscription", message.raw)
 
 
-def _by_notification(probe: Probe) -> None:
+def _require_notifications(probe: Probe) -> None:
     if not probe.dialect.handshake and probe.transport != "stdio":
         raise NotSeen("over HTTP a request is cancelled by closing its stream")
 
@@ -73,7 +73,7 @@ def _by_notification(probe: Probe) -> None:
 @probed("cancel-unknown-ignored-server", alone=True)
 async def senseless_cancellations_are_ignored(probe: Probe) -> AsyncIterator[Finding]:
     """Cancel requests that are unknown, finished or not named at all: nothing is answered, and the server goes on."""
-    _by_notification(probe)
+    _require_notifications(probe)
     async with probe.odd_session() as other:
         finished = (await other.ask(other.harmless)).id
         mark = len(other.record().heard)

@@ -75,11 +75,11 @@ def forms_are_flat(record: Record) -> Iterator[Finding]:
             yield fault(f"property {name!r}: the format is not {', '.join(_FORMATS)}", evidence, path=name)
 
 
-def _strings(value: Any) -> bool:
+def _are_strings(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
-def _titled(value: Any) -> bool:
+def _are_titled(value: Any) -> bool:
     return isinstance(value, list) and all(
         isinstance(each, dict) and isinstance(each.get("const"), str) and isinstance(each.get("title"), str)
         for each in value
@@ -90,8 +90,8 @@ def _is_choice(schema: Json) -> bool:
     """Whether a property that offers a choice does so in one of the ways there are."""
     if schema.get("type") == "array":
         items = schema.get("items")
-        return isinstance(items, dict) and (_strings(items.get("enum")) or _titled(items.get("anyOf")))
-    return _strings(schema.get("enum")) or _titled(schema.get("oneOf"))
+        return isinstance(items, dict) and (_are_strings(items.get("enum")) or _are_titled(items.get("anyOf")))
+    return _are_strings(schema.get("enum")) or _are_titled(schema.get("oneOf"))
 
 
 @judged("elicit-enum-forms-server")

@@ -26,13 +26,13 @@ _OTHER_VERSION = "1900-01-01"
 _BAD_BASE64 = "=?base64?!!!?="
 
 
-def _rejected(seen: HttpResponse, what: str, codes: tuple[int, ...] = (HEADER_MISMATCH,)) -> Iterator[Finding]:
+def _unless_rejected(seen: HttpResponse, what: str, codes: tuple[int, ...] = (HEADER_MISMATCH,)) -> Iterator[Finding]:
     """Nothing, if SEEN is the refusal of headers that do not fit."""
     if seen.status != 400 or seen.code not in codes:
         yield fault(f"{what} is not answered with 400 and {HEADER_MISMATCH}", seen.shown())
 
 
-def _served(seen: HttpResponse, raw: Json, what: str) -> Iterator[Finding]:
+def _unless_served(seen: HttpResponse, raw: Json, what: str) -> Iterator[Finding]:
     """Nothing, if SEEN is the result of RAW."""
     reply = seen.reply(raw["id"])
     if seen.refused or reply is None or "result" not in reply:
@@ -58,11 +58,13 @@ async def versions_in_header_and_body_are_compared(probe: Probe) -> AsyncIterato
     raw = http.anything()
     raw["params"]["_meta"][f"{META}protocolVersion"] = _OTHER_VERSION
     seen = await http.post(raw, {VERSION: probe.dialect.version})
-    for finding in _rejected(seen, f"a body of {_OTHER_VERSION} under a header of {probe.dialect.version}", codes):
+    for finding in _unless_rejected(
+        seen, f"a body of {_OTHER_VERSION} under a header of {probe.dialect.version}", codes
+    ):
         yield finding
     seen = await http.post(http.anything(), {VERSION: NEWEST_HANDSHAKE.version})
     what = f"a body of {probe.dialect.version} under a header of {NEWEST_HANDSHAKE.version}"
-    for finding in _rejected(seen, what, codes):
+    for finding in _unless_rejected(seen, what, codes):
         # By its header it is a request of the handshake era, which a server of both may refuse in the way of that era.
         refused = seen.refused or seen.code is not None
         if not refused or not await _serves_handshakes(http):
@@ -74,7 +76,7 @@ async def the_version_header_is_needed(probe: Probe) -> AsyncIterator[Finding]:
     """POST without the version header: 400 and -32020, unless the server also serves clients that do not know it."""
     http = HttpProbe(probe)
     seen = await http.post(http.anything(), {VERSION: None})
-    for finding in _rejected(seen, f"a POST without {VERSION}"):
+    for finding in _unless_rejected(seen, f"a POST without {VERSION}"):
         if not await _serves_handshakes(http):
             yield finding
 
@@ -92,7 +94,7 @@ async def the_method_header_is_compared(probe: Probe) -> AsyncIterator[Finding]:
     http = HttpProbe(probe)
     for value in (None, "prompts/list"):
         seen = await http.post(http.anything(), {METHOD: value})
-        for finding in _rejected(seen, _with_header(METHOD, value)):
+        for finding in _unless_rejected(seen, _with_header(METHOD, value)):
             yield finding
 
 
@@ -102,7 +104,7 @@ async def header_values_are_compared_exactly(probe: Probe) -> AsyncIterator[Find
     http = HttpProbe(probe)
     raw = http.anything()
     value = str(raw["method"]).upper()
-    for finding in _rejected(await http.post(raw, {METHOD: value}), _with_header(METHOD, value)):
+    for finding in _unless_rejected(await http.post(raw, {METHOD: value}), _with_header(METHOD, value)):
         yield finding
 
 
@@ -111,13 +113,15 @@ async def header_names_are_compared_loosely(probe: Probe) -> AsyncIterator[Findi
     """POST with mCp-mEtHoD and mcp-PROTOCOL-version: it is served."""
     http = HttpProbe(probe)
     raw = http.anything()
-    odd: dict[str, str | None] = {_odd(name): value for name, value in http.headers(raw).items()}
+    odd: dict[str, str | None] = {_odd_case(name): value for name, value in http.headers(raw).items()}
     usual: dict[str, str | None] = dict.fromkeys(http.headers(raw))
-    for finding in _served(await http.post(raw, {**usual, **odd}), raw, f"a request with the headers {', '.join(odd)}"):
+    for finding in _unless_served(
+        await http.post(raw, {**usual, **odd}), raw, f"a request with the headers {', '.join(odd)}"
+    ):
         yield finding
 
 
-def _odd(name: str) -> str:
+def _odd_case(name: str) -> str:
     return "".join(letter.upper() if index % 2 else letter.lower() for index, letter in enumerate(name))
 
 
@@ -141,7 +145,7 @@ async def _wrong_names(probe: Probe, *values: str | None) -> AsyncIterator[Findi
     for method, params in _named_requests(probe).items():
         for value in values:
             seen = await http.post(http.request(method, params), {NAME: value, **_headers_of_call(probe, params)})
-            for finding in _rejected(seen, f"{method}: {_with_header(NAME, value)}"):
+            for finding in _unless_rejected(seen, f"{method}: {_with_header(NAME, value)}"):
                 yield finding
 
 
@@ -154,7 +158,7 @@ async def base64_is_decoded(probe: Probe) -> AsyncIterator[Finding]:
         raw = http.request(method, params)
         value = f"=?base64?{base64.b64encode(name.encode()).decode()}?="
         seen = await http.post(raw, {NAME: value, **_headers_of_call(probe, params)})
-        for finding in _served(seen, raw, f"{method}: {_with_header(NAME, value)}"):
+        for finding in _unless_served(seen, raw, f"{method}: {_with_header(NAME, value)}"):
             yield finding
 
 
@@ -227,7 +231,7 @@ async def session_ids_mean_nothing(probe: Probe) -> AsyncIterator[Finding]:
     http = HttpProbe(probe)
     raw = http.anything()
     seen = await http.post(raw, {SESSION: "conductor"})
-    for finding in _served(seen, raw, f"a request with {SESSION}"):
+    for finding in _unless_served(seen, raw, f"a request with {SESSION}"):
         yield finding
     if SESSION.lower() in seen.headers:
         yield fault(f"the answer has an {SESSION}", dict(seen.headers))
@@ -238,7 +242,7 @@ async def last_event_ids_mean_nothing(probe: Probe) -> AsyncIterator[Finding]:
     """POST with a Last-Event-ID: it is served as usual."""
     http = HttpProbe(probe)
     raw = http.anything()
-    for finding in _served(await http.post(raw, {"Last-Event-ID": "1"}), raw, "a request with Last-Event-ID"):
+    for finding in _unless_served(await http.post(raw, {"Last-Event-ID": "1"}), raw, "a request with Last-Event-ID"):
         yield finding
 
 
@@ -266,7 +270,7 @@ async def _wrong_arguments(probe: Probe, *values: str | None) -> AsyncIterator[F
     for name in headers:
         for value in values:
             seen = await http.post(http.request("tools/call", params), {**headers, name: value})
-            for finding in _rejected(seen, _with_header(name, value)):
+            for finding in _unless_rejected(seen, _with_header(name, value)):
                 yield finding
 
 

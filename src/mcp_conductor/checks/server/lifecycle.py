@@ -90,7 +90,7 @@ async def supported_versions_are_echoed(probe: Probe) -> AsyncIterator[Finding]:
     """Initialize with each known version: one that the server offers in any answer is echoed when it is asked for."""
     versions = [each.version for each in HANDSHAKE_DIALECTS]
     replies = dict(zip(versions, await _offers(probe, versions), strict=True))
-    offered = {asked: _agreed(reply) for asked, reply in replies.items()}
+    offered = {asked: _agreed_version(reply) for asked, reply in replies.items()}
     for asked, reply in replies.items():
         supported = data_of(reply).get("supported")
         listed = isinstance(supported, list) and asked in supported
@@ -104,7 +104,7 @@ async def supported_versions_are_echoed(probe: Probe) -> AsyncIterator[Finding]:
 async def unknown_versions_get_a_counter_offer(probe: Probe) -> AsyncIterator[Finding]:
     """Initialize with versions that do not exist: the result names another version, one that the server supports."""
     for asked, reply in zip(_UNKNOWN_VERSIONS, await _offers(probe, _UNKNOWN_VERSIONS), strict=True):
-        agreed = _agreed(reply)
+        agreed = _agreed_version(reply)
         if reply.kind == "error":
             hint = "the server must answer with a version that it supports; the client then decides"
             yield fault(f"version {asked} is refused with an error", reply.raw, hint=hint)
@@ -121,12 +121,12 @@ async def unknown_versions_get_a_counter_offer(probe: Probe) -> AsyncIterator[Fi
 async def the_counter_offer_is_the_newest(probe: Probe) -> AsyncIterator[Finding]:
     """Compare what the server offers for an unknown version with the newest version that it accepts."""
     reply = await _offer(probe, _UNKNOWN_VERSIONS[0])
-    agreed = _agreed(reply)
+    agreed = _agreed_version(reply)
     known = [each.version for each in HANDSHAKE_DIALECTS]
     if agreed not in known:
         raise NotSeen("the server made no offer that we know")
     for newer in reversed(known[known.index(agreed) + 1 :]):
-        if _agreed(await _offer(probe, newer)) == newer:
+        if _agreed_version(await _offer(probe, newer)) == newer:
             yield fault(f"the server offers {agreed}, but supports {newer}", reply.raw)
             return
 
@@ -164,7 +164,7 @@ async def _offer(probe: Probe, version: str) -> Message:
     return await probe.once(f"initialize {version}", ask)
 
 
-def _agreed(reply: Message) -> Any:
+def _agreed_version(reply: Message) -> Any:
     return (result_of(reply) or {}).get("protocolVersion")
 
 
@@ -191,13 +191,13 @@ async def _beginning(probe: Probe) -> _Beginning:
             before = await fresh.ask("ping")
             await fresh.settled()
             questions = list(fresh.record().questions())
-            after = await _initialized(fresh, None)
+            after = await _send_initialized(fresh, None)
             return _Beginning(before, questions, after, unasked(fresh.record()))
 
     return await probe.once("beginning", begin)
 
 
-async def _initialized(fresh: Probe, params: Json | None) -> Message:
+async def _send_initialized(fresh: Probe, params: Json | None) -> Message:
     await fresh.session.notify("notifications/initialized", params)
     return await fresh.ask("ping")
 
@@ -209,7 +209,7 @@ async def initialized_is_taken_silently(probe: Probe) -> AsyncIterator[Finding]:
     begun = await _beginning(probe)
     async with probe.unopened() as fresh:
         await initialize(fresh, probe.patience)
-        reply = await _initialized(fresh, {})
+        reply = await _send_initialized(fresh, {})
         strays = unasked(fresh.record())
     for how, after, found in (("without params", begun.after, begun.strays), ("with empty params", reply, strays)):
         if after.kind != usual.kind:

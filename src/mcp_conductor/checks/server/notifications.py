@@ -204,7 +204,7 @@ def _is_task(reply: Message) -> bool:
     return isinstance(result, dict) and ("task" in result or result.get("resultType") == "task")
 
 
-def _seen(record: Record) -> list[tuple[Message, str]]:
+def _needed_reports(record: Record) -> list[tuple[Message, str]]:
     found = list(_reports(record))
     if not found:
         raise NotSeen("no progress was reported")
@@ -215,7 +215,7 @@ def _seen(record: Record) -> list[tuple[Message, str]]:
 async def progress_has_its_token_and_ais_number(probe: Probe) -> AsyncIterator[Finding]:
     """Call tools that report progress with the tokens 42 and "43": the same token comes back, with a number."""
     record = probe.record()
-    _seen(record)
+    _needed_reports(record)
     # A token that is in use must not be given again, and a task uses it for as long as it runs.
     talkative = {str(message.params.get("progressToken")) for message, state in _reports(record) if state != "task"}
     for params in (each for each, _ in calls(probe) if progress_token_of(each) in talkative and "task" not in each):
@@ -229,7 +229,7 @@ async def progress_has_its_token_and_ais_number(probe: Probe) -> AsyncIterator[F
                 )
                 if str(given) == str(token) and type(given) is not type(token):
                     yield fault(f"the progress token {token!r} is sent back as {given!r}", message.raw)
-    for message, _ in _seen(probe.record()):
+    for message, _ in _needed_reports(probe.record()):
         if not is_number(message.params.get("progress")):
             yield fault("progress is not a number", message.raw)
 
@@ -237,7 +237,7 @@ async def progress_has_its_token_and_ais_number(probe: Probe) -> AsyncIterator[F
 @judged("progress-total-optional")
 def totals_are_numbers(record: Record) -> Iterator[Finding]:
     """Look at every progress notification: total is a number, if it is given."""
-    for message, _ in _seen(record):
+    for message, _ in _needed_reports(record):
         if "total" in message.params and not is_number(message.params["total"]):
             yield fault("total is not a number", message.raw)
 
@@ -266,7 +266,7 @@ def tokens_of_the_server_are_its_own(record: Record) -> Iterator[Finding]:
 @judged("progress-message")
 def progress_texts_are_strings(record: Record) -> Iterator[Finding]:
     """Look at every progress notification: message is a string, if it is given."""
-    for message, _ in _seen(record):
+    for message, _ in _needed_reports(record):
         if "message" in message.params and not isinstance(message.params["message"], str):
             yield fault("message is not a string", message.raw)
 
@@ -274,7 +274,7 @@ def progress_texts_are_strings(record: Record) -> Iterator[Finding]:
 @judged("progress-increases")
 def progress_increases(record: Record) -> Iterator[Finding]:
     """Compare the progress notifications of each request: every one reports more than the one before."""
-    _seen(record)
+    _needed_reports(record)
     last: dict[str, float] = {}
     for frame in record.frames:
         for message in frame.messages():
@@ -302,6 +302,6 @@ async def progress_is_asked_for(probe: Probe) -> AsyncIterator[Finding]:
 @judged("progress-stops-after-completion")
 def progress_ends_with_the_response(record: Record) -> Iterator[Finding]:
     """Look at the order of messages: no progress is reported on a request that has been answered."""
-    for message, state in _seen(record):
+    for message, state in _needed_reports(record):
         if state == "answered":
             yield fault("progress is reported on a request that has been answered", message.raw)

@@ -28,14 +28,14 @@ from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
 
 
-async def _unasked(probe: Probe) -> Record:
+async def _record_without_capabilities(probe: Probe) -> Record:
     """What the server says to a client that declares nothing, when tools are called during which it asks."""
     return await probe.once("unable", lambda: called_again(probe, asking(probe), Declaring({})))
 
 
-async def _gated(probe: Probe, method: str, capability: str) -> AsyncIterator[Finding]:
+async def _undeclared_questions(probe: Probe, method: str, capability: str) -> AsyncIterator[Finding]:
     asked_for(probe.record(), method)
-    for name, _, evidence in asked(await _unasked(probe)):
+    for name, _, evidence in asked(await _record_without_capabilities(probe)):
         if name == method:
             yield fault(f"{method} is sent to a client that does not declare {capability}", evidence)
 
@@ -46,7 +46,7 @@ async def _gated(probe: Probe, method: str, capability: str) -> AsyncIterator[Fi
 @probed("roots-request-server", alone=True)
 async def roots_are_asked_of_those_who_have_them(probe: Probe) -> AsyncIterator[Finding]:
     """Connect without declaring roots, and call the tools that ask for them: roots/list is not asked."""
-    async for finding in _gated(probe, ROOTS, "roots"):
+    async for finding in _undeclared_questions(probe, ROOTS, "roots"):
         yield finding
 
 
@@ -71,7 +71,7 @@ async def sampling_requests_are_whole(probe: Probe) -> AsyncIterator[Finding]:
             yield fault("messages is not an array of messages with role and content", evidence)
         if not is_number(params.get("maxTokens")):
             yield fault("maxTokens is not a number", evidence)
-    async for finding in _gated(probe, SAMPLING, "sampling"):
+    async for finding in _undeclared_questions(probe, SAMPLING, "sampling"):
         yield finding
 
 
@@ -107,7 +107,7 @@ def priorities_are_from_0_to_1(record: Record) -> Iterator[Finding]:
                 yield fault(f"{name} is not a number from 0 to 1", evidence)
 
 
-def _declared(record: Record, part: str) -> bool:
+def _is_declared(record: Record, part: str) -> bool:
     sampling = record.offered.get("sampling")
     return isinstance(sampling, dict) and part in sampling
 
@@ -116,7 +116,7 @@ def _declared(record: Record, part: str) -> bool:
 def context_is_not_included(record: Record) -> Iterator[Finding]:
     """Look at sampling requests to a client that does not declare sampling.context: they do not ask for context."""
     for _, params, evidence in asked_for(record, SAMPLING):
-        if not _declared(record, "context") and params.get("includeContext") in ("thisServer", "allServers"):
+        if not _is_declared(record, "context") and params.get("includeContext") in ("thisServer", "allServers"):
             yield fault("context is requested from a client that does not declare sampling.context", evidence)
 
 
@@ -124,7 +124,7 @@ def context_is_not_included(record: Record) -> Iterator[Finding]:
 def tools_are_for_those_who_declare_them(record: Record) -> Iterator[Finding]:
     """Look at sampling requests to a client that does not declare sampling.tools: they have no tools."""
     for _, params, evidence in asked_for(record, SAMPLING):
-        if not _declared(record, "tools") and ("tools" in params or "toolChoice" in params):
+        if not _is_declared(record, "tools") and ("tools" in params or "toolChoice" in params):
             yield fault("tools are given to a client that does not declare sampling.tools", evidence)
 
 
@@ -160,14 +160,14 @@ def tool_uses_are_answered(record: Record) -> Iterator[Finding]:
 @probed("sampling-content-array-server", alone=True)
 async def samples_may_be_arrays(probe: Probe) -> AsyncIterator[Finding]:
     """Answer sampling with an array of content: the tool works as it does with one piece of content."""
-    wanted = [params for params in asking(probe, SAMPLING) if _worked(probe.record(), params)]
+    wanted = [params for params in asking(probe, SAMPLING) if _has_worked(probe.record(), params)]
     if not wanted:
         raise NotSeen(f"the server did not ask for {SAMPLING}")
     content = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
     sample = {"model": "stub-model", "role": "assistant", "stopReason": "endTurn", "content": content}
     record = await called_again(probe, wanted, Answers(roots=[], sampling=sample, elicitation="auto"))
     for params in wanted:
-        if not _worked(record, params):
+        if not _has_worked(record, params):
             yield fault(
                 f"tool {params['name']!r} fails when the result of sampling has an array of content",
                 _last(record, params),
@@ -182,7 +182,7 @@ def _outcomes(record: Record, params: Json) -> list[Message | None]:
     ]
 
 
-def _worked(record: Record, params: Json) -> bool:
+def _has_worked(record: Record, params: Json) -> bool:
     """Whether a call ended in a result that is not an error."""
     results = [reply.result for reply in _outcomes(record, params) if reply is not None and reply.kind == "result"]
     return any(isinstance(each, dict) and "content" in each and each.get("isError") is not True for each in results)
@@ -199,7 +199,7 @@ def _last(record: Record, params: Json) -> Any:
 @probed("elicit-gated-server", alone=True)
 async def elicitation_is_for_those_who_declare_it(probe: Probe) -> AsyncIterator[Finding]:
     """Connect without declaring elicitation, and call the tools that elicit: nothing is elicited."""
-    async for finding in _gated(probe, ELICITATION, "elicitation"):
+    async for finding in _undeclared_questions(probe, ELICITATION, "elicitation"):
         yield finding
 
 
@@ -251,10 +251,10 @@ async def content_is_validated(probe: Probe) -> AsyncIterator[Finding]:
     forms = (params for _, params, _ in asked_for(probe.record(), ELICITATION))
     if not any(_properties(params.get("requestedSchema")) for params in forms):
         raise NotSeen("the server asked for no form with properties")
-    wanted = [each for each in asking(probe, ELICITATION, mode="form") if _worked(probe.record(), each)]
+    wanted = [each for each in asking(probe, ELICITATION, mode="form") if _has_worked(probe.record(), each)]
     record = await called_again(probe, wanted, _Nonsense(roots=[], sampling="auto", elicitation="auto"))
     for params in wanted:
-        if _worked(record, params):
+        if _has_worked(record, params):
             yield fault(
                 f"tool {params['name']!r} accepts content that does not fit the schema of its form",
                 _last(record, params),

@@ -82,12 +82,12 @@ async def incomplete_meta_is_refused(probe: Probe) -> AsyncIterator[Finding]:
 
 async def _refusals(probe: Probe) -> list[tuple[str, Message | None]]:
     if probe.transport == "http":
-        return [(what, answer.message) for what, answer in await _posted(probe)]
+        return [(what, answer.message) for what, answer in await _post_incomplete(probe)]
     async with probe.new_session() as other:
         return [(what, await other.say(compact(raw))) for what, raw in _incomplete(probe).items()]
 
 
-async def _posted(probe: Probe) -> list[tuple[str, HttpResponse]]:
+async def _post_incomplete(probe: Probe) -> list[tuple[str, HttpResponse]]:
     headers = {"MCP-Protocol-Version": probe.dialect.version, "Mcp-Method": "server/discover"}
     async with http_session(probe) as http:
         return [(what, await http.post(raw, headers)) for what, raw in _incomplete(probe).items()]
@@ -104,7 +104,7 @@ async def _knows_the_handshake(probe: Probe) -> bool:
 @probed("meta-missing-http-400", alone=True)
 async def incomplete_meta_has_status_400(probe: Probe) -> AsyncIterator[Finding]:
     """POST server/discover without `_meta`, or without one of its mandatory keys: an error comes with status 400."""
-    for what, answer in await _posted(probe):
+    for what, answer in await _post_incomplete(probe):
         message = answer.message
         if what != _NO_OBJECT and message is not None and message.kind == "error" and answer.status != 400:
             yield fault(f"the refusal of a request {what} has status {answer.status}, not 400", message.raw)
@@ -207,22 +207,22 @@ async def names_change_nothing(probe: Probe) -> AsyncIterator[Finding]:
     if not methods:
         raise NotSeen("the server declares no lists")
     for method in methods:
-        usual = _listed(await with_meta(probe, method, context(probe)), method)
+        usual = _listed_names(await with_meta(probe, method, context(probe)), method)
         other = {**context(probe), CLIENT_INFO: {"name": "another-client", "version": "0.0.1"}}
         for meta in (other, _without(other, CLIENT_INFO)):
             reply = await with_meta(probe, method, meta)
             if (
-                _listed(reply, method) != usual
-                and _listed(await with_meta(probe, method, context(probe)), method) == usual
+                _listed_names(reply, method) != usual
+                and _listed_names(await with_meta(probe, method, context(probe)), method) == usual
             ):
                 yield fault(f"{method}: the result depends on clientInfo", reply.raw)
 
 
-def _listed(reply: Message, method: str) -> list[str] | None:
-    return _sorted((result_of(reply) or {}).get(_MEMBERS[method]))
+def _listed_names(reply: Message, method: str) -> list[str] | None:
+    return _sorted_names((result_of(reply) or {}).get(_MEMBERS[method]))
 
 
-def _sorted(items: Any) -> list[str] | None:
+def _sorted_names(items: Any) -> list[str] | None:
     return sorted(compact(item) for item in items) if isinstance(items, list) else None
 
 
@@ -248,13 +248,13 @@ async def _everything(probe: Probe, method: str) -> list[str] | None:
         whole = await probe.session.everything(method)
     except MethodError:  # that a list is not served is told elsewhere
         return None
-    return _sorted(whole.get(_MEMBERS[method])) if isinstance(whole, dict) else None
+    return _sorted_names(whole.get(_MEMBERS[method])) if isinstance(whole, dict) else None
 
 
 @probed("stateless-no-connection-affinity", alone=True)
 async def the_next_step_may_take_another_connection(probe: Probe) -> AsyncIterator[Finding]:
     """Fetch the second page of a list, and answer a tool's questions, on a new connection: it goes on there."""
-    paged = [(each.request.method, result["nextCursor"]) for each, result in _paged(probe.record())]
+    paged = [(each.request.method, result["nextCursor"]) for each, result in _results_with_next_page(probe.record())]
     asking = [params for params, result in explored_calls(probe) if _asks(result)]
     if not paged and not asking:
         raise NotSeen("there is neither a list of several pages nor a tool that asks")
@@ -275,7 +275,7 @@ async def the_next_step_may_take_another_connection(probe: Probe) -> AsyncIterat
                 yield fault(f"tool {params['name']!r}: the answers are refused on a new connection", reply.raw)
 
 
-def _paged(record: Record) -> Iterator[tuple[Any, Json]]:
+def _results_with_next_page(record: Record) -> Iterator[tuple[Any, Json]]:
     for exchange, result in record.complete(*LISTS.values()):
         if isinstance(result.get("nextCursor"), str) and "cursor" not in exchange.request.params:
             yield exchange, result

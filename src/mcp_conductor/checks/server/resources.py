@@ -162,7 +162,7 @@ def optional_template_members_fit(record: Record) -> Iterator[Finding]:
 # Reading.
 
 
-def _read(record: Record) -> Iterator[tuple[str, Any]]:
+def _read_contents(record: Record) -> Iterator[tuple[str, Any]]:
     """Every item of contents that was read, with its path."""
     seen = False
     for _, result in record.complete("resources/read"):
@@ -183,7 +183,7 @@ def reading_gives_contents(record: Record) -> Iterator[Finding]:
 @judged("resources-read-item", needs="resources")
 def contents_have_uri_and_text_or_blob(record: Record) -> Iterator[Finding]:
     """Look at everything that was read: each item of contents has a uri, and either text or blob."""
-    for path, item in _read(record):
+    for path, item in _read_contents(record):
         if flaw := contents_flaw(item):
             yield fault(f"an item of contents {flaw}", item, path=path)
 
@@ -192,7 +192,7 @@ def contents_have_uri_and_text_or_blob(record: Record) -> Iterator[Finding]:
 def blobs_are_base64(record: Record) -> Iterator[Finding]:
     """Decode every blob that was read, strictly as base64."""
     seen = False
-    for path, item in _read(record):
+    for path, item in _read_contents(record):
         if isinstance(item, dict) and isinstance(item.get("blob"), str):
             seen = True
             if flaw := base64_flaw(item["blob"]):
@@ -204,7 +204,7 @@ def blobs_are_base64(record: Record) -> Iterator[Finding]:
 @judged("resources-read-mimetype", needs="resources")
 def contents_have_mime_types(record: Record) -> Iterator[Finding]:
     """Look at everything that was read: each item of contents has a mimeType."""
-    for path, item in _read(record):
+    for path, item in _read_contents(record):
         if isinstance(item, dict) and not isinstance(item.get("mimeType"), str):
             yield fault("an item of contents has no mimeType", item, path=path)
 

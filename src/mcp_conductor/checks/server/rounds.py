@@ -90,11 +90,11 @@ def keys_are_unique(record: Record) -> Iterator[Finding]:
     """Read results that are questions with an eye for repeated keys: there are none in inputRequests."""
     for exchange, _ in _questions(record):
         text = exchange.reply.text if exchange.reply is not None else "{}"
-        for key in _repeated(text):
+        for key in _repeated_keys(text):
             yield fault(f"the key {key!r} is twice in inputRequests", text)
 
 
-def _repeated(text: str) -> list[str]:
+def _repeated_keys(text: str) -> list[str]:
     """Keys that stand twice in the inputRequests of a message."""
     found: list[str] = []
 

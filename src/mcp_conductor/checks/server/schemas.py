@@ -166,7 +166,7 @@ def composed_input_schemas_are_for_objects(record: Record) -> Iterator[Finding]:
 # Headers.
 
 
-def _annotated(record: Record) -> Iterator[tuple[Json, tuple[str, ...], Json]]:
+def _annotated_schemas(record: Record) -> Iterator[tuple[Json, tuple[str, ...], Json]]:
     """Every schema with an annotation: its tool, the keys that lead to it, and itself."""
     found = [
         (tool, keys, schema)
@@ -188,7 +188,7 @@ def _place(tool: Json, keys: tuple[str, ...]) -> str:
 def header_names_are_tokens(record: Record) -> Iterator[Finding]:
     """Look at every x-mcp-header in listed tools: an HTTP token, unlike all others of its tool, even ignoring case."""
     used: set[tuple[str, str]] = set()
-    for tool, keys, schema in _annotated(record):
+    for tool, keys, schema in _annotated_schemas(record):
         name = schema[ANNOTATION]
         if not isinstance(name, str) or not _TOKEN.fullmatch(name):
             yield fault(f"{ANNOTATION} is not a valid header name", schema, path=_place(tool, keys))
@@ -201,7 +201,7 @@ def header_names_are_tokens(record: Record) -> Iterator[Finding]:
 @judged("xmcp-annotation-primitive-server", needs="tools")
 def header_values_are_primitive(record: Record) -> Iterator[Finding]:
     """Look at every property with x-mcp-header in listed tools: its type is string, integer or boolean."""
-    for tool, keys, schema in _annotated(record):
+    for tool, keys, schema in _annotated_schemas(record):
         some = parts(schema, tool.get("inputSchema"))
         types = types_of(some) - {"null"}
         plain = (
@@ -218,7 +218,7 @@ def header_values_are_primitive(record: Record) -> Iterator[Finding]:
 @judged("xmcp-annotation-reachable-server", needs="tools")
 def header_values_are_reachable(record: Record) -> Iterator[Finding]:
     """Look at every x-mcp-header in listed tools: only properties lead to it, no items, alternatives or references."""
-    for tool, keys, schema in _annotated(record):
+    for tool, keys, schema in _annotated_schemas(record):
         if any(keyword != "properties" for keyword in keys[::2]):
             yield fault(f"{ANNOTATION} is not reached through properties alone", schema, path=_place(tool, keys))
 
@@ -226,7 +226,7 @@ def header_values_are_reachable(record: Record) -> Iterator[Finding]:
 @judged("xmcp-not-sensitive", needs="tools")
 def headers_have_no_secrets(record: Record) -> Iterator[Finding]:
     """Look at the names of properties with x-mcp-header: none is that of a password, token, secret or key."""
-    for tool, keys, schema in _annotated(record):
+    for tool, keys, schema in _annotated_schemas(record):
         if keys and _SENSITIVE.search(keys[-1]):
             yield fault(
                 f"property {keys[-1]!r} seems to be a secret, but many programs can read headers",

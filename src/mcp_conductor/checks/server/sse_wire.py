@@ -65,7 +65,7 @@ def _is_uri(text: str) -> bool:
 async def messages_are_message_events(probe: Probe) -> AsyncIterator[Finding]:
     """POST initialize: the answer comes on the stream, as an event of the type message."""
     http = HttpProbe(probe)
-    async with _opened(http) as (stream, endpoint):
+    async with _open_stream(http) as (stream, endpoint):
         raw = http.initialize()
         posted = await _post(http, endpoint, raw)
         if posted.refused:
@@ -93,14 +93,14 @@ async def foreign_origins_are_refused(probe: Probe) -> AsyncIterator[Finding]:
         if not stream.refused:
             yield fault(f"a GET with Origin: {EVIL_ORIGIN} is served", stream.shown())
             return
-    async with _opened(http) as (_, endpoint):
+    async with _open_stream(http) as (_, endpoint):
         seen = await _post(http, endpoint, http.initialize(), {"Origin": EVIL_ORIGIN})
         if not seen.refused:
             yield fault(f"a POST with Origin: {EVIL_ORIGIN} is served", seen.shown())
 
 
 @asynccontextmanager
-async def _opened(http: HttpProbe) -> AsyncIterator[tuple[HttpResponse, str]]:
+async def _open_stream(http: HttpProbe) -> AsyncIterator[tuple[HttpResponse, str]]:
     """A stream, and where to post."""
     async with _stream(http) as stream:
         endpoint = await _endpoint(http, stream)

@@ -52,7 +52,7 @@ def what_is_logged_is_text(record: Record) -> Iterator[Finding]:
 @judged("stdio-newline-framing-server")
 def each_message_is_a_line(record: Record) -> Iterator[Finding]:
     """Look at every line of stdout: none is a Content-Length header, a part of a message, or several messages."""
-    for spill, text in _spilled(record):
+    for spill, text in _stdout_spills(record):
         if spill == "framing":
             yield fault("a message is not exactly one line", text)
 
@@ -60,7 +60,7 @@ def each_message_is_a_line(record: Record) -> Iterator[Finding]:
 @judged("stdio-embedded-newlines-escaped-server")
 def newlines_are_escaped(record: Record) -> Iterator[Finding]:
     """Look at messages with newlines in their texts: these are written as an escape, and the message stays one line."""
-    found = [text for spill, text in _spilled(record) if spill == "newline"]
+    found = [text for spill, text in _stdout_spills(record) if spill == "newline"]
     for text in found:
         yield fault("a text within a message has a newline that is not escaped", text)
     if not found and not any("\\n" in message.text for message in record.heard):
@@ -70,12 +70,12 @@ def newlines_are_escaped(record: Record) -> Iterator[Finding]:
 @judged("stdio-stdout-clean-server")
 def stdout_is_for_messages(record: Record) -> Iterator[Finding]:
     """Look at every line of stdout: each is a message, not a banner, a print or a log line."""
-    for spill, text in _spilled(record):
+    for spill, text in _stdout_spills(record):
         if spill == "noise":
             yield fault("a line of stdout is not a message", text)
 
 
-def _spilled(record: Record) -> list[tuple[Spill, str]]:
+def _stdout_spills(record: Record) -> list[tuple[Spill, str]]:
     """What is on stdout that is not a message, and what it is instead; lines that belong together are joined."""
     found: list[tuple[Spill, str]] = []
     run: list[str] = []
@@ -84,7 +84,7 @@ def _spilled(record: Record) -> list[tuple[Spill, str]]:
             run.append(message.text)
             continue
         if run:
-            found += _classified(run)
+            found += _classify(run)
             run = []
         if message is not None and _no_message(message):
             found.append(("noise", message.text))
@@ -101,7 +101,7 @@ def _no_message(message: Message) -> bool:
     return message.kind == "invalid" and not (isinstance(raw, dict) and any(name in raw for name in _MEMBERS))
 
 
-def _classified(lines: list[str]) -> Iterator[tuple[Spill, str]]:
+def _classify(lines: list[str]) -> Iterator[tuple[Spill, str]]:
     whole = "\n".join(lines)
     if len(lines) > 1 and _is_message(whole, strict=True):
         yield "framing", whole

@@ -36,7 +36,7 @@ def _everything(probe: Probe) -> Json:
     return {**wanted, "resourceSubscriptions": uris[:10]} if uris else wanted
 
 
-def _offered(probe: Probe) -> Json:
+def _offered_filter(probe: Probe) -> Json:
     """A filter that asks for what the server offers."""
     everything = _everything(probe)
     offered = {kind: value for kind, value in everything.items() if probe.declares(KINDS[kind][0])}
@@ -55,7 +55,7 @@ async def _call(probe: Probe, wanted: list[Json], meta: Json | None = None) -> N
 @probed("subs-listen-served", alone=True)
 async def subscriptions_are_served(probe: Probe) -> AsyncIterator[Finding]:
     """Subscribe to what the server declares: it is not refused."""
-    wanted = _offered(probe)
+    wanted = _offered_filter(probe)
     async with probe.new_session() as other, listening(other, wanted) as stream:
         if stream.reply is not None and stream.reply.kind == "error":
             yield fault("subscriptions/listen is refused, though there is something to subscribe to", stream.reply.raw)
@@ -64,7 +64,7 @@ async def subscriptions_are_served(probe: Probe) -> AsyncIterator[Finding]:
 @probed("subs-ack-first", alone=True)
 async def acknowledgements_come_first(probe: Probe) -> AsyncIterator[Finding]:
     """Subscribe: the first notification is the acknowledgement, with the filter that the server will keep to."""
-    wanted = _offered(probe)
+    wanted = _offered_filter(probe)
     async with probe.new_session() as other, listening(other, wanted) as stream:
         if stream.reply is not None and stream.reply.kind == "error":
             raise NotSeen("the subscription was refused")
@@ -78,7 +78,7 @@ async def acknowledgements_come_first(probe: Probe) -> AsyncIterator[Finding]:
 @probed("subs-ack-subset", alone=True)
 async def acknowledgements_promise_no_more_than_there_is(probe: Probe) -> AsyncIterator[Finding]:
     """Ask for everything, and for one thing: nothing is acknowledged that was not asked for, or is not declared."""
-    offered = _offered(probe)
+    offered = _offered_filter(probe)
     one = dict([next(iter(offered.items()))])
     for wanted in (_everything(probe), one):
         async with probe.new_session() as other, listening(other, wanted) as stream:
@@ -97,7 +97,7 @@ def _within(values: list[Any], wanted: Any) -> bool:
 @probed("subs-id-tagged", alone=True)
 async def notifications_have_the_id(probe: Probe) -> AsyncIterator[Finding]:
     """Subscribe with the ids "sub-1" and 0, and call tools: every notification has exactly that subscriptionId."""
-    wanted = _offered(probe)
+    wanted = _offered_filter(probe)
     for identity in ("sub-1", 0):
         async with (
             probe.new_session(answers=probe.session.answers) as other,
@@ -115,7 +115,7 @@ async def notifications_have_the_id(probe: Probe) -> AsyncIterator[Finding]:
 @probed("subs-empty-filter", alone=True)
 async def nothing_may_be_subscribed_to(probe: Probe) -> AsyncIterator[Finding]:
     """Subscribe to nothing, and call tools: the acknowledgement is empty, and nothing else comes."""
-    _offered(probe)
+    _offered_filter(probe)
     async with probe.new_session(answers=probe.session.answers) as other, listening(other, {}) as stream:
         if stream.reply is not None and stream.reply.kind == "error":
             if code_of(stream.reply) == METHOD_NOT_FOUND:
@@ -135,7 +135,7 @@ async def nothing_may_be_subscribed_to(probe: Probe) -> AsyncIterator[Finding]:
 @probed("subs-filter-respected", alone=True)
 async def filters_are_kept_to(probe: Probe) -> AsyncIterator[Finding]:
     """Subscribe to each kind of change by itself, and call tools: no other kind comes under its id."""
-    offered, wanted = _offered(probe), callable_again(probe)
+    offered, wanted = _offered_filter(probe), callable_again(probe)
     seen = False
     for kind in offered:
         async with (
@@ -157,7 +157,10 @@ async def _meanwhile(probe: Probe) -> AsyncIterator[Message]:
     """The progress and the log messages that come on a stream while tools are called: they do not belong there."""
     meta = {f"{META}logLevel": "debug", "progressToken": "conductor-progress"}
     wanted = callable_again(probe)
-    async with probe.new_session(answers=probe.session.answers) as other, listening(other, _offered(probe)) as stream:
+    async with (
+        probe.new_session(answers=probe.session.answers) as other,
+        listening(other, _offered_filter(probe)) as stream,
+    ):
         stream.acknowledged()
         if probe.transport == "stdio":
             await _call(other, wanted, meta)
@@ -191,7 +194,7 @@ async def cancelled_subscriptions_are_over(probe: Probe) -> AsyncIterator[Findin
     """Cancel one of two subscriptions, and call tools: no more changes come for it."""
     if probe.transport != "stdio":
         raise NotSeen("over HTTP nothing can come on a stream that is closed")
-    offered, wanted = _offered(probe), callable_again(probe)
+    offered, wanted = _offered_filter(probe), callable_again(probe)
     async with (
         probe.new_session(answers=probe.session.answers) as other,
         listening(other, offered, "conductor-kept") as kept,

@@ -66,7 +66,7 @@ async def _create(probe: Probe, params: Json) -> Message:
     return await probe.ask("tools/call", {**params, "task": {"ttl": 60_000}, "_meta": {"progressToken": token}})
 
 
-async def _made(probe: Probe) -> list[Life]:
+async def _task_lives(probe: Probe) -> list[Life]:
     """The lives of some tasks; lived once for each session."""
     if not probe.declares(CALL):
         raise NotSeen(f"the server does not declare {CALL}")
@@ -77,7 +77,9 @@ async def _made(probe: Probe) -> list[Life]:
 
 
 async def _tasks(probe: Probe) -> list[Life]:
-    found = [life for life in await _made(probe) if life.task is not None and isinstance(life.task.get("taskId"), str)]
+    found = [
+        life for life in await _task_lives(probe) if life.task is not None and isinstance(life.task.get("taskId"), str)
+    ]
     if not found:
         raise NotSeen("no task was made")
     return found
@@ -130,7 +132,7 @@ async def tasks_that_are_not_offered_are_ignored(probe: Probe) -> AsyncIterator[
 @probed("taskc-create-result")
 async def tasks_are_answered_with_a_receipt(probe: Probe) -> AsyncIterator[Finding]:
     """Call tools that can run as tasks with `task`: the result is a task, not what the tool gives."""
-    for life in await _made(probe):
+    for life in await _task_lives(probe):
         if life.created.kind == "result" and life.task is None:
             yield fault(f"tool {life.tool['name']!r}: a call as a task is not answered with a task", life.created.raw)
 

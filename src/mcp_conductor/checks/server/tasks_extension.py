@@ -42,12 +42,12 @@ def _object(value: Any) -> Json:
     return value if isinstance(value, dict) else {}
 
 
-def _declared(capabilities: Json) -> bool:
+def _is_declared(capabilities: Json) -> bool:
     return TASKS_EXTENSION in _object(capabilities.get("extensions"))
 
 
-def _needed(probe: Probe) -> None:
-    if not _declared(probe.record().capabilities):
+def _require_extension(probe: Probe) -> None:
+    if not _is_declared(probe.record().capabilities):
         raise NotSeen(f"the server does not declare the extension {TASKS_EXTENSION}")
 
 
@@ -64,7 +64,7 @@ def _receipts(record: Record) -> list[tuple[Message, Json]]:
 
 def _makers(probe: Probe) -> list[Json]:
     """The params of calls that became tasks, and may be made again."""
-    _needed(probe)
+    _require_extension(probe)
     record = probe.record()
     made = {
         exchange.request.params.get("name")
@@ -157,9 +157,9 @@ def the_extension_is_declared(record: Record) -> Iterator[Finding]:
     receipts = _receipts(record)
     if "tasks" in record.capabilities:
         yield fault("tasks are declared as a capability, which this revision does not have", record.capabilities)
-    elif receipts and not _declared(record.capabilities):
+    elif receipts and not _is_declared(record.capabilities):
         yield fault(f"a task is made, but the extension {TASKS_EXTENSION} is not declared", receipts[0][0].raw)
-    elif not _declared(record.capabilities):
+    elif not _is_declared(record.capabilities):
         raise NotSeen("the server has no tasks")
 
 
@@ -329,7 +329,7 @@ async def cancellations_are_acknowledged(probe: Probe) -> AsyncIterator[Finding]
 @probed("taske-unknown-id-get")
 async def unknown_tasks_cannot_be_looked_at(probe: Probe) -> AsyncIterator[Finding]:
     """Look at a task that does not exist: the error has the code -32602."""
-    _needed(probe)
+    _require_extension(probe)
     reply = await probe.ask("tasks/get", {"taskId": UNKNOWN_TASK})
     if code_of(reply) != INVALID_PARAMS:
         yield fault(f"an unknown task is not answered with {INVALID_PARAMS}", reply.raw)
@@ -338,7 +338,7 @@ async def unknown_tasks_cannot_be_looked_at(probe: Probe) -> AsyncIterator[Findi
 @probed("taske-unknown-id-update-cancel")
 async def unknown_tasks_cannot_be_changed(probe: Probe) -> AsyncIterator[Finding]:
     """Answer and cancel a task that does not exist: the error has the code -32602."""
-    _needed(probe)
+    _require_extension(probe)
     for method in ("tasks/update", "tasks/cancel"):
         reply = await probe.ask(method, {"taskId": UNKNOWN_TASK, "inputResponses": {}})
         if code_of(reply) != INVALID_PARAMS:
@@ -359,7 +359,7 @@ async def tasks_are_refused_to_those_who_do_not_know_them(probe: Probe) -> Async
 @probed("taske-legacy-removed")
 async def earlier_methods_are_gone(probe: Probe) -> AsyncIterator[Finding]:
     """Send tasks/result and tasks/list, which this revision does not have: the error has the code -32601."""
-    _needed(probe)
+    _require_extension(probe)
     for method in ("tasks/result", "tasks/list"):
         reply = await probe.ask(method, {"taskId": UNKNOWN_TASK})
         if code_of(reply) != METHOD_NOT_FOUND:
@@ -369,7 +369,7 @@ async def earlier_methods_are_gone(probe: Probe) -> AsyncIterator[Finding]:
 @probed("taske-name-header-server")
 async def headers_name_the_task(probe: Probe) -> AsyncIterator[Finding]:
     """Look at a task with a header Mcp-Name that names another: the status is 400, and the code -32020."""
-    _needed(probe)
+    _require_extension(probe)
     context = probe.dialect.context(probe.session.client, probe.session.client_capabilities(probe.dialect))
     params = probe.dialect.stamp({"taskId": UNKNOWN_TASK}, context)
     headers = {

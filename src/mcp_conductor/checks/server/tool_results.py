@@ -184,7 +184,7 @@ def structured_content_fits(record: Record) -> Iterator[Finding]:
         raise NotSeen("no tool with an outputSchema was called with success")
 
 
-def _structured(record: Record) -> Iterator[tuple[str, Json]]:
+def _structured_results(record: Record) -> Iterator[tuple[str, Json]]:
     found = [(name, result) for name, result in results(record) if "structuredContent" in result]
     if not found:
         raise NotSeen("no result has structuredContent")
@@ -194,7 +194,7 @@ def _structured(record: Record) -> Iterator[tuple[str, Json]]:
 @judged("tools-structured-content-object", needs="tools")
 def structured_content_is_an_object(record: Record) -> Iterator[Finding]:
     """Look at structuredContent in results of tools: it is an object."""
-    for name, result in _structured(record):
+    for name, result in _structured_results(record):
         if not isinstance(result["structuredContent"], dict):
             yield fault(f"tool {name!r}: structuredContent is not an object", result, path="result.structuredContent")
 
@@ -202,7 +202,7 @@ def structured_content_is_an_object(record: Record) -> Iterator[Finding]:
 @judged("tools-structured-content-text", needs="tools")
 def structured_content_is_also_text(record: Record) -> Iterator[Finding]:
     """Look at results with structuredContent: a text block has the same, as JSON."""
-    for name, result in _structured(record):
+    for name, result in _structured_results(record):
         content = result.get("content")
         written = (
             [block.get("text") for block in content if isinstance(block, dict)] if isinstance(content, list) else []

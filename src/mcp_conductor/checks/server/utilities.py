@@ -53,14 +53,14 @@ def _completion(ref: Json, name: str) -> Json:
     return {"ref": ref, "argument": {"name": name, "value": ""}}
 
 
-def _declared(probe: Probe) -> None:
+def _require_completions(probe: Probe) -> None:
     if probe.dialect.completions and not probe.declares("completions"):
         raise NotSeen("the server does not declare completions")
 
 
-async def _completed(probe: Probe) -> list[tuple[Json, Message]]:
+async def _completion_replies(probe: Probe) -> list[tuple[Json, Message]]:
     """Replies to completion/complete for what the server lists."""
-    _declared(probe)
+    _require_completions(probe)
     wanted = list(_arguments(probe))[:MOST_COMPLETIONS]
     if not wanted:
         raise NotSeen("no prompt and no template has an argument to complete")
@@ -74,7 +74,7 @@ async def _completions(probe: Probe) -> list[tuple[Message, Json]]:
     """The member `completion` of those replies that have one."""
     found = [
         (reply, reply.result["completion"])
-        for _, reply in await _completed(probe)
+        for _, reply in await _completion_replies(probe)
         if reply.kind == "result"
         and isinstance(reply.result, dict)
         and isinstance(reply.result.get("completion"), dict)
@@ -99,7 +99,7 @@ async def completion_is_declared(probe: Probe) -> AsyncIterator[Finding]:
 @probed("completion-values")
 async def completions_have_values(probe: Probe) -> AsyncIterator[Finding]:
     """Complete arguments of listed prompts and templates: the result has completion.values, an array of strings."""
-    for _, reply in await _completed(probe):
+    for _, reply in await _completion_replies(probe):
         if code_of(reply) == METHOD_NOT_FOUND:
             yield fault("completions is declared, but completion/complete does not exist", reply.raw)
         if reply.kind != "result":
@@ -132,7 +132,7 @@ async def completions_say_how_many(probe: Probe) -> AsyncIterator[Finding]:
 @probed("completion-context-server")
 async def completion_takes_a_context(probe: Probe) -> AsyncIterator[Finding]:
     """Complete once more with context.arguments: what gave a result before gives one now."""
-    kept = [params for params, reply in await _completed(probe) if reply.kind == "result"]
+    kept = [params for params, reply in await _completion_replies(probe) if reply.kind == "result"]
     if not kept:
         raise NotSeen("nothing was completed")
     reply = await probe.ask("completion/complete", {**kept[0], "context": {"arguments": {"conductor": "x"}}})
@@ -176,7 +176,7 @@ async def _second(probe: Probe, method: str) -> str | None:
     return Cursors(probe.dialect).after(await probe.result(method))[0]
 
 
-async def _turned(probe: Probe) -> list[tuple[str, str]]:
+async def _paged_lists(probe: Probe) -> list[tuple[str, str]]:
     """The lists that have more than one page, each with the cursor of its second."""
     found = [(method, cursor) for method in _lists(probe) if (cursor := await _second(probe, method)) is not None]
     if not found:
@@ -199,7 +199,7 @@ def cursors_are_strings(record: Record) -> Iterator[Finding]:
 @probed("pagination-methods")
 async def lists_take_cursors(probe: Probe) -> AsyncIterator[Finding]:
     """Ask for the second page of each list that has one: the server's own cursor is not refused."""
-    for method, cursor in await _turned(probe):
+    for method, cursor in await _paged_lists(probe):
         reply = await probe.ask(method, {"cursor": cursor})
         if reply.kind == "error":
             yield fault(f"{method} refuses the cursor that it returned", reply.raw)
@@ -211,7 +211,7 @@ async def pages_follow_each_other(probe: Probe) -> AsyncIterator[Finding]:
 
     After 200 pages, or ten seconds, a list is left: whether it has an end is not known then.
     """
-    for method, _ in await _turned(probe):
+    for method, _ in await _paged_lists(probe):
         async for message, page in _repetitions(probe, method):
             yield fault(f"{method}: {message}", page)
 
@@ -251,7 +251,7 @@ async def _repetitions(probe: Probe, method: str) -> AsyncIterator[tuple[str, An
 @probed("pagination-stable-cursor")
 async def cursors_are_stable(probe: Probe) -> AsyncIterator[Finding]:
     """Ask for the second page twice: the same items come."""
-    for method, cursor in await _turned(probe):
+    for method, cursor in await _paged_lists(probe):
         pages = [await probe.result(method, {"cursor": cursor}) or {} for _ in range(2)]
         once, again = (page.get(LIST_MEMBERS[method]) for page in pages)
         if once != again:

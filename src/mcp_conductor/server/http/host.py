@@ -121,7 +121,7 @@ class HttpHost:
             return
         stream = Stream(None)
         try:
-            client = self._introduced(exchange, message, stream)
+            client = self._described_client(exchange, message, stream)
         except Refusal as refusal:
             await exchange.reply(400, compact(compose_error(message.id, refusal.error())).encode())
             return
@@ -131,7 +131,7 @@ class HttpHost:
         finally:
             self._live.discard(client)
 
-    def _introduced(self, exchange: Exchange, message: Message, stream: Stream) -> Client:
+    def _described_client(self, exchange: Exchange, message: Message, stream: Stream) -> Client:
         """The client that the request describes, if its headers and its body agree."""
         introduction(message.params)
         if not self._server.modern_versions:

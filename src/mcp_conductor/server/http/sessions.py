@@ -71,7 +71,7 @@ class HttpSessions:
         self._sessions.move_to_end(identity)
         return session
 
-    def _stated(self, version: str) -> Dialect:
+    def _stated_dialect(self, version: str) -> Dialect:
         known = self._server.handshake_versions
         return DIALECTS[version if version in known else known[-1]]
 
@@ -154,7 +154,7 @@ class HttpSessions:
             version = (exchange.header("mcp-protocol-version") or WITHOUT_VERSION_HEADER).strip()
             session = HttpSession(self._transport)
             session.client.lasting = False
-            session.client.dialect = None if opens else self._stated(version)
+            session.client.dialect = None if opens else self._stated_dialect(version)
             return session
         if opens and exchange.header("mcp-session-id") in self._sessions:
             await exchange.refuse(400, INVALID_REQUEST, "this session is initialized already")
@@ -165,7 +165,7 @@ class HttpSessions:
 
     async def _respond(self, exchange: Exchange, session: HttpSession, requests: list[Message], *, batch: bool) -> None:
         spoiled_replies = [self._server.spoiled_reply(request) for request in requests]
-        if await self._refused(exchange, session, spoiled_replies):
+        if await self._is_answered_by_fault(exchange, session, spoiled_replies):
             return
         opens = requests[0].method == "initialize"
         json = self._transport.json or opens  # to open a session is to give it an id, which goes into a header
@@ -212,7 +212,7 @@ class HttpSessions:
             if spoiled_replies[0] is not None and spoiled_replies[0].forget_events:
                 session.streams.forget(stream)
 
-    async def _refused(
+    async def _is_answered_by_fault(
         self, exchange: Exchange, session: HttpSession, spoiled_replies: list[SpoiledReply | None]
     ) -> bool:
         """Whether a fault has answered the request already."""

@@ -74,7 +74,7 @@ def collect_url_elicitation() -> Tool:
         question = _visit(call.arguments["message"], call.arguments["url"], identity)
         answer = (await call.ask({"elicitation": question}))["elicitation"]
         if answer.get("action") == "accept":
-            _completed(call, identity)
+            _notify_complete(call, identity)
         return said(f"URL elicitation response: {compact(answer)}")
 
     return tool(
@@ -96,10 +96,10 @@ def url_elicitation_form() -> Tool:
     forms = Forms()
 
     async def run(call: Call) -> Json:
-        form = _answered(call, forms) or await forms.open()
+        form = _earlier_form(call, forms) or await forms.open()
         later = False
         try:
-            return await _collected(call, form)
+            return await _collect(call, form)
         except InputRequired:
             later = True  # the user fills it in before the request comes again
             raise
@@ -116,13 +116,13 @@ def url_elicitation_form() -> Tool:
     )
 
 
-def _answered(call: Call, forms: Forms) -> Form | None:
+def _earlier_form(call: Call, forms: Forms) -> Form | None:
     """The form that an earlier round of CALL opened: its id is the key of the question."""
     answers = call.params.get("inputResponses")
     return forms.find(answers) if call.rounds is not None and isinstance(answers, dict) else None
 
 
-async def _collected(call: Call, form: Form) -> Json:
+async def _collect(call: Call, form: Form) -> Json:
     words = call.arguments.get("message") or "Please submit a value in the form"
     answer = (await call.ask({form.id: _visit(words, form.url, form.id)}))[form.id]
     if answer.get("action") != "accept":
@@ -130,7 +130,7 @@ async def _collected(call: Call, form: Form) -> Json:
     value = await form.value()
     if value is None:
         raise AskFailed(f"the form was not submitted within {FORM_SECONDS:g} s")
-    _completed(call, form.id)
+    _notify_complete(call, form.id)
     return said(f"Collected value: {value}")
 
 
@@ -139,6 +139,6 @@ def _visit(words: str, url: str, identity: str) -> Json:
     return {"method": "elicitation/create", "params": params}
 
 
-def _completed(call: Call, identity: str) -> None:
+def _notify_complete(call: Call, identity: str) -> None:
     if call.client.revision.elicitation_id:
         call.notify("notifications/elicitation/complete", {"elicitationId": identity})

@@ -68,10 +68,10 @@ def test_argv() -> Resource:
 @preset("resource")
 def numbered_resources(count: int = 3) -> list[Definition]:
     """As many resources as `count` says, test://resource_1 and so on."""
-    return [_numbered(number) for number in numbers(count)]
+    return [_numbered_resource(number) for number in numbers(count)]
 
 
-def _numbered(number: int) -> Resource:
+def _numbered_resource(number: int) -> Resource:
     name, description = f"resource_{number}", f"Test resource number {number}"
     return text_resource(name, f"test://{name}", description, lambda: f"Content for resource {number}", "text/plain")
 

@@ -79,10 +79,10 @@ def write_to_stderr() -> Tool:
 @preset("tool")
 def numbered_tools(count: int = 5) -> list[Definition]:
     """As many tools as `count` says, tool_1 and so on, that echo a message."""
-    return [_numbered(number) for number in numbers(count)]
+    return [_numbered_tool(number) for number in numbers(count)]
 
 
-def _numbered(number: int) -> Tool:
+def _numbered_tool(number: int) -> Tool:
     return tool(
         f"tool_{number}",
         f"Test tool number {number}",
