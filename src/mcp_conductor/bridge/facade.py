@@ -20,7 +20,7 @@ from mcp_conductor.protocol.views import Listed, View
 from mcp_conductor.server.call import Call
 from mcp_conductor.server.client import Client, Send
 from mcp_conductor.server.config import ServerConfig, TransportConfig
-from mcp_conductor.server.definitions import Prompt, Refusal, Resource, Template, Tool, failed
+from mcp_conductor.server.definitions import Prompt, Refusal, Resource, Template, Tool, error_result
 from mcp_conductor.server.faults import SpoiledReply
 from mcp_conductor.server.server import Deliver, Server
 
@@ -254,7 +254,7 @@ async def _result_of(call: Call, answer: Awaitable[View]) -> Json:
         raise Refusal(INTERNAL_ERROR, error.message) from error
     except ConductorError as error:
         if call.method == "tools/call":
-            return failed(error.message)
+            return error_result(error.message)
         raise Refusal(INTERNAL_ERROR, error.message) from error
     if not isinstance(result, dict):
         raise Refusal(INTERNAL_ERROR, "the server's result is not an object")

@@ -29,7 +29,7 @@ from mcp_conductor.server.config import (
 )
 from mcp_conductor.server.definitions import Definition, Resource, Template, Tool
 from mcp_conductor.server.faults import read as read_fault
-from mcp_conductor.server.params import checked, used
+from mcp_conductor.server.params import checked_params, make_with
 from mcp_conductor.server.presets import MEMBERS, PRESETS, Kind
 from mcp_conductor.server.presets.described import described
 
@@ -292,8 +292,8 @@ def _from_preset(entry: Field, kind: Kind) -> list[Definition]:
     if found.kind != kind:
         member = next(member for member, each in MEMBERS.items() if each == found.kind)
         known["preset"].refuse(f"is a preset that makes a {found.kind}, not a {kind}", f"put it under {member}")
-    params = checked(entry, known.get("params"), found.params, f"preset {name!r}")
-    made: Any = used(found.make, params)
+    params = checked_params(entry, known.get("params"), found.params, f"preset {name!r}")
+    made: Any = make_with(found.make, params)
     return [described(each, found) for each in (made if isinstance(made, list) else [made])]
 
 

@@ -151,12 +151,12 @@ def text(words: str) -> Json:
     return {"type": "text", "text": words}
 
 
-def said(words: str) -> Json:
+def text_result(words: str) -> Json:
     """A tool result that is one text."""
     return {"content": [text(words)]}
 
 
-def failed(words: str) -> Json:
+def error_result(words: str) -> Json:
     """A tool result that tells of a failure."""
     return {"content": [text(words)], "isError": True}
 

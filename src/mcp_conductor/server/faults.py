@@ -21,7 +21,7 @@ from mcp_conductor.plugins import guarded, with_plugins
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.server.params import BadParam, checked, used
+from mcp_conductor.server.params import BadParam, checked_params, make_with
 
 WHEN_KEYS = ("method", "name", "nth", "every", "probability")
 ANOTHER_TYPE = "a value of another type"
@@ -329,8 +329,8 @@ def _act(entry: Field, name: str, params: Field | None) -> Callable[[SpoiledRepl
     """The fault with its params, tried out once so that bad values are found now."""
     act = FAULTS.get(name)
     wanted = dict(list(inspect.signature(act).parameters.items())[1:])
-    given = checked(entry, params, wanted, f"fault {name!r}")
-    used(partial(act, SpoiledReply(Random(0))), given)
+    given = checked_params(entry, params, wanted, f"fault {name!r}")
+    make_with(partial(act, SpoiledReply(Random(0))), given)
     values = {key: each.value for key, each in given.items()}
     return lambda spoiled: act(spoiled, **values)
 

@@ -14,8 +14,8 @@ from mcp_conductor.protocol.dialect import (
 )
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.server.call import Call
-from mcp_conductor.server.definitions import Prompt, Refusal, Template, Tool, failed
-from mcp_conductor.server.state import Listener
+from mcp_conductor.server.definitions import Prompt, Refusal, Template, Tool, error_result
+from mcp_conductor.server.state import Subscriber
 from mcp_conductor.server.tasks import Task, has_extension, need_extension
 
 Method = Callable[[Call], Any]
@@ -131,7 +131,7 @@ def _call_if_valid(call: Call, tool: Tool, complaints: list[str]) -> Any:
         problem = f"Invalid arguments for tool {tool.name}: {'; '.join(complaints)}"
         if not call.client.revision.tool_argument_errors:
             raise Refusal(INVALID_PARAMS, problem)
-        return failed(f"Input validation error: {problem}")
+        return error_result(f"Input validation error: {problem}")
     return _call_tool(call, tool)
 
 
@@ -204,9 +204,11 @@ def _checked_result(tool: Tool, result: Json) -> Json:
     if not tool.promises_output or result.get("isError"):
         return result
     if "structuredContent" not in result:
-        return failed(f"Output validation error: tool {tool.name} has an outputSchema but gave no structuredContent")
+        return error_result(
+            f"Output validation error: tool {tool.name} has an outputSchema but gave no structuredContent"
+        )
     complaints = tool.output_complaints(result["structuredContent"])
-    return failed(f"Output validation error: {'; '.join(complaints)}") if complaints else result
+    return error_result(f"Output validation error: {'; '.join(complaints)}") if complaints else result
 
 
 @method("resources/read")
@@ -307,7 +309,7 @@ async def listen(call: Call) -> Json:
     wanted = call.params.get("notifications")
     if not isinstance(wanted, dict):
         raise Refusal(INVALID_PARAMS, f"notifications must be an object, not {kind_of(wanted)}")
-    listener = Listener(call.id, call.notify, _honoured_filter(call, wanted))
+    listener = Subscriber(call.id, call.notify, _honoured_filter(call, wanted))
     call.server.listeners.add(listener)
     try:
         listener.tell("notifications/subscriptions/acknowledged", {"notifications": listener.wants})

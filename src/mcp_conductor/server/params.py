@@ -17,7 +17,7 @@ class BadParam(Exception):  # noqa: N818  # what it is about
     """A param has the right type, and yet cannot be used: its name, and the problem."""
 
 
-def checked(entry: Field, params: Field | None, wanted: Mapping[str, Parameter], what: str) -> dict[str, Field]:
+def checked_params(entry: Field, params: Field | None, wanted: Mapping[str, Parameter], what: str) -> dict[str, Field]:
     """PARAMS of WHAT, which ENTRY names: known, complete, and of the right types."""
     if params is not None and not wanted and params.members():
         params.refuse(f"must not be there: {what} takes none")
@@ -34,7 +34,7 @@ def checked(entry: Field, params: Field | None, wanted: Mapping[str, Parameter],
     return given
 
 
-def used(make: Callable[..., Any], given: Mapping[str, Field]) -> Any:
+def make_with(make: Callable[..., Any], given: Mapping[str, Field]) -> Any:
     """What MAKE makes of GIVEN; a value that it cannot use is refused."""
     try:
         return make(**{name: each.value for name, each in given.items()})

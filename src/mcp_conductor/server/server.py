@@ -19,7 +19,7 @@ from mcp_conductor.protocol.message import Message
 from mcp_conductor.server.call import Call
 from mcp_conductor.server.client import Client, Send
 from mcp_conductor.server.config import ServerConfig
-from mcp_conductor.server.definitions import AskFailed, InputRequired, Refusal, failed
+from mcp_conductor.server.definitions import AskFailed, InputRequired, Refusal, error_result
 from mcp_conductor.server.faults import Faults, SpoiledReply
 from mcp_conductor.server.methods import METHODS
 from mcp_conductor.server.rounds import Rounds
@@ -157,7 +157,7 @@ class Server(ServerState):
             case InputRequired():
                 return self._finished_reply(call, outcome.result())
             case AskFailed() if call.method == "tools/call":
-                return self._finished_reply(call, failed(str(outcome)))
+                return self._finished_reply(call, error_result(str(outcome)))
             case AskFailed():
                 return _error(call, Refusal(INTERNAL_ERROR, str(outcome)))
             case Refusal():

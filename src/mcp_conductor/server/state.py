@@ -16,7 +16,7 @@ from mcp_conductor.server.paging import Page, page_at
 from mcp_conductor.server.tasks import Task, Tasks
 
 
-class Listener:
+class Subscriber:
     """A client of the modern era that listens (basic/patterns/subscriptions); WANTS is what it will be told."""
 
     def __init__(self, identity: Id, notify: Callable[[str, Json], None], wants: Json) -> None:
@@ -52,7 +52,7 @@ class ServerState:
         self.tasks = Tasks(config.poll_interval, self._publish_task)
         self.secret = os.urandom(32)
         self.clients: set[Client] = set()  # those of the handshake era that are ready for notifications
-        self.listeners: set[Listener] = set()  # those of the modern era that asked for notifications
+        self.listeners: set[Subscriber] = set()  # those of the modern era that asked for notifications
         self.handshake_versions = tuple(version for version in config.versions if DIALECTS[version].handshake)
         self.modern_versions = tuple(version for version in config.versions if not DIALECTS[version].handshake)
 

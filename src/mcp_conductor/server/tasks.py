@@ -14,7 +14,7 @@ from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.dialect import INTERNAL_ERROR, INVALID_PARAMS, RELATED_TASK, TASKS_EXTENSION
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.server.client import ASK_SECONDS, Client, Send, missing_capability
-from mcp_conductor.server.definitions import AskFailed, Refusal, failed
+from mcp_conductor.server.definitions import AskFailed, Refusal, error_result
 from mcp_conductor.server.identity import new_uuid
 
 EXTENSION_TTL_MS = 60_000
@@ -151,7 +151,7 @@ class Tasks:
             task.error = refusal.error()
             task.become("failed", refusal.message)
         except AskFailed as failure:
-            self._complete(task, failed(str(failure)))
+            self._complete(task, error_result(str(failure)))
         except asyncio.CancelledError:
             task.become("cancelled", "The task was cancelled.")
             raise

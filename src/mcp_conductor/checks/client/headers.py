@@ -11,7 +11,7 @@ from mcp_conductor.checks.harness.scripted_server import Call, Script
 from mcp_conductor.protocol.dialect import HANDSHAKE, versions_with
 from mcp_conductor.protocol.message import Message, compact, decode
 from mcp_conductor.report.model import Finding
-from mcp_conductor.server.http.exchange import Exchange
+from mcp_conductor.server.http.exchange import HttpExchange
 
 SESSIONS = versions_with(lambda each: each.http_session)
 _PRIMED = versions_with(lambda each: each.priming_event)
@@ -37,7 +37,7 @@ class Events(Script):
 class LostSession(Script):
     """The server forgets the session, and answers the next request with 404."""
 
-    async def web(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> bool:
+    async def web(self, host: WebHost, exchange: HttpExchange, request: HttpRequest) -> bool:
         asks = b'"id"' in request.body and b'"initialize"' not in request.body and request.method == "POST"
         if not asks or "lost" in self.record.moments or request.header("mcp-session-id") is None:
             return False
@@ -66,7 +66,7 @@ class BrokenStream(Script):
         super().__init__(record, version)
         self.kept: Message | None = None
 
-    async def web(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> bool:
+    async def web(self, host: WebHost, exchange: HttpExchange, request: HttpRequest) -> bool:
         wants = request.method == "POST" and b'"id"' in request.body and b'"initialize"' not in request.body
         if wants and "broken" not in self.record.moments and b'"method"' in request.body:
             await self._break(host, exchange, request)
@@ -83,7 +83,7 @@ class BrokenStream(Script):
             return True
         return False
 
-    async def _break(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> None:
+    async def _break(self, host: WebHost, exchange: HttpExchange, request: HttpRequest) -> None:
         self.did("broken")
         message = request.message = self.kept = decode(request.body)
         connection = request.connection = host.connection_of(request, message)

@@ -14,7 +14,7 @@ from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.meta_keys import KEY, PREFIXED_KEY, is_reserved
 from mcp_conductor.report.model import Finding
 from mcp_conductor.server.definitions import Refusal
-from mcp_conductor.server.http.exchange import Exchange
+from mcp_conductor.server.http.exchange import HttpExchange
 
 _STDIO = ("stdio",)
 _VERSION, _CAPABILITIES, _INFO = f"{META}protocolVersion", f"{META}clientCapabilities", f"{META}clientInfo"
@@ -87,7 +87,7 @@ class FutureServer(Script):
 class Bare400(Legacy):
     """A server of the handshake era, which answers everything before initialize with 400 and a page."""
 
-    async def web(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> bool:
+    async def web(self, host: WebHost, exchange: HttpExchange, request: HttpRequest) -> bool:
         if request.method != "POST" or b'"initialize"' in request.body or host.record.connections:
             return False
         self.did("refused")

@@ -10,7 +10,7 @@ from mcp_conductor.checks.harness.scripted_server import Call, Disconnected, Scr
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HANDSHAKE
 from mcp_conductor.report.model import Finding
-from mcp_conductor.server.http.exchange import Exchange
+from mcp_conductor.server.http.exchange import HttpExchange
 
 _NOT_SPOKEN = "the client does not speak HTTP+SSE"
 
@@ -24,7 +24,7 @@ class OldTransport(Script):
     def __init__(self, record: ClientRecord, version: str | None) -> None:
         super().__init__(record, HANDSHAKE[0] if version in MODERNS else version)
 
-    async def web(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> bool:
+    async def web(self, host: WebHost, exchange: HttpExchange, request: HttpRequest) -> bool:
         del host, exchange
         if request.path == PATH and (request.method != "GET" or request.takes_events):
             self.did("opened" if request.method == "GET" else "refused")

@@ -17,7 +17,7 @@ from mcp_conductor.protocol.dialect import INVALID_REQUEST, METHOD_NOT_FOUND, PA
 from mcp_conductor.protocol.message import Message, build, compact, decode, members
 from mcp_conductor.server.http.accepting import accepting
 from mcp_conductor.server.http.admission import Admission
-from mcp_conductor.server.http.exchange import Exchange, Headers, HttpRefused
+from mcp_conductor.server.http.exchange import Headers, HttpExchange, HttpRefused
 
 ADDRESS = "127.0.0.1"
 PATH = "/mcp"
@@ -49,7 +49,7 @@ class WebHost:
             self.record.origin = self.origin
             yield self.origin + PATH
 
-    async def serve(self, exchange: Exchange) -> None:
+    async def serve(self, exchange: HttpExchange) -> None:
         """Answer one request, and remember it."""
         try:
             self._admission.check(exchange.headers)
@@ -92,7 +92,7 @@ class WebHost:
             await self.reply(exchange, request, 405, headers=[("Allow", "POST")])
 
     async def reply(
-        self, exchange: Exchange, request: HttpRequest, status: int, body: str = "", headers: Headers = ()
+        self, exchange: HttpExchange, request: HttpRequest, status: int, body: str = "", headers: Headers = ()
     ) -> None:
         request.status = status
         await exchange.reply(status, body.encode(), headers)
@@ -101,7 +101,7 @@ class WebHost:
         """Whether a GET is that of HTTP+SSE: it comes before any POST."""
         return request.takes_events and (self.script.old_only or not any(True for _ in self.record.posts()))
 
-    async def _ask_on_stream(self, exchange: Exchange, request: HttpRequest) -> None:
+    async def _ask_on_stream(self, exchange: HttpExchange, request: HttpRequest) -> None:
         """Use the stream that a client opens to hear what we have to say."""
         connection = request.connection = self._connections.get(
             request.header("mcp-session-id") or "", self.record.connections[-1]
@@ -126,7 +126,7 @@ class WebHost:
         self.state.count(0, connections=1)
         return connection
 
-    async def post(self, exchange: Exchange, request: HttpRequest) -> None:
+    async def post(self, exchange: HttpExchange, request: HttpRequest) -> None:
         """Take one message, or several in a batch."""
         message = request.message = decode(request.body)
         connection = request.connection = self.connection_of(request, message)
@@ -191,7 +191,7 @@ class WebHost:
 class _Channel:
     """The answer to one POST: JSON, or an event stream as soon as anything is said before the answer."""
 
-    def __init__(self, state: RunState, connection: Connection, exchange: Exchange, request: HttpRequest) -> None:
+    def __init__(self, state: RunState, connection: Connection, exchange: HttpExchange, request: HttpRequest) -> None:
         self.exchange = exchange
         self.headers: list[tuple[str, str]] = list(state.script.extra_headers)
         self.answers: list[Json] = []
@@ -243,7 +243,7 @@ class _Channel:
 class _OldStream:
     """HTTP+SSE: one stream for all that we say, and POSTs for all that the client says."""
 
-    def __init__(self, state: RunState, exchange: Exchange) -> None:
+    def __init__(self, state: RunState, exchange: HttpExchange) -> None:
         self._state = state
         self._exchange = exchange
         self._connection = Connection("sse")
@@ -255,7 +255,7 @@ class _OldStream:
         await self._exchange.write(f"event: endpoint\ndata: {MESSAGES[1:]}?{QUERY}\n\n".encode(), more=True)
         await self._exchange.gone
 
-    async def take(self, exchange: Exchange, request: HttpRequest, host: WebHost) -> None:
+    async def take(self, exchange: HttpExchange, request: HttpRequest, host: WebHost) -> None:
         message = request.message = decode(request.body)
         request.connection = self._connection
         self._state.note(self._connection, "client", message.text)

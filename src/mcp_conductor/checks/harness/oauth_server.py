@@ -10,7 +10,7 @@ from mcp_conductor.checks.harness.http_server import PATH, WebHost
 from mcp_conductor.checks.harness.scripted_server import Script
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact, parse
-from mcp_conductor.server.http.exchange import Exchange
+from mcp_conductor.server.http.exchange import HttpExchange
 
 PRM = "/.well-known/oauth-protected-resource"
 ISSUER = "/as"
@@ -61,7 +61,7 @@ class OAuthServer(Script):
 
     # What is asked for.
 
-    async def web(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> bool:
+    async def web(self, host: WebHost, exchange: HttpExchange, request: HttpRequest) -> bool:
         if request.path == PATH:
             if request.header("authorization") == f"Bearer {self.token}":
                 self.did("let in")
@@ -81,20 +81,20 @@ class OAuthServer(Script):
             return False
         return True
 
-    async def _challenge(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> None:
+    async def _challenge(self, host: WebHost, exchange: HttpExchange, request: HttpRequest) -> None:
         self.did("challenged")
         told = f' resource_metadata="{host.origin}{self.metadata_at}",' if self.tells else ""
         challenge = f'Bearer{told} scope="{_SCOPE}"'
         await host.reply(exchange, request, 401, headers=[("WWW-Authenticate", challenge)])
 
-    async def _register(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> None:
+    async def _register(self, host: WebHost, exchange: HttpExchange, request: HttpRequest) -> None:
         wanted = parse(request.body.decode(errors="replace")).raw
         known = {**(wanted if isinstance(wanted, dict) else {}), "client_id": "client-1"}
         if known.get("token_endpoint_auth_method") not in (None, "none"):
             known["client_secret"] = secrets.token_urlsafe(16)
         await host.reply(exchange, request, 201, compact(known))
 
-    async def _authorize(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> None:
+    async def _authorize(self, host: WebHost, exchange: HttpExchange, request: HttpRequest) -> None:
         query = dict(parse_qsl(request.query))
         back = query.get("redirect_uri", "")
         if not back.startswith(("http://127.0.0.1", "http://localhost", "http://[::1]")):
@@ -109,7 +109,7 @@ class OAuthServer(Script):
         self.codes[code] = query
         return code
 
-    async def _give(self, host: WebHost, exchange: Exchange, request: HttpRequest) -> None:
+    async def _give(self, host: WebHost, exchange: HttpExchange, request: HttpRequest) -> None:
         form = dict(parse_qsl(request.body.decode(errors="replace")))
         asked = self.codes.pop(form.get("code", ""), None)
         if asked is None or not _proves(form.get("code_verifier", ""), asked.get("code_challenge")):

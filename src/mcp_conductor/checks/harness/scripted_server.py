@@ -33,7 +33,7 @@ from mcp_conductor.protocol.message import Message, build, compact
 from mcp_conductor.server.call import Call as ServerCall
 from mcp_conductor.server.client import Client, modern_client
 from mcp_conductor.server.config import ServerConfig, TransportConfig
-from mcp_conductor.server.definitions import Prompt, Refusal, Resource, Template, Tool, said, text
+from mcp_conductor.server.definitions import Prompt, Refusal, Resource, Template, Tool, text, text_result
 from mcp_conductor.server.methods import METHODS, Method
 from mcp_conductor.server.paging import Page
 from mcp_conductor.server.server import Server
@@ -206,7 +206,7 @@ class Script:
         raise Refusal(INVALID_PARAMS, "there is no such cursor")
 
     async def call_tool(self, call: Call) -> Json:
-        return said(f"{call.params.get('name')} was called")
+        return text_result(f"{call.params.get('name')} was called")
 
     async def read_resource(self, call: Call) -> Json:
         return {"contents": [{"uri": call.params.get("uri"), "mimeType": "text/plain", "text": "a note"}]}

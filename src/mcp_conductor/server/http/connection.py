@@ -16,7 +16,7 @@ from typing import Any
 import httptools
 
 from mcp_conductor.protocol.dialect import INVALID_REQUEST
-from mcp_conductor.server.http.exchange import Exchange, HttpRefused
+from mcp_conductor.server.http.exchange import HttpExchange, HttpRefused
 from mcp_conductor.server.http.heads import END, HeadBytes, check_head, header_name, parts_of
 from mcp_conductor.server.http.limits import LIMITS, Limits
 
@@ -24,7 +24,7 @@ _MOST_EMPTY_LINES = 100  # of one read, that are taken for the end of a body
 _AT_ONCE = struct.pack("ii", 1, 0)
 
 Serving = Coroutine[Any, Any, None]
-Handler = Callable[[Exchange], Serving]
+Handler = Callable[[HttpExchange], Serving]
 
 
 @dataclass(slots=True)
@@ -63,10 +63,10 @@ class Connection(asyncio.Protocol):
         self._lingers_since: float | None = None
         self._full: asyncio.Future[None] | None = None  # the client does not read as fast as we write
         self._unread = (0, 0.0)  # how much the client had not read, and since when it is not less
-        self._answering: Exchange | None = None
+        self._answering: HttpExchange | None = None
         self._task: asyncio.Task[None] | None = None  # that does so; the loop itself does not hold it
-        self._waiting: deque[Exchange] = deque()
-        self._read: Exchange | None = None  # the request whose body comes in
+        self._waiting: deque[HttpExchange] = deque()
+        self._read: HttpExchange | None = None  # the request whose body comes in
         self._read_mark = (0, 0.0)  # how much of it had come, and when
         self._length = 0  # of that body, if it is exact
         self._framing = 0  # bytes around that body
@@ -242,7 +242,7 @@ class Connection(asyncio.Protocol):
         self._before = (before + data[max(place, len(data) - last) :])[-last:]
         return len(data)
 
-    def _measure(self, read: Exchange) -> None:
+    def _measure(self, read: HttpExchange) -> None:
         limits = self._limits
         if self._framing > limits.framing_bytes + limits.framing_ratio * read.size:
             raise HttpRefused(400, "chunk sizes, extensions or trailers around the body are too long")
@@ -293,7 +293,7 @@ class Connection(asyncio.Protocol):
         path, query = parts_of(self._target)
         method = parser.get_method().decode("latin-1")
         lasting = parser.should_keep_alive() and version != "1.0" and not self._ends
-        exchange = Exchange(method, path, query, headers, self, lasting=lasting)
+        exchange = HttpExchange(method, path, query, headers, self, lasting=lasting)
         exchange.chunked = version != "1.0"
         exchange.exact = "transfer-encoding" not in headers
         self._read = exchange
@@ -346,7 +346,7 @@ class Connection(asyncio.Protocol):
         await _rest(serving, waited)
         self._go_on()
 
-    async def _serve(self, exchange: Exchange, handle: Handler) -> None:
+    async def _serve(self, exchange: HttpExchange, handle: Handler) -> None:
         try:
             await handle(exchange)
         finally:
@@ -377,7 +377,7 @@ class Connection(asyncio.Protocol):
             if not self._read.give_up(status, problem):
                 self.close()  # it has been answered already, or half of it
         elif self._answering is None and not self._waiting:
-            self._answering = Exchange("GET", "", b"", {}, self, lasting=False)
+            self._answering = HttpExchange("GET", "", b"", {}, self, lasting=False)
             refusal = self._answering.refuse(status, INVALID_REQUEST, problem)
             self._task = self._loop.create_task(self._serve(self._answering, lambda _: refusal))
 

@@ -42,7 +42,7 @@ class Line(Protocol):
     def reset(self) -> None: ...
 
 
-class Exchange:
+class HttpExchange:
     """What a client asked over HTTP, and the means to answer it."""
 
     def __init__(

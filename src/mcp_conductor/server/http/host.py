@@ -24,7 +24,7 @@ from mcp_conductor.server.config import TransportConfig
 from mcp_conductor.server.definitions import Refusal, unreadable
 from mcp_conductor.server.faults import SpoiledReply
 from mcp_conductor.server.http.admission import Admission
-from mcp_conductor.server.http.exchange import EVENT_TYPE, JSON_TYPE, Exchange, HttpRefused
+from mcp_conductor.server.http.exchange import EVENT_TYPE, JSON_TYPE, HttpExchange, HttpRefused
 from mcp_conductor.server.http.sessions import HttpSessions
 from mcp_conductor.server.http.sse_host import SseHost
 from mcp_conductor.server.http.streams import PostSender, Stream, answer, first_word, pump, speak
@@ -42,7 +42,7 @@ class HttpHost:
         self._live: set[Client] = set()  # clients of the modern era that wait for an answer
         self._admission = admission
 
-    async def serve(self, exchange: Exchange) -> None:
+    async def serve(self, exchange: HttpExchange) -> None:
         try:
             await self._route(exchange)
         except HttpRefused as refused:
@@ -60,7 +60,7 @@ class HttpHost:
         if self._sse is not None:
             self._sse.stop()
 
-    async def _route(self, exchange: Exchange) -> None:
+    async def _route(self, exchange: HttpExchange) -> None:
         self._admission.check(exchange.headers)
         if exchange.path != self._transport.path:
             await exchange.refuse(404, INVALID_REQUEST, f"there is nothing at {exchange.path}")
@@ -74,7 +74,7 @@ class HttpHost:
             allowed = "GET, POST, DELETE" if self._server.handshake_versions else "POST"
             await exchange.refuse(405, INVALID_REQUEST, f"{exchange.method} is not used here", [("Allow", allowed)])
 
-    def _is_modern(self, exchange: Exchange) -> bool:
+    def _is_modern(self, exchange: HttpExchange) -> bool:
         version = exchange.header("mcp-protocol-version")
         if not self._server.handshake_versions:
             return True
@@ -84,7 +84,7 @@ class HttpHost:
         has_session = exchange.header("mcp-session-id") is not None
         return version.strip() in MODERN if has_session else version.strip() not in HANDSHAKE
 
-    async def _post(self, exchange: Exchange) -> None:
+    async def _post(self, exchange: HttpExchange) -> None:
         if not exchange.accepts(JSON_TYPE, *(() if self._transport.json else (EVENT_TYPE,))):
             await exchange.refuse(406, INVALID_REQUEST, f"the Accept header must list {JSON_TYPE} and {EVENT_TYPE}")
             return
@@ -107,7 +107,7 @@ class HttpHost:
 
     # 2026-07-28: every POST stands for itself.
 
-    async def _modern(self, exchange: Exchange, message: Message) -> None:
+    async def _modern(self, exchange: HttpExchange, message: Message) -> None:
         if message.kind == "notification":
             await exchange.reply(202)
             return
@@ -131,7 +131,7 @@ class HttpHost:
         finally:
             self._live.discard(client)
 
-    def _described_client(self, exchange: Exchange, message: Message, stream: Stream) -> Client:
+    def _described_client(self, exchange: HttpExchange, message: Message, stream: Stream) -> Client:
         """The client that the request describes, if its headers and its body agree."""
         introduction(message.params)
         if not self._server.modern_versions:
@@ -143,7 +143,7 @@ class HttpHost:
         return modern_client(message.params, stream.send, self._server.modern_versions)
 
     async def _answer(
-        self, exchange: Exchange, message: Message, client: Client, stream: Stream, spoiled: SpoiledReply | None
+        self, exchange: HttpExchange, message: Message, client: Client, stream: Stream, spoiled: SpoiledReply | None
     ) -> None:
         """JSON, unless something has to be said before the answer: then an event stream."""
         alone: list[Json] = []

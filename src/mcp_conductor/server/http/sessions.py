@@ -9,7 +9,7 @@ from mcp_conductor.protocol.message import Message, members
 from mcp_conductor.server.client import Client
 from mcp_conductor.server.config import TransportConfig
 from mcp_conductor.server.faults import SpoiledReply
-from mcp_conductor.server.http.exchange import EVENT_TYPE, Exchange
+from mcp_conductor.server.http.exchange import EVENT_TYPE, HttpExchange
 from mcp_conductor.server.http.streams import PostSender, Stream, Streams, answer, first_word, pump, speak
 from mcp_conductor.server.identity import new_token
 from mcp_conductor.server.server import Deliver, Server
@@ -42,7 +42,7 @@ class HttpSessions:
         for session in (*self._sessions.values(), *self._passing):
             self._end(session)
 
-    async def serve(self, exchange: Exchange) -> None:
+    async def serve(self, exchange: HttpExchange) -> None:
         """GET or DELETE."""
         if not await self._is_understood(exchange):
             return
@@ -58,7 +58,7 @@ class HttpSessions:
         else:
             await self._get(exchange, session)
 
-    async def _find(self, exchange: Exchange) -> HttpSession | None:
+    async def _find(self, exchange: HttpExchange) -> HttpSession | None:
         """The session that a request belongs to; if there is none, the client has been told so."""
         identity = exchange.header("mcp-session-id")
         if identity is None:
@@ -75,7 +75,7 @@ class HttpSessions:
         known = self._server.handshake_versions
         return DIALECTS[version if version in known else known[-1]]
 
-    async def _is_understood(self, exchange: Exchange) -> bool:
+    async def _is_understood(self, exchange: HttpExchange) -> bool:
         """Whether the request's header names a version that is spoken here; if not, the client has been told so."""
         version = exchange.header("mcp-protocol-version")
         if version is None or version.strip() in self._server.handshake_versions:
@@ -91,7 +91,7 @@ class HttpSessions:
 
     # GET: a stream to listen on, or the rest of one that was interrupted.
 
-    async def _get(self, exchange: Exchange, session: HttpSession) -> None:
+    async def _get(self, exchange: HttpExchange, session: HttpSession) -> None:
         if not exchange.accepts(EVENT_TYPE):
             await exchange.refuse(406, INVALID_REQUEST, f"the Accept header must list {EVENT_TYPE}")
             return
@@ -116,7 +116,7 @@ class HttpSessions:
 
     # POST.
 
-    async def post(self, exchange: Exchange, message: Message) -> None:
+    async def post(self, exchange: HttpExchange, message: Message) -> None:
         parts = list(members(message)) if message.kind == "batch" else [message]
         wrong = next((part for part in parts if part.kind == "invalid"), None)
         if wrong is not None or not parts:
@@ -149,7 +149,7 @@ class HttpSessions:
             finally:
                 self._passing.discard(session)
 
-    async def _session_for(self, exchange: Exchange, *, opens: bool) -> HttpSession | None:
+    async def _session_for(self, exchange: HttpExchange, *, opens: bool) -> HttpSession | None:
         if self._transport.stateless:
             version = (exchange.header("mcp-protocol-version") or WITHOUT_VERSION_HEADER).strip()
             session = HttpSession(self._transport)
@@ -163,7 +163,9 @@ class HttpSessions:
             return HttpSession(self._transport)
         return await self._find(exchange)
 
-    async def _respond(self, exchange: Exchange, session: HttpSession, requests: list[Message], *, batch: bool) -> None:
+    async def _respond(
+        self, exchange: HttpExchange, session: HttpSession, requests: list[Message], *, batch: bool
+    ) -> None:
         spoiled_replies = [self._server.spoiled_reply(request) for request in requests]
         if await self._is_answered_by_fault(exchange, session, spoiled_replies):
             return
@@ -213,7 +215,7 @@ class HttpSessions:
                 session.streams.forget(stream)
 
     async def _is_answered_by_fault(
-        self, exchange: Exchange, session: HttpSession, spoiled_replies: list[SpoiledReply | None]
+        self, exchange: HttpExchange, session: HttpSession, spoiled_replies: list[SpoiledReply | None]
     ) -> bool:
         """Whether a fault has answered the request already."""
         for spoiled in spoiled_replies:
@@ -227,7 +229,9 @@ class HttpSessions:
                 return True
         return False
 
-    async def _open(self, exchange: Exchange, session: HttpSession, reply: Json, spoiled: SpoiledReply | None) -> None:
+    async def _open(
+        self, exchange: HttpExchange, session: HttpSession, reply: Json, spoiled: SpoiledReply | None
+    ) -> None:
         """Answer initialize; where it succeeded, the session begins."""
         if "error" in reply:
             await answer(exchange, reply, status=400, spoiled=spoiled)

@@ -10,7 +10,7 @@ from mcp_conductor.server.client import Client
 from mcp_conductor.server.config import TransportConfig
 from mcp_conductor.server.definitions import unreadable
 from mcp_conductor.server.faults import SpoiledReply
-from mcp_conductor.server.http.exchange import EVENT_TYPE, Exchange
+from mcp_conductor.server.http.exchange import EVENT_TYPE, HttpExchange
 from mcp_conductor.server.http.streams import Stream, pump, speak
 from mcp_conductor.server.identity import new_token
 from mcp_conductor.server.server import Deliver, Server
@@ -28,7 +28,7 @@ class SseHost:
         for _, stream in self._sessions.values():
             stream.end()
 
-    async def serve(self, exchange: Exchange) -> None:
+    async def serve(self, exchange: HttpExchange) -> None:
         if exchange.method == "GET":
             await self._get(exchange)
         elif exchange.method == "POST":
@@ -36,7 +36,7 @@ class SseHost:
         else:
             await exchange.refuse(405, INVALID_REQUEST, f"{exchange.method} is not used here", [("Allow", "GET, POST")])
 
-    async def _get(self, exchange: Exchange) -> None:
+    async def _get(self, exchange: HttpExchange) -> None:
         if not exchange.accepts(EVENT_TYPE):
             await exchange.refuse(406, INVALID_REQUEST, f"the Accept header must list {EVENT_TYPE}")
             return
@@ -50,7 +50,7 @@ class SseHost:
             self._sessions.pop(identity, None)
             self._server.forget(client)
 
-    async def _post(self, exchange: Exchange) -> None:
+    async def _post(self, exchange: HttpExchange) -> None:
         identity = parse_qs(exchange.query.decode("latin-1")).get("sessionId", [""])[0]
         if identity not in self._sessions:
             await exchange.refuse(404 if identity else 400, INVALID_REQUEST, "there is no such session")
@@ -86,7 +86,7 @@ def _deliverer(stream: Stream, spoiled: SpoiledReply | None) -> Deliver:
         if reply is None or (spoiled is not None and spoiled.silent):
             return
         if spoiled is not None and spoiled.cut_stream is not None:  # earlier events of the stream do not count
-            stream.ending = Exchange.cut
+            stream.ending = HttpExchange.cut
         else:
             speak(stream, reply, spoiled)
         if stream.ending is not None:

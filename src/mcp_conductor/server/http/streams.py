@@ -13,7 +13,7 @@ from typing import Any
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.server.faults import SpoiledReply
-from mcp_conductor.server.http.exchange import EVENT_TYPE, JSON_TYPE, Exchange, Headers
+from mcp_conductor.server.http.exchange import EVENT_TYPE, JSON_TYPE, Headers, HttpExchange
 from mcp_conductor.server.http.limits import LIMITS
 
 _MOST_EVENTS = 1000  # kept for clients that come back, or have not come yet
@@ -34,13 +34,13 @@ class Stream:
         self.name = name
         self.ended = False
         self.sent = 0  # the last event that has been sent to anybody
-        self.ending: Callable[[Exchange], None] | None = None  # how it ends, if not as it should
+        self.ending: Callable[[HttpExchange], None] | None = None  # how it ends, if not as it should
         self._lossy = lossy
         self._retry = retry
         self._events: deque[tuple[int, bytes]] = deque()
         self._size = 0  # of all of them
         self._most = most
-        self.stalled: Exchange | None = None  # whose client has not read yet what it was sent
+        self.stalled: HttpExchange | None = None  # whose client has not read yet what it was sent
         self.count = 0
         self._reader = 0  # who may read; an earlier reader has to stop
         self.is_read = False
@@ -156,16 +156,16 @@ def speak(stream: Stream, reply: Json, spoiled: SpoiledReply | None) -> None:
     stream.ending = ending(spoiled)
 
 
-def ending(spoiled: SpoiledReply) -> Callable[[Exchange], None] | None:
+def ending(spoiled: SpoiledReply) -> Callable[[HttpExchange], None] | None:
     """What happens to the connection, or to the process, after a reply."""
     code = spoiled.exit_code
     if code is not None:
         return lambda _: os._exit(code)
-    return Exchange.cut if spoiled.close else None
+    return HttpExchange.cut if spoiled.close else None
 
 
 async def answer(
-    exchange: Exchange, reply: Any, *, status: int, headers: Headers = (), spoiled: SpoiledReply | None
+    exchange: HttpExchange, reply: Any, *, status: int, headers: Headers = (), spoiled: SpoiledReply | None
 ) -> None:
     """Answer with JSON, with the faults of SPOILED."""
     body = compact(reply).encode()
@@ -232,14 +232,19 @@ class Streams:
             del self._known[ended]
 
 
-async def first_word(exchange: Exchange, stream: Stream) -> bool:
+async def first_word(exchange: HttpExchange, stream: Stream) -> bool:
     """Wait until there is anything to say; False when the client went away first."""
     await stream.news(stream.attach(), 0, exchange.gone)
     return not exchange.gone.done()
 
 
 async def pump(
-    exchange: Exchange, stream: Stream, *, position: int = 0, headers: Headers = (), spoiled: SpoiledReply | None = None
+    exchange: HttpExchange,
+    stream: Stream,
+    *,
+    position: int = 0,
+    headers: Headers = (),
+    spoiled: SpoiledReply | None = None,
 ) -> bool:
     """Send what is said on STREAM after POSITION until it ends; False when the client went away first."""
     reader = stream.attach()

@@ -1,7 +1,7 @@
 """An MCP App: a tool, and the page that a host shows for it."""
 
 from mcp_conductor.protocol import Json
-from mcp_conductor.server.definitions import Resource, Tool, said
+from mcp_conductor.server.definitions import Resource, Tool, text_result
 from mcp_conductor.server.presets import preset
 from mcp_conductor.server.presets.making import string, tool
 
@@ -58,7 +58,7 @@ def mcp_app_demo() -> Tool:
         "mcp_app_demo",
         "Render a minimal MCP App widget that exercises size-changed, ui/message, logging, and host-context rendering.",
         {"title": string("Heading shown in the rendered widget")},
-        lambda call: said(f'mcp_app_demo rendered with title="{call.arguments["title"]}"'),
+        lambda call: text_result(f'mcp_app_demo rendered with title="{call.arguments["title"]}"'),
         _meta={"ui": {"resourceUri": _URI, "visibility": ["model", "app"]}},
     )
 

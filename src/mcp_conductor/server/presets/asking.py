@@ -3,7 +3,7 @@
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact, kind_of, render
 from mcp_conductor.server.call import Call
-from mcp_conductor.server.definitions import AskFailed, InputRequired, Tool, failed, said
+from mcp_conductor.server.definitions import AskFailed, InputRequired, Tool, error_result, text_result
 from mcp_conductor.server.form import FORM_SECONDS, Form, Forms
 from mcp_conductor.server.identity import new_uuid
 from mcp_conductor.server.presets import preset
@@ -16,7 +16,7 @@ def collect_sample() -> Tool:
 
     async def run(call: Call) -> Json:
         answers = await call.ask({"sample": sample(call.arguments["text"], 100)})
-        return said(f"Sampling response: {compact(answers['sample'])}")
+        return text_result(f"Sampling response: {compact(answers['sample'])}")
 
     return tool(
         "collect_sample",
@@ -34,10 +34,10 @@ def list_roots() -> Tool:
         try:
             roots = (await call.ask({"roots": {"method": "roots/list"}}))["roots"].get("roots")
         except AskFailed as failure:
-            return failed(f"Error listing roots: {failure}")
+            return error_result(f"Error listing roots: {failure}")
         if not isinstance(roots, list):
-            return failed(f"Error listing roots: the client's roots are {kind_of(roots)}, not an array")
-        return said(f"Roots: {render(roots, 2)}")
+            return error_result(f"Error listing roots: the client's roots are {kind_of(roots)}, not an array")
+        return text_result(f"Roots: {render(roots, 2)}")
 
     return tool("list_roots", "List the current roots configured on the client", {}, run)
 
@@ -49,10 +49,10 @@ def collect_elicitation() -> Tool:
     async def run(call: Call) -> Json:
         schema = call.arguments["schema"]
         if not isinstance(schema, dict):
-            return failed(f"schema must be a JSON Schema, which is an object, not {kind_of(schema)}")
+            return error_result(f"schema must be a JSON Schema, which is an object, not {kind_of(schema)}")
         params = {"mode": "form", "message": call.arguments["message"], "requestedSchema": schema}
         answers = await call.ask({"elicitation": {"method": "elicitation/create", "params": params}})
-        return said(f"Elicitation response: {compact(answers['elicitation'])}")
+        return text_result(f"Elicitation response: {compact(answers['elicitation'])}")
 
     return tool(
         "collect_elicitation",
@@ -75,7 +75,7 @@ def collect_url_elicitation() -> Tool:
         answer = (await call.ask({"elicitation": question}))["elicitation"]
         if answer.get("action") == "accept":
             _notify_complete(call, identity)
-        return said(f"URL elicitation response: {compact(answer)}")
+        return text_result(f"URL elicitation response: {compact(answer)}")
 
     return tool(
         "collect_url_elicitation",
@@ -126,12 +126,12 @@ async def _collect(call: Call, form: Form) -> Json:
     words = call.arguments.get("message") or "Please submit a value in the form"
     answer = (await call.ask({form.id: _visit(words, form.url, form.id)}))[form.id]
     if answer.get("action") != "accept":
-        return said(f"Elicitation {answer.get('action')}: user did not accept")
+        return text_result(f"Elicitation {answer.get('action')}: user did not accept")
     value = await form.value()
     if value is None:
         raise AskFailed(f"the form was not submitted within {FORM_SECONDS:g} s")
     _notify_complete(call, form.id)
-    return said(f"Collected value: {value}")
+    return text_result(f"Collected value: {value}")
 
 
 def _visit(words: str, url: str, identity: str) -> Json:

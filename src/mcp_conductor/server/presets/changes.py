@@ -7,7 +7,7 @@ from typing import Any
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.server.call import Call
-from mcp_conductor.server.definitions import Resource, Tool, failed, object_schema, said
+from mcp_conductor.server.definitions import Resource, Tool, error_result, object_schema, text_result
 from mcp_conductor.server.presets import preset
 from mcp_conductor.server.presets.making import string, text_prompt, tool
 
@@ -19,14 +19,14 @@ def add_resource() -> Tool:
     def run(call: Call) -> Json:
         uri = call.arguments["uri"]
         if uri in call.server.resources:
-            return failed(f"Resource {uri} already exists")
+            return error_result(f"Resource {uri} already exists")
         if problem := _not_offered(call, "resources"):
-            return failed(problem)
+            return error_result(problem)
         shown = ("uri", "name", "description", "mimeType")
         listed = {key: call.arguments[key] for key in shown if key in call.arguments}
         call.server.resources[uri] = _static(listed, call.arguments.get("text", ""))
         call.server.changed("resources")
-        return said(f"Resource {uri} added")
+        return text_result(f"Resource {uri} added")
 
     return tool(
         "add_resource",
@@ -58,10 +58,10 @@ def update_resource() -> Tool:
         uri = call.arguments["uri"]
         resource = call.server.resources.get(uri)
         if resource is None:
-            return failed(f"Resource with URI {uri} not found")
+            return error_result(f"Resource with URI {uri} not found")
         call.server.resources[uri] = _static(resource.listed, call.arguments["text"])
         call.server.updated(uri)
-        return said(f"Resource {uri} updated")
+        return text_result(f"Resource {uri} updated")
 
     return tool(
         "update_resource",
@@ -83,15 +83,15 @@ def add_tool() -> Tool:
     def run(call: Call) -> Json:
         name, schema = call.arguments["name"], call.arguments.get("inputSchema", object_schema())
         if not name:
-            return failed("a tool needs a name")
+            return error_result("a tool needs a name")
         if name in call.server.tools:
-            return failed(f"Tool {name} already exists")
+            return error_result(f"Tool {name} already exists")
         if not isinstance(schema, dict) or schema.get("type") != "object":
-            return failed('inputSchema must be a JSON Schema with "type": "object"')
+            return error_result('inputSchema must be a JSON Schema with "type": "object"')
         listed = {"name": name, "description": call.arguments["description"], "inputSchema": schema}
-        call.server.tools[name] = Tool(listed=listed, run=lambda _: said(f"Tool {name} executed"))
+        call.server.tools[name] = Tool(listed=listed, run=lambda _: text_result(f"Tool {name} executed"))
         call.server.changed("tools")
-        return said(f"Tool {name} added")
+        return text_result(f"Tool {name} added")
 
     return tool(
         "add_tool",
@@ -120,17 +120,17 @@ def add_prompt() -> Tool:
     def run(call: Call) -> Json:
         name = call.arguments["name"]
         if name in call.server.prompts:
-            return failed(f"Prompt {name} already exists")
+            return error_result(f"Prompt {name} already exists")
         if problem := _not_offered(call, "prompts"):
-            return failed(problem)
+            return error_result(problem)
         try:
             arguments = _prompt_arguments(call.arguments.get("argsSchema"))
         except ValueError as error:
-            return failed(str(error))
+            return error_result(str(error))
         words = call.arguments["promptString"]
         call.server.prompts[name] = text_prompt(name, call.arguments.get("description"), words, arguments)
         call.server.changed("prompts")
-        return said(f"Prompt {name} added")
+        return text_result(f"Prompt {name} added")
 
     return tool(
         "add_prompt",
@@ -180,9 +180,9 @@ def _removing(kind: str, key: str, key_name: str, *, missing: str) -> Tool:
         wanted = call.arguments[key]
         there: dict[str, Any] = getattr(call.server, f"{kind}s")
         if there.pop(wanted, None) is None:
-            return failed(missing.format(wanted))
+            return error_result(missing.format(wanted))
         call.server.changed(f"{kind}s")
-        return said(f"{kind.capitalize()} {wanted} removed")
+        return text_result(f"{kind.capitalize()} {wanted} removed")
 
     description = f"Remove a {kind} from the server by {key_name} and send list_changed notification"
     return tool(f"remove_{kind}", description, {key: string(f"{kind.capitalize()} {key_name} to remove")}, run)

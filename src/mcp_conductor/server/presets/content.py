@@ -4,7 +4,7 @@ from typing import Any
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.server.call import Call
-from mcp_conductor.server.definitions import Tool, said, text
+from mcp_conductor.server.definitions import Tool, text, text_result
 from mcp_conductor.server.presets import preset
 from mcp_conductor.server.presets.making import string, tool
 
@@ -125,7 +125,7 @@ def annotated_tool() -> Tool:
         "annotated_tool",
         "A tool that says how it behaves",
         {},
-        lambda _: said("This tool has annotations."),
+        lambda _: text_result("This tool has annotations."),
         annotations={
             "title": "An Annotated Tool",
             "readOnlyHint": True,

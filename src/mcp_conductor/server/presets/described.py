@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_conductor.errors import UsageError
 from mcp_conductor.plugins import place_of
 from mcp_conductor.protocol import Json
-from mcp_conductor.server.definitions import Act, Definition, Prompt, Resource, Template, Tool, said, text
+from mcp_conductor.server.definitions import Act, Definition, Prompt, Resource, Template, Tool, text, text_result
 from mcp_conductor.server.presets import Kind, Preset
 from mcp_conductor.server.presets.making import completions_for, contents, message
 
@@ -44,7 +44,7 @@ def described(made: Any, preset: Preset) -> Definition:
 
 def _tool(listed: Json, run: Callable[..., Any], _: Any) -> Definition:
     empty: Json = {"type": "object", "properties": {}}
-    return Tool(listed={"inputSchema": empty, **listed}, run=_whole(run, lambda _, words: said(words)))
+    return Tool(listed={"inputSchema": empty, **listed}, run=_whole(run, lambda _, words: text_result(words)))
 
 
 def _resource(listed: Json, read: Callable[..., Any], _: Any) -> Definition:

@@ -6,7 +6,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
 from mcp_conductor.server.call import Call
 from mcp_conductor.server.client import missing_capability
-from mcp_conductor.server.definitions import Refusal, Tool, said
+from mcp_conductor.server.definitions import Refusal, Tool, text_result
 from mcp_conductor.server.presets import preset
 from mcp_conductor.server.presets.making import string, tool
 
@@ -18,7 +18,7 @@ def get_weather() -> Tool:
         "get_weather",
         "Get the weather for a city (its `city` argument mirrors to Mcp-Param-City)",
         {"city": string("City name", **{"x-mcp-header": "City"})},
-        lambda call: said(f"Weather in {call.arguments['city']}: sunny, 24°C"),
+        lambda call: text_result(f"Weather in {call.arguments['city']}: sunny, 24°C"),
     )
 
 
@@ -29,7 +29,7 @@ def invalid_header_tool() -> Tool:
         "invalid_header_tool",
         "A tool with an invalid x-mcp-header annotation; conforming clients exclude it.",
         {"value": string("A value", **{"x-mcp-header": "Bad Header"})},
-        lambda _: said("should have been excluded"),
+        lambda _: text_result("should have been excluded"),
     )
 
 
@@ -80,6 +80,6 @@ def _trigger(name: str, description: str, refusal: Callable[[Call], Refusal], en
     def run(call: Call) -> Json:
         if call.server.config.inject_spec_errors if enabled is None else enabled:
             raise refusal(call)
-        return said(f"({name}) injector disabled — no error returned")
+        return text_result(f"({name}) injector disabled — no error returned")
 
     return tool(name, description, {}, run)

@@ -6,7 +6,7 @@ A client of the handshake era is asked by requests in between, so that these too
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.server.call import Call
-from mcp_conductor.server.definitions import InputRequired, Tool, failed, said
+from mcp_conductor.server.definitions import InputRequired, Tool, error_result, text_result
 from mcp_conductor.server.identity import new_uuid
 from mcp_conductor.server.presets import preset
 from mcp_conductor.server.presets.making import form, sample, string, tool
@@ -23,7 +23,7 @@ def mrtr_confirm() -> Tool:
         action = call.arguments["action"]
         question = form(f"Confirm: {action}?", {"confirm": {"type": "boolean", "title": "Confirm"}})
         answers = await call.ask({"confirm": question})
-        return said(f'MRTR complete — confirmation for "{action}": {compact(answers["confirm"])}')
+        return text_result(f'MRTR complete — confirmation for "{action}": {compact(answers["confirm"])}')
 
     return tool(
         "mrtr_confirm",
@@ -40,7 +40,7 @@ def mrtr_two_step() -> Tool:
     async def run(call: Call) -> Json:
         await call.ask({"first": form("Step 1: enter the first value", _value("First"))})
         answers = await call.ask({"second": form("Step 2: enter the second value", _value("Second"))})
-        return said(f"MRTR two-step complete — final answer: {compact(answers['second'])}")
+        return text_result(f"MRTR two-step complete — final answer: {compact(answers['second'])}")
 
     description = "Two-round MRTR tool: collects a first value, then a second value, then completes."
     return tool("mrtr_two_step", description, {}, run)
@@ -52,7 +52,9 @@ def mrtr_roots() -> Tool:
 
     async def run(call: Call) -> Json:
         roots = (await call.ask({"roots": {"method": "roots/list"}}))["roots"].get("roots")
-        return said(f"MRTR roots complete — client reported {len(roots) if isinstance(roots, list) else 0} root(s)")
+        return text_result(
+            f"MRTR roots complete — client reported {len(roots) if isinstance(roots, list) else 0} root(s)"
+        )
 
     description = "MRTR tool that asks the client for its roots, then completes reporting the count."
     return tool("mrtr_roots", description, {}, run)
@@ -64,7 +66,7 @@ def mrtr_sample() -> Tool:
 
     async def run(call: Call) -> Json:
         answers = await call.ask({"sample": sample("Say hello.", 64)})
-        return said(f"MRTR sample complete — echoed: {compact(answers['sample'])}")
+        return text_result(f"MRTR sample complete — echoed: {compact(answers['sample'])}")
 
     description = "MRTR tool that asks the client to sample an LLM completion, then completes."
     return tool("mrtr_sample", description, {}, run)
@@ -80,7 +82,7 @@ def mrtr_loop() -> Tool:
             await call.ask({"again": question})
             if call.rounds is not None:
                 raise InputRequired({"again": question}, _state(call.rounds))
-        return failed(f"MRTR loop ended after {_MOST_ROUNDS} rounds")
+        return error_result(f"MRTR loop ended after {_MOST_ROUNDS} rounds")
 
     description = "Pathological MRTR tool that never completes — always returns input_required."
     return tool("mrtr_loop", description, {}, run)
@@ -98,7 +100,7 @@ def mrtr_edge() -> Tool:
             raise InputRequired(asked.requests, None) from None
         if call.rounds is not None and "requestState" not in call.params:
             raise InputRequired(None, _state(call.rounds))
-        return said("MRTR edge complete")
+        return text_result("MRTR edge complete")
 
     description = "MRTR tool covering the inputRequests-only and requestState-only round shapes."
     return tool("mrtr_edge", description, {}, run)

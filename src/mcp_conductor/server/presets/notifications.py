@@ -4,7 +4,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import LOG_LEVELS
 from mcp_conductor.protocol.message import SAFE_INTEGER
 from mcp_conductor.server.call import Call
-from mcp_conductor.server.definitions import Tool, failed, said
+from mcp_conductor.server.definitions import Tool, error_result, text_result
 from mcp_conductor.server.presets import preset
 from mcp_conductor.server.presets.making import string, tool
 
@@ -15,10 +15,10 @@ def send_notification() -> Tool:
 
     def run(call: Call) -> Json:
         if not call.server.config.logging:
-            return failed("Notification not sent: logging is off in the config of this server")
+            return error_result("Notification not sent: logging is off in the config of this server")
         words = call.arguments["message"]
         call.log(call.arguments.get("level", "info"), {"message": words}, "test-server")
-        return said(f"Notification sent: {words}")
+        return text_result(f"Notification sent: {words}")
 
     return tool(
         "send_notification",
@@ -59,7 +59,7 @@ async def _progress(call: Call) -> Json:
             await call.sleep(delay)
         sent += call.progress(unit, total, f"{words} ({unit}/{units})")
     told = units if total is None else total
-    return said(f"Completed {sent} progress notifications (units: {sent}, total: {told})")
+    return text_result(f"Completed {sent} progress notifications (units: {sent}, total: {told})")
 
 
 def _count(description: str, **least: int) -> Json:

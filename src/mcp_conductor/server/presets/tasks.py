@@ -10,7 +10,7 @@ from itertools import count
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.server.call import Call
-from mcp_conductor.server.definitions import TaskSupport, Tool, said
+from mcp_conductor.server.definitions import TaskSupport, Tool, text_result
 from mcp_conductor.server.presets import preset
 from mcp_conductor.server.presets.making import form, not_negative, sample, string, tool
 
@@ -74,7 +74,7 @@ def _task(name: str, support: TaskSupport, work: Callable[[Call], Awaitable[None
     async def run(call: Call) -> Json:
         await work(call)
         identity = {} if call.task is None else {"taskId": call.task.id}
-        return said(compact({"message": f"Task completed: {_words(call)}", **identity}))
+        return text_result(compact({"message": f"Task completed: {_words(call)}", **identity}))
 
     return tool(
         name,
@@ -104,7 +104,7 @@ def _no_task(name: str, delay: int) -> Tool:
 
     async def run(call: Call) -> Json:
         await call.sleep(seconds)
-        return said(f"Task completed immediately: {_words(call)}")
+        return text_result(f"Task completed immediately: {_words(call)}")
 
     return tool(name, "A tool that completes immediately without creating a task", _MESSAGE, run, required=[])
 
@@ -120,7 +120,7 @@ def modern_task() -> Tool:
     async def run(call: Call) -> Json:
         if _by_extension(call) and call.task is not None:
             await call.task.polled(2)
-        return said(f"Modern task{_identity(call)} completed (args={compact(call.arguments)}).")
+        return text_result(f"Modern task{_identity(call)} completed (args={compact(call.arguments)}).")
 
     return tool(
         "modern_task",
@@ -138,7 +138,7 @@ def modern_input_task() -> Tool:
 
     async def run(call: Call) -> Json:
         answers = await call.ask({"confirm": _APPROVE})
-        return said(f"Modern task{_identity(call)} completed (input={compact(answers)}).")
+        return text_result(f"Modern task{_identity(call)} completed (input={compact(answers)}).")
 
     description = "Create a task of the tasks extension that pauses at input_required and completes after tasks/update."
     return tool("modern_input_task", description, {}, run, task="optional")
@@ -150,7 +150,7 @@ def modern_loop_task() -> Tool:
 
     async def run(call: Call) -> Json:
         if not _by_extension(call):
-            return said("Modern task completed (it loops only as a task of the extension).")
+            return text_result("Modern task completed (it loops only as a task of the extension).")
         for number in count(1):  # a key is never used twice within a task, or clients would not ask again
             await call.ask({"confirm" if number == 1 else f"confirm-{number}": _APPROVE})
         raise AssertionError

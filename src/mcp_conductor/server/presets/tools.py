@@ -9,7 +9,7 @@ from typing import Any
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import SAFE_INTEGER, compact, render
 from mcp_conductor.server.call import Call
-from mcp_conductor.server.definitions import Definition, Tool, failed, object_schema, said
+from mcp_conductor.server.definitions import Definition, Tool, error_result, object_schema, text_result
 from mcp_conductor.server.params import BadParam
 from mcp_conductor.server.presets import preset
 from mcp_conductor.server.presets.making import numbers, string, tool
@@ -22,7 +22,7 @@ def echo() -> Tool:
         "echo",
         "Echo back the input message",
         {"message": string("Message to echo back")},
-        lambda call: said(f"Echo: {call.arguments['message']}"),
+        lambda call: text_result(f"Echo: {call.arguments['message']}"),
     )
 
 
@@ -50,10 +50,10 @@ def _sum(name: str, description: str) -> Tool:
         except OverflowError:  # a huge integer and a fraction
             total = math.inf
         if isinstance(total, float) and not math.isfinite(total):
-            return failed("the sum is beyond what a number can hold")
+            return error_result("the sum is beyond what a number can hold")
         # JSON has one kind of number: 1.5 + 1.5 is 3, not 3.0.
         whole = isinstance(total, float) and total.is_integer() and abs(total) <= SAFE_INTEGER
-        return said(compact({"result": int(total) if whole else total}))
+        return text_result(compact({"result": int(total) if whole else total}))
 
     return tool(name, description, terms, run)
 
@@ -66,7 +66,7 @@ def write_to_stderr() -> Tool:
         words = call.arguments["message"]
         sys.stderr.write(f"{words}\n")
         sys.stderr.flush()
-        return said(f"Wrote to stderr: {words}")
+        return text_result(f"Wrote to stderr: {words}")
 
     return tool(
         "write_to_stderr",
@@ -87,7 +87,7 @@ def _numbered_tool(number: int) -> Tool:
         f"tool_{number}",
         f"Test tool number {number}",
         {"message": string(f"Message for tool {number}")},
-        lambda call: said(f"Tool {number}: {call.arguments['message']}"),
+        lambda call: text_result(f"Tool {number}: {call.arguments['message']}"),
     )
 
 
@@ -135,7 +135,7 @@ _TEMPERATURE: Json = {
 def _temperature(call: Call) -> Json:
     city, unit = call.arguments["city"], call.arguments["units"]
     return {
-        **said(f"The temperature in {city} is 25 degrees {unit}"),
+        **text_result(f"The temperature in {city} is 25 degrees {unit}"),
         "structuredContent": {"temperature": 25, "unit": unit, "city": city},
     }
 
@@ -159,7 +159,7 @@ def list_items() -> Tool:
         "list_items",
         "Returns a list of items with nested structured output",
         {},
-        lambda _: {**said("Found 2 items."), "structuredContent": {"items": found, "total": 2}},
+        lambda _: {**text_result("Found 2 items."), "structuredContent": {"items": found, "total": 2}},
         outputSchema={**schema, "additionalProperties": False},
     )
 
@@ -177,7 +177,7 @@ def record_shipment() -> Tool:
             "quantity": _nullable("Number of packages", **quantity),
             "express": _nullable("Ship express", type="boolean"),
         },
-        lambda call: said(render(call.arguments, 2)),
+        lambda call: text_result(render(call.arguments, 2)),
         required=[],
     )
 
@@ -193,7 +193,7 @@ def get_env() -> Tool:
         "get-env",
         "Returns all environment variables, helpful for debugging MCP server configuration",
         {},
-        lambda _: said(render(dict(os.environ), 2)),
+        lambda _: text_result(render(dict(os.environ), 2)),
     )
     return replace(made, shows_environment=True)
 
@@ -213,7 +213,7 @@ def composable_tool(
 
     def run(call: Call) -> Json:
         structured = {"structuredContent": call.arguments} if structuredContent else {}
-        return {**said(compact(call.arguments)), **structured}
+        return {**text_result(compact(call.arguments)), **structured}
 
     described = {"description": description} if description else {}
     return Tool(listed={"name": name, **described, "inputSchema": inputSchema}, run=run)

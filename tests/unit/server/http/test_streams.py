@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mcp_conductor.server.http.exchange import Exchange
+from mcp_conductor.server.http.exchange import HttpExchange
 from mcp_conductor.server.http.streams import Stream, pump
 
 EVENT = b"x" * 1000
@@ -47,7 +47,7 @@ def test_one_event_that_is_larger_is_kept():
 
 async def test_a_client_that_does_not_read_is_cut_off_when_too_much_is_kept_for_it():
     line, stream = Line(), Stream(None, most=10_000)
-    pumping = asyncio.ensure_future(pump(Exchange("GET", "/mcp", b"", {}, line), stream))
+    pumping = asyncio.ensure_future(pump(HttpExchange("GET", "/mcp", b"", {}, line), stream))
     stream.add(EVENT)
     for _ in range(3):  # turns of the loop, until the event is on its way
         await asyncio.sleep(0)
@@ -65,7 +65,7 @@ async def test_a_client_that_does_not_read_is_cut_off_when_too_much_is_kept_for_
 async def test_much_that_is_said_at_once_reaches_a_client_that_reads(name):
     line, stream = Line(), Stream(name, most=10_000)
     line.drained = lambda: asyncio.sleep(0)
-    pumping = asyncio.ensure_future(pump(Exchange("GET", "/mcp", b"", {}, line), stream))
+    pumping = asyncio.ensure_future(pump(HttpExchange("GET", "/mcp", b"", {}, line), stream))
     await asyncio.sleep(0)
     for _ in range(100):
         stream.add(EVENT)
