@@ -19,7 +19,7 @@ _WIDTH = 100  # of texts; conversations are as wide as they are
 _COLUMN = 13  # where the texts begin
 
 
-def named(words: Iterable[str]) -> list[Requirement]:
+def named_requirements(words: Iterable[str]) -> list[Requirement]:
     """The requirements that are meant: ids, or groups of them; each once."""
     found: dict[str, Requirement] = {}
     for word in words:

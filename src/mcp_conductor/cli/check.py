@@ -84,13 +84,13 @@ def main(argv: list[str], terminal: Terminal) -> int:
     else:
         load_plugins(given, terminal)
     if "--list" in given or "--explain" in given:
-        from mcp_conductor.checks.explain import explained, explained_as_json, listing, named
+        from mcp_conductor.checks.explain import explained, explained_as_json, listing, named_requirements
 
         if "--list" in given:
             subjects = ("client",) if "--client" in given else ("server", "client")
             terminal.show(listing(subjects, frozenset(given.all("--only"))))
             return 0
-        them = named(given.all("--explain"))
+        them = named_requirements(given.all("--explain"))
         terminal.show(explained_as_json(them) if "--json" in given else explained(them))
         return 0
     if "--client" in given:

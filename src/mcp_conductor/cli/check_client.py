@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from mcp_conductor.checks.engine.run import Verdicts
 from mcp_conductor.checks.harness.client_record import ClientRecord
-from mcp_conductor.checks.harness.client_runs import Progress
+from mcp_conductor.checks.harness.client_runs import RunProgress
 from mcp_conductor.checks.harness.run import check_client
 from mcp_conductor.checks.harness.run_client import Command
 from mcp_conductor.checks.harness.scenario import ALL, EVERYWHERE, SCENARIOS, Scenario
@@ -64,7 +64,7 @@ class CheckingClient(Checking):
             return await check_client(self._command, wanted, self._options, self._scenarios, progress)
 
 
-class _Now(Progress):
+class _Now(RunProgress):
     """What is played, for a person who looks at it."""
 
     def __init__(self, tell: Callable[[str], None], version: str | None) -> None:
@@ -76,7 +76,7 @@ class _Now(Progress):
         self._tell(f"{where}scenario {done + 1} of {total}  {', '.join(names)}")
 
 
-class _Lines(Progress):
+class _Lines(RunProgress):
     """A line for each scenario that was played."""
 
     def __init__(self, say: Callable[[str], None]) -> None:

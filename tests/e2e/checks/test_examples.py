@@ -8,7 +8,7 @@ import json
 import pytest
 
 from mcp_conductor.checks.engine.check import CHECKS
-from mcp_conductor.checks.engine.judging import judged
+from mcp_conductor.checks.engine.judging import apply_judge
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.harness.scenario import WATCHED
 from mcp_conductor.checks.requirements import requirements
@@ -119,11 +119,11 @@ def _is_half(text):
 
 @pytest.mark.parametrize("name", JUDGED)
 def test_the_judge_finds_something_to_look_at_in_the_example_and_nothing_wrong(name):
-    seen = judged(CHECKS.get(name), conversation(name, examples()[name]))
+    seen = apply_judge(CHECKS.get(name), conversation(name, examples()[name]))
     assert seen.findings == []
     assert seen.reason is None or name in ABSENT
 
 
 @pytest.mark.parametrize("name", JUDGED)
 def test_the_judge_finds_what_is_wrong_in_the_example_that_breaks_the_requirement(name):
-    assert judged(CHECKS.get(name), conversation(name, counterexamples()[name])).findings
+    assert apply_judge(CHECKS.get(name), conversation(name, counterexamples()[name])).findings

@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import ClientRecord
 from mcp_conductor.checks.harness.scenario import MODERNS, scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Call, Script
+from mcp_conductor.checks.harness.scripted_server import ScriptCall, ServerScript
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.report.model import Finding
 
 
 @scenario("kept", revisions=MODERNS)
-class Kept(Script):
+class Kept(ServerScript):
     """All results may be cached for an hour."""
 
-    async def _result(self, call: Call) -> Json:
+    async def _result(self, call: ScriptCall) -> Json:
         result = await super()._result(call)
         if "ttlMs" in result:
             self.did("kept")

@@ -6,13 +6,13 @@ from typing import Any
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import ClientRecord, seen
 from mcp_conductor.checks.harness.scenario import scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Script
+from mcp_conductor.checks.harness.scripted_server import ServerScript
 from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.report.model import Finding
 
 
 @scenario("plain")
-class Plain(Script):
+class PlainServer(ServerScript):
     """A server that does everything right, in the revision that the client wants."""
 
 

@@ -8,14 +8,14 @@ from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import (
     ANYTHING,
     OPENINGS,
+    ClientConnection,
     ClientRecord,
-    Connection,
     meta_of,
     never,
     seen,
 )
 from mcp_conductor.checks.harness.scenario import HANDSHAKES, scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Call, Script
+from mcp_conductor.checks.harness.scripted_server import ScriptCall, ServerScript
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HANDSHAKE, META
 from mcp_conductor.report.model import Finding
@@ -37,17 +37,17 @@ _NEEDS = {
 
 
 @scenario("slow-start", revisions=HANDSHAKES)
-class SlowStart(Script):
+class SlowStart(ServerScript):
     """The answer to initialize takes a while."""
 
-    async def after_opening(self, call: Call) -> None:
+    async def after_opening(self, call: ScriptCall) -> None:
         if call.method == "initialize":
             await asyncio.sleep(_THINKING_SECONDS)
             self.did("thought")
 
 
 @scenario("unknown-version", revisions=HANDSHAKES)
-class UnknownVersion(Script):
+class UnknownVersion(ServerScript):
     """The server answers initialize with a revision that does not exist."""
 
     def chosen_version(self, asked: Any, usual: str) -> str:
@@ -57,7 +57,7 @@ class UnknownVersion(Script):
 
 
 @scenario("newer-version", revisions=HANDSHAKES[:-1])
-class NewerVersion(Script):
+class NewerVersion(ServerScript):
     """The server answers initialize with a newer revision than the client asked for."""
 
     def chosen_version(self, asked: Any, usual: str) -> str:
@@ -68,14 +68,14 @@ class NewerVersion(Script):
 
 
 @scenario("sparse")
-class Sparse(Script):
+class Sparse(ServerScript):
     """The server declares tools and resources only, and no subscriptions."""
 
     def capabilities(self) -> Json:
         return {"tools": {}, "resources": {}}
 
 
-def _opened_connections(record: ClientRecord) -> list[Connection]:
+def _opened_connections(record: ClientRecord) -> list[ClientConnection]:
     found = [connection for connection in record.connections if connection.said]
     return seen(found, "the client said nothing")
 

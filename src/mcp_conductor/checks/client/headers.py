@@ -7,7 +7,7 @@ from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import ANYTHING, ClientRecord, HttpRequest, excerpt, seen
 from mcp_conductor.checks.harness.http_server import PATH, WebHost
 from mcp_conductor.checks.harness.scenario import HTTP, scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Call, Script
+from mcp_conductor.checks.harness.scripted_server import ScriptCall, ServerScript
 from mcp_conductor.protocol.dialect import HANDSHAKE, versions_with
 from mcp_conductor.protocol.message import Message, compact, decode
 from mcp_conductor.report.model import Finding
@@ -21,7 +21,7 @@ _RETRY_MILLISECONDS = 1200
 
 
 @scenario("events", transports=HTTP)
-class Events(Script):
+class Events(ServerScript):
     """Every answer is an event stream, with comments, lines that end in CR LF, and data in several lines."""
 
     events = True
@@ -34,7 +34,7 @@ class Events(Script):
 
 
 @scenario("lost-session", revisions=SESSIONS, transports=HTTP, needs=ANYTHING)
-class LostSession(Script):
+class LostSession(ServerScript):
     """The server forgets the session, and answers the next request with 404."""
 
     async def web(self, host: WebHost, exchange: HttpExchange, request: HttpRequest) -> bool:
@@ -47,7 +47,7 @@ class LostSession(Script):
 
 
 @scenario("primed", revisions=_PRIMED, transports=HTTP, needs=ANYTHING)
-class Primed(Script):
+class Primed(ServerScript):
     """Every stream opens with an event that has an id and no data."""
 
     events = True
@@ -59,7 +59,7 @@ class Primed(Script):
 
 
 @scenario("broken-stream", revisions=SESSIONS, transports=HTTP, seconds=6.0, needs=ANYTHING)
-class BrokenStream(Script):
+class BrokenStream(ServerScript):
     """The first stream ends after one event; a GET with Last-Event-ID brings the rest."""
 
     def __init__(self, record: ClientRecord, version: str | None) -> None:
@@ -74,7 +74,7 @@ class BrokenStream(Script):
         if request.method == "GET" and request.header("last-event-id") and self.kept is not None:
             self.did("resumed")
             connection = host.connection_of(request, self.kept)
-            answer = await self.reply(Call(self.record, self.kept, connection, _NoChannel()))
+            answer = await self.reply(ScriptCall(self.record, self.kept, connection, _NoChannel()))
             text = compact(answer)
             host.state.note(connection, "server", text)
             request.status = 200
@@ -208,7 +208,7 @@ def the_revision_is_named(record: ClientRecord) -> Iterator[Finding]:
 
 
 @scenario("older-version", revisions=(_NEWEST,), transports=HTTP)
-class OlderVersion(Script):
+class OlderVersion(ServerScript):
     """The server answers initialize with an older revision than the client asked for."""
 
     def chosen_version(self, asked: Any, usual: str) -> str:

@@ -6,7 +6,7 @@ from typing import ClassVar
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import ClientRecord, capabilities_in, seen
 from mcp_conductor.checks.harness.scenario import MODERNS, scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Call, Script
+from mcp_conductor.checks.harness.scripted_server import ScriptCall, ServerScript
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND, TASKS_EXTENSION, versions_with
 from mcp_conductor.report.model import Finding
@@ -19,7 +19,7 @@ _TRAPS = "/trap/"
 _DEEP = 60
 
 
-class _Offering(Script):
+class _Offering(ServerScript):
     """A server with one more tool, whose schema is unusual."""
 
     def schema(self) -> Json:
@@ -73,7 +73,7 @@ class DeepSchema(_Offering):
 
 
 @scenario("icons", revisions=_WITH_ICONS, needs="tools/list")
-class Icons(Script):
+class Icons(ServerScript):
     """Tools have icons at addresses with unsafe schemes, and on our server."""
 
     def tools(self) -> list[Json]:
@@ -83,7 +83,7 @@ class Icons(Script):
 
 
 @scenario("task-tools", revisions=_WITH_CORE_TASKS, needs="tools/call")
-class TaskTools(Script):
+class TaskTools(ServerScript):
     """One tool must be called as a task, one must not, and the server declares tasks."""
 
     def capabilities(self) -> Json:
@@ -94,7 +94,7 @@ class TaskTools(Script):
         named = zip(super().tools(), kinds, strict=True)
         return [{**each, "name": kind, "execution": {"taskSupport": kind}} for each, kind in named]
 
-    async def call_tool(self, call: Call) -> Json:
+    async def call_tool(self, call: ScriptCall) -> Json:
         if call.params.get("name") == "required" or "task" in call.params:
             raise Refusal(METHOD_NOT_FOUND, "there are no tasks today")
         return await super().call_tool(call)
@@ -176,7 +176,7 @@ def tasks_of_clients_are_declared(record: ClientRecord) -> Iterator[Finding]:
             yield fault(f"{question.method} was answered with a task, but tasks are not declared", reply.raw)
 
 
-class _Tasks(Script):
+class _Tasks(ServerScript):
     """A server of the extension: tools, or prompts, are answered with a task."""
 
     METHODS: ClassVar[dict[str, str]] = {
@@ -188,17 +188,17 @@ class _Tasks(Script):
     def capabilities(self) -> Json:
         return {**super().capabilities(), "extensions": {TASKS_EXTENSION: {}}}
 
-    def task(self, call: Call, status: str) -> Json:
+    def task(self, call: ScriptCall, status: str) -> Json:
         self.did("made a task")
         name = f"task-{call.request.id}"
         times = {"createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z"}
         return {"taskId": name, "status": status, "ttlMs": 60_000, "pollIntervalMs": 300, **times}
 
-    def has_extension(self, call: Call) -> bool:
+    def has_extension(self, call: ScriptCall) -> bool:
         extensions = capabilities_in(call.request).get("extensions")
         return isinstance(extensions, dict) and TASKS_EXTENSION in extensions
 
-    async def get_task(self, call: Call) -> Json:
+    async def get_task(self, call: ScriptCall) -> Json:
         self.did("was asked for it")
         done = {"resultType": "complete", "content": [{"type": "text", "text": "the task was called"}]}
         return {**self.task(call, "completed"), "taskId": call.params.get("taskId"), "result": done}
@@ -208,7 +208,7 @@ class _Tasks(Script):
 class TasksOfTools(_Tasks):
     """Tools are answered with a task, if the client declares the extension."""
 
-    async def call_tool(self, call: Call) -> Json:
+    async def call_tool(self, call: ScriptCall) -> Json:
         if not self.has_extension(call):
             return await super().call_tool(call)
         return {"resultType": "task", **self.task(call, "working")}
@@ -246,7 +246,7 @@ def tasks_are_asked_for_in_time(record: ClientRecord) -> Iterator[Finding]:
 class TaskOfPrompt(_Tasks):
     """A prompt is answered with a task, which only tools may have."""
 
-    async def get_prompt(self, call: Call) -> Json:
+    async def get_prompt(self, call: ScriptCall) -> Json:
         if not self.has_extension(call):
             return await super().get_prompt(call)
         return {"resultType": "task", **self.task(call, "working")}

@@ -8,7 +8,7 @@ from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import ClientRecord, HttpRequest, capabilities_in, meta_of, never, seen
 from mcp_conductor.checks.harness.http_server import WebHost
 from mcp_conductor.checks.harness.scenario import HTTP, MODERNS, scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Call, NoAnswer, Script
+from mcp_conductor.checks.harness.scripted_server import NoAnswer, ScriptCall, ServerScript
 from mcp_conductor.protocol.dialect import HANDSHAKE, META, NEWEST_MODERN, UNSUPPORTED_VERSION
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.meta_keys import KEY, PREFIXED_KEY, is_reserved
@@ -30,7 +30,7 @@ _REMOVED = {
 _FUTURE = "2099-01-01"
 
 
-class Legacy(Script):
+class Legacy(ServerScript):
     """A server of the handshake era, which refuses every request that is not one of it."""
 
     code = -32601
@@ -38,7 +38,7 @@ class Legacy(Script):
     def __init__(self, record: ClientRecord, version: str | None) -> None:
         super().__init__(record, HANDSHAKE[-1] if version in MODERNS else version)
 
-    def _settle(self, call: Call) -> None:
+    def _settle(self, call: ScriptCall) -> None:
         if call.method != "initialize" and call.connection.dialect is None:
             self.did("refused")
             raise Refusal(self.code, "no")
@@ -67,17 +67,17 @@ class LegacyZero(Legacy):
 class LegacySilent(Legacy):
     """A server of the handshake era, which says nothing before initialize."""
 
-    def _settle(self, call: Call) -> None:
+    def _settle(self, call: ScriptCall) -> None:
         if call.method != "initialize" and call.connection.dialect is None:
             self.did("refused")
             raise NoAnswer
 
 
 @scenario("future-server", revisions=MODERNS)
-class FutureServer(Script):
+class FutureServer(ServerScript):
     """A server that speaks only a revision that does not exist yet."""
 
-    def _settle(self, call: Call) -> None:
+    def _settle(self, call: ScriptCall) -> None:
         self.did("refused")
         data = {"supported": [_FUTURE], "requested": call.meta.get(_VERSION)}
         raise Refusal(UNSUPPORTED_VERSION, "unsupported protocol version", data)

@@ -6,7 +6,7 @@ from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import ClientRecord, HttpRequest, seen
 from mcp_conductor.checks.harness.http_server import MESSAGES, PATH, QUERY, WebHost
 from mcp_conductor.checks.harness.scenario import HTTP, MODERNS, scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Call, Disconnected, Script, notice
+from mcp_conductor.checks.harness.scripted_server import Disconnected, ScriptCall, ServerScript, notice
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HANDSHAKE
 from mcp_conductor.report.model import Finding
@@ -16,7 +16,7 @@ _NOT_SPOKEN = "the client does not speak HTTP+SSE"
 
 
 @scenario("old-transport", transports=("http",))
-class OldTransport(Script):
+class OldTransport(ServerScript):
     """The server speaks HTTP+SSE only: POST to its URL is refused, GET opens the stream of all answers."""
 
     old_only = True
@@ -32,10 +32,10 @@ class OldTransport(Script):
 
 
 @scenario("cut-stream", revisions=MODERNS, transports=HTTP, needs="tools/call")
-class CutStream(Script):
+class CutStream(ServerScript):
     """The stream of the first call breaks before its answer."""
 
-    async def call_tool(self, call: Call) -> Json:
+    async def call_tool(self, call: ScriptCall) -> Json:
         if "cut" not in self.record.moments:
             self.did("cut")
             await call.say(notice("notifications/conductor/soon"))

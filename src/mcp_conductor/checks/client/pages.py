@@ -6,7 +6,7 @@ from typing import Any
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import ClientRecord, seen, shown
 from mcp_conductor.checks.harness.scenario import MODERNS, scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Script
+from mcp_conductor.checks.harness.scripted_server import ServerScript
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.report.model import Finding
@@ -17,7 +17,7 @@ _MOST_ROUNDS = 40  # of a list that never ends
 
 
 @scenario("pages")
-class Pages(Script):
+class Pages(ServerScript):
     """Lists have three pages of different sizes, one of them empty, and cursors are long and odd."""
 
     def pages(self, method: str, items: list[Json]) -> list[tuple[str | None, list[Json]]]:
@@ -27,7 +27,7 @@ class Pages(Script):
 
 
 @scenario("empty-cursor", revisions=MODERNS)
-class EmptyCursor(Script):
+class EmptyCursor(ServerScript):
     """The cursor of the second page is the empty string."""
 
     def pages(self, method: str, items: list[Json]) -> list[tuple[str | None, list[Json]]]:
@@ -36,7 +36,7 @@ class EmptyCursor(Script):
 
 
 @scenario("endless-list")
-class EndlessList(Script):
+class EndlessList(ServerScript):
     """Every page of a list names the same next one."""
 
     def __init__(self, record: ClientRecord, version: str | None) -> None:

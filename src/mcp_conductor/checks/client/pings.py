@@ -6,7 +6,7 @@ from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.replies import error_code
 from mcp_conductor.checks.harness.client_record import ClientRecord, seen
 from mcp_conductor.checks.harness.scenario import HANDSHAKES, scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Call, Script
+from mcp_conductor.checks.harness.scripted_server import ScriptCall, ServerScript
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.report.model import Finding
@@ -15,12 +15,12 @@ _UNKNOWN = "conductor/unknown"
 
 
 @scenario("pings", revisions=HANDSHAKES)
-class Pings(Script):
+class Pings(ServerScript):
     """Before its first answer the server pings twice, and sends a request with an unknown method."""
 
     asks = True
 
-    async def before(self, call: Call) -> None:
+    async def before(self, call: ScriptCall) -> None:
         if self.count == 1:
             for method, identity in (("ping", 1001), ("ping", "ping-1"), (_UNKNOWN, "unknown-1")):
                 if await call.ask(method, identity=identity) is None:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.harness.client_record import ANYTHING, ClientRecord, Connection, excerpt, seen
+from mcp_conductor.checks.harness.client_record import ANYTHING, ClientConnection, ClientRecord, excerpt, seen
 from mcp_conductor.checks.harness.scenario import scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Call, Disconnected, Script
+from mcp_conductor.checks.harness.scripted_server import Disconnected, ScriptCall, ServerScript
 from mcp_conductor.protocol.message import parse
 from mcp_conductor.report.model import Finding
 
@@ -15,29 +15,29 @@ _STUBBORN_SECONDS = 8.0
 
 
 @scenario("mutterings", transports=_STDIO, needs=ANYTHING)
-class QuietStderr(Script):
+class QuietStderr(ServerScript):
     """The server writes a line to stderr before each answer."""
 
-    async def before(self, call: Call) -> None:
+    async def before(self, call: ScriptCall) -> None:
         self.did("wrote to stderr")
         await call.write_stderr(f"info: answering {call.method}")
 
 
 @scenario("noise", transports=_STDIO, needs=ANYTHING)
-class LoudStderr(Script):
+class LoudStderr(ServerScript):
     """The server writes a MiB to stderr before its first answer."""
 
-    async def before(self, call: Call) -> None:
+    async def before(self, call: ScriptCall) -> None:
         if self.count == 1:
             self.did("wrote much to stderr")
             await call.write_stderr(_MUCH)
 
 
 @scenario("gone", transports=_STDIO, needs=ANYTHING)
-class Gone(Script):
+class Gone(ServerScript):
     """The server exits when it should answer its first request."""
 
-    async def before(self, call: Call) -> None:
+    async def before(self, call: ScriptCall) -> None:
         if "died" in self.record.moments:
             return
         del call
@@ -46,13 +46,13 @@ class Gone(Script):
 
 
 @scenario("stubborn", transports=_STDIO, seconds=_STUBBORN_SECONDS)
-class Stubborn(Script):
+class Stubborn(ServerScript):
     """The server goes on although its stdin was closed, and although it got SIGTERM."""
 
     stubborn = True
 
 
-def _processes(record: ClientRecord) -> list[Connection]:
+def _processes(record: ClientRecord) -> list[ClientConnection]:
     return seen(
         [connection for connection in record.connections if connection.transport == "stdio"],
         "the client started no server",
@@ -66,7 +66,7 @@ def the_server_is_started(record: ClientRecord) -> Iterator[Finding]:
         yield fault("the client started the server, but sent nothing to it")
 
 
-def _fragments(connection: Connection) -> tuple[list[str], list[str]]:
+def _fragments(connection: ClientConnection) -> tuple[list[str], list[str]]:
     """Lines that are not JSON: those that are JSON when they are joined, and the others."""
     parts: list[str] = []
     alone: list[str] = []

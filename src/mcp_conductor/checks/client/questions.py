@@ -16,7 +16,7 @@ from mcp_conductor.checks.harness.answers import (
 from mcp_conductor.checks.harness.client_record import Asked, ClientRecord, seen
 from mcp_conductor.checks.harness.input_rounds import modern_action, modern_content, modern_roots, modern_sampling
 from mcp_conductor.checks.harness.scenario import HANDSHAKES, scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Call, Script
+from mcp_conductor.checks.harness.scripted_server import ScriptCall, ServerScript
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message
@@ -28,12 +28,12 @@ _TOOLS = [{"name": "look", "description": "Looks.", "inputSchema": {"type": "obj
 
 
 @scenario("questions", revisions=HANDSHAKES)
-class Questions(Script):
+class Questions(ServerScript):
     """While a tool is called the server asks for roots, for sampling and for elicitation, declared or not."""
 
     asks = True
 
-    async def before(self, call: Call) -> None:
+    async def before(self, call: ScriptCall) -> None:
         if "asked" in self.record.moments or (self.client_calls_tools and call.method != "tools/call"):
             return
         self.did("asked")
@@ -51,7 +51,7 @@ class Questions(Script):
         # Who leaves one question without an answer may answer others; it need not be waited for each time.
         await asyncio.gather(*(call.ask(method, params, identity=identity) for method, params, identity in questions))
 
-    def _questions(self, call: Call) -> list[tuple[str, Json | None]]:
+    def _questions(self, call: ScriptCall) -> list[tuple[str, Json | None]]:
         asked: list[tuple[str, Json | None]] = [
             ("roots/list", None),
             ("sampling/createMessage", SAMPLING),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.harness.client_record import ClientRecord, Connection
+from mcp_conductor.checks.harness.client_record import ClientConnection, ClientRecord
 from mcp_conductor.checks.harness.scenario import watched
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
@@ -31,12 +31,12 @@ def changes_of_roots_are_told(record: ClientRecord) -> Iterator[Finding]:
         raise NotSeen("the client does not declare roots.listChanged, or its roots stayed the same")
 
 
-def _promises(connection: Connection) -> bool:
+def _promises(connection: ClientConnection) -> bool:
     roots = connection.capabilities.get("roots")
     return isinstance(roots, dict) and roots.get("listChanged") is True
 
 
-def _others(connection: Connection) -> Iterator[Message]:
+def _others(connection: ClientConnection) -> Iterator[Message]:
     """Answers with other roots than the answer before."""
     answers = [
         reply for _, reply in connection.asked("roots/list") if reply is not None and isinstance(reply.result, dict)

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.answers import FORM, SAMPLING
 from mcp_conductor.checks.harness.client_record import ClientRecord, capabilities_in
-from mcp_conductor.checks.harness.input_rounds import given, retried, rounds
+from mcp_conductor.checks.harness.input_rounds import given_answers, retried_rounds, rounds
 from mcp_conductor.checks.harness.scenario import MODERNS, scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Call, Script
+from mcp_conductor.checks.harness.scripted_server import ScriptCall, ServerScript
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.report.model import Finding
@@ -23,10 +23,10 @@ _CALLS = ("tools/call", "prompts/get", "resources/read")
 
 
 @scenario("input-rounds", revisions=MODERNS, needs="tools/call")
-class InputRounds(Script):
+class InputRounds(ServerScript):
     """Each tool is answered with questions of all kinds that the client declares, and with a state to be sent back."""
 
-    async def call_tool(self, call: Call) -> Json:
+    async def call_tool(self, call: ScriptCall) -> Json:
         wanted = {f"key-{name}": question for name, question in _ASKED.items() if name in capabilities_in(call.request)}
         if {"inputResponses", "requestState"} & set(call.params) or not wanted:
             return await super().call_tool(call)
@@ -36,10 +36,10 @@ class InputRounds(Script):
 
 
 @scenario("stateless-round", revisions=MODERNS, needs="tools/call")
-class StatelessRound(Script):
+class StatelessRound(ServerScript):
     """Each tool is answered with a question, and with no state."""
 
-    async def call_tool(self, call: Call) -> Json:
+    async def call_tool(self, call: ScriptCall) -> Json:
         declared = capabilities_in(call.request)
         if "inputResponses" in call.params or "elicitation" not in declared:
             return await super().call_tool(call)
@@ -48,10 +48,10 @@ class StatelessRound(Script):
 
 
 @scenario("state-only", revisions=MODERNS, needs="tools/call")
-class StateOnly(Script):
+class StateOnly(ServerScript):
     """Each tool is answered twice with nothing but a state."""
 
-    async def call_tool(self, call: Call) -> Json:
+    async def call_tool(self, call: ScriptCall) -> Json:
         state = call.params.get("requestState")
         if state == "2":
             return await super().call_tool(call)
@@ -60,14 +60,14 @@ class StateOnly(Script):
 
 
 @scenario("endless-rounds", revisions=MODERNS, needs="tools/call")
-class EndlessRounds(Script):
+class EndlessRounds(ServerScript):
     """Each tool asks without end."""
 
     def __init__(self, record: ClientRecord, version: str | None) -> None:
         super().__init__(record, version)
         self.rounds = 0
 
-    async def call_tool(self, call: Call) -> Json:
+    async def call_tool(self, call: ScriptCall) -> Json:
         if "elicitation" not in capabilities_in(call.request) or self.rounds >= _MOST_ROUNDS:
             return await super().call_tool(call)
         self.did("asked")
@@ -78,7 +78,7 @@ class EndlessRounds(Script):
 @watched("mrtr-client-answers-all", scenario="input-rounds")
 def every_question_is_answered(record: ClientRecord) -> Iterator[Finding]:
     """Ask for all that the client declares: each key is in inputResponses, with a bare result."""
-    for each, retry in retried(record):
+    for each, retry in retried_rounds(record):
         missing = set(each.asked) - set(each.answers)
         if missing:
             yield fault(f"{', '.join(sorted(missing))} was not answered", retry.raw, path="params.inputResponses")
@@ -90,7 +90,7 @@ def every_question_is_answered(record: ClientRecord) -> Iterator[Finding]:
 @watched("mrtr-client-echoes-state", scenario=("input-rounds", "stateless-round"))
 def the_state_comes_back(record: ClientRecord) -> Iterator[Finding]:
     """Give a long and odd requestState, or none: the client sends it back unchanged, or sends none."""
-    for each, retry in retried(record):
+    for each, retry in retried_rounds(record):
         state = retry.params.get("requestState")
         if each.state is None and "requestState" in retry.params:
             yield fault("requestState was sent, but the server gave none", retry.raw, path="params.requestState")
@@ -103,7 +103,7 @@ def the_state_comes_back(record: ClientRecord) -> Iterator[Finding]:
 def _is_swapped(record: ClientRecord) -> bool:
     """Whether a state came back that belongs to another request: that is another requirement."""
     known = {each.state for each in rounds(record)}
-    return any(retry.params.get("requestState") in known - {each.state} for each, retry in retried(record))
+    return any(retry.params.get("requestState") in known - {each.state} for each, retry in retried_rounds(record))
 
 
 @watched("mrtr-client-isolation", scenario="input-rounds")
@@ -119,7 +119,7 @@ def states_are_not_mixed(record: ClientRecord) -> Iterator[Finding]:
 @watched("mrtr-client-new-id", scenario="input-rounds")
 def retries_have_their_own_id(record: ClientRecord) -> Iterator[Finding]:
     """Look at the request that is sent again: it has a new id."""
-    for each, retry in retried(record):
+    for each, retry in retried_rounds(record):
         if retry.id == each.request.id:
             yield fault(f"the id {compact(retry.id)} was used again", retry.raw, path="id")
 
@@ -128,7 +128,7 @@ def retries_have_their_own_id(record: ClientRecord) -> Iterator[Finding]:
 def retries_say_the_same(record: ClientRecord) -> Iterator[Finding]:
     """Look at the request that is sent again: only the answers and the state in its params are new."""
     ours = ("inputResponses", "requestState", "_meta")
-    for each, retry in retried(record):
+    for each, retry in retried_rounds(record):
         before = {key: value for key, value in each.request.params.items() if key not in ours}
         after = {key: value for key, value in retry.params.items() if key not in ours}
         if retry.method != each.request.method or before != after:
@@ -163,7 +163,7 @@ def refusals_do_not_hang(record: ClientRecord) -> Iterator[Finding]:
 @watched("sampling-max-tokens-client", scenario="input-rounds")
 def sampled_texts_are_short(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling of a few tokens: the answer does not have more words than that."""
-    for params, result, raw in given(record, "sampling"):
+    for params, result, raw in given_answers(record, "sampling"):
         content = result.get("content") if isinstance(result, dict) else None
         words = str(content.get("text", "") if isinstance(content, dict) else "").split()
         if len(words) > params["maxTokens"]:

@@ -7,7 +7,7 @@ from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import ClientRecord, HttpRequest, meta_of, seen
 from mcp_conductor.checks.harness.http_server import PATH
 from mcp_conductor.checks.harness.scenario import HTTP, MODERNS, scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Call, Script, tool
+from mcp_conductor.checks.harness.scripted_server import ScriptCall, ServerScript, tool
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.http_headers import annotations_of, decoded, encoded
@@ -39,19 +39,19 @@ _WRONG = (
 
 
 @scenario("mirrored-arguments", revisions=MODERNS, needs="tools/call")
-class MirroredArguments(Script):
+class MirroredArguments(ServerScript):
     """One tool wants its arguments in headers too; others want that in ways that are not allowed."""
 
     def tools(self) -> list[Json]:
         return [_HEADERS, *_WRONG]
 
-    async def call_tool(self, call: Call) -> Json:
+    async def call_tool(self, call: ScriptCall) -> Json:
         self.did("called")
         return await super().call_tool(call)
 
 
 @scenario("odd-names", revisions=MODERNS, transports=HTTP)
-class OddNames(Script):
+class OddNames(ServerScript):
     """Resources and prompts have names that do not fit into a header as they are."""
 
     extra_headers = (("Mcp-Session-Id", "not-needed"),)
@@ -209,7 +209,7 @@ def absent_arguments_have_no_header(record: ClientRecord) -> Iterator[Finding]:
 def _calls_everything(record: ClientRecord) -> None:
     """Raise NotSeen where the client does not call all tools: it may only call what it was told to call."""
     called = {each.params.get("name") for each in record.plain.requests("tools/call")} if record.plain else set()
-    if not called >= {each["name"] for each in Script(record, None).tools()}:
+    if not called >= {each["name"] for each in ServerScript(record, None).tools()}:
         raise NotSeen("the client does not call all tools that it finds")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import ANYTHING, ClientRecord
 from mcp_conductor.checks.harness.scenario import HANDSHAKES, scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Call, NoAnswer, Script
+from mcp_conductor.checks.harness.scripted_server import NoAnswer, ScriptCall, ServerScript
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
 
@@ -13,19 +13,19 @@ _SECONDS = 6.0  # how long we wait for the client to give up
 
 
 @scenario("silent-start", revisions=HANDSHAKES, seconds=_SECONDS)
-class SilentStart(Script):
+class SilentStart(ServerScript):
     """initialize is never answered."""
 
-    async def after_opening(self, call: Call) -> None:
+    async def after_opening(self, call: ScriptCall) -> None:
         if call.method == "initialize":
             raise NoAnswer
 
 
 @scenario("silence", seconds=_SECONDS, needs=ANYTHING)
-class Silent(Script):
+class Silent(ServerScript):
     """The first request, or the first call of a tool if the client makes one, is never answered."""
 
-    async def before(self, call: Call) -> None:
+    async def before(self, call: ScriptCall) -> None:
         told = "unanswered" in self.record.moments
         if not told and (call.method == "tools/call" or not self.client_calls_tools):
             self.did("unanswered")

@@ -9,7 +9,7 @@ from typing import Any
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import ANYTHING, ClientRecord, meta_of, seen
 from mcp_conductor.checks.harness.scenario import HANDSHAKES, MODERNS, scenario, watched
-from mcp_conductor.checks.harness.scripted_server import Call, Script, notice
+from mcp_conductor.checks.harness.scripted_server import ScriptCall, ServerScript, notice
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.dialect import LOG_LEVELS, META, versions_with
@@ -24,24 +24,24 @@ _LOUD = "this text is only here to be shown"
 
 
 @scenario("unknown-notification", needs=ANYTHING)
-class UnknownNotification(Script):
+class UnknownNotification(ServerScript):
     """Before each answer comes an unknown notification."""
 
-    async def before(self, call: Call) -> None:
+    async def before(self, call: ScriptCall) -> None:
         self.did("notified")
         await call.say(notice("notifications/conductor/unknown", conductor=True))
 
 
 @scenario("logs")
-class Logs(Script):
+class Logs(ServerScript):
     """Before each answer come log messages of all levels, with and without a logger, and with all kinds of data."""
 
-    async def after_opening(self, call: Call) -> None:
+    async def after_opening(self, call: ScriptCall) -> None:
         if call.method == "initialize" and call.http is None:
             self.did("logged")
             await call.say(notice("notifications/message", level="info", data="before everything"))
 
-    async def before(self, call: Call) -> None:
+    async def before(self, call: ScriptCall) -> None:
         modern = call.connection.dialect is not None and not call.connection.dialect.handshake
         if modern and f"{META}logLevel" not in call.meta:
             return
@@ -52,10 +52,10 @@ class Logs(Script):
 
 
 @scenario("progress", needs=ANYTHING)
-class Progress(Script):
+class Progress(ServerScript):
     """Before each answer comes progress without a total, in fractions: of an unknown token, and of the request."""
 
-    async def before(self, call: Call) -> None:
+    async def before(self, call: ScriptCall) -> None:
         self.did("progressed")
         wanted = call.meta.get("progressToken")
         if wanted is not None:
@@ -65,49 +65,49 @@ class Progress(Script):
 
 
 @scenario("unknown-members")
-class UnknownMembers(Script):
+class UnknownMembers(ServerScript):
     """Capabilities and results have unknown members."""
 
     def capabilities(self) -> Json:
         self.did("declared")
         return {**super().capabilities(), "conductor": {"unknown": True}, "experimental": {"conductor": {}}}
 
-    async def _result(self, call: Call) -> Json:
+    async def _result(self, call: ScriptCall) -> Json:
         return {**await super()._result(call), "conductor": {"unknown": [1, 2]}}
 
 
 @scenario("stray-cancellation", revisions=HANDSHAKES, needs=ANYTHING)
-class StrayCancellation(Script):
+class StrayCancellation(ServerScript):
     """Before each answer comes a cancellation of a request that was never made."""
 
-    async def before(self, call: Call) -> None:
+    async def before(self, call: ScriptCall) -> None:
         self.did("cancelled")
         await call.say(notice("notifications/cancelled", requestId="never-made", reason="no reason"))
 
 
 @scenario("stray-completion", revisions=_ENDING_ELICITATION, needs=ANYTHING)
-class StrayCompletion(Script):
+class StrayCompletion(ServerScript):
     """Before each answer comes the completion of an elicitation that was never begun."""
 
-    async def before(self, call: Call) -> None:
+    async def before(self, call: ScriptCall) -> None:
         self.did("completed")
         await call.say(notice("notifications/elicitation/complete", elicitationId="never-begun"))
 
 
 @scenario("garbage", needs=ANYTHING)
-class Garbage(Script):
+class Garbage(ServerScript):
     """Before each answer comes a line that is not a message."""
 
-    async def before(self, call: Call) -> None:
+    async def before(self, call: ScriptCall) -> None:
         self.did("garbled")
         await call.say("this is not JSON")
 
 
 @scenario("batch", revisions=_BATCHING, needs=ANYTHING)
-class Batch(Script):
+class Batch(ServerScript):
     """Before the first answer come a notification and a ping, in one array."""
 
-    async def before(self, call: Call) -> None:
+    async def before(self, call: ScriptCall) -> None:
         if self.count == 1:
             self.did("batched")
             log = compose("notifications/message", {"level": "info", "data": "x"})
@@ -116,30 +116,30 @@ class Batch(Script):
 
 
 @scenario("odd-content", needs="tools/call")
-class OddContent(Script):
+class OddContent(ServerScript):
     """Tools answer with text and with content of an unknown type."""
 
-    async def call_tool(self, call: Call) -> Json:
+    async def call_tool(self, call: ScriptCall) -> Json:
         self.did("called")
         result = await super().call_tool(call)
         return {"content": [*result["content"], {"type": "conductor/unknown", "value": 1}]}
 
 
 @scenario("failing-tools", revisions=_FAILING_TOOLS, needs="tools/call")
-class FailingTools(Script):
+class FailingTools(ServerScript):
     """Tools fail, and say why."""
 
-    async def call_tool(self, call: Call) -> Json:
+    async def call_tool(self, call: ScriptCall) -> Json:
         del call
         self.did("called")
         return {"content": [{"type": "text", "text": _LOUD}], "isError": True}
 
 
 @scenario("no-result-type", revisions=MODERNS, needs=ANYTHING)
-class NoResultType(Script):
+class NoResultType(ServerScript):
     """Results have no resultType."""
 
-    async def _result(self, call: Call) -> Json:
+    async def _result(self, call: ScriptCall) -> Json:
         result = await super()._result(call)
         if call.method != "server/discover":
             self.did("left out")
@@ -148,24 +148,24 @@ class NoResultType(Script):
 
 
 @scenario("odd-result-type", revisions=MODERNS, needs="tools/call")
-class OddResultType(Script):
+class OddResultType(ServerScript):
     """The results of tools have an unknown resultType."""
 
-    async def call_tool(self, call: Call) -> Json:
+    async def call_tool(self, call: ScriptCall) -> Json:
         del call
         self.did("called")
         return {"resultType": "conductor/unknown", "content": [{"type": "text", "text": _LOUD}]}
 
 
 @scenario("any-structure", revisions=MODERNS, needs="tools/call")
-class AnyStructure(Script):
+class AnyStructure(ServerScript):
     """Tools return arrays, numbers and null as structured content."""
 
     def tools(self) -> list[Json]:
         kinds = ({"type": "array"}, {"type": "null"}, {"type": "number"})
         return [{**each, "outputSchema": kind} for each, kind in zip(super().tools(), kinds, strict=True)]
 
-    async def call_tool(self, call: Call) -> Json:
+    async def call_tool(self, call: ScriptCall) -> Json:
         self.did("called")
         value = {"echo": [1, 2], "now": None, "greet": 1.5}.get(str(call.params.get("name")))
         return {**await super().call_tool(call), "structuredContent": value}

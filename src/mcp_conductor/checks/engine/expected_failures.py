@@ -24,7 +24,7 @@ Told = tuple[str, Outcome]  # the revision, and what came of a requirement in it
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedFailure:
     """One entry: a requirement, and where it is known to be broken."""
 
     id: str
@@ -39,23 +39,23 @@ class Expected:
         return self.id == outcome.id and fits
 
 
-def read_expected(path: str, shown: str) -> list[Expected]:
+def read_expected(path: str, shown: str) -> list[ExpectedFailure]:
     """The entries of a file; it is called SHOWN where something is wrong with it."""
     document = load(path, shown)
     return [_entry(field) for field in Field(document, (), document.data).items()]
 
 
-def _entry(field: Field) -> Expected:
+def _entry(field: Field) -> ExpectedFailure:
     where = field.document.locate(field.path)
     if isinstance(field.value, str):
-        return Expected(_id(field), f"listed in {field.document.file}", where)
+        return ExpectedFailure(_id(field), f"listed in {field.document.file}", where)
     if not isinstance(field.value, dict):
         field.refuse("must be the id of a requirement, or an object with id and reason")
     given = field.members(_KEYS)
     for key in ("id", "reason"):
         if key not in given:
             field.refuse(f"has no {key}")
-    return Expected(
+    return ExpectedFailure(
         id=_id(given["id"]),
         reason=given["reason"].text(),
         where=where,
@@ -84,7 +84,7 @@ def _day(field: Field) -> date:
     return found
 
 
-def with_expected(checked: Sequence[Verdicts], expected: Sequence[Expected], today: date) -> list[Told]:
+def with_expected(checked: Sequence[Verdicts], expected: Sequence[ExpectedFailure], today: date) -> list[Told]:
     """All outcomes: what fails as EXPECTED is no failure of the run, and what was to fail but is kept is one."""
     told = [(verdicts, outcome) for verdicts in checked for outcome in verdicts.outcomes]
     # What is broken in one revision may be kept in another, without being mended.
@@ -102,14 +102,16 @@ def with_expected(checked: Sequence[Verdicts], expected: Sequence[Expected], tod
     ]
 
 
-def so_far(verdicts: Verdicts, expected: Sequence[Expected], today: date) -> list[Outcome]:
+def so_far(verdicts: Verdicts, expected: Sequence[ExpectedFailure], today: date) -> list[Outcome]:
     """The outcomes of one revision, before others tell whether what is kept in it has healed."""
     broken = [outcome for outcome in verdicts.outcomes if outcome.status in _BROKEN]
     known = [entry for entry in expected if any(entry.holds_for(outcome, verdicts) for outcome in broken)]
     return [outcome for _, outcome in with_expected([verdicts], known, today)]
 
 
-def _marked(outcome: Outcome, entries: Sequence[Expected], healed: Sequence[Expected], today: date) -> Outcome:
+def _marked(
+    outcome: Outcome, entries: Sequence[ExpectedFailure], healed: Sequence[ExpectedFailure], today: date
+) -> Outcome:
     if outcome.status in _BROKEN and entries:
         for entry in entries:
             if entry.expires is None or today <= entry.expires:

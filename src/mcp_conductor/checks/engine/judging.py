@@ -113,7 +113,7 @@ def asked_for(options: Options, subject: str) -> Iterator[Requirement]:
             yield each
 
 
-def chosen(options: Options, version: str, transport: str) -> list[tuple[Requirement, Check]]:
+def chosen_checks(options: Options, version: str, transport: str) -> list[tuple[Requirement, Check]]:
     """The requirements that are to be checked here, with how."""
     return [
         (each, CHECKS.get(each.id))
@@ -128,14 +128,14 @@ def judge(transcript: Transcript, options: Options | None = None) -> Verdicts:
     record = Record(transcript, dialect, _transport(transcript), opened)
     partial = "a recording shows only what was said in it"
     verdicts = Verdicts(dialect.version, record.server, transport=record.transport, partial=partial)
-    for requirement, each in chosen(options or Options(), dialect.version, record.transport):
+    for requirement, each in chosen_checks(options or Options(), dialect.version, record.transport):
         if each.judge is not None:
-            verdicts.outcomes.append(outcome_of(requirement, judged(each, record)))
+            verdicts.outcomes.append(outcome_of(requirement, apply_judge(each, record)))
     verdicts.outcomes = without_consequences(verdicts.outcomes)
     return verdicts
 
 
-def judged(each: Check, record: Record) -> CheckResult:
+def apply_judge(each: Check, record: Record) -> CheckResult:
     """What a judge finds in a conversation."""
     assert each.judge is not None
     if each.needs is not None and not record.declares(each.needs):
@@ -258,7 +258,7 @@ def remarks(session: Session, said: list[Frame], spec: ServerSpec) -> list[str]:
     told = []
     for requirement, each in _heard_in_tests(session.dialect.version, transport):
         try:
-            found = judged(each, record).findings
+            found = apply_judge(each, record).findings
         except Exception as error:  # noqa: BLE001  # a mistake of ours must not end a run of tests, nor go unseen
             told.append(f"{requirement.id} could not be judged: {error!r}")
             continue
@@ -272,7 +272,11 @@ def remarks(session: Session, said: list[Frame], spec: ServerSpec) -> list[str]:
 def _heard_in_tests(version: str, transport: str) -> list[tuple[Requirement, Check]]:
     """What is judged after each file of tests."""
     options = Options(levels=("MUST",), skip=_TOLD_BY_TESTS)
-    return [(requirement, each) for requirement, each in chosen(options, version, transport) if each.judge is not None]
+    return [
+        (requirement, each)
+        for requirement, each in chosen_checks(options, version, transport)
+        if each.judge is not None
+    ]
 
 
 def polite(frames: list[Frame], dialect: Dialect, capabilities: Json) -> list[Frame]:

@@ -55,7 +55,7 @@ def _old_transport(traits: Traits) -> str | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class MigrationStep:
     """Something to do, and the requirements that it is for."""
 
     name: str
@@ -66,55 +66,55 @@ class Step:
 
 
 STEPS = (
-    Step(
+    MigrationStep(
         name="server/discover",
         what="answer it with supportedVersions, capabilities and caching hints",
         ids=("versioning-discover-", "versioning-supported-list-", "versioning-modern-only-"),
     ),
-    Step(
+    MigrationStep(
         name="_meta",
         what="take the revision and the client's capabilities from each request, without initialize; refuse a request "
         "without them (-32602) or in an unknown revision (-32022)",
         ids=("versioning-unsupported-", "versioning-dual-era-"),
         groups=("request-meta",),
     ),
-    Step(name="resultType", what="put it into every result", ids=("versioning-resulttype-",)),
-    Step(
+    MigrationStep(name="resultType", what="put it into every result", ids=("versioning-resulttype-",)),
+    MigrationStep(
         name="caching hints",
         what="put ttlMs and cacheScope into the results of server/discover, of all lists and of resources/read",
         groups=("caching",),
     ),
-    Step(
+    MigrationStep(
         name="removed methods",
         what="answer initialize, ping, logging/setLevel, resources/subscribe and the like with -32601 there",
         ids=("versioning-removed-methods", "ping-removed"),
     ),
-    Step(
+    MigrationStep(
         name="error codes",
         what="-32002 and -32042 are retired; a resource that does not exist is answered with -32602",
         ids=("resources-not-found-",),
         groups=("errors",),
     ),
-    Step(
+    MigrationStep(
         name="Streamable HTTP",
         what="serve it in place of HTTP+SSE, which this revision does not have",
         ids=("httpm-endpoint-post",),
         why=_old_transport,
     ),
-    Step(
+    MigrationStep(
         name="HTTP headers",
         what="compare MCP-Protocol-Version, Mcp-Method and Mcp-Name with the body; an unknown method is a 404, and a "
         "stream that the client closes is a cancellation",
         groups=("http-modern", "http"),
         why=_over_http,
     ),
-    Step(
+    MigrationStep(
         name="no sessions",
         what="give no Mcp-Session-Id and resume no stream; state needs a name that the client passes",
         ids=("httpm-session-id-", "httpm-last-event-id-", "stateless-explicit-handles"),
         why=_sessions,
     ),
-    Step(
+    MigrationStep(
         name="questions to the client",
         what="return them as a result with inputRequests, and take the answers from the next request; there are no "
         "requests to the client",
@@ -122,20 +122,20 @@ STEPS = (
         groups=("mrtr", "elicitation"),
         why=_asks,
     ),
-    Step(
+    MigrationStep(
         name="subscriptions/listen",
         what="send changes of lists and resources to those who listen, and only there; resources/subscribe is gone",
         ids=("tools-listchanged-", "resources-listchanged-", "prompts-listchanged-", "resources-updated-"),
         groups=("subscriptions", "cancellation"),
         why=_announces,
     ),
-    Step(
+    MigrationStep(
         name="logging",
         what="send log messages only to requests whose _meta has a logLevel; logging/setLevel is gone",
         groups=("logging",),
         why=_logs,
     ),
-    Step(
+    MigrationStep(
         name="tasks",
         what=f"offer them as an extension, with other methods and results than in {HANDSHAKE[-1]}",
         groups=("tasks-ext",),
@@ -174,7 +174,11 @@ def _new(traits: Traits | None, options: Options, newest: str) -> Iterable[Json]
     if traits is None:
         return
     transport = "http" if traits.transport == "sse" else traits.transport
-    new = [each for each in added(newest, options) if each.holds_for(newest, transport) and _applies(each, traits)]
+    new = [
+        each
+        for each in added_requirements(newest, options)
+        if each.holds_for(newest, transport) and _applies(each, traits)
+    ]
     for step in STEPS:
         reason = step.why(traits)
         ids = [each.id for each in new if step_of(each) is step]
@@ -182,7 +186,7 @@ def _new(traits: Traits | None, options: Options, newest: str) -> Iterable[Json]
             yield {"name": step.name, "what": step.what, **({"because": reason} if reason else {}), "ids": ids}
 
 
-def added(version: str, options: Options) -> list[Requirement]:
+def added_requirements(version: str, options: Options) -> list[Requirement]:
     """The requirements on servers that begin with VERSION, and are no mere permission."""
     return [each for each in asked_for(options, "server") if each.revisions[0] == version and each.level != "MAY"]
 
@@ -192,7 +196,7 @@ def _applies(each: Requirement, traits: Traits) -> bool:
     return needs is None or traits.declares(needs)
 
 
-def step_of(each: Requirement) -> Step | None:
+def step_of(each: Requirement) -> MigrationStep | None:
     """The step that a requirement belongs to, if it belongs to one: by its id, or else by its group."""
     named = next((step for step in STEPS if each.id.startswith(step.ids)), None)
     if named is not None or each.id.startswith(LEFT_OUT_IDS):

@@ -46,7 +46,7 @@ def completed(reply: Message) -> Json | None:
     return result
 
 
-def unasked(record: Record) -> list[Message]:
+def unasked_replies(record: Record) -> list[Message]:
     """Answers to no request of ours."""
     asked = {message.id for message in record.sent if message.kind == "request"}
     return [message for message in record.heard if message.kind in ("result", "error") and message.id not in asked]

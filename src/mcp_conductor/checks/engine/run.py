@@ -21,9 +21,9 @@ from mcp_conductor.checks.engine.judging import (
     ServerEnd,
     Verdicts,
     Wanted,
+    apply_judge,
     by_act,
-    chosen,
-    judged,
+    chosen_checks,
     outcome_of,
     polite,
     without_consequences,
@@ -95,7 +95,7 @@ class _Checking:
         self._verdicts = Verdicts(version, transport=transport_of(spec))
 
     async def run(self) -> Verdicts:
-        wanted = chosen(self._options, self._version, transport_of(self._spec))
+        wanted = chosen_checks(self._options, self._version, transport_of(self._spec))
         self._judges_once = any(requirement.id == ONCE for requirement, _ in wanted)
         self._on_event(RunStarted("check", len(wanted), 0))
         try:
@@ -143,7 +143,7 @@ class _Checking:
             wanted = self._without_echo(wanted, unasked_answer)
         for requirement, each in wanted:
             heard = each.judge is not None and each.needs is None
-            result = judged(each, record) if heard else CheckResult([])
+            result = apply_judge(each, record) if heard else CheckResult([])
             self._conclude(
                 requirement, result if result.findings else CheckResult([], f"no conversation began: {error.message}")
             )
@@ -350,7 +350,7 @@ class _Checking:
         small = sum(frame.size for frame in record.frames) < SMALL
         for requirement, each in wanted:
             if each.judge is not None:
-                result = await without_blocking(judged, each, record, now=small)
+                result = await without_blocking(apply_judge, each, record, now=small)
                 if requirement.id == ONCE and self._unanswered is not None:
                     result = self._unanswered
                 self._conclude(requirement, result)
@@ -393,4 +393,4 @@ async def _result_of(act: Act, probe: Probe) -> CheckResult:
     return result
 
 
-__all__ = ["MOST_FINDINGS", "Options", "Verdicts", "check", "chosen"]
+__all__ = ["MOST_FINDINGS", "Options", "Verdicts", "check", "chosen_checks"]

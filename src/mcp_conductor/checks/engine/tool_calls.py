@@ -50,7 +50,7 @@ def callable_again(probe: Probe) -> list[Json]:
     return found
 
 
-async def called(probe: Probe, params: Json) -> Message | None:
+async def call_tool(probe: Probe, params: Json) -> Message | None:
     """The reply to a call; None from a tool that takes its time, which is no fault."""
     try:
         return await probe.ask("tools/call", params)

@@ -46,7 +46,7 @@ class HttpRequest:
     headers: dict[str, list[str]]  # by lower-case names
     body: bytes = b""
     message: Message | None = None
-    connection: Optional["Connection"] = None
+    connection: Optional["ClientConnection"] = None
     status: int = 0  # what it was answered with, as soon as it was
     left: float | None = None  # when the client closed the connection although it had no answer yet
 
@@ -77,7 +77,7 @@ class Asked(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Connection:
+class ClientConnection:
     """One connection of the client: a process that it started, or a session over HTTP."""
 
     transport: str  # stdio, http or sse
@@ -158,7 +158,7 @@ class ClientRecord:
     """One start of the client."""
 
     name: str  # of the scenario
-    connections: list[Connection] = field(default_factory=list)
+    connections: list[ClientConnection] = field(default_factory=list)
     http: list[HttpRequest] = field(default_factory=list)
     out: list[str] = field(default_factory=list)  # what the client printed; the last lines of it
     err: list[str] = field(default_factory=list)
@@ -175,7 +175,7 @@ class ClientRecord:
     moments: dict[str, float] = field(default_factory=dict)  # what the script did, and when
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> ClientConnection:
         """The connection that counts: the last on which the client went on, or the last of all."""
         if not self.connections:
             raise NotSeen("the client did not connect")
@@ -211,7 +211,7 @@ class ClientRecord:
         ended = "was ended" if self.outcome in ("late", "flooded") else "went away"
         return seen(found, f"the client {ended} before it could answer")
 
-    def asked_on(self, connection: Connection, *methods: str) -> list[Asked]:
+    def asked_on(self, connection: ClientConnection, *methods: str) -> list[Asked]:
         """Our requests on one connection, but for those that a client need not answer before it goes."""
         found = connection.asked(*methods)
         if ASKED_IDLE in self.moments:

@@ -15,7 +15,7 @@ _BROKEN_OFF = ("late", "flooded")
 _CONVINCED = 3  # second chances that changed nothing: it is not the machine that is slow
 
 
-class Progress:
+class RunProgress:
     """What is told how far the runs are."""
 
     def started(self, names: list[str], done: int, total: int) -> None:
@@ -28,7 +28,7 @@ class Progress:
 class ClientRuns:
     """The starts of one client in one revision."""
 
-    def __init__(self, command: Command, directory: str, timeout: float, progress: Progress) -> None:
+    def __init__(self, command: Command, directory: str, timeout: float, progress: RunProgress) -> None:
         self.records: dict[str, ClientRecord] = {}
         self.given_up: str | None = None  # why no more scenarios are played
         self.left_out: list[str] = []  # those which were not

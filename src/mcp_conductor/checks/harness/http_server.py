@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
-from mcp_conductor.checks.harness.client_record import Connection, HttpRequest
+from mcp_conductor.checks.harness.client_record import ClientConnection, HttpRequest
 from mcp_conductor.checks.harness.run_state import RunState
-from mcp_conductor.checks.harness.scripted_server import Call, Disconnected
+from mcp_conductor.checks.harness.scripted_server import Disconnected, ScriptCall
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.compose import compose, compose_error
 from mcp_conductor.protocol.dialect import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
@@ -35,7 +35,7 @@ class WebHost:
         self.script = state.script
         self.origin = ""
         self._admission = Admission(ADDRESS, ADDRESS)
-        self._connections: dict[str, Connection] = {}  # by their sessions
+        self._connections: dict[str, ClientConnection] = {}  # by their sessions
         self._old: _OldStream | None = None
 
     @asynccontextmanager
@@ -109,10 +109,10 @@ class WebHost:
         channel = _Channel(self.state, connection, exchange, request)
         channel.keep()
         ready = build(compose("notifications/initialized"))
-        self.state.begin(self.script.ask_idle(Call(self.record, ready, connection, channel, request)))
+        self.state.begin(self.script.ask_idle(ScriptCall(self.record, ready, connection, channel, request)))
         await exchange.gone
 
-    def connection_of(self, request: HttpRequest, message: Message) -> Connection:
+    def connection_of(self, request: HttpRequest, message: Message) -> ClientConnection:
         """The session that a request belongs to; initialize begins one."""
         session = request.header("mcp-session-id")
         if session in self._connections:
@@ -121,7 +121,7 @@ class WebHost:
         begins = message.kind == "request" and message.method == "initialize"
         if known and not (begins and known[-1].dialect is not None):
             return known[-1]
-        connection = Connection("http")
+        connection = ClientConnection("http")
         self.record.connections.append(connection)
         self.state.count(0, connections=1)
         return connection
@@ -149,9 +149,11 @@ class WebHost:
                 return
         await channel.end()
 
-    async def _answer(self, call: Message, connection: Connection, channel: "_Channel", request: HttpRequest) -> bool:
+    async def _answer(
+        self, call: Message, connection: ClientConnection, channel: "_Channel", request: HttpRequest
+    ) -> bool:
         """Answer one request, if the server does that at all."""
-        asked = Call(self.record, call, connection, channel, request)
+        asked = ScriptCall(self.record, call, connection, channel, request)
         working: asyncio.Future[Any] = asyncio.ensure_future(self.script.reply(asked))
         gone: asyncio.Future[Any] = channel.exchange.gone
         try:
@@ -180,7 +182,7 @@ class WebHost:
         if not self.state.over:
             request.left = self.state.now()
 
-    def _begin_session(self, connection: Connection, channel: "_Channel") -> None:
+    def _begin_session(self, connection: ClientConnection, channel: "_Channel") -> None:
         if connection.dialect is None or not connection.dialect.http_session or not self.script.sessions:
             return
         connection.session = secrets.token_hex(16)
@@ -191,7 +193,9 @@ class WebHost:
 class _Channel:
     """The answer to one POST: JSON, or an event stream as soon as anything is said before the answer."""
 
-    def __init__(self, state: RunState, connection: Connection, exchange: HttpExchange, request: HttpRequest) -> None:
+    def __init__(
+        self, state: RunState, connection: ClientConnection, exchange: HttpExchange, request: HttpRequest
+    ) -> None:
         self.exchange = exchange
         self.headers: list[tuple[str, str]] = list(state.script.extra_headers)
         self.answers: list[Json] = []
@@ -246,7 +250,7 @@ class _OldStream:
     def __init__(self, state: RunState, exchange: HttpExchange) -> None:
         self._state = state
         self._exchange = exchange
-        self._connection = Connection("sse")
+        self._connection = ClientConnection("sse")
 
     async def open(self) -> None:
         self._state.record.connections.append(self._connection)
@@ -264,7 +268,9 @@ class _OldStream:
 
     async def _answer(self, request: HttpRequest, message: Message) -> None:
         try:
-            answer = await self._state.script.reply(Call(self._state.record, message, self._connection, self, request))
+            answer = await self._state.script.reply(
+                ScriptCall(self._state.record, message, self._connection, self, request)
+            )
         except Disconnected:
             self._exchange.cut()
             return

@@ -48,24 +48,24 @@ def _retry_of(requests: list[Message], first: Message) -> Message | None:
     return next((each for each in requests[at + 1 :] if {"inputResponses", "requestState"} & set(each.params)), None)
 
 
-def retried(record: ClientRecord) -> list[tuple[Round, Message]]:
+def retried_rounds(record: ClientRecord) -> list[tuple[Round, Message]]:
     found = [(each, each.retry) for each in rounds(record) if each.retry is not None]
     return seen(found, "the client did not send the request again")
 
 
-def given(record: ClientRecord, name: str) -> list[tuple[Json, Any, Any]]:
+def given_answers(record: ClientRecord, name: str) -> list[tuple[Json, Any, Any]]:
     """What one kind of question was answered with: its params, the result, and the message."""
     key = f"key-{name}"
     found = [
         (each.asked[key].get("params", {}), each.answers[key], retry.raw)
-        for each, retry in retried(record)
+        for each, retry in retried_rounds(record)
         if key in each.asked and key in each.answers
     ]
     return seen(found, f"the client does not declare {name}")
 
 
 def modern_roots(record: ClientRecord, member: str) -> Iterator[Finding]:
-    for _, result, raw in given(record, "roots"):
+    for _, result, raw in given_answers(record, "roots"):
         if member == "roots":
             if not isinstance(result, dict) or not isinstance(result.get("roots"), list):
                 yield fault("the answer to roots/list has no roots", raw)
@@ -74,15 +74,15 @@ def modern_roots(record: ClientRecord, member: str) -> Iterator[Finding]:
 
 
 def modern_sampling(record: ClientRecord, what: str) -> Iterator[Finding]:
-    for _, result, raw in given(record, "sampling"):
+    for _, result, raw in given_answers(record, "sampling"):
         yield from sampling_problems(result, what, raw, several=True)
 
 
 def modern_action(record: ClientRecord) -> Iterator[Finding]:
-    for _, result, raw in given(record, "elicitation"):
+    for _, result, raw in given_answers(record, "elicitation"):
         if not isinstance(result, dict) or result.get("action") not in ("accept", "decline", "cancel"):
             yield fault("action is not accept, decline or cancel", raw)
 
 
 def modern_content(record: ClientRecord, *, defaults: bool = False) -> Iterator[Finding]:
-    yield from form_problems(given(record, "elicitation"), defaults=defaults)
+    yield from form_problems(given_answers(record, "elicitation"), defaults=defaults)

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from mcp_conductor.checks.harness.client_record import ClientRecord, HttpRequest
 from mcp_conductor.checks.harness.http_server import PATH, WebHost
-from mcp_conductor.checks.harness.scripted_server import Script
+from mcp_conductor.checks.harness.scripted_server import ServerScript
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact, parse
 from mcp_conductor.server.http.exchange import HttpExchange
@@ -24,7 +24,7 @@ TOLD = "/told/metadata"  # where the challenge says that the metadata is
 _SCOPE = "mcp:use"
 
 
-class OAuthServer(Script):
+class OAuthServer(ServerScript):
     """An MCP server that wants a token, and the authorization server that gives it."""
 
     metadata_at = TOLD  # of the resource

@@ -11,7 +11,7 @@ from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.judging import CheckResult, Options, Verdicts, asked_for, outcome_of
 from mcp_conductor.checks.harness.client_record import ANYTHING, NEVER, ClientRecord, meta_of, never
-from mcp_conductor.checks.harness.client_runs import ClientRuns, Progress
+from mcp_conductor.checks.harness.client_runs import ClientRuns, RunProgress
 from mcp_conductor.checks.harness.run_client import Command
 from mcp_conductor.checks.harness.scenario import PLAIN, SCENARIOS, WATCHED, Watched
 from mcp_conductor.checks.requirements import Requirement
@@ -32,7 +32,7 @@ async def check_client(
     version: str | None,
     options: Options,
     scenarios: Collection[str] = (),
-    progress: Progress | None = None,
+    progress: RunProgress | None = None,
 ) -> Verdicts:
     """Check the client that COMMAND starts, in VERSION or in the revision that it wants itself.
 
@@ -45,13 +45,13 @@ async def check_client(
         hint = "TMPDIR names another place for them"
         raise UsageError(f"cannot write temporary files: {error.strerror}", hint=hint) from error
     try:
-        runs = ClientRuns(command, directory, options.timeout, progress or Progress())
+        runs = ClientRuns(command, directory, options.timeout, progress or RunProgress())
         return await _Checking(command, version, options, scenarios, runs).run()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def wanted(options: Options, version: str, transport: str) -> list[tuple[Requirement, Watched]]:
+def wanted_checks(options: Options, version: str, transport: str) -> list[tuple[Requirement, Watched]]:
     """The requirements that are to be checked here, with how."""
     found = []
     for each in asked_for(options, "client"):
@@ -104,7 +104,7 @@ class _Checking:
         )
 
     def _chosen_requirements(self, version: str, plain: ClientRecord) -> list[tuple[Requirement, Watched]]:
-        found = wanted(self._options, version, plain.connection.transport)
+        found = wanted_checks(self._options, version, plain.connection.transport)
         return [(requirement, each) for requirement, each in found if not each.scenarios or self._names(each)]
 
     def _names(self, each: Watched) -> tuple[str, ...]:
@@ -192,4 +192,4 @@ def _introduction(plain: ClientRecord) -> dict[str, object]:
     return {}
 
 
-__all__ = ["Command", "check_client", "wanted"]
+__all__ = ["Command", "check_client", "wanted_checks"]

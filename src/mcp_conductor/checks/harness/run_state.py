@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from mcp_conductor.checks.harness.client_record import ClientRecord, Connection
-from mcp_conductor.checks.harness.scripted_server import Call, Channel, Script
+from mcp_conductor.checks.harness.client_record import ClientConnection, ClientRecord
+from mcp_conductor.checks.harness.scripted_server import Channel, ScriptCall, ServerScript
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.message import Message, build, members
 
@@ -17,7 +17,7 @@ _MOST_CONNECTIONS = 100
 class RunState:
     """What both hosts know: the questions that wait for an answer, the calls that are worked on, and the clock."""
 
-    def __init__(self, record: ClientRecord, script: Script) -> None:
+    def __init__(self, record: ClientRecord, script: ServerScript) -> None:
         self.record = record
         self.script = script
         self.over = False  # what the client does from now on is our doing
@@ -34,7 +34,7 @@ class RunState:
         self.stirred = asyncio.get_running_loop().time()
         return self.stirred - self._began
 
-    def note(self, connection: Connection, source: Any, text: str) -> None:
+    def note(self, connection: ClientConnection, source: Any, text: str) -> None:
         if self.over:
             return
         connection.transcript.add(self.now(), source, text)
@@ -53,13 +53,13 @@ class RunState:
         self.over = True
         self.enough.set()
 
-    def take(self, connection: Connection, message: Message, channel: Channel | None = None) -> None:
+    def take(self, connection: ClientConnection, message: Message, channel: Channel | None = None) -> None:
         """Take a notification, or an answer to a question of ours; VOICE is how we can say something at once."""
         if message.kind == "notification":
             self.script.heard(connection, message)
             ready = message.method == "notifications/initialized"
             if ready and channel is not None and self.script.finds_client_idle:
-                self.begin(self.script.ask_idle(Call(self.record, message, connection, channel)))
+                self.begin(self.script.ask_idle(ScriptCall(self.record, message, connection, channel)))
         elif message.kind != "request" and message.id in self._waiting:
             future = self._waiting.pop(message.id)
             if not future.done():
@@ -67,7 +67,7 @@ class RunState:
 
     def hear(
         self,
-        connection: Connection,
+        connection: ClientConnection,
         message: Message,
         channel: Channel | None,
         answer: Callable[[Message], Coroutine[Any, Any, None]],

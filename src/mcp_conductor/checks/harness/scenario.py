@@ -10,12 +10,12 @@ from typing import TypeVar
 
 from mcp_conductor.catalog import Catalog
 from mcp_conductor.checks.harness.client_record import ClientRecord
-from mcp_conductor.checks.harness.scripted_server import Script
+from mcp_conductor.checks.harness.scripted_server import ServerScript
 from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.report.model import Finding
 
 Judge = Callable[[ClientRecord], Iterable[Finding]]
-S = TypeVar("S", bound=type[Script])
+S = TypeVar("S", bound=type[ServerScript])
 
 PLAIN = "plain"
 HTTP = ("http",)
@@ -30,7 +30,7 @@ class Scenario:
     """One start of the client, and the server that it meets."""
 
     name: str
-    script: type[Script]
+    script: type[ServerScript]
     revisions: tuple[str, ...]
     transports: tuple[str, ...]
     seconds: float | None  # for how long the client may be silent here; None: as everywhere

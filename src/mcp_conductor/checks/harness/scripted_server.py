@@ -12,8 +12,8 @@ from mcp_conductor.checks.harness.client_record import (
     ASKED_IDLE,
     OPENINGS,
     UNANSWERED,
+    ClientConnection,
     ClientRecord,
-    Connection,
     HttpRequest,
     capabilities_in,
     meta_of,
@@ -68,14 +68,14 @@ class Channel(Protocol):
     def ask(self, raw: Json, seconds: float) -> Awaitable[Message | None]: ...
 
 
-class Call:
+class ScriptCall:
     """One request of the client, and the means to say something before its answer."""
 
     def __init__(
         self,
         record: ClientRecord,
         request: Message,
-        connection: Connection,
+        connection: ClientConnection,
         channel: Channel,
         http: HttpRequest | None = None,
     ) -> None:
@@ -111,7 +111,7 @@ class Call:
         return reply
 
 
-class Script:
+class ServerScript:
     """The server of one scenario. It lives as long as the client, through all its connections."""
 
     # Methods that a scenario answers besides: the names of its own functions.
@@ -139,7 +139,7 @@ class Script:
         """Whether we have something to ask, and a client that asks for nothing itself gives no occasion for it."""
         return self.asks and self.record.plain is not None and self.record.plain.is_idle
 
-    async def ask_idle(self, call: Call) -> None:
+    async def ask_idle(self, call: ScriptCall) -> None:
         """Ask while the client waits for nothing; CALL is how it said that it is ready."""
         await asyncio.sleep(_SETTLED_SECONDS)
         if self.record.is_idle and ASKED_IDLE not in self.record.moments:
@@ -161,13 +161,13 @@ class Script:
         del asked
         return usual
 
-    async def before(self, call: Call) -> None:
+    async def before(self, call: ScriptCall) -> None:
         """Say something before the answer to a request, which does not open the connection."""
 
-    async def after_opening(self, call: Call) -> None:
+    async def after_opening(self, call: ScriptCall) -> None:
         """Say something before the answer to initialize or server/discover."""
 
-    def heard(self, connection: Connection, message: Message) -> None:
+    def heard(self, connection: ClientConnection, message: Message) -> None:
         """Notice a notification."""
 
     def event(self, text: str) -> bytes:
@@ -205,23 +205,23 @@ class Script:
                 return page, pages[index + 1][0] if index + 1 < len(pages) else None
         raise Refusal(INVALID_PARAMS, "there is no such cursor")
 
-    async def call_tool(self, call: Call) -> Json:
+    async def call_tool(self, call: ScriptCall) -> Json:
         return text_result(f"{call.params.get('name')} was called")
 
-    async def read_resource(self, call: Call) -> Json:
+    async def read_resource(self, call: ScriptCall) -> Json:
         return {"contents": [{"uri": call.params.get("uri"), "mimeType": "text/plain", "text": "a note"}]}
 
-    async def get_prompt(self, call: Call) -> Json:
+    async def get_prompt(self, call: ScriptCall) -> Json:
         del call
         return {"messages": [{"role": "user", "content": text("hello")}]}
 
-    async def acknowledge(self, call: Call) -> Json:
+    async def acknowledge(self, call: ScriptCall) -> Json:
         del call
         return {}
 
     # How a request is answered.
 
-    async def reply(self, call: Call) -> Json | None:
+    async def reply(self, call: ScriptCall) -> Json | None:
         """The answer to a request; None when the script gives none."""
         try:
             return compose_result(call.request.id, await self._result(call))
@@ -230,7 +230,7 @@ class Script:
         except NoAnswer:
             return None
 
-    async def _result(self, call: Call) -> Json:
+    async def _result(self, call: ScriptCall) -> Json:
         self._settle(call)
         if call.method in OPENINGS:
             await self.after_opening(call)
@@ -246,7 +246,7 @@ class Script:
     def _server(self) -> "_PoliteServer":
         return _PoliteServer(self)
 
-    def _settle(self, call: Call) -> None:
+    def _settle(self, call: ScriptCall) -> None:
         """Find out the revision of a request that comes without a handshake."""
         connection, said = call.connection, call.meta.get(f"{META}protocolVersion")
         modern = said is not None or call.method == "server/discover"
@@ -263,7 +263,7 @@ class Script:
         connection.dialect = modern_client({"_meta": meta}, _CallSender(call), self._server.modern_versions).revision
         connection.declared = self.capabilities()
 
-    def _agree(self, call: Call, result: Json) -> None:
+    def _agree(self, call: ScriptCall, result: Json) -> None:
         """Note what initialize is answered with, and let the scenario change the revision in it."""
         chosen = self.chosen_version(call.params.get("protocolVersion"), result["protocolVersion"])
         result["protocolVersion"] = chosen
@@ -275,7 +275,7 @@ class Script:
 class _CallSender:
     """Where the server says what belongs to a request; by it the call of the script is found."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: ScriptCall) -> None:
         self.call = call
         self._saying: set[asyncio.Task[None]] = set()
 
@@ -291,7 +291,7 @@ class _PoliteServer(Server):
     What a client does wrong is judged, and not refused: else the client would stop, and no more of it could be seen.
     """
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: ServerScript) -> None:
         self._script = script
         kinds = frozenset({"tools", "resources", "prompts"})
         config = ServerConfig(
@@ -304,7 +304,7 @@ class _PoliteServer(Server):
             Template(listed=each, read=self._read, pattern=None, complete=_complete) for each in script.templates()
         ]
 
-    async def answer(self, call: Call) -> Json:
+    async def answer(self, call: ScriptCall) -> Json:
         """The result of a request. Who has not agreed on a revision is served as if it had."""
         opens = call.method == "initialize"
         params = _repaired(call.params) if opens else call.params
@@ -363,7 +363,7 @@ class _PoliteServer(Server):
         return self._script.get_prompt(_script_call(call))
 
 
-def _script_call(call: ServerCall) -> Call:
+def _script_call(call: ServerCall) -> ScriptCall:
     """The call of the script that a call of the server stands for."""
     assert isinstance(call.send, _CallSender)
     return call.send.call

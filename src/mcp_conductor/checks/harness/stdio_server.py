@@ -3,9 +3,9 @@
 import asyncio
 from contextlib import suppress
 
-from mcp_conductor.checks.harness.client_record import Connection, Ending
+from mcp_conductor.checks.harness.client_record import ClientConnection, Ending
 from mcp_conductor.checks.harness.run_state import RunState
-from mcp_conductor.checks.harness.scripted_server import Call, Disconnected
+from mcp_conductor.checks.harness.scripted_server import Disconnected, ScriptCall
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Message, compact, decode
 from mcp_conductor.transport.stdio import LineSplitter
@@ -60,7 +60,7 @@ class _Process:
         self._state = state
         self._writer = writer
         self._lines = LineSplitter()
-        self.connection = Connection("stdio")
+        self.connection = ClientConnection("stdio")
         self.is_over = False
 
     async def listen(self, reader: asyncio.StreamReader) -> None:
@@ -91,7 +91,7 @@ class _Process:
 
     async def _answer(self, request: Message) -> None:
         try:
-            reply = await self._state.script.reply(Call(self._state.record, request, self.connection, self))
+            reply = await self._state.script.reply(ScriptCall(self._state.record, request, self.connection, self))
         except Disconnected:
             self._write(b"q", bytes([_DIED]))
             self.ended("ours")

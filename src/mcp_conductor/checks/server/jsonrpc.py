@@ -10,7 +10,7 @@ from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.openings import CAPABILITIES, context, declared_lists, first, initialize
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.checks.engine.replies import code_of, unasked
+from mcp_conductor.checks.engine.replies import code_of, unasked_replies
 from mcp_conductor.errors import RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
@@ -227,7 +227,7 @@ async def notifications_are_not_answered(probe: Probe) -> AsyncIterator[Finding]
         await other.session.notify("notifications/conductor-unknown", {})
         for _ in range(2):
             await other.ask(other.harmless)
-        for message in unasked(other.record()):
+        for message in unasked_replies(other.record()):
             yield fault("a notification was answered", message.raw)
 
 

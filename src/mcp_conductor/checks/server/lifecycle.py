@@ -12,7 +12,7 @@ from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.openings import declared_lists, first, initialize
 from mcp_conductor.checks.engine.probe import HANDSHAKE_DIALECTS, Probe
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.checks.engine.replies import code_of, data_of, result_of, unasked
+from mcp_conductor.checks.engine.replies import code_of, data_of, result_of, unasked_replies
 from mcp_conductor.checks.engine.tool_calls import explored_calls
 from mcp_conductor.errors import HttpStatusError, RequestTimeout
 from mcp_conductor.protocol import Json
@@ -192,7 +192,7 @@ async def _beginning(probe: Probe) -> _Beginning:
             await fresh.settled()
             questions = list(fresh.record().questions())
             after = await _send_initialized(fresh, None)
-            return _Beginning(before, questions, after, unasked(fresh.record()))
+            return _Beginning(before, questions, after, unasked_replies(fresh.record()))
 
     return await probe.once("beginning", begin)
 
@@ -210,7 +210,7 @@ async def initialized_is_taken_silently(probe: Probe) -> AsyncIterator[Finding]:
     async with probe.unopened() as fresh:
         await initialize(fresh, probe.patience)
         reply = await _send_initialized(fresh, {})
-        strays = unasked(fresh.record())
+        strays = unasked_replies(fresh.record())
     for how, after, found in (("without params", begun.after, begun.strays), ("with empty params", reply, strays)):
         if after.kind != usual.kind:
             yield fault(f"after notifications/initialized {how} a request is not served", after.raw)

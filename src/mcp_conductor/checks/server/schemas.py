@@ -10,7 +10,7 @@ from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.shapes import icon_flaw, listed_tools, listing, objects
-from mcp_conductor.checks.engine.tool_calls import WRONG_VALUES, callable_tools, called, succeeded
+from mcp_conductor.checks.engine.tool_calls import WRONG_VALUES, call_tool, callable_tools, succeeded
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.samples import filled_in
@@ -108,7 +108,7 @@ async def validation_follows_2020_12(probe: Probe) -> AsyncIterator[Finding]:
     for tool in await callable_tools(probe):
         schema = tool["inputSchema"]
         for keyword, arguments in await without_blocking(_wrong_by_2020_12, schema) if "$schema" not in schema else ():
-            reply = await called(probe, {"name": tool["name"], "arguments": arguments})
+            reply = await call_tool(probe, {"name": tool["name"], "arguments": arguments})
             seen = seen or reply is not None
             if reply is not None and succeeded(reply):
                 yield fault(f"tool {tool['name']!r} accepts arguments that {keyword} forbids", reply.raw)

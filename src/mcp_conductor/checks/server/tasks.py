@@ -28,7 +28,7 @@ AFTERWARDS_SECONDS = 0.3  # how long a task that has ended is watched
 
 
 @dataclass(slots=True)
-class Life:
+class TaskLife:
     """One task, from the request that made it to some time after its end."""
 
     tool: Json
@@ -44,7 +44,7 @@ class Life:
         return task if isinstance(task, dict) else None
 
 
-_lives: "WeakKeyDictionary[Session, list[Life]]" = WeakKeyDictionary()
+_lives: "WeakKeyDictionary[Session, list[TaskLife]]" = WeakKeyDictionary()
 
 
 def _support(tool: Json) -> str:
@@ -66,7 +66,7 @@ async def _create(probe: Probe, params: Json) -> Message:
     return await probe.ask("tools/call", {**params, "task": {"ttl": 60_000}, "_meta": {"progressToken": token}})
 
 
-async def _task_lives(probe: Probe) -> list[Life]:
+async def _task_lives(probe: Probe) -> list[TaskLife]:
     """The lives of some tasks; lived once for each session."""
     if not probe.declares(CALL):
         raise NotSeen(f"the server does not declare {CALL}")
@@ -76,7 +76,7 @@ async def _task_lives(probe: Probe) -> list[Life]:
     return _lives[probe.session]
 
 
-async def _tasks(probe: Probe) -> list[Life]:
+async def _tasks(probe: Probe) -> list[TaskLife]:
     found = [
         life for life in await _task_lives(probe) if life.task is not None and isinstance(life.task.get("taskId"), str)
     ]
@@ -85,8 +85,8 @@ async def _tasks(probe: Probe) -> list[Life]:
     return found
 
 
-async def _live(probe: Probe, params: Json) -> Life:
-    life = Life(params, await _create(probe, params))
+async def _live(probe: Probe, params: Json) -> TaskLife:
+    life = TaskLife(params, await _create(probe, params))
     if life.task is None:
         return life
     named = {"taskId": life.task.get("taskId")}

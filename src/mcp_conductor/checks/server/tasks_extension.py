@@ -78,7 +78,7 @@ def _makers(probe: Probe) -> list[Json]:
 
 
 @dataclass(slots=True)
-class Life:
+class ExtensionTaskLife:
     """One task, from its receipt to its end."""
 
     tool: Json
@@ -91,10 +91,10 @@ class Life:
         return [_object(reply.result) for reply in self.states if reply.kind == "result"]
 
 
-_lives: "WeakKeyDictionary[Session, list[Life]]" = WeakKeyDictionary()
+_lives: "WeakKeyDictionary[Session, list[ExtensionTaskLife]]" = WeakKeyDictionary()
 
 
-async def _tasks(probe: Probe) -> list[Life]:
+async def _tasks(probe: Probe) -> list[ExtensionTaskLife]:
     """The lives of some tasks; lived once for each session."""
     makers = _makers(probe)
     if probe.session not in _lives:
@@ -114,11 +114,11 @@ async def _make(probe: Probe, params: Json) -> Json | None:
     return None
 
 
-async def _live(probe: Probe, params: Json) -> Life | None:
+async def _live(probe: Probe, params: Json) -> ExtensionTaskLife | None:
     receipt = await _make(probe, params)
     if receipt is None:
         return None
-    life = Life(params, receipt)
+    life = ExtensionTaskLife(params, receipt)
     named = {"taskId": receipt["taskId"]}
     with suppress(ConductorError):
         for _ in range(MOST_LOOKS):

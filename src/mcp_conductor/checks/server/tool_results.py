@@ -27,7 +27,7 @@ from mcp_conductor.checks.engine.shapes import (
     misfits,
     text_flaw,
 )
-from mcp_conductor.checks.engine.tool_calls import WRONG_VALUES, callable_tools, called, succeeded
+from mcp_conductor.checks.engine.tool_calls import WRONG_VALUES, call_tool, callable_tools, succeeded
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST
 from mcp_conductor.protocol.message import Message, read
@@ -271,7 +271,7 @@ async def _wrong_calls(probe: Probe) -> AsyncIterator[tuple[str, Message]]:
         calls.append([(what, {"name": tool["name"], "arguments": arguments}) for what, arguments in wrong])
     seen = False
     for what, params in chain(*[each for each in calls if each][:MOST_TOOLS]):
-        reply = await called(probe, params)
+        reply = await call_tool(probe, params)
         if reply is not None:
             seen = True
             yield f"{params['name']}, {what}", reply
@@ -308,8 +308,8 @@ async def arguments_can_be_left_out(probe: Probe) -> AsyncIterator[Finding]:
     for tool in await callable_tools(probe):
         if await without_blocking(complaints, {}, tool["inputSchema"]):
             continue
-        with_empty = await called(probe, {"name": tool["name"], "arguments": {}})
-        without = await called(probe, {"name": tool["name"]}) if succeeded(with_empty) else None
+        with_empty = await call_tool(probe, {"name": tool["name"], "arguments": {}})
+        without = await call_tool(probe, {"name": tool["name"]}) if succeeded(with_empty) else None
         if without is not None:
             if not succeeded(without):
                 yield fault(f"tool {tool['name']!r} works with arguments {{}}, but not without arguments", without.raw)

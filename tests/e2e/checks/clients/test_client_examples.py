@@ -6,7 +6,7 @@ What can be judged by what a client says alone is judged: nothing is found in th
 import pytest
 
 from mcp_conductor.checks.engine.findings import NotSeen
-from mcp_conductor.checks.harness.client_record import ClientRecord, Connection, HttpRequest
+from mcp_conductor.checks.harness.client_record import ClientConnection, ClientRecord, HttpRequest
 from mcp_conductor.checks.harness.scenario import PLAIN, WATCHED
 from mcp_conductor.checks.requirements import requirements
 from mcp_conductor.checks.requirements.examples import counterexamples, examples
@@ -60,7 +60,7 @@ SAID = {name for name, each in WATCHED.items() if set(each.scenarios) <= {PLAIN}
 def record_of(name, example):
     """The example as a start of the client with a polite server."""
     transport = requirements()[name].transports[0].replace("any", "stdio")
-    line = Connection(transport, dialect=DIALECTS[example.version], declared={"tools": {}})
+    line = ClientConnection(transport, dialect=DIALECTS[example.version], declared={"tools": {}})
     found = ClientRecord(PLAIN, [line], exit_code=0, origin="http://127.0.0.1")
     found.plain, found.others = found, {PLAIN: found}
     for second, text in enumerate(example.lines):

@@ -3,7 +3,14 @@
 import pytest
 
 from mcp_conductor.checks.engine.judging import Options
-from mcp_conductor.checks.engine.migration import LEFT_OUT_GROUPS, LEFT_OUT_IDS, STEPS, added, migration, step_of
+from mcp_conductor.checks.engine.migration import (
+    LEFT_OUT_GROUPS,
+    LEFT_OUT_IDS,
+    STEPS,
+    added_requirements,
+    migration,
+    step_of,
+)
 from mcp_conductor.checks.engine.record import Traits
 from mcp_conductor.protocol.dialect import HANDSHAKE, MODERN
 from mcp_conductor.report.model import Finding, Outcome
@@ -23,14 +30,14 @@ def steps(transport="stdio", options=None, asked=(), session=False, **capabiliti
 
 
 def test_every_new_requirement_belongs_to_a_step_or_is_left_out_on_purpose():
-    new = added(NEWEST, Options())
+    new = added_requirements(NEWEST, Options())
     left = [each for each in new if each.group in LEFT_OUT_GROUPS or each.id.startswith(LEFT_OUT_IDS)]
     assert [each.id for each in new if step_of(each) is None and each not in left] == []
     assert [each.id for each in left if step_of(each) is not None] == []
 
 
 def test_every_step_has_requirements():
-    found = {step_of(each) for each in added(NEWEST, Options())}
+    found = {step_of(each) for each in added_requirements(NEWEST, Options())}
     assert [step.name for step in STEPS if step not in found] == []
 
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from mcp_conductor.checks.harness.client_record import ClientRecord, Connection
-from mcp_conductor.checks.harness.scripted_server import Call, Script
+from mcp_conductor.checks.harness.client_record import ClientConnection, ClientRecord
+from mcp_conductor.checks.harness.scripted_server import ScriptCall, ServerScript
 from mcp_conductor.protocol.dialect import (
     DIALECTS,
     HANDSHAKE,
@@ -22,9 +22,9 @@ from mcp_conductor.protocol.message import build, compact, read
 class Conversation:
     """A client that says one thing after the other on one connection, and what it heard besides the answers."""
 
-    def __init__(self, version=None, script=Script):
+    def __init__(self, version=None, script=ServerScript):
         self.script = script(ClientRecord("plain"), version)
-        self.connection = Connection("stdio")
+        self.connection = ClientConnection("stdio")
         self.heard = []
 
     async def say(self, text):
@@ -36,7 +36,7 @@ class Conversation:
 
     def reply(self, method, params=None):
         raw = {"jsonrpc": "2.0", "id": 7, "method": method, **({} if params is None else {"params": params})}
-        call = Call(self.script.record, build(raw), self.connection, self)
+        call = ScriptCall(self.script.record, build(raw), self.connection, self)
         return asyncio.run(self._in_time(call))
 
     async def _in_time(self, call):
@@ -113,7 +113,7 @@ def test_a_revision_that_is_not_spoken_is_refused_with_those_that_are():
 
 
 def test_a_scenario_answers_with_what_it_has_and_methods_of_its_own():
-    class Odd(Script):
+    class Odd(ServerScript):
         METHODS = {"ping": "acknowledge", "tasks/get": "get_task"}  # noqa: RUF012
 
         def tools(self):
@@ -144,7 +144,7 @@ def test_who_listens_is_acknowledged_and_gets_no_answer():
     raw = {"jsonrpc": "2.0", "id": 7, "method": "subscriptions/listen", "params": wanted}
 
     async def listen():
-        call = Call(client.script.record, build(raw), client.connection, client)
+        call = ScriptCall(client.script.record, build(raw), client.connection, client)
         answer = asyncio.create_task(client.script.reply(call))
         async with asyncio.timeout(5):
             await client.told.wait()
