@@ -72,7 +72,7 @@ class Facade:
         if event.kind == "resource_updated":
             full = f"{event.server}/{event.uri}"
             for uri in [here for here, there in self._uris.items() if there == full] or [event.uri]:
-                self.server.updated(uri)
+                self.server.tell_updated(uri)
         elif event.kind in ("connected", "down"):
             await self.refresh(*_KINDS)
         elif event.kind.endswith("_changed"):
@@ -93,7 +93,7 @@ class Facade:
         self.server.templates = [self._template(each, often) for each in templates]
         for kind in kinds:
             if self._listing(kind) != before[kind]:
-                self.server.changed(kind)
+                self.server.tell_list_changed(kind)
 
     def _why_missing(self, name: str) -> str:
         """Why NAME is missing, if its server is not up."""

@@ -86,7 +86,7 @@ class Client:
         finally:
             del self._asked[identity]
 
-    def answered(self, message: Message) -> None:
+    def take_answer(self, message: Message) -> None:
         """Take an answer; one to an unknown request is ignored."""
         answer = self._asked.get(message.id) if message.id is not None else None
         if answer is None or answer.done():
@@ -99,7 +99,7 @@ class Client:
             error = message.error if isinstance(message.error, dict) else {}
             answer.set_exception(AskFailed(str(error.get("message", "the client answered with an error"))))
 
-    def gone(self) -> None:
+    def close(self) -> None:
         """End all open questions: the client has gone."""
         self._has_gone = True
         for answer in self._asked.values():

@@ -79,7 +79,7 @@ def _instructions(call: Call) -> Json:
 
 @method("tools/list")
 def list_tools(call: Call) -> Json:
-    tools = call.server.listed("tools")
+    tools = call.server.list_entries("tools")
     if call.client.revision.tasks != "core":  # which is the only revision that asks a tool whether it runs as a task
         tools = [{key: value for key, value in tool.items() if key != "execution"} for tool in tools]
     return _page(call, "tools", tools)
@@ -87,17 +87,17 @@ def list_tools(call: Call) -> Json:
 
 @method("resources/list")
 def list_resources(call: Call) -> Json:
-    return _page(call, "resources", call.server.listed("resources"))
+    return _page(call, "resources", call.server.list_entries("resources"))
 
 
 @method("resources/templates/list")
 def list_templates(call: Call) -> Json:
-    return _page(call, "resourceTemplates", call.server.listed("resourceTemplates"))
+    return _page(call, "resourceTemplates", call.server.list_entries("resourceTemplates"))
 
 
 @method("prompts/list")
 def list_prompts(call: Call) -> Json:
-    return _page(call, "prompts", call.server.listed("prompts"))
+    return _page(call, "prompts", call.server.list_entries("prompts"))
 
 
 @method("tasks/list")
@@ -330,7 +330,7 @@ def _honoured_filter(call: Call, wanted: Json) -> Json:
     if config.subscriptions and isinstance(uris, list):
         honoured["resourceSubscriptions"] = uris
     if config.tasks_extension and has_extension(call.client) and isinstance(tasks, list):
-        honoured["taskIds"] = [identity for identity in tasks if call.server.tasks.known(identity)]
+        honoured["taskIds"] = [identity for identity in tasks if call.server.tasks.is_known(identity)]
     return honoured
 
 

@@ -46,9 +46,9 @@ class Server(ServerState):
     def __init__(self, config: ServerConfig, complain: Callable[[str], None] = lambda _: None) -> None:
         super().__init__(config, complain)
         self._faults = Faults(config.faults, config.seed) if config.faults else None
-        self._methods = {version: self.offered(DIALECTS[version]) for version in config.versions}
+        self._methods = {version: self.offered_methods(DIALECTS[version]) for version in config.versions}
 
-    def offered(self, dialect: Dialect) -> dict[str, Callable[[Call], Any]]:
+    def offered_methods(self, dialect: Dialect) -> dict[str, Callable[[Call], Any]]:
         """The methods that clients of this revision may use."""
         capabilities = self.capabilities(dialect)
         subscribing = self.config.subscriptions
@@ -169,7 +169,7 @@ class Server(ServerState):
     def hear(self, message: Message, client: Client) -> None:
         """Take a notification, or an answer to something that the client was asked."""
         if message.kind != "notification":
-            client.answered(message)
+            client.take_answer(message)
         elif message.method == "notifications/initialized":
             if client.dialect is not None and client.lasting:
                 self.clients.add(client)
@@ -182,7 +182,7 @@ class Server(ServerState):
     def forget(self, client: Client) -> None:
         """Forget a client that has gone."""
         self.clients.discard(client)
-        client.gone()
+        client.close()
         for running in list(client.running.values()):
             _cancel_soon(running)
 

@@ -92,7 +92,7 @@ class ServerState:
     def prompt(self, name: str) -> Prompt | None:
         return self.prompts.get(name)
 
-    def listed(self, member: str) -> list[Json]:
+    def list_entries(self, member: str) -> list[Json]:
         """What a list shows under MEMBER, over all its pages."""
         if member == "resourceTemplates":
             return [template.listed for template in self.templates]
@@ -106,7 +106,7 @@ class ServerState:
 
     # Who is told.
 
-    def changed(self, kind: str) -> None:
+    def tell_list_changed(self, kind: str) -> None:
         """Tell all clients that listen that the list of tools, resources or prompts has changed."""
         if kind not in self.config.list_changed:
             return
@@ -117,7 +117,7 @@ class ServerState:
             if listener.wants.get(f"{kind}ListChanged"):
                 listener.tell(method, {})
 
-    def updated(self, uri: str) -> None:
+    def tell_updated(self, uri: str) -> None:
         """Tell the subscribers of a resource that it has changed."""
         for client in list(self.clients):
             if uri in client.subscriptions:

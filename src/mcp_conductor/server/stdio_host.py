@@ -138,7 +138,7 @@ class StdioHost:
 
     async def _drain(self, stopping: "asyncio.Task[Literal[True]]") -> None:
         """No more requests or answers come; requests that are open get their replies."""
-        self._client.gone()
+        self._client.close()
         for listener in list(self._server.listeners):
             listener.end()
         if self._owed:

@@ -104,7 +104,7 @@ class Task:
         self._watchers.append(watcher)
         await watcher
 
-    async def polled(self, times: int) -> None:
+    async def wait_for_polls(self, times: int) -> None:
         """Wait until the client has looked at the task so often."""
         while self.polls < times:
             await self.change()
@@ -198,7 +198,7 @@ class Tasks:
             raise Refusal(INVALID_PARAMS, f"Unknown taskId: {params.get('taskId')}")
         return task
 
-    def known(self, identity: Any) -> bool:
+    def is_known(self, identity: Any) -> bool:
         return identity in self._tasks
 
     # The methods.

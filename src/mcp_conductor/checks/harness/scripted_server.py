@@ -318,7 +318,7 @@ class _PoliteServer(Server):
         del dialect
         return self._script.capabilities()
 
-    def offered(self, dialect: Dialect) -> dict[str, Method]:
+    def offered_methods(self, dialect: Dialect) -> dict[str, Method]:
         """All methods of the revision, declared or not; of tasks, those of the scenario."""
         ours = {name: self._by_script(function) for name, function in self._script.METHODS.items()}
         usual = {name: act for name, act in METHODS.items() if not name.startswith("tasks/")}
@@ -340,7 +340,7 @@ class _PoliteServer(Server):
     def prompt(self, name: str) -> Prompt:
         return Prompt(listed={"name": name}, get=self._get, complete=_complete)
 
-    def listed(self, member: str) -> list[Json]:
+    def list_entries(self, member: str) -> list[Json]:
         script = self._script
         lists = {
             "tools": script.tools,

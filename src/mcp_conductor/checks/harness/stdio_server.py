@@ -37,7 +37,7 @@ class RelayHost:
             self.all_ended.clear()
             await process.listen(reader)
         except (asyncio.IncompleteReadError, OSError):
-            process.ended("cut")
+            process.note_ending("cut")
         finally:
             process.close()
             if all(each.is_over for each in self._processes):
@@ -77,7 +77,7 @@ class _Process:
             if kind == b"e" and (rest := self._lines.rest()).strip():
                 self.connection.rest = rest
                 self._state.note(self.connection, "client", rest.decode(errors="surrogateescape"))
-            self.ended("eof" if kind == b"e" else "sigterm")
+            self.note_ending("eof" if kind == b"e" else "sigterm")
             if not script.stubborn:
                 return
 
@@ -94,7 +94,7 @@ class _Process:
             reply = await self._state.script.reply(ScriptCall(self._state.record, request, self.connection, self))
         except Disconnected:
             self._write(b"q", bytes([_DIED]))
-            self.ended("ours")
+            self.note_ending("ours")
             self.close()
             return
         if reply is not None:
@@ -115,7 +115,7 @@ class _Process:
         if not self._writer.is_closing():
             self._writer.write(kind + len(data).to_bytes(4, "big") + data)
 
-    def ended(self, how: Ending) -> None:
+    def note_ending(self, how: Ending) -> None:
         if any(ending == "ours" for _, ending in self.connection.endings):
             return
         self.connection.endings.append((self._state.now(), "ours" if self._state.over else how))

@@ -25,7 +25,7 @@ def add_resource() -> Tool:
         shown = ("uri", "name", "description", "mimeType")
         listed = {key: call.arguments[key] for key in shown if key in call.arguments}
         call.server.resources[uri] = _static(listed, call.arguments.get("text", ""))
-        call.server.changed("resources")
+        call.server.tell_list_changed("resources")
         return text_result(f"Resource {uri} added")
 
     return tool(
@@ -60,7 +60,7 @@ def update_resource() -> Tool:
         if resource is None:
             return error_result(f"Resource with URI {uri} not found")
         call.server.resources[uri] = _static(resource.listed, call.arguments["text"])
-        call.server.updated(uri)
+        call.server.tell_updated(uri)
         return text_result(f"Resource {uri} updated")
 
     return tool(
@@ -90,7 +90,7 @@ def add_tool() -> Tool:
             return error_result('inputSchema must be a JSON Schema with "type": "object"')
         listed = {"name": name, "description": call.arguments["description"], "inputSchema": schema}
         call.server.tools[name] = Tool(listed=listed, run=lambda _: text_result(f"Tool {name} executed"))
-        call.server.changed("tools")
+        call.server.tell_list_changed("tools")
         return text_result(f"Tool {name} added")
 
     return tool(
@@ -129,7 +129,7 @@ def add_prompt() -> Tool:
             return error_result(str(error))
         words = call.arguments["promptString"]
         call.server.prompts[name] = text_prompt(name, call.arguments.get("description"), words, arguments)
-        call.server.changed("prompts")
+        call.server.tell_list_changed("prompts")
         return text_result(f"Prompt {name} added")
 
     return tool(
@@ -181,7 +181,7 @@ def _removing(kind: str, key: str, key_name: str, *, missing: str) -> Tool:
         there: dict[str, Any] = getattr(call.server, f"{kind}s")
         if there.pop(wanted, None) is None:
             return error_result(missing.format(wanted))
-        call.server.changed(f"{kind}s")
+        call.server.tell_list_changed(f"{kind}s")
         return text_result(f"{kind.capitalize()} {wanted} removed")
 
     description = f"Remove a {kind} from the server by {key_name} and send list_changed notification"

@@ -119,7 +119,7 @@ def modern_task() -> Tool:
 
     async def run(call: Call) -> Json:
         if _by_extension(call) and call.task is not None:
-            await call.task.polled(2)
+            await call.task.wait_for_polls(2)
         return text_result(f"Modern task{_identity(call)} completed (args={compact(call.arguments)}).")
 
     return tool(

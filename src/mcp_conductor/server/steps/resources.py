@@ -56,7 +56,7 @@ def update_resource(given: Field, script: Script) -> Step:
             kind = {"mimeType": listed["mimeType"]} if "mimeType" in listed else {}
             result = {"contents": [{**kind, **content}]}
             server.resources[uri] = Resource(listed=listed, read=lambda _: result)
-        server.updated(uri)
+        server.tell_updated(uri)
 
     return act
 
@@ -81,7 +81,7 @@ def add_resource(given: Field, script: Script) -> Step:
         result = content.filled(scope)
         added = Resource(listed=listed.filled(scope), read=lambda _: result)
         scope.call.server.resources[added.uri] = added
-        scope.call.server.changed("resources")
+        scope.call.server.tell_list_changed("resources")
 
     return act
 
@@ -97,7 +97,7 @@ def remove_resource(given: Field, script: Script) -> Step:
         server = scope.call.server
         if server.resources.pop(uri.filled(scope), None) is None:
             raise StepFailedError(f"there is no resource {uri.filled(scope)} to remove")
-        server.changed("resources")
+        server.tell_list_changed("resources")
 
     return act
 
@@ -109,6 +109,6 @@ def list_changed(given: Field, _: Script) -> Step:
 
     async def act(scope: Scope) -> None:
         if not scope.call.repeating:
-            scope.call.server.changed(kind)
+            scope.call.server.tell_list_changed(kind)
 
     return act
