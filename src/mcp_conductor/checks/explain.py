@@ -86,7 +86,7 @@ def _how(each: Requirement) -> str:
 
 
 def _address(each: Requirement) -> str | None:
-    """Where the specification says it; what a plugin requires stands in no specification."""
+    """Where the specification says it; what a plugin requires is in no specification."""
     return None if each.plugin is not None else address_of(each, each.revisions[-1])
 
 

@@ -107,7 +107,7 @@ class Call:
             await asyncio.sleep(seconds)
 
     def close_stream(self) -> None:
-        """Close the HTTP event stream of this request, so that the client has to come back for the rest of it."""
+        """Close the HTTP event stream of this request, so that the client has to resume it for the rest."""
         if not self.repeating and self.hang_up is not None and self.client.revision.handshake:
             self.hang_up()
 

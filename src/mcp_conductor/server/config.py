@@ -28,7 +28,7 @@ class TransportConfig:
     json: bool = False  # answer with JSON where that is possible, not with event streams
     stateless: bool = False  # no sessions in the handshake era
     resumable: bool = True
-    retry: int | None = None  # milliseconds after which a client should come back to a closed stream
+    retry: int | None = None  # milliseconds after which a client should resume a closed stream
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
 

@@ -89,7 +89,7 @@ def config_schema() -> Json:
 
 
 def _anchor(kind: Kind) -> str:
-    """KIND as it can stand in a reference."""
+    """KIND as it is written in a reference."""
     return kind.replace(" ", "-")
 
 

@@ -1,7 +1,7 @@
 """A form in the browser: a page on 127.0.0.1 that takes one value, and goes away.
 
-It outlives the request that opened it where a client must come back with its answer (2026-07-28), and closes by itself
-when no client does.
+It outlives the request that opened it where a client must send the request again with its answer (2026-07-28), and
+closes by itself when no client does.
 """
 
 import asyncio

@@ -92,7 +92,7 @@ class Server(ServerState):
         client.running[call.id] = task
 
     async def result(self, message: Message, client: Client, send: Send) -> Json:
-        """The result of one request. Raises what stands in place of one: a Refusal, or what a definition raises."""
+        """The result of one request. Raises what comes in place of one: a Refusal, or what a definition raises."""
         call = Call(self, client, message, send)
         pending = self._begin(call, message)
         result: Json = self._finished_reply(call, pending if type(pending) is dict else await pending)["result"]

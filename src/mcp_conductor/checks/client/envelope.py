@@ -66,7 +66,7 @@ def ids_are_strings_or_integers(record: ClientRecord) -> Iterator[Finding]:
 def ids_are_never_used_again(record: ClientRecord) -> Iterator[Finding]:
     """Look at all requests of a session: no two have the same id."""
     for connection in record.connections:
-        # Without a count: the same mistake in another scenario is no other finding.
+        # Without a count: the same mistake in another scenario is the same finding.
         for message in connection.reused_ids:
             yield fault(f"several requests of one session have the id {compact(message.id)}", message.raw, path="id")
     seen(record.requests(), "the client sent no request")

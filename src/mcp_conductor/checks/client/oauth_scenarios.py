@@ -53,7 +53,7 @@ class LockedOtherIssuer(Locked):
 
 @scenario("locked-other-iss", revisions=_WITH_ISSUER, transports=HTTP)
 class LockedOtherIss(Locked):
-    """The user comes back from another authorization server."""
+    """The user is sent back by another authorization server."""
 
     def sent_back(self, origin: str, query: Json) -> Json:
         return {**super().sent_back(origin, query), "iss": "https://other.example/as"}
@@ -61,7 +61,7 @@ class LockedOtherIss(Locked):
 
 @scenario("locked-other-state", revisions=_WITH_METADATA, transports=HTTP)
 class LockedOtherState(Locked):
-    """The user comes back with a state that the client never sent."""
+    """The user is sent back with a state that the client never sent."""
 
     def sent_back(self, origin: str, query: Json) -> Json:
         return {**super().sent_back(origin, query), "state": "never-sent"}

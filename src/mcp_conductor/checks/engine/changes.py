@@ -1,7 +1,7 @@
 """What changes when tools are called: lists and subscribed resources, and whether the server notifies.
 
 The tools are those of --trigger, or all that may be called. A change that was not told is looked for once more, in
-another session: what changes by itself, or is told late, is no finding.
+another session: what changes by itself, or is told late, is not a finding.
 """
 
 import asyncio

@@ -85,7 +85,7 @@ def _day(field: Field) -> date:
 
 
 def with_expected(checked: Sequence[Verdicts], expected: Sequence[ExpectedFailure], today: date) -> list[Told]:
-    """All outcomes: what fails as EXPECTED is no failure of the run, and what was to fail but is kept is one."""
+    """All outcomes: what fails as EXPECTED does not fail the run; what was expected to fail, but is kept, does."""
     told = [(verdicts, outcome) for verdicts in checked for outcome in verdicts.outcomes]
     # What is broken in one revision may be kept in another, without being mended.
     healed = [
@@ -117,7 +117,7 @@ def _marked(
             if entry.expires is None or today <= entry.expires:
                 return replace(outcome, status="skipped", reason=entry.reason)
         last = entries[-1]
-        message = f"it is not expected to fail any longer: the entry expired on {last.expires} ({last.reason})"
+        message = f"it is no longer expected to fail: the entry expired on {last.expires} ({last.reason})"
         return replace(outcome, findings=(*outcome.findings, Finding(message=message, where=last.where)))
     for entry in entries:
         if outcome.status == "passed" and entry in healed:

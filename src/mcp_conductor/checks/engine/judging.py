@@ -92,7 +92,7 @@ class CheckResult:
 
     @property
     def unanswered_method(self) -> str:
-        """The method that was asked in vain, if one was."""
+        """The method that was not answered, if there is one."""
         return (self.silence or "").removeprefix("no answer to ").partition(" ")[0]
 
     def prove(self, lines: list[str], *, alone: bool, whole: bool = False) -> None:
@@ -314,7 +314,7 @@ def _is_unwanted(method: str, dialect: Dialect, capabilities: Json) -> bool:
 
 
 def _ids_in(frame: Frame) -> Iterator[object]:
-    """The ids of what the client said, and of the answers of the server; that to what is no request has the id None."""
+    """The ids of what the client said and of the server's answers; None for an answer to what is not a request."""
     for message in frame.messages():
         answers = isinstance(message.raw, dict) and "method" not in message.raw
         if frame.source == "client" or answers:

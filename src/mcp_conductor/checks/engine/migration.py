@@ -187,7 +187,7 @@ def _new(traits: Traits | None, options: Options, newest: str) -> Iterable[Json]
 
 
 def added_requirements(version: str, options: Options) -> list[Requirement]:
-    """The requirements on servers that begin with VERSION, and are no mere permission."""
+    """The requirements on servers that begin with VERSION, and are more than a permission."""
     return [each for each in asked_for(options, "server") if each.revisions[0] == version and each.level != "MAY"]
 
 

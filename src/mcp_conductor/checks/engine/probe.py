@@ -22,7 +22,7 @@ from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.transport import meanwhile
 
-GRACE_SECONDS = 0.15  # for what a server says of its own accord, once it has answered what came later
+GRACE_SECONDS = 0.15  # for what a server says unasked, once it has answered what came later
 
 Made = TypeVar("Made")
 
@@ -177,7 +177,7 @@ class Probe:
             return answer.result() if answer.done() else None
 
     async def settled(self) -> None:
-        """Wait until the server has said what it wants to say of its own accord, if anything."""
+        """Wait until the server has said what it says unasked, if anything."""
         began = perf_counter()
         await self.alive()
         # On a busy machine everything takes longer.

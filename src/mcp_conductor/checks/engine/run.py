@@ -266,7 +266,7 @@ class _Checking:
     def _is_doubtful(self, probe: Probe, result: CheckResult, seconds: float) -> bool:
         """Whether what was found may come from a busy machine, and not from the server.
 
-        What took no longer than one answer may take was not waited for in vain, so it is as it is.
+        What took no longer than one answer may take was not late, so there is no doubt about it.
         """
         waited = _was_late(probe, result) or seconds > WAITED * probe.timeout
         return bool(result.findings) and (waited or result.gone or result.server_end is not None)
@@ -369,7 +369,7 @@ async def _end_server(session: Session) -> None:
 
 
 def _was_late(probe: Probe, result: CheckResult) -> bool:
-    """Whether something was waited for in vain."""
+    """Whether something that was waited for did not come."""
     return bool(probe.trail.late) or result.silence is not None
 
 

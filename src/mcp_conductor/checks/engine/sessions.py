@@ -186,7 +186,7 @@ async def silent(session: Session, seconds: float) -> bool:
         )
         asked.append(session.exchange(raw, timeout=seconds))
     answers = await asyncio.gather(*asked, return_exceptions=True)
-    # Late answers to what was asked before are no silence.
+    # Late answers to what was asked before are answers too.
     return all(isinstance(each, RequestTimeout) for each in answers) and not answered_since(session, mark)
 
 

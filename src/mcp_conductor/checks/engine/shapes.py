@@ -216,7 +216,7 @@ def icon_flaw(icon: Any) -> str | None:
 def listing(record: Record, method: str, member: str) -> list[tuple[str, Any]]:
     """The items of the first whole listing, over all its pages, each with its path; NotSeen when there are none.
 
-    Other listings would repeat them, and other cursors may be the inventions of a probe.
+    Other listings would repeat them, and a probe may have made up other cursors.
     """
     items: list[Any] = []
     cursors: list[Any] = [None]
@@ -306,7 +306,7 @@ def undeclared_changes(record: Record, kind: str) -> Iterator[Finding]:
 
 
 def acknowledges(probe: Probe, method: str, reply: Message) -> bool:
-    """Whether REPLY is a result where there is nothing to tell. The schema allows members nevertheless: a remark."""
+    """Whether REPLY is a result where there is nothing to tell. The schema allows members in it, such as a remark."""
     if reply.kind != "result" or not isinstance(reply.result, dict):
         return False
     more = sorted(reply.result.keys() - {"_meta", "resultType"})

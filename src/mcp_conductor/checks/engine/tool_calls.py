@@ -51,7 +51,7 @@ def callable_again(probe: Probe) -> list[Json]:
 
 
 async def call_tool(probe: Probe, params: Json) -> Message | None:
-    """The reply to a call; None from a tool that takes its time, which is no fault."""
+    """The reply to a call; None from a tool that is slow, which is not a fault."""
     try:
         return await probe.ask("tools/call", params)
     except RequestTimeout:

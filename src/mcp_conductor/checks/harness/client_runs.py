@@ -9,7 +9,7 @@ from mcp_conductor.checks.harness.scenario import PLAIN, SCENARIOS
 
 AT_ONCE = 3  # clients that run at the same time
 _AT_ONCE_WAITING = 6  # the same for clients that do not end by themselves: they mostly wait
-_MOST_LIMITS = 12  # the whole takes no longer than so many times the limit of one start
+_MOST_LIMITS = 12  # all starts together take at most this many times the limit of one
 _HOPELESS = 3  # the polite server's start, and two others, had to be broken off: the rest would be no better
 _BROKEN_OFF = ("late", "flooded")
 _CONVINCED = 3  # second chances that changed nothing: it is not the machine that is slow
@@ -19,7 +19,7 @@ class RunProgress:
     """What is told how far the runs are."""
 
     def started(self, names: list[str], done: int, total: int) -> None:
-        """These scenarios run now; so many are done."""
+        """These scenarios run now, after DONE others."""
 
     def finished(self, record: ClientRecord) -> None:
         """This one is over."""

@@ -17,7 +17,7 @@ def page_in(line: str, origin: str) -> str | None:
 
 
 def visit(url: str) -> None:
-    """Open URL, and go wherever it leads."""
+    """Open URL, and follow its redirects."""
     # No proxy: the page is on this machine.
     with build_opener(ProxyHandler({})).open(url, timeout=SECONDS) as page:
         page.read()

@@ -55,7 +55,7 @@ class OAuthServer(ServerScript):
         }
 
     def sent_back(self, origin: str, query: Json) -> Json:
-        """What the client hears when its user comes back."""
+        """The query with which the user is sent back to the client."""
         state = {"state": query["state"]} if "state" in query else {}
         return {"code": self._code(query), "iss": origin + ISSUER, **state}
 

@@ -4,7 +4,7 @@ usage: python relay.py PORT TOKEN
 
 There are no flags among these words, because clients that take a server's command line may take them for their own.
 
-What goes through the socket are frames: one letter, a length in four bytes, and so many bytes. The checker hears `h`
+What goes through the socket are frames: one letter, a length in four bytes, and the bytes. The checker hears `h`
 (the token), `d` (what the client wrote), `e` (it closed our stdin) and `t` (it sent SIGTERM); it says `d` (for stdout),
 `x` (for stderr) and `q` (exit with this code). We live until the checker closes the socket: when to go is its decision.
 """
@@ -46,7 +46,7 @@ def main(port: str, token: str) -> int:
     try:
         return _obey(line)
     except OSError:
-        return 0  # the client does not listen any longer
+        return 0  # the client has stopped reading
 
 
 def _obey(line: socket.socket) -> int:

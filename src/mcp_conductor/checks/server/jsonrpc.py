@@ -307,7 +307,7 @@ async def unknown_capabilities_are_ignored(probe: Probe) -> AsyncIterator[Findin
 
 @probed("base-utf8-server", alone=True)
 async def messages_are_utf_8(probe: Probe) -> AsyncIterator[Finding]:
-    """Decode every message strictly as UTF-8; an id with letters of other scripts comes back as it was sent."""
+    """Decode every message strictly as UTF-8; an id with letters of other scripts is sent back unchanged."""
     async with probe.polite_session() as other:
         problem = await _echo_problem(other, other.harmless, _FOREIGN_ID)
         for record in (probe.record(), other.record()):

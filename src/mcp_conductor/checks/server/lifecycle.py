@@ -204,7 +204,7 @@ async def _send_initialized(fresh: Probe, params: Json | None) -> Message:
 
 @probed("lifecycle-initialized-accepted-server", alone=True)
 async def initialized_is_taken_silently(probe: Probe) -> AsyncIterator[Finding]:
-    """Send notifications/initialized with and without params: nothing comes back, and the next request is served."""
+    """Send notifications/initialized with and without params: nothing is answered, and the next request is served."""
     usual = await probe.ask("ping")
     begun = await _beginning(probe)
     async with probe.unopened() as fresh:

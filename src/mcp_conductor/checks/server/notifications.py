@@ -213,7 +213,7 @@ def _needed_reports(record: Record) -> list[tuple[Message, str]]:
 
 @probed("progress-notification-shape")
 async def progress_has_its_token_and_ais_number(probe: Probe) -> AsyncIterator[Finding]:
-    """Call tools that report progress with the tokens 42 and "43": the same token comes back, with a number."""
+    """Call tools that report progress with the tokens 42 and "43": the same token is sent back, with a number."""
     record = probe.record()
     _needed_reports(record)
     # A token that is in use must not be given again, and a task uses it for as long as it runs.

@@ -96,7 +96,7 @@ def _unreadable(message: Message) -> bool:
 
 
 def _no_message(message: Message) -> bool:
-    """JSON, but not even an attempt at a message: a structured log line, or a mere value."""
+    """JSON, but nothing like a message: a structured log line, or a single value."""
     raw = message.raw
     return message.kind == "invalid" and not (isinstance(raw, dict) and any(name in raw for name in _MEMBERS))
 

@@ -139,7 +139,7 @@ async def tasks_are_answered_with_a_receipt(probe: Probe) -> AsyncIterator[Findi
 
 @probed("taskc-task-fields")
 async def tasks_are_whole(probe: Probe) -> AsyncIterator[Finding]:
-    """Look at tasks wherever they come: taskId, status, createdAt, lastUpdatedAt, and ttl, which may be null."""
+    """Look at tasks in all messages: taskId, status, createdAt, lastUpdatedAt, and ttl, which may be null."""
     for life in await _tasks(probe):
         for task in (life.task, *life.states, *life.after):
             problem = task_flaw(task)

@@ -165,7 +165,7 @@ def the_extension_is_declared(record: Record) -> Iterator[Finding]:
 
 @judged("taske-create-shape")
 def receipts_are_flat(record: Record) -> Iterator[Finding]:
-    """Look at every receipt of a task: taskId, status, times and ttlMs stand in the result itself."""
+    """Look at every receipt of a task: taskId, status, times and ttlMs are in the result itself."""
     receipts = _receipts(record)
     if not receipts:
         raise NotSeen("no task was made")
@@ -279,7 +279,7 @@ async def errors_of_tools_are_results(probe: Probe) -> AsyncIterator[Finding]:
 
 @probed("taske-input-keys-unique")
 async def keys_of_questions_are_not_used_again(probe: Probe) -> AsyncIterator[Finding]:
-    """Follow tasks that ask: a key stands for one question only."""
+    """Follow tasks that ask: a key is used for one question only."""
     seen = False
     for life in await _tasks(probe):
         questions: dict[str, Any] = {}

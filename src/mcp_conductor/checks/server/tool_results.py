@@ -1,4 +1,4 @@
-"""Tool calls: what comes back, and what is refused.
+"""Tool calls: their results, and what is refused.
 
 Only the tools that the exploration has called are called here too: those that only read, or that the user has named.
 """

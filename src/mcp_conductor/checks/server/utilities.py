@@ -207,7 +207,7 @@ async def lists_take_cursors(probe: Probe) -> AsyncIterator[Finding]:
 
 @probed("pagination-continues")
 async def pages_follow_each_other(probe: Probe) -> AsyncIterator[Finding]:
-    """Walk each list that has pages to its end: no cursor comes back, and no item stands on two pages.
+    """Walk each list that has pages to its end: no cursor is returned again, and no item is on two pages.
 
     After 200 pages, or ten seconds, a list is left: whether it has an end is not known then.
     """
@@ -232,7 +232,7 @@ async def _repetitions(probe: Probe, method: str) -> AsyncIterator[tuple[str, An
         listed = [item.get(key) for item in items if isinstance(item, dict)] if isinstance(items, list) else []
         names = {name for name in listed if isinstance(name, str)}
         if repeated := sorted(names & seen):
-            yield f"{', '.join(repeated)} stands on two pages", page
+            yield f"{', '.join(repeated)} is on two pages", page
             return
         seen |= names
         cursor = Cursors(probe.dialect).after(page)[0]

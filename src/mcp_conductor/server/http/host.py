@@ -105,7 +105,7 @@ class HttpHost:
         else:
             await self._sessions.post(exchange, message)
 
-    # 2026-07-28: every POST stands for itself.
+    # 2026-07-28: every POST is complete by itself.
 
     async def _modern(self, exchange: HttpExchange, message: Message) -> None:
         if message.kind == "notification":

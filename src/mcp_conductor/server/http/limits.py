@@ -11,7 +11,7 @@ class Limits(NamedTuple):
     body_bytes: int = 64 << 20  # of one request: 413
     held_bytes: int = 256 << 20  # of all bodies that wait for their answers: 503
     framing_bytes: int = 64 << 10  # of a body's chunk sizes, extensions and trailers: 400
-    framing_ratio: int = 16  # and so many more for each byte of the body
+    framing_ratio: int = 16  # and this many more for each byte of the body
     waiting: int = 16  # requests of one connection that wait for their answers; no more are read meanwhile
     connections: int = 1000  # 503
     stream_bytes: int = 64 << 20  # of events that a stream keeps; a client that reads none of them is cut off

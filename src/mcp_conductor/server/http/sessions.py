@@ -59,7 +59,7 @@ class HttpSessions:
             await self._get(exchange, session)
 
     async def _find(self, exchange: HttpExchange) -> HttpSession | None:
-        """The session that a request belongs to; if there is none, the client has been told so."""
+        """The session that a request belongs to; None if there is no such session; then the client is told."""
         identity = exchange.header("mcp-session-id")
         if identity is None:
             await exchange.refuse(400, INVALID_REQUEST, "Mcp-Session-Id is missing: begin with initialize")

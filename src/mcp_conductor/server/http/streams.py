@@ -1,6 +1,6 @@
 """Event streams: what is said on each, in order, with or without a reader at the moment.
 
-A stream outlives the connection that reads it. A client that lost its connection, or was told to come back later, goes
+A stream outlives the connection that reads it. A client that lost its connection, or was told to resume later, goes
 on where it was (basic/transports#resumability-and-redelivery).
 """
 
@@ -16,7 +16,7 @@ from mcp_conductor.server.faults import SpoiledReply
 from mcp_conductor.server.http.exchange import EVENT_TYPE, JSON_TYPE, Headers, HttpExchange
 from mcp_conductor.server.http.limits import LIMITS
 
-_MOST_EVENTS = 1000  # kept for clients that come back, or have not come yet
+_MOST_EVENTS = 1000  # kept for clients that resume the stream, or have not opened it yet
 _MOST_DIGITS = 18
 _MOST_STREAMS = 16  # of one session, among those that have ended
 
@@ -24,7 +24,7 @@ _MOST_STREAMS = 16  # of one session, among those that have ended
 class Stream:
     """The events of one stream.
 
-    NAME is None where no client can resume it. A LOSSY stream may never have a reader, and keeps only so many.
+    NAME is None where no client can resume it. A LOSSY stream may never have a reader, and keeps only the last ones.
     None keeps more than MOST bytes, but for one event that is larger: a client that reads nothing of them is cut off.
     """
 
@@ -56,7 +56,7 @@ class Stream:
         return not self.count
 
     def add(self, data: bytes, *, priming: bool = False, whole: bool = True, event: str = "message") -> None:
-        """Say DATA; the priming event says nothing but its id, and when to come back."""
+        """Say DATA; the priming event has only an id, and retry."""
         if self.ended:
             return
         if self._lossy and not self.is_read and len(self._events) >= _MOST_EVENTS:

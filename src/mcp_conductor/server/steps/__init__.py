@@ -1,7 +1,7 @@
 """What a definition in a config file does before it gives its result: its `steps`, in order.
 
 A step is one decorated function in a module of this package. Its name is the key in the file and its docstring the page
-in the manual; it is given what stands under the key when the file is read, refuses what cannot be, and returns what to
+in the manual; it is given the value of the key when the file is read, refuses what cannot be, and returns what to
 do for a request.
 
 In the modern era a definition runs again for every answer of the client (see `rounds`). What others can notice must not

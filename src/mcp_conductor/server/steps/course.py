@@ -36,7 +36,7 @@ def _seconds(written: Any) -> float:
 
 @step
 def close_stream(given: Field, _: Script) -> Step:
-    """Close the HTTP event stream of this request, so that the client must come back for the rest."""
+    """Close the HTTP event stream of this request, so that the client must resume it for the rest."""
     if given.value not in (None, {}, True):
         given.refuse("takes nothing")
 

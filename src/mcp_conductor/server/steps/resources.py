@@ -29,7 +29,7 @@ def _check_base64(blob: Field) -> None:
     try:
         base64.b64decode(blob.value, validate=True)
     except ValueError:
-        blob.refuse("must be base64", "what stands under `contents` is sent as it is")
+        blob.refuse("must be base64", "what is under `contents` is sent as it is")
 
 
 @step

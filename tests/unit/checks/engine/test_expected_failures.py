@@ -78,7 +78,7 @@ def test_an_entry_holds_to_the_end_of_the_day_on_which_it_expires(expected, day,
 def test_an_expired_entry_says_so_and_where_it_stands(expected):
     [outcome] = after(expected(f"- {{id: {NAME}, reason: old, expires: 2020-01-31}}"), verdicts("failed"))
     said = outcome.findings[-1]
-    assert said.message == "it is not expected to fail any longer: the entry expired on 2020-01-31 (old)"
+    assert said.message == "it is no longer expected to fail: the entry expired on 2020-01-31 (old)"
     assert said.where.file == "known.yaml"
 
 
