@@ -69,7 +69,7 @@ class Catalog(Generic[T]):
         place = f"built in ({first.__module__})" if is_ours(first) else f"registered at {place_of(first)}"
         return UsageError(
             f"the {self._what} {name!r} exists already: it is {place}",
-            hint="give it a name of your own, for instance one that begins with that of your project",
+            hint="choose another name, for example one that begins with the name of your project",
             where=place_of(later),
         )
 

@@ -69,7 +69,7 @@ def load_package(name: str, where: Location | None = None) -> None:
         near = nearest(name, list(known))
         listed = f"installed: {', '.join(sorted(known))}" if known else "no plugin is installed"
         hint = f"did you mean {near!r}?" if near else f"{listed}; the path of a file has a slash or ends with .py"
-        raise UsageError(f"there is no plugin {name!r}", hint=hint, where=where)
+        raise UsageError(f"unknown plugin {name!r}", hint=hint, where=where)
     if name not in _packages:
         _packages.add(name)
         _run(f"the plugin {name!r}", known[name].value, None, known[name].load)
@@ -229,7 +229,7 @@ def _run(plugin: str, path: str, where: Location | None, act: Callable[[], objec
 
 def _hint(error: Exception, path: str) -> str | None:
     if isinstance(error, ModuleNotFoundError):
-        return f"install it where we are installed ({sys.executable}); what stands beside a plugin is not on its path"
+        return f"install it where we are installed ({sys.executable}); a plugin cannot import files next to it"
     return f"python {_files[path]} shows all of the traceback" if path in _files else None
 
 

@@ -66,7 +66,7 @@ def test_a_pipe_is_not_waited_for(tmp_path):
 def test_a_plugin_that_is_not_installed_is_told(tmp_path):
     with pytest.raises(UsageError) as refused:
         plugins.load("no_such_plugin", str(tmp_path))
-    assert refused.value.message == "there is no plugin 'no_such_plugin'"
+    assert refused.value.message == "unknown plugin 'no_such_plugin'"
 
 
 def test_a_name_that_exists_is_refused_with_both_places(tmp_path):

@@ -26,7 +26,7 @@ FLAGS: Groups = {
         Flag("--host", "the address to listen on; default 127.0.0.1", "HOST"),
         Flag("--port", "the port to listen on; 0 takes any that is free; default 3000", "PORT"),
         ALLOW_HOST,
-        Flag("--separator", "what stands between a server's name and a tool's; default __", "TEXT"),
+        Flag("--separator", "the text between a server's name and a tool's; default __", "TEXT"),
     ),
     "Limits, of each server": MESSAGE_LIMIT_FLAGS,
     "Instead of serving": (Flag("--help", "show this text", short="-h"),),
@@ -53,7 +53,7 @@ def _help() -> str:
     return (
         "usage: conductor bridge FILE [flags]\n\n"
         "Serve all servers of a settings file as one. Tools and prompts are called SERVER__NAME; a server that goes\n"
-        "away is tried again, and takes none of the others with it.\n\n"
+        "away is connected again; the others are not affected.\n\n"
         + help_text(FLAGS)
         + "\nexample:\n  conductor bridge mcp.json --transport streamable-http --port 8080\n"
         + exit_codes("conductor")
@@ -65,7 +65,7 @@ def _file(given: Given) -> str:
     if not named:
         raise UsageError("no settings file is given", hint="conductor bridge FILE, a file with mcpServers")
     if len(named) > 1:
-        raise UsageError(f"one settings file is enough, not {len(named)}: {', '.join(named)}")
+        raise UsageError(f"{len(named)} settings files are given, but only one can be used: {', '.join(named)}")
     return named[0]
 
 
@@ -107,7 +107,7 @@ async def _serve(file: str, transport: "TransportConfig", separator: str, budget
                 hint = f"\n  hint: {one_line(error.hint)}" if error.hint else ""
                 terminal.say(f"{name}: {health.state}: {_told(error)}{hint}")
             elif health.state != "up":
-                terminal.say(f"{name}: {health.state}: it has not answered within {_START_SECONDS:g} s")
+                terminal.say(f"{name}: {health.state}: no answer within {_START_SECONDS:g} s")
         following = asyncio.create_task(_follow(events, facade, terminal))
         try:
             return await serve_until_cancelled(lambda stop: _host(facade, transport, stop, terminal))

@@ -20,13 +20,13 @@ FLAGS: Groups = {
         Flag("--skip", "leave out a group of requirements, or one of them (repeatable)", "GROUP|ID", many=True),
         Flag(
             "--call-tools",
-            "call these tools too, not only those that say they read (repeatable)",
+            "call these tools too, not only those that are marked read-only (repeatable)",
             "NAME|all",
             many=True,
         ),
         Flag(
             "--trigger",
-            "call this tool to make something change: does the server tell? (repeatable)",
+            "call this tool to cause a change; the server should send a notification (repeatable)",
             "TOOL[=JSON]",
             many=True,
         ),
@@ -34,17 +34,17 @@ FLAGS: Groups = {
         Flag("--timeout", "for each answer; default 2s, with --client 20s", "TIME"),
     ),
     "Limits": LIMIT_FLAGS,
-    "Recording": (Flag("--transcript", "judge what was said in this recording, and start nothing", "FILE"),),
+    "Recording": (Flag("--transcript", "check the messages of this recording; no server is started", "FILE"),),
     "Client": (
         Flag("--client", "check this client instead; {server}, {url} or {config} in it is our server", "CMD"),
-        Flag("--scenario", "play only this scenario, after the polite one (repeatable)", "NAME", many=True),
+        Flag("--scenario", "run only this scenario, after the plain one (repeatable)", "NAME", many=True),
     ),
     "Instead of checking": (
         Flag("--list", "show all requirements, and whether they are checked"),
         Flag("--list-scenarios", "show all scenarios that clients meet, and what happens in each"),
         Flag(
             "--explain",
-            "show what it says, where, how it is checked, what to change, and examples (repeatable)",
+            "explain a requirement: its text, its source, the check, the remedy, examples (repeatable)",
             "GROUP|ID",
             many=True,
         ),
@@ -59,7 +59,7 @@ usage: conductor check COMMAND [ARGS …] [FLAGS]
        conductor check --client "CMD {server}" [FLAGS]
        conductor check --transcript FILE [FLAGS]
 
-Check whether an MCP server keeps the specification: every MUST that is broken is a failure, every SHOULD a warning.
+Check whether an MCP server follows the specification: every MUST that is broken is a failure, every SHOULD a warning.
 
 """
 _EXIT_CODES = """\

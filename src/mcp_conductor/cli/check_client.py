@@ -36,13 +36,13 @@ class CheckingClient(Checking):
             )
         for flag in _NOT_FOR_CLIENTS:
             if flag in given:
-                raise UsageError(f"{flag} says something about a server, but a client is to be checked")
+                raise UsageError(f"{flag} is for checks of servers, but --client checks a client")
         self._scenarios = tuple(SCENARIOS.get(name).name for name in given.all("--scenario"))
         text = given.need("--client")
         try:
             words = shlex.split(text)
         except ValueError as error:
-            raise UsageError(f"--client cannot be taken apart into words: {str(error).lower()}") from error
+            raise UsageError(f"--client cannot be split into words: {str(error).lower()}") from error
         if not words:
             raise UsageError("--client needs a command")
         directory = os.path.join(self._terminal.directory, given.one("--cwd") or "")
@@ -85,9 +85,9 @@ class _Lines(RunProgress):
     def finished(self, record: ClientRecord) -> None:
         ends = {
             "ended": f"ended with exit code {record.exit_code}",
-            "quiet": "said nothing more, and was ended",
+            "quiet": "sent nothing more, and was ended",
             "late": "was still busy at the time limit, and was ended",
-            "flooded": "said too much, and was ended",
+            "flooded": "sent too much, and was ended",
         }
         self._say(f"scenario {record.name}: the client {ends[record.outcome]}, after {record.seconds:.1f} s")
 

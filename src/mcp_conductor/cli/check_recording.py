@@ -24,7 +24,7 @@ class CheckingRecording(Checking):
             raise UsageError(f"both a recording and a server ({given.words[0]!r}) are given")
         for flag in _NOT_FOR_RECORDINGS:
             if flag in given:
-                raise UsageError(f"{flag} makes no sense with --transcript: everything has been said already")
+                raise UsageError(f"{flag} has no meaning with --transcript: nothing is sent")
         try:
             with TextIOWrapper(open_file(os.path.join(self._terminal.directory, file)), encoding="utf-8") as lines:
                 self._transcript = Transcript.from_jsonl(lines)

@@ -63,7 +63,7 @@ class Checking:
             if word not in named:
                 near = nearest(word, sorted(named))
                 hint = f"did you mean {near!r}?" if near else "--list shows all of them"
-                raise UsageError(f"there is no group and no requirement {word!r}", hint=with_plugins(hint))
+                raise UsageError(f"unknown group or requirement {word!r}", hint=with_plugins(hint))
         whole = {"--level"} if level == LEVELS[-1].lower() else set()
         self._left_out = next((flag for flag in _NOT_ALL if flag in given and flag not in whole), None)
         if self._left_out is not None and "--badge" in given:
@@ -158,7 +158,7 @@ class Checking:
             if not report.outcomes:
                 self._terminal.say("  hint: what was asked for holds on another transport, or in another revision")
         elif file is not None and graded is None:
-            raise UsageError(f"there is no grade to write to {file}: {report.metrics['ungraded']}")
+            raise UsageError(f"no grade can be written to {file}: {report.metrics['ungraded']}")
         return code_of(report)
 
     def _ungraded(self, checked: Iterable[Verdicts]) -> str | None:

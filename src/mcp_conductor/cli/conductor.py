@@ -11,7 +11,7 @@ COMMANDS = {
     "test": "run declarative tests of an MCP server",
     "discover": "write a first suite for a server",
     "init": "write the settings and a first suite for the project in this directory",
-    "check": "check whether an MCP server keeps the specification",
+    "check": "check whether an MCP server follows the specification",
     "serve": "serve MCP as a JSON or YAML file describes it",
     "bridge": "serve many MCP servers as one",
 }
@@ -64,4 +64,4 @@ def _is_pattern(argv: list[str], directory: str) -> bool:
 
 def _help() -> str:
     commands = "".join(f"  {name:<10}{what}\n" for name, what in COMMANDS.items())
-    return f"usage: conductor COMMAND [flags]\n\nCommands:\n{commands}\nconductor COMMAND --help tells more.\n"
+    return f"usage: conductor COMMAND [flags]\n\nCommands:\n{commands}\nconductor COMMAND --help shows more.\n"

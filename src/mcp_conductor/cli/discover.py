@@ -38,9 +38,9 @@ usage: conductor discover COMMAND [ARGS …] [FLAGS]
        conductor discover URL [FLAGS]
        conductor discover --config FILE [FLAGS]
 
-Write a suite with a case for every tool, resource, template and prompt of a server; arguments are made up by the
+Write a suite with a case for every tool, resource, template and prompt of a server; arguments are generated from the
 schemas. Each case is tried first, so that the suite passes at once. Tools are called only if they are marked read-only
-(annotations.readOnlyHint); the others are written as cases to be skipped. What is left out is told on stderr.
+(annotations.readOnlyHint); the others are written as cases to be skipped. What is left out is listed on stderr.
 
 """
 _EXAMPLE = """\
@@ -94,7 +94,7 @@ def _output(given: Given, terminal: Terminal) -> str | None:
     if file is None or "--force" in given:
         return file
     if os.path.lexists(os.path.join(terminal.directory, file)):
-        raise UsageError(f"{file} is there already", hint="--force writes over it")
+        raise UsageError(f"{file} exists already", hint="--force overwrites it")
     return file
 
 

@@ -68,7 +68,7 @@ class Display:
         if self._warnings <= MOST_WARNINGS or self._verbose:
             self._say(f"warning: {text}")
         elif self._warnings == MOST_WARNINGS + 1:
-            self._say("warning: there is more like this; --verbose shows all of it")
+            self._say("warning: more warnings follow; --verbose shows all of them")
 
     def _say(self, text: str) -> None:
         self._terminal.say(text)

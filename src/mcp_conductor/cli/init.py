@@ -54,7 +54,7 @@ def _refuse_to_overwrite(terminal: Terminal) -> None:
     for file in (SETTINGS, SUITE):
         if os.path.lexists(os.path.join(terminal.directory, file)):
             hint = "move it away, or write another suite: conductor discover"
-            raise UsageError(f"{file} is there already", hint=hint)
+            raise UsageError(f"{file} exists already", hint=hint)
 
 
 async def _init(given: Given, terminal: Terminal) -> int:

@@ -34,7 +34,7 @@ def _with_meta(params: Json | None, meta: Json) -> Json | None:
 
 def _remark_on_revision(session: Session, method: str) -> None:
     if method not in session.dialect.methods:
-        session.note(f"{session.dialect.version} has no {method}; it is sent all the same")
+        session.note(f"{session.dialect.version} has no {method}; it is sent anyway")
 
 
 async def _show_server(session: Session, plan: Plan) -> Outcome:  # noqa: ARG001
@@ -140,5 +140,5 @@ async def _breach(result: Json, tool: Json, session: Session) -> str | None:
 
     problems = await without_blocking(complaints, result["structuredContent"], tool["outputSchema"])
     if problems and isinstance(problems[0], Undecided):
-        return f"whether the result fits the tool's outputSchema cannot be told: {problems[0]}"
-    return f"the result breaks the tool's outputSchema: {'; '.join(problems)}" if problems else None
+        return f"the result cannot be checked against the tool's outputSchema: {problems[0]}"
+    return f"the result does not fit the tool's outputSchema: {'; '.join(problems)}" if problems else None

@@ -49,7 +49,7 @@ FLAGS: Groups = {
         Flag("--tool-metadata", "the same, for tools/call; wins over --metadata (repeatable)", "KEY=VALUE", many=True),
         Flag("--progress-token", "ask for progress notifications under this token", "TOKEN"),
         Flag("--timeout", "for the whole run: 5000 (ms), 500ms, 2s, 1m; default 30s, with --oauth 6m", "TIME"),
-        Flag("--request-timeout", "for each request; progress starts it anew", "TIME"),
+        Flag("--request-timeout", "for each request; progress restarts it", "TIME"),
         Flag("--output-schema-validate", "tools/call: check the result against the tool's outputSchema"),
     ),
     "Tasks": (
@@ -71,7 +71,7 @@ FLAGS: Groups = {
         Flag("--token-store", "with --oauth: keep tokens in this file", "FILE"),
         Flag("--oauth-client-id", "the client, as it is registered", "ID"),
         Flag("--oauth-client-secret", "its secret, if it has one", "SECRET"),
-        Flag("--oauth-issuer", "the authorization server that may have the client's secret, wherever it is", "URL"),
+        Flag("--oauth-issuer", "the authorization server that may get the client's secret, at any address", "URL"),
         Flag("--oauth-allow-http", "plain http to authorization servers, not only on this machine"),
         Flag("--oauth-client-metadata-url", "with --oauth: a document that describes the client", "URL"),
         Flag("--oauth-scope", "scopes to ask for, separated by spaces (repeatable)", "SCOPES", many=True),

@@ -99,7 +99,7 @@ class Output:
             try:
                 terminal.write_report_as_it_is(text)
             except ReaderGone:
-                raise UsageError("the events are not read any more") from None
+                raise UsageError("stdout was closed by its reader, so no more events can be written") from None
 
         return EventLog(write, terminal.redactor)
 
@@ -297,9 +297,9 @@ def _refuse_overwriting(files: Sequence[str], directory: str) -> None:
     places = Counter(os.path.realpath(os.path.join(directory, file)) for file in files)
     for place, times in places.items():
         if times > 1 and (os.path.isfile(place) or not os.path.exists(place)):
-            raise UsageError(f"{times} reports go to {os.path.basename(place)}: each needs a file of its own")
+            raise UsageError(f"{times} reports go to {os.path.basename(place)}: each needs its own file")
         if place.endswith(SUFFIXES):
-            raise UsageError(f"a report would take the place of the test file {os.path.basename(place)}")
+            raise UsageError(f"a report would overwrite the test file {os.path.basename(place)}")
 
 
 def _colour(given: Given, terminal: Terminal) -> bool:

@@ -22,8 +22,8 @@ ALLOW_HOST = Flag("--allow-host", "another name that the server is reached by (r
 FLAGS: Groups = {
     "Config": (
         Flag("--config", "the file, if it is not given as a word", "FILE"),
-        Flag("--json", "the file is JSON, whatever it is called"),
-        Flag("--yaml", "the file is YAML, whatever it is called"),
+        Flag("--json", "read the file as JSON, regardless of its name"),
+        Flag("--yaml", "read the file as YAML, regardless of its name"),
         PLUGIN_FLAG,
     ),
     "In place of what the file says": (
@@ -33,7 +33,7 @@ FLAGS: Groups = {
         ALLOW_HOST,
     ),
     "Instead of serving": (
-        Flag("--validate", "check the file, and say what it makes"),
+        Flag("--validate", "check the file, and show what it defines"),
         Flag("--list-presets", "show all presets and their params; with --json, as JSON"),
         Flag("--print-schema", "show the JSON Schema of the file, for editors"),
         Flag("--help", "show this text", short="-h"),
@@ -105,7 +105,7 @@ def _config(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
     if not named:
         raise UsageError("no config file is given", hint=f"{program} FILE")
     if len(named) > 1:
-        raise UsageError(f"one config file is enough, not {len(named)}: {', '.join(named)}")
+        raise UsageError(f"{len(named)} config files are given, but only one can be used: {', '.join(named)}")
     if "--json" in given and "--yaml" in given:
         raise UsageError("--json and --yaml exclude each other")
     kind = given.one("--transport")

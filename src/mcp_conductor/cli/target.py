@@ -26,11 +26,11 @@ _COMMAND_FLAGS = ("--env", "--cwd")
 TARGET_FLAGS = (
     Flag("--config", "settings file: conductor.config.json, mcpServers or servers", "FILE"),
     Flag("--server", "which server of the settings file", "NAME"),
-    Flag("--transport", "stdio, sse or http; a URL or a command tells by itself", "NAME"),
+    Flag("--transport", "stdio, sse or http; by default, the URL or the command decides", "NAME"),
     Flag("--protocol", f"{', '.join(PROTOCOL_CHOICES[:3])} or a version; default handshake", "CHOICE"),
     Flag("--header", "HTTP header of a server at a URL (repeatable)", "'NAME: VALUE'", many=True),
     Flag("--token", "the same as --header 'Authorization: Bearer TOKEN'", "TOKEN"),
-    Flag("--cacert", "authorities to trust for TLS, instead of the system's", "FILE"),
+    Flag("--cacert", "certificate authorities to trust for TLS, instead of the system's", "FILE"),
     Flag("--insecure", "trust any certificate"),
     Flag("--env", "environment variable of the server (repeatable)", "KEY=VALUE", many=True, short="-e"),
     Flag("--cwd", "directory to start the server in", "DIR"),
@@ -106,7 +106,7 @@ def _named(given: Given, terminal: Terminal, transport: str | None, program: str
         file = found and os.path.relpath(found, terminal.directory)
     if file is None:
         raise UsageError(
-            "which server? Give its command or URL, or a settings file",
+            "no server is given: name its command or URL, or a settings file",
             hint=f"{_ways(program)}; no {SETTINGS} was found here or above",
         )
     spec = _from_file(file, given.one("--server"), given, terminal)
@@ -128,7 +128,7 @@ def named_server(given: Given, terminal: Terminal, name: str) -> ServerSpec:
     """The server called NAME in the settings file."""
     file = given.one("--config") or nearest_settings(terminal.directory)
     if file is None:
-        raise UsageError(f"which server is {name!r}? There is no settings file", hint="--config FILE")
+        raise UsageError(f"--server {name}: no settings file was found", hint="--config FILE")
     spec = _from_file(file, name, given, terminal)
     protocol = choice(given, "--protocol", PROTOCOL_CHOICES)
     return _with_flags(spec, given, terminal, protocol)

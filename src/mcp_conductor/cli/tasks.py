@@ -23,7 +23,7 @@ async def run_as_task(session: Session, params: Json, plan: Plan, note_status: N
     """Call the tool as a task; with --poll, wait until it has ended."""
     core = session.dialect.tasks == "core"
     if session.dialect.tasks is None:
-        session.note(f"{session.dialect.version} has no tasks; the call asks for one all the same")
+        session.note(f"{session.dialect.version} has no tasks; the call asks for one anyway")
     if session.dialect.tasks == "extension":
         if plan.task_ttl is not None:
             version = session.dialect.version
@@ -35,7 +35,7 @@ async def run_as_task(session: Session, params: Json, plan: Plan, note_status: N
         answer = await session.request("tools/call", {**params, "task": ttl})
         task = answer.get("task") if isinstance(answer, dict) else None
     if not isinstance(task, dict) or not isinstance(task.get("taskId"), str):
-        session.note("the server did not make a task of the call")
+        session.note("the server did not create a task for the call")
         return Outcome(answer, failed=is_tool_error(answer))
     if "--poll" not in plan.given:
         return Outcome(task)

@@ -206,7 +206,7 @@ class _CommandLine:
         """Too little coverage is a failure like any other."""
         wanted, found = self._least_coverage, metrics.get("coveragePercent")
         if wanted is not None and float(str(found)) < wanted:
-            finding = Finding(message=f"{found} % were touched, less than {wanted} %")
+            finding = Finding(message=f"{found} % of them were used, less than {wanted} %")
             yield Outcome(
                 id="--min-coverage", title="coverage", group="--min-coverage", status="failed", findings=(finding,)
             )

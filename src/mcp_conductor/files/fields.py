@@ -75,7 +75,7 @@ class Field:
             found = Mistakes() if mistakes is None else mistakes
             for key in unknown[:MOST]:
                 hint = advice(key) or _which(key, known)
-                found.add(self.member(key, None).mistake("is not a key that is known here", hint))
+                found.add(self.member(key, None).mistake("is not a known key", hint))
             found.leave_out(len(unknown[MOST:]))
             if mistakes is None:
                 found.tell()
@@ -134,4 +134,4 @@ def _which(key: str, known: tuple[str, ...]) -> str:
     near = nearest(key, known)
     if near:
         return f"did you mean {near!r}?"
-    return f"known here: {', '.join(known)}" if known else "nothing may stand here"
+    return f"known here: {', '.join(known)}" if known else "no keys are allowed here"

@@ -270,7 +270,7 @@ class _Reader(Generic[Scope]):
         if name in self._words.roots:
             members = self._words.known.get(name)
             if members is not None and path and path[0] not in members:
-                self._refuse(_meant(str(path[0]), members), f"has no {path[0]!r} in {name}")
+                self._refuse(_meant(str(path[0]), members), f"names {path[0]!r}, but {name} has no such member")
         elif not has_default:
             if self._words.variables is not None and name not in self._words.variables:
                 self._does_not_know(name, self._words.beginnings())
@@ -291,13 +291,13 @@ class _Reader(Generic[Scope]):
 
         def found(scope: Scope) -> Any:
             if (value := look(scope)) is MISSING:
-                self._refuse('if it may be missing, say what stands in for it: ?? "text"', "leads to nothing")
+                self._refuse('if it may be missing, give a default: ?? "text"', "has no value")
             return value
 
         return found
 
     def _does_not_know(self, name: str, known: Collection[str]) -> NoReturn:
-        self._refuse(_meant(name, known), f"names {name!r}; there is no such thing")
+        self._refuse(_meant(name, known), f"uses the unknown name {name!r}")
 
     def _refuse(self, hint: str | None, problem: str = "cannot be read") -> NoReturn:
         end = self._text.find("}}", self._begin)
@@ -317,7 +317,7 @@ def _meant(word: str, words: Collection[str]) -> str:
     near = nearest(word, tuple(words))
     if near is not None:
         return f"did you mean {near!r}?"
-    return f"known here: {_listed(words)}" if words else "there is nothing to be had from it here"
+    return f"known here: {_listed(words)}" if words else "it has no members here"
 
 
 def _listed(words: Collection[str]) -> str:

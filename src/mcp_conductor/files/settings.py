@@ -172,7 +172,7 @@ class _Entry:
         if not has_command and not has_url:
             self.mistakes.tell()  # a key that is not known may be one of these
             near = next((key for key in self.entry if nearest(key, ("command", "url")) is not None), None)
-            hint = f"is {near!r} a typing error?" if near else "give it one of them"
+            hint = f"is {near!r} a misspelled key?" if near else "give it one of them"
             raise self.mistake((near,) if near else (), "has neither 'command' nor 'url'", hint)
         spec = self.stdio() if has_command else self.elsewhere() or self.http()
         self.mistakes.tell()
@@ -245,7 +245,7 @@ class _Entry:
     def refuse_keys(self, keys: tuple[str, ...], beside: str) -> None:
         for key in keys:
             if key in self.entry:
-                self.note((key,), f"{key!r} has no meaning beside {beside!r}")
+                self.note((key,), f"{key!r} has no meaning together with {beside!r}")
 
     def check_command(self, command: str, cwd: str) -> None:
         """Refuse a whole command line, where there is no file of that name."""

@@ -228,7 +228,7 @@ def _repeated_key(file: str, text: str) -> UsageError:
             before = text[:at]
             line = before.count("\n") + 1
             where = location_in(text, file, line, at - before.rfind("\n"))
-            return UsageError(f"{file}: the key {word} stands twice in one object", where=where)
+            return UsageError(f"{file}: the key {word} appears twice in one object", where=where)
         if key:
             seen.add(steps)
-    return UsageError(f"{file}: a key stands twice in one object")
+    return UsageError(f"{file}: a key appears twice in one object")

@@ -78,7 +78,7 @@ def open_pipe(path: str, flags: int, mode: int = 0o666) -> int:
             if error.errno != errno.ENXIO or not stat.S_ISFIFO(os.stat(path).st_mode):
                 raise
             if patience <= 0:
-                raise OSError(errno.ENXIO, "it is a pipe that nothing reads") from None
+                raise OSError(errno.ENXIO, "it is a pipe that no process reads") from None
         else:
             posix.set_blocking(descriptor, blocking=True)
             return descriptor

@@ -98,28 +98,28 @@ def _scalars(root: Any) -> Iterator[Any]:
             waiting += node.value
 
 
-_BRACES = 'a text with {{ … }} must stand in quotes: "{{ name }}"'
+_BRACES = 'a text with {{ … }} must be in quotes: "{{ name }}"'
 # What people write that is no YAML: what libyaml says of it, the line, and what to do. The first that fits counts.
 _MISTAKES = (
     ("", r"^ *\t", "indent with spaces: YAML allows no tab there"),
     ("escape", "", "in double quotes a backslash begins an escape; use 'single quotes', or write it twice"),
-    ("start any token|alias", "", "a text that begins with @ ` % * & or ! must stand in quotes"),
+    ("start any token|alias", "", "a text that begins with @ ` % * & or ! must be in quotes"),
     ("", r"""(?<!["'\w])\{\{""", _BRACES),
-    ("", r"""[\w"']: +[^"'\s{\[|>&*!#][^"',{}\[\]]*: """, 'a text with ": " in it must stand in quotes'),
+    ("", r"""[\w"']: +[^"'\s{\[|>&*!#][^"',{}\[\]]*: """, 'a text with ": " in it must be in quotes'),
     (
         "expected ','",
         r"""[\[{,:] *[^"'\s\[{,:][^"',{}\[\]]*[\[{]""",
-        "within { } and [ ], a text with brackets in it must stand in quotes",
+        "within { } and [ ], a text with brackets in it must be in quotes",
     ),
     (
         "expected key|expected ','",
         r"""[:,\[{-] *("[^"]*"|'[^']*') +[^\s,:\]}#]""",
-        "the text goes on after its closing quote",
+        "there is more text after the closing quote",
     ),
     (
         "indicator|expected key|block end|not allowed",
         "",
-        "is it indented right? What belongs together begins in one column",
+        "is the indentation right? What belongs together begins in one column",
     ),
 )
 _NO_SPACE = re.compile(r"^\s*(?:- +)?(?!match:)([\w$]+:)(?!\S*: )[^\s:/].*$")
@@ -279,7 +279,7 @@ def construct(root: Any, file: str, text: str) -> Any:
                 made[id(value_node)] = value
                 continue
             if key in mapping:
-                refuse(key_node, f"the key {key!r} stands twice in one mapping")
+                refuse(key_node, f"the key {key!r} appears twice in one mapping")
             mapping[key] = value
         if has_aliases:
             weigh(node, [value for _, value in node.value])

@@ -46,12 +46,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--conductor-timeout", metavar="TIME", help="for each request of a test file: 500ms, 2s; default 10s"
     )
-    group.addoption("--conductor-update-snapshots", action="store_true", help="take what the server answers now")
     group.addoption(
-        "--conductor-allow-only", action="store_true", help="let `only: true` leave tests out where CI is set"
+        "--conductor-update-snapshots", action="store_true", help="replace the snapshots by what the server answers now"
     )
+    group.addoption("--conductor-allow-only", action="store_true", help="allow `only: true` where CI is set")
     group.addoption(
-        "--conductor-no-judge", action="store_true", help="do not warn of what a server says against the specification"
+        "--conductor-no-judge", action="store_true", help="do not warn when a server breaks the specification"
     )
     parser.addini("conductor_config", "the same as --conductor-config, from the root directory")
     parser.addini("conductor_server", "the same as --conductor-server")

@@ -216,7 +216,7 @@ class SuiteItem(pytest.Item):
         for finding in outcome.findings:
             _warn(self, f"{outcome.id}: {finding.message}")
         if outcome.flaky:
-            _warn(self, f"{outcome.id}: it passed, but not at once")
+            _warn(self, f"{outcome.id}: it passed, but not at the first try")
 
     def _failure(self, outcome: Outcome) -> BaseException:
         # This is pytest's own way to say that a traceback would tell nothing.

@@ -50,8 +50,8 @@ def server_near(config: pytest.Config, path: Path, name: str | None = None, file
     settings = file or settings_near(config, path)
     if settings is None:
         raise UsageError(
-            "which server? There is no settings file, and no command is given",
-            hint=f"{SETTINGS} beside the tests or above, --conductor-config FILE, or --conductor-command WORDS",
+            "no server is given: there is neither a settings file nor a command",
+            hint=f"{SETTINGS} next to the tests or above them, --conductor-config FILE, or --conductor-command WORDS",
         )
     return read_settings(settings, here).server(name or setting(config, "server"))
 

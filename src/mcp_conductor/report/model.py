@@ -84,7 +84,7 @@ class Outcome:
     wire: tuple[str, ...] = ()  # what was said meanwhile: "--> …" by us, "<-- …" by the server
     stderr: tuple[str, ...] = ()  # what the server wrote to stderr meanwhile
     tags: tuple[str, ...] = ()
-    flaky: bool = False  # it passed, but not at once
+    flaky: bool = False  # it passed, but not at the first try
 
     @property
     def failed_as_expected(self) -> bool:

@@ -91,7 +91,7 @@ def test_a_server_that_lets_nobody_in_has_no_grade_and_no_badge(tmp_path):
         server.shutdown()
     assert "no grade: the server wants a token: --token, or --header" in done.stdout.splitlines()
     assert done.returncode == 2
-    assert done.stderr.startswith("error: there is no grade to write to badge.svg: the server wants a token")
+    assert done.stderr.startswith("error: no grade can be written to badge.svg: the server wants a token")
     assert not (tmp_path / "badge.svg").exists()
 
 

@@ -15,7 +15,7 @@ TESTS = """
 BAD_FILE = """\
 === ERRORS ===
 ___ ERROR collecting a.test.mcp.yml ___
-error: a.test.mcp.yml: tests[0].cal is not a key that is known here
+error: a.test.mcp.yml: tests[0].cal is not a known key
   --> a.test.mcp.yml:4:26
   4 |   - {it: says its motto, cal: motto, expect: {ok: true}}
     |                          ^

@@ -129,7 +129,7 @@ def test_a_mistake_in_the_dict_is_told_with_its_place_and_a_hint(run, write):
     write("test_python.py", 'def test_it(composed_server):\n    composed_server({"tols": []})\n')
     done = run("-rf")
     assert "\n".join(line.removeprefix("E   ").strip() for line in done.out.splitlines() if line.startswith("E ")) == (
-        "mcp_conductor.errors.UsageError: composed_server(): tols is not a key that is known here\n"
+        "mcp_conductor.errors.UsageError: composed_server(): tols is not a known key\n"
         "--> composed_server():9:3\n"
         '9 |   "tols": []\n'
         "|   ^\n"

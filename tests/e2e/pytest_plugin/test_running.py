@@ -153,7 +153,7 @@ def test_what_is_odd_about_a_test_that_passes_is_a_warning(run, suite, serve):
     words = ("--conductor-command", " ".join(command))
     done = run(*words, "-W", "default")
     assert done.statuses == {"wants two": "PASSED"}
-    assert "SuiteWarning: a.test.mcp.yml::wants two: it passed, but not at once" in done.out
+    assert "SuiteWarning: a.test.mcp.yml::wants two: it passed, but not at the first try" in done.out
     done = run(*words)
     assert done.statuses == {"wants two": "FAILED"}  # warnings are errors in this project
 
@@ -260,8 +260,9 @@ def test_without_any_server_it_is_said_what_to_do(run, suite, project):
     (project / "conductor.config.json").unlink()
     done = run()
     assert done.statuses == {"is lost": "ERROR"}
-    assert "error: which server? There is no settings file, and no command is given\n  hint: conductor.config.json" in (
-        done.text
+    assert (
+        "error: no server is given: there is neither a settings file nor a command\n  hint: conductor.config.json"
+        in (done.text)
     )
 
 

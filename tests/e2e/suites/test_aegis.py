@@ -150,7 +150,7 @@ def test_keys_that_we_do_not_know_are_warnings(conductor, numbers, tmp_path):
     file.write_text(file.read_text().replace("tests:", "author: somebody\ntests:"))
     assert conductor("test", numbers).code == 2
     done = conductor("test", numbers, "--compat", "aegis", "--report", "json:report.json")
-    assert "a.test.mcp.yml:3:1: 'author' is not a key that is known here; it is ignored" in done.out
+    assert "a.test.mcp.yml:3:1: 'author' is not a known key; it is ignored" in done.out
     assert len(done.statuses) == len(EXPECTED)
 
 

@@ -212,7 +212,7 @@ def test_a_file_is_not_written_over_unless_that_is_asked_for(conductor, write, t
     file = write("a.test.mcp.yml", "mine")
     done = conductor("discover", "--output", "a.test.mcp.yml", "--", *BOOKSHELF)
     assert (done.code, file.read_text()) == (2, "mine")
-    assert "a.test.mcp.yml is there already" in done.err
+    assert "a.test.mcp.yml exists already" in done.err
     assert conductor("discover", "--output", "a.test.mcp.yml", "--force", "--", *BOOKSHELF).code == 0
     assert "find_books" in file.read_text()
 

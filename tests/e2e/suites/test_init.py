@@ -106,5 +106,5 @@ def test_nothing_is_written_over(conductor, write, tmp_path, file):
     mine = write(file, "mine")
     done = conductor("init")
     assert (done.code, mine.read_text()) == (2, "mine")
-    assert f"{file} is there already" in done.err
+    assert f"{file} exists already" in done.err
     assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {"server.py", mine.name}

@@ -111,7 +111,7 @@ def test_coverage_has_a_least(check, least, code):
     tests = "- {it: one, call: motto, expect: {ok: true}}\n- {it: two, read: 'people://ada', expect: {ok: true}}"
     done = check(tests, "--min-coverage", least)
     assert done.code == code
-    assert ("20.0 % were touched, less than 21 %" in done.out) is (code == 1)
+    assert ("20.0 % of them were used, less than 21 %" in done.out) is (code == 1)
 
 
 def test_a_file_that_ends_the_server_is_covered_as_any_other(check):

@@ -132,7 +132,7 @@ def test_each_test_comes_out_the_same(both, name, files):
 
 
 def warnings_of(report):
-    flaky = {f"{each['id']}: it passed, but not at once" for each in report["outcomes"] if each.get("flaky")}
+    flaky = {f"{each['id']}: it passed, but not at the first try" for each in report["outcomes"] if each.get("flaky")}
     return flaky | {
         (f"{each['file']}:{each['line']}:{each['column']}: " if "file" in each else "") + each["message"]
         for each in report["warnings"]

@@ -187,7 +187,7 @@ def test_an_unknown_key_like_no_other_is_refused_with_all_known_ones():
 
 
 def test_a_misspelt_command_in_a_table_is_asked_about():
-    assert refusal({"mcpServers": {"s": {"comand": "x"}}}).hint == "is 'comand' a typing error?"
+    assert refusal({"mcpServers": {"s": {"comand": "x"}}}).hint == "is 'comand' a misspelled key?"
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_a_pipe_that_nothing_reads_is_not_waited_for_without_end(tmp_path, monke
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UsageError) as caught:
         write_file(str(tmp_path / "pipe"), "x")
-    assert caught.value.message == f"cannot write {tmp_path / 'pipe'}: it is a pipe that nothing reads"
+    assert caught.value.message == f"cannot write {tmp_path / 'pipe'}: it is a pipe that no process reads"
 
 
 @pytest.mark.parametrize("name", ["/dev/null", "/dev/full", "link"])

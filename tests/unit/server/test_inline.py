@@ -192,7 +192,7 @@ async def test_what_comes_before_is_simply_first_where_there_are_no_tasks():
         ("{name: t, resutl: x}", "did you mean 'result'?"),
         ("{name: t, inputschema: {}}", "did you mean 'inputSchema'?"),
         ("{name: t, result: '{{ argumnets.a }}'}", "did you mean 'arguments'?"),
-        ("{name: t, result: [{type: text, text: '{{ answers.a }}'}]}", "there is nothing to be had from it here"),
+        ("{name: t, result: [{type: text, text: '{{ answers.a }}'}]}", "it has no members here"),
     ],
 )
 def test_an_unknown_name_in_a_tool_is_refused_with_the_nearest(text, hint):

@@ -80,7 +80,7 @@ class Assertion:
 def compile_assert(field: Field) -> Assertion:
     """Read an assertion; raises UsageError that points at it when it is none."""
     if isinstance(field.value, dict):
-        field.refuse("must be a string, not an object", 'a text with ": " in it must stand in quotes')
+        field.refuse("must be a string, not an object", 'a text with ": " in it must be in quotes')
     text = field.text()
     if text == ANYTHING:
         return Assertion(text, JsonPath("$", ()), lambda _: None)

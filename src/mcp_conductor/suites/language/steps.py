@@ -132,7 +132,7 @@ class Reading:
             return known_members(field, keys, elsewhere, mistakes)
         found = field.members()
         for key in (key for key in found if key not in keys and not key.startswith(FREE)):
-            self.warnings.append((found[key], f"{key!r} is not a key that is known here; it is ignored"))
+            self.warnings.append((found[key], f"{key!r} is not a known key; it is ignored"))
         return {key: value for key, value in found.items() if key in keys}
 
 

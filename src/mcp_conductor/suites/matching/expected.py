@@ -345,4 +345,4 @@ def _refuse_key(field: Field, name: str) -> None:
     hint = f"did you mean '{PREFIX}{near}'?" if near else f"known: {', '.join(PREFIX + known for known in names)}"
     if name.removeprefix("not:").partition(":")[0] in MATCHERS:
         hint = f"it is a value, not a key: '{PREFIX}{name}:…'; `match:allOf` has room for several"
-    field.refuse("is not a special key that is known", hint)
+    field.refuse("is not a known special key", hint)

@@ -22,7 +22,7 @@ class Options:
     isolation: str | None = None  # None: as the file says, or one server per file
     jobs: int = 1
     timeout: float | None = None  # for each reply; None: as the server's settings or we say
-    restart: bool = False  # go on with a new server when one has died
+    restart: bool = False  # continue with a new server when one has died
     max_failures: int | None = None
     keep_wire: bool = False
     update_snapshots: bool = False

@@ -118,9 +118,9 @@ def test_ctrl_c_ends_the_check_and_the_client(script, tmp_path, environment, sur
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (("--client", "x {server}", "--token", "t"), "--token says something about a server"),
+        (("--client", "x {server}", "--token", "t"), "--token is for checks of servers"),
         (("--client", "x {server}", "--", "server"), "both a client and a server"),
-        (("--client", "x 'y"), "cannot be taken apart"),
+        (("--client", "x 'y"), "cannot be split"),
         (("--client", ""), "--client needs a command"),
         (("--client", "x {server}", "--protocol", "1999"), "--protocol must be one of"),
     ],

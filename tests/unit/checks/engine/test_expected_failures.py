@@ -97,7 +97,7 @@ def test_of_several_entries_for_a_requirement_one_that_has_not_expired_is_enough
         (f"- id: {NAME}", "[0] has no reason", (1, 3)),
         ("- reason: old", "[0] has no id", (1, 3)),
         (f"- {{id: {NAME}, reason: 7}}", "[0].reason must be a string, not a number", (1, 25)),
-        (f"- id: {NAME}\n  reason: old\n  until: 2027", "[0].until is not a key that is known here", (3, 3)),
+        (f"- id: {NAME}\n  reason: old\n  until: 2027", "[0].until is not a known key", (3, 3)),
         (f"- id: {NAME}\n  reason: old\n  expires: soon", "[0].expires must be a day such as", (3, 3)),
         (f"- id: {NAME}\n  reason: old\n  expires: 2027-02-30", "[0].expires must be a day such as", (3, 3)),
         (f"- id: {NAME}\n  reason: old\n  revision: 2027-01-01", "[0].revision must be one of", (3, 3)),
