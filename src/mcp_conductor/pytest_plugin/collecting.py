@@ -58,7 +58,7 @@ class SuiteFile(pytest.File):
         only = next((case for case in self.suite.cases if case.only), None)
         if only is not None and in_ci(os.environ) and not self.config.getoption("--conductor-allow-only"):
             message = "`only: true` would leave out other tests, and CI is set"
-            hint = "take it away, or give --conductor-allow-only"
+            hint = "remove it, or give --conductor-allow-only"
             raise self.CollectError(error_text(UsageError(message, where=only.where, hint=hint)))
         self.extra_keyword_matches.add(self.suite.description)
         for warning in self.suite.warnings:

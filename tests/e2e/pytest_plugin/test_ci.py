@@ -17,7 +17,7 @@ def test_where_ci_is_set_nothing_is_left_out_by_only(run, suite, starts):
     done = run(CI="true")
     assert (done.code, starts()) == (2, 0), done.out
     assert "error: `only: true` would leave out other tests, and CI is set\n  --> a.test.mcp.yml:4:5" in done.out
-    assert "hint: take it away, or give --conductor-allow-only" in done.out
+    assert "hint: remove it, or give --conductor-allow-only" in done.out
 
 
 def test_where_ci_is_set_flags_allow_only_and_new_snapshots(run, suite, project):

@@ -112,7 +112,7 @@ def test_what_a_giver_comes_to_is_told_in_its_turn(run, suite, write):
     write("conftest.py", "def pytest_collection_modifyitems(items): items.reverse()")
     done = run()
     assert done.statuses == {"gives": "FAILED"}
-    assert "a.test.mcp.yml:8: needs text, which 'gives' did not give" in done.out
+    assert "a.test.mcp.yml:8: needs text, which 'gives' did not capture" in done.out
 
 
 def test_workers_share_the_tests_of_a_file_and_each_has_a_server(run, suite, starts):
@@ -176,7 +176,7 @@ def test_reasons_to_skip_and_failures_that_are_expected_are_pytests(run, suite, 
     assert done.statuses == {"is known to fail": "XFAIL", "was known to fail": "FAILED"}
     assert "SKIPPED [1] a.test.mcp.yml:5: skip_if: capability tools" in done.out
     assert "SKIPPED [1] a.test.mcp.yml: not today" in done.out
-    assert "it passed, although it was expected to fail: a bug" in done.text
+    assert "the test passed, although it was expected to fail: a bug" in done.text
     assert run("--runxfail").statuses == {"is known to fail": "FAILED", "was known to fail": "PASSED"}
 
 
@@ -201,7 +201,7 @@ def test_when_a_server_dies_the_rest_of_its_file_is_an_error(run, suite):
     suite(f"- {{it: is another file, {MOTTO}}}", name="b.test.mcp.yml")
     done = run()
     assert done.statuses == {"kills it": "FAILED", "comes after": "ERROR", "is another file": "PASSED"}
-    assert "___ ERROR at setup of comes after ___\nthe server was gone after 'kills it' (line 4)" in done.text
+    assert "___ ERROR at setup of comes after ___\nthe server went away after 'kills it' (line 4)" in done.text
 
 
 def test_a_process_that_outlives_its_server_is_told_of_and_ended(run, suite, write):

@@ -184,7 +184,7 @@ def test_a_server_that_dies_fails_the_test_and_the_rest_of_the_file_is_not_run(c
         "before": "passed", "dies": "failed", "after": "not-run", "skipped anyway": "skipped", "elsewhere": "passed",
     }  # fmt: skip
     assert "the server exited with code 42 before it answered tools/call" in done.findings("dies")
-    assert "(the server was gone after 'dies' (line 5))" in done.out
+    assert "(the server went away after 'dies' (line 5))" in done.out
     assert "out of memory" in done.out
 
 

@@ -162,7 +162,7 @@ def test_a_server_of_odd_tools_gets_a_suite_that_passes(discover, serve):
     for reason in (
         "tool 'hang': no answer",
         "tool 'die': the server exited with code 3",
-        "tool 'unfit': no arguments could be made up",
+        "tool 'unfit': no arguments that fit its schema could be generated",
     ):
         assert f"left out: {reason}" in found.err
     assert found.err.count("left out: a tool: it has no usable name") == 2
@@ -258,7 +258,7 @@ def test_names_and_schemas_beyond_all_use_are_left_out_in_few_words(discover, se
     """)
     found, tests = discover(server)
     assert set(tests) == {"lists its tools", "lists its resource templates"}
-    assert "tool 'vast': its schema has too many parts to make up arguments" in found.err
+    assert "tool 'vast': its schema has too many parts to generate arguments" in found.err
     assert "a tool: its name has 300000 characters: nnn" in found.err
     assert "a template: its uriTemplate has 900004 characters: a://{x}{x}" in found.err
     assert len(found.all) < 2000
@@ -289,4 +289,4 @@ def test_numbers_beyond_all_floats_are_no_internal_error(discover, serve):
     found, tests = discover(server, RECORD)
     assert set(tests) == {"lists its tools", "calls step"}
     assert "tool 'infinite': its arguments cannot be written in a test file" in found.err
-    assert found.err.count("no arguments could be made up that fit its schema") == 2
+    assert found.err.count("no arguments that fit its schema could be generated") == 2

@@ -49,8 +49,8 @@ def test_a_test_that_needs_a_capture_that_failed_is_skipped_with_the_reason(chec
     """)
     assert done.code == 1
     assert list(done.statuses.values()) == ["failed", "skipped", "skipped", "passed"]
-    assert "nothing to capture for 'id' at result.nothing.here" in done.findings("gives nothing")
-    assert done.outcomes["needs it"]["reason"] == "needs id, which 'gives nothing' did not give"
+    assert "capture 'id': nothing was found at result.nothing.here" in done.findings("gives nothing")
+    assert done.outcomes["needs it"]["reason"] == "needs id, which 'gives nothing' did not capture"
 
 
 def test_who_needs_what_a_skipped_test_was_to_capture_is_skipped_too(check):
@@ -267,7 +267,7 @@ def test_a_test_that_is_expected_to_fail_must_fail(check):
     """)
     assert done.code == 1
     assert done.statuses["passes"] == "failed"
-    assert "it passed, although it was expected to fail: known bug" in done.findings("passes")
+    assert "the test passed, although it was expected to fail: known bug" in done.findings("passes")
     assert {title: each.get("xfail") for title, each in done.outcomes.items()} == {"fails": "known bug", "passes": None}
     assert "1 failed, 1 xfailed in" in done.out
     assert done.outcomes["fails"]["reason"] == "known bug"

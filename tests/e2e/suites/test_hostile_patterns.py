@@ -38,7 +38,7 @@ def test_a_capture_that_never_ends_is_a_finding_and_what_needs_it_is_skipped(che
           expect: {{ok: true}}
     """)
     assert done.statuses == {"takes": "failed", "needs it": "skipped"}
-    assert "what to capture for 'word' cannot be told: the regular expression" in done.findings("takes")
+    assert "capture 'word': the regular expression" in done.findings("takes")
 
 
 @pytest.fixture

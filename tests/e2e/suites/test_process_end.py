@@ -15,7 +15,7 @@ def test_the_exit_code_is_looked_at(check):
     assert done.code == 1
     assert list(done.statuses.values()) == ["passed", "failed", "failed", "passed"], done.all
     assert "the server ended with exit code 70, not 0" in done.findings("does not end so")
-    assert "the server has not ended" in done.findings("does not end")
+    assert "the server is still running" in done.findings("does not end")
 
 
 def test_a_server_is_to_end_when_its_stdin_is_closed(check, serve):
@@ -38,7 +38,7 @@ def test_a_server_that_does_not_end_in_time_is_told_of_and_killed(check, serve):
     """)
     done = check("- {it: lingers, call: x, expect: {shutdown: {within: 200ms}}}", server=server)
     assert done.code == 1
-    assert "the server has not ended 0.2 s after its stdin was closed" in done.findings("lingers")
+    assert "the server is still running 0.2 s after its stdin was closed" in done.findings("lingers")
 
 
 def test_a_server_that_leaves_processes_behind_is_told_of(check, serve):

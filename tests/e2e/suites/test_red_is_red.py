@@ -203,7 +203,7 @@ def test_where_only_is_refused_or_there_is_no_test_every_report_says_so(check, c
     assert set(outcomes_of_every_report(tmp_path).values()) == {1}
     write("a.test.mcp.yml", "description: none\ntests: []")
     done = conductor("test", "--report", "json:report.json", "--", *book)
-    assert (done.code, done.findings("a.test.mcp.yml")) == (2, "there is no test in a.test.mcp.yml")
+    assert (done.code, done.findings("a.test.mcp.yml")) == (2, "no tests were found in a.test.mcp.yml")
 
 
 def test_a_report_of_mistakes_that_cannot_be_written_is_told_of_too(conductor, suite):

@@ -128,7 +128,7 @@ def test_a_file_that_is_called_otherwise_is_named(conductor, files, word):
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("a.test.mcp.yml:1", "no test stands at line 1 of a.test.mcp.yml\n  hint: tests begin at lines 4, 5, 10"),
+        ("a.test.mcp.yml:1", "a.test.mcp.yml has no test at line 1\n  hint: tests begin at lines 4, 5, 10"),
         ("a.test.mcp.yml::nobody", "a.test.mcp.yml has no test called 'nobody'\n  hint: there are: 'reads a file'"),
         ("a.test.mcp.yml::reads a fil", "a.test.mcp.yml has no test called 'reads a fil'\n  hint: did you mean"),
     ],

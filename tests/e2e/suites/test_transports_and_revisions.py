@@ -204,7 +204,7 @@ def test_a_path_of_ignore_must_lead_to_a_part_of_a_reply(conductor, suite, book)
     suite("- {it: echoes, ignore: [result.a | count, ..], call: echo, expect: {ok: true}}", head="transports: [x]")
     done = conductor("test", "--", *book)
     assert done.code == 2
-    assert "ignore[0] is no part of a reply" in done.err
+    assert "ignore[0] is not a part of a reply" in done.err
     assert "ignore[1] is not a path" in done.err
 
 

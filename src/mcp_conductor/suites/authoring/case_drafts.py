@@ -22,7 +22,7 @@ from mcp_conductor.suites.authoring.recorded import plain_data, plain_text
 from mcp_conductor.suites.authoring.yaml_text import is_writable
 from mcp_conductor.text.visible import cut
 
-NOT_CALLED = "not marked read-only, so not called yet; look at its arguments, then take this line away"
+NOT_CALLED = "not marked read-only, so not called yet; check its arguments, then remove this line"
 _LONGEST_NOTE = 80
 _LONGEST_ITEM = 1000  # that is shown
 LONGEST_NAME = 10_000  # that is worth a case
@@ -140,7 +140,7 @@ def _with_own_titles(found: list[Sketch]) -> Iterator[Sketch]:
 def _of_tool(bare: Sketch, tool: Json, name: str, writes: bool) -> Sketch:
     schema = tool.get("inputSchema")
     if is_vast(schema):
-        return replace(bare, gap="its schema has too many parts to make up arguments")
+        return replace(bare, gap="its schema has too many parts to generate arguments")
     arguments = sample_arguments(schema)
     call = {"tool": plain_text(name), **({"args": plain_data(arguments)} if arguments else {})}
     writable = is_writable(arguments)
@@ -157,7 +157,7 @@ def _of_tool(bare: Sketch, tool: Json, name: str, writes: bool) -> Sketch:
         return replace(sketch, gap="it can only be called as a task")
     problems = complaints(arguments, schema) if schema is not None else []
     if problems:
-        return replace(sketch, gap=f"no arguments could be made up that fit its schema: {problems[0]}")
+        return replace(sketch, gap=f"no arguments that fit its schema could be generated: {problems[0]}")
     return sketch if writable else replace(sketch, gap="its arguments cannot be written in a test file")
 
 

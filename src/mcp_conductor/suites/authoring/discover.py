@@ -199,15 +199,17 @@ def _case(sketch: Sketch, attempts: list[_Tried] | None, recorder: Recorder | No
     errors = [error_of(each.reply or {}) for each in (first, last)]
     if (errors[0] is None) != (errors[1] is None):
         said = next(str(error.get("message")) for error in errors if error is not None)
-        return Case(replace(sketch, gap=f"it does not always answer alike: once it failed with {said!r}"), {"ok": True})
+        return Case(
+            replace(sketch, gap=f"its answers are not always the same: once it failed with {said!r}"), {"ok": True}
+        )
     remark = "" if errors[0] is None else f"It failed: {errors[0].get('message')}"
     for expect in _expectations(sketch, first, last, recorder):
         if first.stray or last.stray:
             expect["stdout"] = "any"
-            remark = f"It prints to stdout what is no message: {(first.stray or last.stray)[0]!r}"
+            remark = f"It prints a line to stdout that is not a message: {(first.stray or last.stray)[0]!r}"
         if _holds(expect, sketch, first) and _holds(expect, sketch, last):
             return Case(sketch, expect, remark)
-    return Case(replace(sketch, gap="it does not always answer alike"), {"ok": True})
+    return Case(replace(sketch, gap="its answers are not always the same"), {"ok": True})
 
 
 def _expectations(sketch: Sketch, first: Observed, last: Observed, recorder: Recorder | None) -> Iterable[Json]:

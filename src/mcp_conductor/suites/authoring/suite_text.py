@@ -26,7 +26,7 @@ tests:
   #     result:
   #       content: [{type: text, text: "3"}]
   #
-  # - it: refuses what is no number
+  # - it: refuses what is not a number
   #   call: {tool: add, args: {a: one, b: 2}}
   #   expect: {error: "match:contains:number"}
   #

@@ -69,7 +69,7 @@ class Assertion:
         try:
             return self.judge(found)
         except CannotTellError as error:
-            return f"cannot be told: {error.message}"
+            return f"cannot be checked: {error.message}"
 
     def _found(self, document: Json) -> Any:
         """What is there. Where no element has what the path ends with, it is most likely misspelled."""
@@ -100,7 +100,7 @@ def _refuse_unknown_root(path: JsonPath) -> None:
     if isinstance(root, str) and root not in ROOTS and not path.text.startswith("$"):
         near = nearest(root, list(ROOTS))
         known = f"did you mean {near!r}?" if near else f"known: {', '.join(ROOTS)}"
-        raise UsageError(f"begins with {root!r}, which is no root of a path", hint=known)
+        raise UsageError(f"begins with {root!r}, which is not a root of a path", hint=known)
 
 
 def _asserted(text: str, path: JsonPath, predicate: str) -> Assertion:
@@ -117,7 +117,7 @@ def _asserted(text: str, path: JsonPath, predicate: str) -> Assertion:
 
 def _judge(predicate: str, path: str) -> Judge:
     if not predicate:
-        raise ValueError(f"{path!r} is only a path, and says nothing about what is there")
+        raise ValueError(f"{path!r} is only a path: what is expected there is missing")
     if found := _COUNTED.fullmatch(predicate):
         return _counted(*found.groups())
     if found := _OPERATOR.match(predicate):
@@ -167,7 +167,7 @@ def _size(value: Any) -> str:
 
 def _compared(operator: str, written: str, path: str) -> Judge:
     if not written:
-        raise ValueError(f"nothing stands after {operator}")
+        raise ValueError(f"nothing follows {operator}")
     if path == _DURATION:
         return _timed(operator, written)
     wanted = _literal(written)
@@ -268,7 +268,7 @@ def _is_empty(value: Any) -> str | None:
 def _with_text(word: str, read_text: Callable[[str], Judge]) -> None:
     def read_predicate(written: str) -> Judge:
         if not written:
-            raise ValueError(f"nothing stands after {word!r}")
+            raise ValueError(f"nothing follows {word!r}")
         return read_text(written)
 
     PREDICATES.add(word, read_predicate, read_text)
@@ -305,7 +305,7 @@ def predicate(word: str) -> Callable[[Callable[..., str | None]], Callable[..., 
         def read_predicate(written: str) -> Judge:
             if bool(written) != takes_text:
                 wanted = "something" if takes_text else "nothing"
-                raise ValueError(f"{written or 'nothing'!r} stands after {word!r}, which takes {wanted}")
+                raise ValueError(f"{word!r} takes {wanted}, not {written or 'nothing'!r}")
             wanted_value = _literal(written)
             return (lambda value: judge(without_nothing(value), wanted_value)) if takes_text else judge
 

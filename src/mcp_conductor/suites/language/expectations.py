@@ -25,12 +25,12 @@ from mcp_conductor.suites.matching.expected import Expected, compile_expected, c
 EXPECT_KEYS = {
     "response": "the whole reply, matched strictly; for shorthands `jsonrpc` and `id` may be left out",
     "result": "the result of the reply, matched strictly",
-    "ok": "true: the reply is a result that is no error; false: it is an error of either kind",
+    "ok": "true: the reply is a result and not an error; false: it is an error of either kind",
     "error": "the message of a JSON-RPC error or of a tool result that is an error, or `{code, message, data}`",
     "asserts": "an array of lines such as `result.tools[*].name contains read_file`, `session.serverInfo.name == NAME`",
     "notifications": "an array, in this order with others in between; `none`; or `{exactly: …}`, `{unordered: …}`",
     "stderr": "what the server wrote to stderr meanwhile: `toBeEmpty`, `match:…`, or the text",
-    "stdout": "`any` allows lines on stdout that are no messages; `clean`, the default, does not",
+    "stdout": "`any` allows lines on stdout that are not messages; `clean`, the default, does not",
     "exitCode": "the server ends by this request, with this code",
     "shutdown": "`{within, exitCode}`: the server ends when its stdin is closed, and leaves nothing running",
     "performance": "`{maxResponseTime, minResponseTime}`",
@@ -115,7 +115,7 @@ class Expect:
             found += [stray(line) for line in observed.stray]
         found += [Finding(message=note, warning=True) for note in observed.notes]
         if self.silence is not None and observed.reply is not None:
-            message = f"a reply came although there should be none within {self.silence:g} s"
+            message = f"a reply came, but none was expected within {self.silence:g} s"
             found.append(Finding(message=message, actual=observed.reply, where=self._at("no_response_within")))
         found += self._of_reply(observed, variables, verbatim=verbatim)
         if self.notifications is not None:
@@ -132,7 +132,7 @@ class Expect:
         if observed.reply is None:
             if any(each is not None for each in wanted) and self.silence is None and not observed.silent:
                 return [
-                    Finding(message="there is no reply to look at", where=self.given.document.locate(self.given.path))
+                    Finding(message="there is no reply to check", where=self.given.document.locate(self.given.path))
                 ]
             return []
         found: list[Finding] = []
@@ -158,7 +158,7 @@ class Expect:
     def _of_result(self, wanted: Template, reply: Json, observed: Observed, variables: Variables) -> list[Finding]:
         where = wanted.given.document.locate(wanted.given.path)
         if "result" not in reply:
-            message = f"there is no result, but an error: {compact(reply.get('error'))}"
+            message = f"the reply is an error, not a result: {compact(reply.get('error'))}"
             return [Finding(message=message, path="error", actual=reply.get("error"), where=where)]
         shown = plain(reply, observed.dialect, {"result": wanted.given.value}, verbatim=True)["result"]
         return _compared(wanted.given, wanted.made(variables), shown, observed.tool, below="result")
@@ -173,7 +173,7 @@ class Expect:
             return [Finding(message=message, path=path, actual=problem, where=self._at("ok"))]
         if problem is None and (self.ok is False or self.error is not None):
             key = "ok" if self.error is None else "error"
-            message = "it succeeded, but an error is expected"
+            message = "the request succeeded, but an error is expected"
             return [Finding(message=message, actual=reply.get("result", NOTHING), where=self._at(key))]
         if self.error is None or problem is None:
             return []
@@ -200,8 +200,8 @@ class Expect:
         if self.exit_code is None and self.shutdown is None:
             return []
         if not observed.ended:
-            when = "although it was expected to" if limit is None else f"{limit:g} s after its stdin was closed"
-            found.append(Finding(message=f"the server has not ended {when}", where=self._at(key)))
+            when = "although it was expected to end" if limit is None else f"{limit:g} s after its stdin was closed"
+            found.append(Finding(message=f"the server is still running {when}", where=self._at(key)))
         elif wanted is not None and observed.exit_code != wanted:
             message = f"the server ended with exit code {observed.exit_code}, not {wanted}"
             found.append(Finding(message=message, expected=wanted, actual=observed.exit_code, where=self._at(key)))
@@ -220,7 +220,7 @@ class Expect:
 
 def stray(line: str) -> Finding:
     hint = "stdout is for messages alone; logs belong on stderr (`stdout: any` allows it)"
-    return Finding(message=f"the server printed a line that is no message: {line!r}", actual=line, hint=hint)
+    return Finding(message=f"the server printed a line that is not a message: {line!r}", actual=line, hint=hint)
 
 
 def error_of(reply: Json) -> Json | None:

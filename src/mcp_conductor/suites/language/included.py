@@ -15,8 +15,8 @@ from mcp_conductor.suites.language.variables import Filling
 
 KEYS = ("vars", "client", "setup", "teardown", "before_each", "after_each", "tags", "timeout", "ignore")
 _NOT_SHARED = {
-    "tests": "tests stand in test files, not in what they include",
-    "include": "what is included cannot include more",
+    "tests": "tests belong in test files, not in files that they include",
+    "include": "an included file cannot include others",
     "description": "a description is for a test file",
 }
 
@@ -43,7 +43,7 @@ def _members(given: Field, reading: Reading, mistakes: Mistakes) -> dict[str, Fi
         document = load_source(path, shown)
     except UsageError as error:
         if error.where is None:  # it could not be read at all
-            given.refuse(f"cannot be used: {error.message}", "a path is seen from the test file")
+            given.refuse(f"cannot be used: {error.message}", "a path is relative to the test file")
         raise
     return reading.members(Field(document, (), document.data), KEYS, {**IN_FILE, **_NOT_SHARED}, mistakes)
 

@@ -44,27 +44,27 @@ Elsewhere = Mapping[str, str]  # what to do about a key that does not belong her
 IN_FILE: Elsewhere = {
     **{key: f"`{key}` is part of a test, below `tests`: is the indentation right?" for key in _OF_TEST},
     **{key: f"`{key}` is part of what a test expects, below its `expect`" for key in _OF_EXPECT},
-    **dict.fromkeys(("name", "title", "suite"), "what a file is about stands in `description`"),
+    **dict.fromkeys(("name", "title", "suite"), "the subject of a file goes in `description`"),
 }
 IN_TEST: Elsewhere = {
-    **{key: f"`{key}` stands below `expect`: is the indentation right?" for key in _OF_EXPECT},
-    **{key: f"`{key}` is for the whole file, and stands beside `tests`" for key in _OF_FILE},
-    **dict.fromkeys(("name", "title", "test", "description"), "the name of a test stands in `it`"),
-    **dict.fromkeys(("tool", "args", "arguments"), f"it stands below `call`: {_CALL}"),
-    **dict.fromkeys(("method", "params", "jsonrpc", "id"), f"it stands below `request`: {_REQUEST}"),
+    **{key: f"`{key}` belongs below `expect`: is the indentation right?" for key in _OF_EXPECT},
+    **{key: f"`{key}` is for the whole file: put it next to `tests`" for key in _OF_FILE},
+    **dict.fromkeys(("name", "title", "test", "description"), "the name of a test goes in `it`"),
+    **dict.fromkeys(("tool", "args", "arguments"), f"it belongs below `call`: {_CALL}"),
+    **dict.fromkeys(("method", "params", "jsonrpc", "id"), f"it belongs below `request`: {_REQUEST}"),
     "uri": "read: URI",
-    "assert": "`asserts` stands below `expect`",
-    "assertions": "`asserts` stands below `expect`",
+    "assert": "`asserts` belongs below `expect`",
+    "assertions": "`asserts` belongs below `expect`",
 }
 IN_CALL: Elsewhere = {
     **{key: f"`{key}` is part of the test, not of what it sends: is the indentation right?" for key in _OF_TEST},
-    **dict.fromkeys(("name", "toolName"), f"the name of a tool stands in `tool`: {_CALL}"),
-    **dict.fromkeys(("arguments", "params", "input"), f"what a tool is given stands in `args`: {_CALL}"),
+    **dict.fromkeys(("name", "toolName"), f"the name of a tool goes in `tool`: {_CALL}"),
+    **dict.fromkeys(("arguments", "params", "input"), f"the arguments of a tool go in `args`: {_CALL}"),
 }
 IN_EXPECT: Elsewhere = {
     **{key: f"`{key}` is part of the result: result: {{match:partial: {{{key}: …}}}}" for key in _OF_RESULT},
-    **{key: f"`{key}` is part of the test, beside `expect`: is the indentation right?" for key in _OF_TEST},
-    **dict.fromkeys(("jsonrpc", "id"), "the whole reply stands below `response`"),
+    **{key: f"`{key}` is part of the test, next to `expect`: is the indentation right?" for key in _OF_TEST},
+    **dict.fromkeys(("jsonrpc", "id"), "the whole reply goes below `response`"),
     **dict.fromkeys(("success", "passes"), "ok: true"),
 }
 

@@ -54,7 +54,7 @@ class Notifications:
         method = template.given.value.get("method") if isinstance(template.given.value, dict) else None
         same = next((each for each in left if each.get("method") == method), None)
         if same is None:
-            message = f"no such notification came: {compact(template.given.value)}"
+            message = f"this notification did not come: {compact(template.given.value)}"
             return Finding(message=message, actual=left[:_MOST_SHOWN], where=where)
         first: Mismatch = expected.check(same)[0]
         message = f"{method} came, but {'its ' if first.path else 'it '}{first.sentence}"

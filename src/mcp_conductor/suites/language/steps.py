@@ -22,15 +22,15 @@ from mcp_conductor.suites.matching.paths import JsonPath, parse_path
 # What a step may have beside what it sends, and what the manual says of it.
 STEP_KEYS = {
     "parallel": "several things to send at once, each with its own `expect`",
-    "expect": "what must be the case; `expect: snapshot` keeps the reply",
+    "expect": "what must hold; `expect: snapshot` keeps the reply",
     "capture": "`{name: path}`: parts of the reply for later steps; `{from, json, regex, secret}` looks into texts",
     "client": "what the client answers: `roots`; `sampling` and `elicitation`, in order, with `expect`",
     "vars": "variables of this step alone",
-    "delay": "wait so long before anything is sent",
+    "delay": "wait this long before anything is sent",
     "timeout": "how long the reply may take",
     "cancel_after": "cancel the request after this time",
     "retry": "a number, or `{times, interval}`: if it fails, try again; a test that then passes is flaky",
-    "until": "a time, or `{within, interval}`: do it again until what is expected is the case",
+    "until": "a time, or `{within, interval}`: do it again until what is expected holds",
 }
 
 
@@ -180,8 +180,8 @@ def _steps_of(
     """The steps of a test that has several, which may use its OWN variables."""
     for key in (*ACTIONS, "parallel", "expect", "capture", "cancel_after"):
         if key in members:
-            hint = f"`{key}` stands in one of the steps"
-            mistakes.add(members[key].mistake("has no meaning beside steps", hint))
+            hint = f"put `{key}` in one of the steps"
+            mistakes.add(members[key].mistake("has no meaning together with steps", hint))
     if members["steps"].value == []:
         mistakes.add(members["steps"].mistake("has nothing to do", "steps: [{call: …, expect: …}, {call: …}]"))
     new = set() if reading.known is None else set(own) - reading.known
@@ -230,7 +230,9 @@ def _read_aegis_request(_: str, given: Field, known: Names) -> Action:
 
 def _parallel(members: dict[str, Field], names: Names, reading: Reading) -> _Pairs:
     if "expect" in members:
-        members["expect"].refuse("has no meaning beside parallel", "each of the parallel requests has its own expect")
+        members["expect"].refuse(
+            "has no meaning together with parallel", "each of the parallel requests has its own expect"
+        )
     if not members["parallel"].items():
         members["parallel"].refuse("has nothing to send")
 

@@ -42,7 +42,7 @@ SUITE_KEYS = {
     "vars": "variables; each may use those before it",
     "client": "what the client answers in all tests",
     "setup": "steps before the first test",
-    "teardown": "steps after the last test, whatever happened",
+    "teardown": "steps after the last test, even if tests failed",
     "before_each": "steps before each test",
     "after_each": "steps after each test",
     "tags": "tags of all tests",
@@ -63,7 +63,7 @@ CASE_ONLY_KEYS = {
     "xfail": "true, or a reason: it is expected to fail, and a failure if it passes",
     "only": "true: nothing else is run",
     "tags": "for `--tag` and `--not-tag`",
-    "ignore": "what may differ between the replies of `transports` to this test, beside what the file says",
+    "ignore": "what may differ between the replies of `transports` to this test, in addition to what the file says",
     "steps": "several things to do, one after the other, each with what a step has; the first that fails ends the test",
     "parametrize": "rows of variables, each perhaps with an `id`, or `{file: cases.csv}`: the test is run for each",
 }
@@ -218,16 +218,16 @@ def _refuse_others(root: Field) -> None:
     if root.value is None:
         root.refuse("is empty", f"{_SHAPE}; `conductor init` and `conductor discover` write a first one")
     if not isinstance(root.value, dict):
-        root.refuse(f"is {kind_of(root.value)}, and no file of tests", _SHAPE)
+        root.refuse(f"is {kind_of(root.value)}, not a test file", _SHAPE)
     if "tests" not in root.value and "serverInfo" in root.value:
-        root.refuse("is the file of a server, not of tests", f"conductor serve {root.document.file}")
+        root.refuse("is a server file, not a test file", f"conductor serve {root.document.file}")
 
 
 def _warnings(suite: Suite, reading: Reading) -> Iterator[Warned]:
     for where, message in reading.warnings:
         yield Warned(message, where.document.locate(where.path))
     if not suite.cases:
-        yield Warned("there is no test in this file", None)
+        yield Warned("this file has no tests", None)
     seen: set[str] = set()
     if not suite.transports and any(case.ignore for case in suite.cases):
         yield Warned("`ignore` changes nothing: this file has no `transports`, whose replies it is about", None)
@@ -344,7 +344,7 @@ def _paths(given: Field) -> tuple[JsonPath, ...]:
 def _path(given: Field) -> JsonPath:
     path = read_path(given)
     if any(part.pipe not in (None, "json") for part in path.parts):
-        given.refuse("is no part of a reply", "only | json may stand in it")
+        given.refuse("is not a part of a reply", "only | json is allowed in it")
     return path
 
 

@@ -68,7 +68,7 @@ def _of_file(given: Field, directory: str) -> list[Row]:
     name = members["file"].text()
     form = os.path.splitext(name)[1].lower()
     if form not in _KNOWN:
-        members["file"].refuse(f"is {name!r}, whose name does not tell its form", f"one of {', '.join(_KNOWN)}")
+        members["file"].refuse(f"is {name!r}, which does not end with a known suffix", f"one of {', '.join(_KNOWN)}")
     path = os.path.join(directory, name)
     shown = os.path.normpath(os.path.join(os.path.dirname(given.document.file), name))
     try:
@@ -77,7 +77,7 @@ def _of_file(given: Field, directory: str) -> list[Row]:
         document = load_source(path, shown)
     except UsageError as error:
         if error.where is None:  # it could not be read at all
-            members["file"].refuse(f"cannot be used: {error.message}", "a path is seen from the test file")
+            members["file"].refuse(f"cannot be used: {error.message}", "a path is relative to the test file")
         raise
     return _of_array(Field(document, (), document.data))
 
@@ -101,7 +101,7 @@ def _of_csv(text: str, file: str, delimiter: str) -> Iterator[Row]:
                     if problem := problem_with(name):
                         refuse(f"the name {name!r} in the first line {problem}")
                     if head.count(name) > 1:
-                        refuse(f"the name {name!r} stands twice in the first line")
+                        refuse(f"the name {name!r} appears twice in the first line")
             elif head is not None and cells:
                 if len(cells) != len(head):
                     refuse(f"this row has {len(cells)} values, and the first line {len(head)} names")

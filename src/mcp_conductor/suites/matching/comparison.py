@@ -103,8 +103,10 @@ class Trials:
         if not self.left % _TRIALS_AT_ONCE:
             checkpoint()
         if self.left < 0:
-            reason = f"{MOST_TRIALS} trials do not tell which of its parts are which of those expected"
-            raise UndecidedError(place, UsageError(reason, hint="values without patterns are found without a trial"))
+            reason = (
+                f"after {MOST_TRIALS} trials it is still unknown which of its parts match which of the expected ones"
+            )
+            raise UndecidedError(place, UsageError(reason, hint="values without patterns need no trials"))
 
 
 class Glance(Comparison):

@@ -159,11 +159,11 @@ def _text_difference(expected: str, actual: str) -> str:
         return f"{only}: {_both(expected, actual)}"
     place = _parting(expected, actual)
     if place == len(expected):
-        return f"goes on after the expected text with {shown(actual[place:])}"
+        return f"continues after the expected text with {shown(actual[place:])}"
     if place == len(actual):
         return f"ends too early: {shown(expected[place:])} is missing"
     if len(expected) <= _SHOWN and len(actual) <= _SHOWN:
-        where = f" (they part at {_position(actual, place)})" if place > 3 else ""
+        where = f" (first difference at {_position(actual, place)})" if place > 3 else ""
         return f"is {actual!r}, not {expected!r}{where}"
     return f"differs at {_position(actual, place)}: {_both(expected, actual)}"
 
@@ -187,7 +187,7 @@ def _outer_space(expected: str, actual: str) -> str:
     if actual == f"{expected}\n":
         return "has a trailing newline that is not expected"
     if expected == f"{actual}\n":
-        return "lacks the trailing newline that is expected"
+        return "does not have the trailing newline that is expected"
     sides = [side for side, strip in (("start", str.rstrip), ("end", str.lstrip)) if strip(expected) != strip(actual)]
     return f"differs only in white space at the {' and the '.join(sides)}"
 

@@ -108,7 +108,7 @@ class JsonPath:
     def why(self, value: Any) -> str:
         """Why there is nothing."""
         if self.find(value) is not NOTHING:
-            return "nothing there fits, or has it"
+            return "no element there fits, or has it"
         before = value
         for part in self.parts:
             if part.pipe is not None:

@@ -150,7 +150,7 @@ class Cases:
     def _reason_to_skip(self, case: Case, conversation: Conversation) -> str | None:
         lacking = sorted(case.step.needs & self._memory.missing.keys())
         if lacking:
-            return f"needs {lacking[0]}, which {self._memory.missing[lacking[0]]!r} did not give"
+            return f"needs {lacking[0]}, which {self._memory.missing[lacking[0]]!r} did not capture"
         if case.skip_if is not None and holds(case.skip_if, conversation, self._memory.variables.environ):
             return "skip_if: " + ", ".join(f"{key} {' or '.join(values)}" for key, values in case.skip_if.items())
         return None
@@ -279,13 +279,13 @@ class Cases:
     async def _capture(self, step: Step, title: str, done: Done) -> list[Finding]:
         found: list[Finding] = []
         for name, capture in step.captures.items():
-            message = f"there is nothing to capture for {name!r} at {capture.source}"
+            message = f"capture {name!r}: nothing was found at {capture.source}"
             try:
                 value = NOTHING
                 if done.observed.reply is not None:
                     value = await without_blocking(capture.value, done.observed.document)
             except CannotTellError as error:
-                message = f"what to capture for {name!r} cannot be told: {error.message}"
+                message = f"capture {name!r}: {error.message}"
             if value is NOTHING:
                 self._memory.missing[name] = title
                 self._memory.captured.pop(name, None)
@@ -305,8 +305,8 @@ class Cases:
                 return self.outcome(case, "failed", seconds=seconds, findings=attempt.hooks)
             if attempt.failed:
                 return self.outcome(case, "skipped", seconds=seconds, reason=case.xfail, findings=attempt.findings)
-            message = f"it passed, although it was expected to fail: {case.xfail}"
-            finding = Finding(message=message, where=_key(case.step.given, "xfail"), hint="take xfail away")
+            message = f"the test passed, although it was expected to fail: {case.xfail}"
+            finding = Finding(message=message, where=_key(case.step.given, "xfail"), hint="remove xfail")
             return self.outcome(case, "failed", seconds=seconds, reason=case.xfail, findings=(finding,))
         if attempt.failed:
             return self.outcome(case, "failed", seconds=seconds, findings=attempt.findings)

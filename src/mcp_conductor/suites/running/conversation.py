@@ -133,7 +133,7 @@ class Conversation:
         if self._is_ours:
             return []
         wanted = {"stderr": expect.stderr, "exitCode": expect.exit_code, "shutdown": expect.shutdown}
-        message = "cannot be seen of a server at a URL, only of one that is started"
+        message = "cannot be checked for a server at a URL, only for one that is started here"
         return [
             Finding(message=f"{key} {message}", where=expect.given.document.locate((*expect.given.path, key)))
             for key, value in wanted.items()
@@ -309,7 +309,7 @@ class Conversation:
                 return
 
     def _noted(self, window: list[Frame], observed: Observed) -> None:
-        """A note is made where something is odd: a line that is no message, or anything else."""
+        """A note is made where something is odd: a line that is not a message, or anything else."""
         left_out = 0
         before: Frame | None = None
         waiting = False  # for a reply

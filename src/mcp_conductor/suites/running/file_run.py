@@ -200,7 +200,7 @@ class FileRun:
         self._lost(error)
         self._told = True
         line = f" (line {case.where.line})" if case.where is not None else ""
-        self._why = f"the server was gone after {case.title!r}{line}"
+        self._why = f"the server went away after {case.title!r}{line}"
 
     def _lost(self, error: ConductorError) -> None:
         self._failure = error
@@ -255,7 +255,7 @@ class FileRun:
         except ConductorError as error:
             self._lost(error)
             self._why = (
-                "the server could not be started" if self._conversation is None else "the server was gone in setup"
+                "the server could not be started" if self._conversation is None else "the server went away in setup"
             )
         if self._failure is not None or self._setup:
             await self._leave()

@@ -207,7 +207,7 @@ class Planning:
             error = UsageError(
                 f"`only: true` would leave out {counted(left_out, 'test')}, and {where}",
                 where=marked[0].where,
-                hint="take it away, or give --allow-only",
+                hint="remove it, or give --allow-only",
             )
             self.refused = {suite.file: error for suite in suites if any(case is marked[0] for case in suite.cases)}
             raise error
@@ -224,7 +224,7 @@ class Planning:
         try:
             return set(json.loads(read_bytes(os.path.join(self._wanted.directory, _LAST_FAILED))))
         except (OSError, ValueError, TypeError, RecursionError):
-            raise UsageError("--lf: nothing is known of an earlier run here", hint="run without --lf first") from None
+            raise UsageError("--lf: no earlier run is recorded here", hint="run without --lf first") from None
 
     def remember(self, outcomes: list[Outcome]) -> None:
         failed = sorted({outcome.id for outcome in outcomes if outcome.status in BAD})

@@ -22,7 +22,7 @@ from mcp_conductor.suites.running.snapshots import Snapshots
 from mcp_conductor.suites.running.transports import compared
 
 _EVENTS_SECONDS = 0.01  # how long an event may wait to be yielded
-_WHY = {"timeout": "the time of --timeout was over", "bug": "conductor has a bug"}  # tests were not run
+_WHY = {"timeout": "the limit of --timeout was reached", "bug": "conductor has a bug"}  # tests were not run
 
 
 @dataclass(slots=True)
@@ -270,5 +270,5 @@ def obsolete(snapshots: Snapshots, suite: Suite) -> Warned | None:
     names = snapshots.obsolete({case.name for case in suite.cases})
     if not names or snapshots.update:
         return None
-    message = f"snapshots of tests that are not there: {', '.join(map(repr, names))}"
+    message = f"snapshots of tests that do not exist: {', '.join(map(repr, names))}"
     return Warned(message=message, where=Location(suite.file, 1, 1))

@@ -82,8 +82,8 @@ def no_jobs(suites: Sequence[Suite]) -> UsageError:
     """Why nothing of SUITES is run: they have no tests, or filters leave none of them."""
     if not any(suite.cases for suite in suites):
         files = ", ".join(suite.file for suite in suites)
-        return UsageError(f"there is no test in {files}", hint="tests: [{it: …, call: …, expect: …}]")
-    return UsageError("no test is left to run", hint="the filters leave none of them; --collect-only lists tests")
+        return UsageError(f"no tests were found in {files}", hint="tests: [{it: …, call: …, expect: …}]")
+    return UsageError("no test is left to run", hint="the filters exclude all of them; --collect-only lists tests")
 
 
 def no_tests(pattern: Pattern, suites: list[Suite]) -> UsageError:
@@ -93,13 +93,13 @@ def no_tests(pattern: Pattern, suites: list[Suite]) -> UsageError:
     if pattern.name is not None:
         near = nearest(pattern.name, titles) or next((each for each in titles if pattern.name in each), None)
         listed = ", ".join(map(repr, titles[:_MOST_LISTED])) + (", …" if len(titles) > _MOST_LISTED else "")
-        hint = f"did you mean {near!r}?" if near else f"there are: {listed}" if titles else "there is no test in it"
+        hint = f"did you mean {near!r}?" if near else f"there are: {listed}" if titles else "it has no tests"
         return UsageError(f"{pattern.path} has no test called {pattern.name!r}", hint=hint)
     firsts = sorted({case.lines[0] for case in cases})
     close = sorted(firsts, key=lambda line: abs(line - (pattern.line or 0)))[:_MOST_LISTED]
     listed = ", ".join(map(str, sorted(close)))
-    hint = f"tests begin at line{'s' if len(close) > 1 else ''} {listed}" if close else "there is no test in it"
-    return UsageError(f"no test stands at line {pattern.line} of {pattern.path}", hint=hint)
+    hint = f"tests begin at line{'s' if len(close) > 1 else ''} {listed}" if close else "it has no tests"
+    return UsageError(f"{pattern.path} has no test at line {pattern.line}", hint=hint)
 
 
 def _below(folder: str) -> list[str]:
@@ -194,7 +194,7 @@ def _keyword(text: str) -> Callable[[str], bool]:
                 raise UsageError(f"-k {text!r}: a bracket is not closed")
             return inner
         if word in ("and", "or", ")"):
-            raise UsageError(f"-k {text!r}: {word!r} stands where a word should", hint="words with and, or, not, ()")
+            raise UsageError(f"-k {text!r}: {word!r} is where a word should be", hint="words with and, or, not, ()")
         return lambda names: word in names
 
     wanted = either()

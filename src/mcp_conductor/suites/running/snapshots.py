@@ -47,12 +47,12 @@ class Snapshots:
         place = where.document.locate(where.path)
         if title in self._known and (self._frozen or not self.update):
             message = f"the reply differs from its snapshot in {self.file}"
-            hint = "--update-snapshots takes the new one"
+            hint = "--update-snapshots keeps the new reply"
             return [Finding(message=message, expected=self._known[title], actual=actual, where=place, hint=hint)]
         if not sound:
             return []
         if self._frozen:
-            message = f"there is no snapshot of this in {self.file}, and CI is set: none is written"
+            message = f"{self.file} has no snapshot of this; none is written, because CI is set"
             return [Finding(message=message, actual=actual, where=place, hint="run it once where CI is not set")]
         self._known[title] = actual
         self.written += 1

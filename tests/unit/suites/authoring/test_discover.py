@@ -168,5 +168,5 @@ def test_the_template_and_what_is_commented_out_in_it_are_suites():
     plain, opened = template(), template().replace("  # - it", "  - it").replace("  #   ", "    ")
     assert len(parse(plain, "x.yml").data["tests"]) == 1
     assert [test["it"] for test in parse(opened, "x.yml").data["tests"]][1:] == [
-        "adds two numbers", "refuses what is no number", "reads a resource"
+        "adds two numbers", "refuses what is not a number", "reads a resource"
     ]  # fmt: skip

@@ -102,13 +102,13 @@ def test_stderr_and_time_are_judged_too(tmp_path, expect, observed, passes):
 
 def test_lines_on_stdout_that_are_no_messages_fail_a_test_that_waits_for_its_reply(tmp_path):
     failures, warnings = judged(tmp_path, RESPONSE % "match:type:object", stray=["one", "two"], stray_amid=["one"])
-    assert failures == ["the server printed a line that is no message: 'one'"]
-    assert warnings == ["the server printed a line that is no message: 'two'"]
+    assert failures == ["the server printed a line that is not a message: 'one'"]
+    assert warnings == ["the server printed a line that is not a message: 'two'"]
 
 
 def test_a_test_that_says_more_than_mcp_aegis_knows_is_ours(tmp_path):
     failures, warnings = judged(tmp_path, '{ok: false, response: {"match:partial": {id: 1}}}')
-    assert (failures, warnings) == (["it succeeded, but an error is expected"], [])
+    assert (failures, warnings) == (["the request succeeded, but an error is expected"], [])
 
 
 @pytest.mark.parametrize(

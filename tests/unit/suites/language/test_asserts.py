@@ -103,7 +103,7 @@ def test_a_true_assertion_has_no_complaint(text):
     [
         ("result.tools[*].name contains read", "has no element 'read': [\"read_file\",\"write_file\"]"),
         ("result.tools[*].name contains read_fil", "has no element 'read_fil'; it has 'read_file'"),
-        ("result.tools[*].nme contains x", "is missing: nothing there fits, or has it"),
+        ("result.tools[*].nme contains x", "is missing: no element there fits, or has it"),
         ("result.tools count >= 3", "has 2 elements, not at least 3"),
         ("result.n count == 3", "is the number 5, which cannot be counted"),
         ("result.text count == 3", "is the string 'Hello, World', which cannot be counted"),
@@ -117,7 +117,7 @@ def test_a_true_assertion_has_no_complaint(text):
         ("result.none > 5", "is null, not a number"),
         ("result.digits == 5", 'is the string \'5\', not the number 5 (a text is written in quotes: == "5")'),
         ("result.isError == 0", "is false, not the number 0"),
-        ("result.text == Hello", "goes on after the expected text with ', World'"),
+        ("result.text == Hello", "continues after the expected text with ', World'"),
         ("result.text contains world", "does not contain 'world': 'Hello, World'"),
         ("result.n contains 5", "is the number 5, not text, an array or an object"),
         ("result.object contains ke", "has no member 'ke'; it has 'key'"),
@@ -144,15 +144,15 @@ def test_a_false_assertion_says_what_is_the_case(text, complaint):
     [
         ("result.tools", "only a path", "for example"),
         ("result.tools containz x", "unknown predicate 'containz'", "did you mean 'contains'?"),
-        ("result.tools contains", "nothing stands after 'contains'", "for example"),
-        ("result.n ==", "nothing stands after ==", "for example"),
+        ("result.tools contains", "nothing follows 'contains'", "for example"),
+        ("result.n ==", "nothing follows ==", "for example"),
         ("result.n between:5:1", "reversed", "match:between:LOW:HIGH"),
         ("result.n betwen:1:5", "unknown predicate 'betwen'", "did you mean 'between'?"),
         ("result.text matches /(/", "not a regular expression", "for example"),
         ("duration < 200", "'200' is not a time with its unit", "for example"),
         ("duration < fast", "'fast' is not a time", "for example"),
         ("result..n == 1", "a name is missing after the dot", "for example"),
-        ("result.n greaterThan", "says nothing after 'greaterThan'", "match:greaterThan:NUMBER"),
+        ("result.n greaterThan", "has nothing after 'greaterThan'", "match:greaterThan:NUMBER"),
         ("== 5", "should begin with a name", "for example"),
         ("result.n @ 5", "cannot read '@ 5'", "for example"),
     ],
@@ -207,7 +207,7 @@ def test_what_is_not_selected_does_not_exist(text, holds):
 
 @pytest.mark.parametrize("text", ["reslt.isError not exists", "tools[0].name == x", "notification[0] exists"])
 def test_a_root_that_is_nowhere_is_a_mistake(text):
-    with pytest.raises(UsageError, match="which is no root of a path"):
+    with pytest.raises(UsageError, match="which is not a root of a path"):
         assertion(text)
 
 

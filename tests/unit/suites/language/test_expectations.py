@@ -34,7 +34,7 @@ def told(text, reply, *, verbatim=False, **observed):
         ("ok: true", ERROR, ["there is an error: no such tool"]),
         ("ok: true", {"jsonrpc": "2.0", "id": 2, "result": {"isError": "true"}}, ["the result is an error: isError is a string, neither true nor false"]),
         ("ok: true", {"jsonrpc": "2.0", "id": 2, "result": {"isError": 1}}, ["the result is an error: isError is a number, neither true nor false"]),
-        ("ok: false", RESULT, ["it succeeded, but an error is expected"]),
+        ("ok: false", RESULT, ["the request succeeded, but an error is expected"]),
         ("ok: false", FAILURE, []),
         ("ok: true", {"jsonrpc": "2.0", "id": 2}, ["the result is an error: the reply has neither a result nor an error"]),
         ("error: no such tool", ERROR, []),
@@ -44,7 +44,7 @@ def told(text, reply, *, verbatim=False, **observed):
         ("error: {code: -32601, message: no such tool}", ERROR, ["error.code is -32602, not -32601"]),
         ("result: {content: match:arrayLength:1, isError: true}", RESULT, ["result.isError is false, not true"]),
         ("result: []", RESULT, ["result is an object, not an array"]),
-        ("result: {}", ERROR, ['there is no result, but an error: {"code":-32602,"message":"no such tool"}']),
+        ("result: {}", ERROR, ['the reply is an error, not a result: {"code":-32602,"message":"no such tool"}']),
         ("response: {result: {match:partial: {isError: false}}}", RESULT, []),
         ("response: match:type:array", RESULT, ["the reply is an object, not an array"]),
         ("response: {jsonrpc: '2.0', id: '2', error: match:any}", ERROR, ["id is the number 2, not the string '2'"]),
@@ -53,8 +53,8 @@ def told(text, reply, *, verbatim=False, **observed):
         ("asserts: ['duration < 1ms']", RESULT, ["duration is 250 ms, not less than 1 ms"]),
         ("performance: {maxResponseTime: 200ms}", RESULT, ["the reply took 250 ms, more than 200 ms"]),
         ("performance: {minResponseTime: 1s}", RESULT, ["the reply took 250 ms, less than 1000 ms"]),
-        ("ok: true", None, ["there is no reply to look at"]),
-        ("no_response_within: 1s", RESULT, ["a reply came although there should be none within 1 s"]),
+        ("ok: true", None, ["there is no reply to check"]),
+        ("no_response_within: 1s", RESULT, ["a reply came, but none was expected within 1 s"]),
     ],
 )  # fmt: skip
 def test_each_expectation_says_what_is_the_case(text, reply, messages):
@@ -68,7 +68,7 @@ def test_several_differences_are_followed_by_the_whole():
 
 
 def test_lines_that_are_no_messages_are_failures_unless_they_are_allowed():
-    assert told("ok: true", RESULT, stray=["hi"]) == ["the server printed a line that is no message: 'hi'"]
+    assert told("ok: true", RESULT, stray=["hi"]) == ["the server printed a line that is not a message: 'hi'"]
     assert told("{ok: true, stdout: any}", RESULT, stray=["hi"]) == []
 
 

@@ -25,17 +25,17 @@ def loaded(tmp_path, text):
 @pytest.mark.parametrize(
     ("test", "line", "hint"),
     [
-        ("- {it: x, call: y,\n     args: {}}", 4, "it stands below `call`: call: {tool: NAME, args: {…}}"),
-        ("- {it: x,\n     method: y}", 4, "it stands below `request`: request: {method: NAME, params: {…}}"),
-        ("- name: x\n    call: y", 3, "the name of a test stands in `it`"),
-        ("- it: x\n    call: y\n    ok: true", 5, "`ok` stands below `expect`: is the indentation right?"),
-        ("- it: x\n    call: y\n    setup: []", 5, "`setup` is for the whole file, and stands beside `tests`"),
-        ("- it: x\n    call: {tool: y, arguments: {}}", 4, "what a tool is given stands in `args`: call: {tool: NAME, args: {…}}"),
-        ("- it: x\n    call: {name: y}", 4, "the name of a tool stands in `tool`: call: {tool: NAME, args: {…}}"),
+        ("- {it: x, call: y,\n     args: {}}", 4, "it belongs below `call`: call: {tool: NAME, args: {…}}"),
+        ("- {it: x,\n     method: y}", 4, "it belongs below `request`: request: {method: NAME, params: {…}}"),
+        ("- name: x\n    call: y", 3, "the name of a test goes in `it`"),
+        ("- it: x\n    call: y\n    ok: true", 5, "`ok` belongs below `expect`: is the indentation right?"),
+        ("- it: x\n    call: y\n    setup: []", 5, "`setup` is for the whole file: put it next to `tests`"),
+        ("- it: x\n    call: {tool: y, arguments: {}}", 4, "the arguments of a tool go in `args`: call: {tool: NAME, args: {…}}"),
+        ("- it: x\n    call: {name: y}", 4, "the name of a tool goes in `tool`: call: {tool: NAME, args: {…}}"),
         ("- it: x\n    call: {tool:y}", 4, "a space is missing after tool:"),
         ("- it: x\n    call:\n      tool: y\n      expect: {ok: true}", 6, "`expect` is part of the test, not of what it sends: is the indentation right?"),
         ("- it: x\n    call: y\n    expect:\n      content: []", 6, "`content` is part of the result: result: {match:partial: {content: …}}"),
-        ("- it: x\n    call: y\n    expect:\n      capture: {}", 6, "`capture` is part of the test, beside `expect`: is the indentation right?"),
+        ("- it: x\n    call: y\n    expect:\n      capture: {}", 6, "`capture` is part of the test, next to `expect`: is the indentation right?"),
         ("- it: x\n    call: y\n    list: tools", 5, "a test sends one; make it two tests"),
         ("- it: x\n    expect: {ok: true}", 3, "for example: call: {tool: NAME, args: {…}}"),
         ("- it: x\n    calls: y", 4, "did you mean 'call'?"),
@@ -72,10 +72,10 @@ def test_a_mistake_in_what_is_merged_is_shown_where_it_was_written(tmp_path):
     [
         ("", "a.test.mcp.yml is empty", "a test file has a description and tests; `conductor init` and `conductor discover` write a first one"),
         ("# to be written\n", "a.test.mcp.yml is empty", "a test file has a description and tests; `conductor init` and `conductor discover` write a first one"),
-        ("- it: x\n", "a.test.mcp.yml is an array, and no file of tests", "a test file has a description and tests"),
+        ("- it: x\n", "a.test.mcp.yml is an array, not a test file", "a test file has a description and tests"),
         ("description: d\ntests:\n", "a.test.mcp.yml: tests has nothing below it", "tests: [{it: …, call: …, expect: …}]"),
         ("description: d\ntests: []\nexpect: {}\n", "a.test.mcp.yml: expect is not a known key", "`expect` is part of a test, below `tests`: is the indentation right?"),
-        ("serverInfo: {name: s, version: '1'}\ntools: []\n", "a.test.mcp.yml is the file of a server, not of tests", "conductor serve a.test.mcp.yml"),
+        ("serverInfo: {name: s, version: '1'}\ntools: []\n", "a.test.mcp.yml is a server file, not a test file", "conductor serve a.test.mcp.yml"),
     ],
 )  # fmt: skip
 def test_what_is_no_file_of_tests_is_told_what_it_is(tmp_path, text, message, hint):
@@ -86,7 +86,7 @@ def test_what_is_no_file_of_tests_is_told_what_it_is(tmp_path, text, message, hi
 @pytest.mark.parametrize(
     ("pattern", "message", "hint"),
     [
-        ("a.yml:1", "no test stands at line 1 of a.yml", "tests begin at lines 3, 4"),
+        ("a.yml:1", "a.yml has no test at line 1", "tests begin at lines 3, 4"),
         ("a.yml::reads", "a.yml has no test called 'reads'", "did you mean 'reads it'?"),
         ("a.yml::wriets", "a.yml has no test called 'wriets'", "did you mean 'writes'?"),
         ("a.yml::zzz", "a.yml has no test called 'zzz'", "there are: 'reads it', 'writes'"),

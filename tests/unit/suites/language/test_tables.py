@@ -64,7 +64,7 @@ def test_cells_of_csv_are_json_if_they_can_be_and_text_else(load):
         ("rows.json", "[1,\n", "tests/rows.json:2:1", "is not JSON"),
         ("rows.json", '{"a": 1}', "tests/rows.json:1:1", "must be an array"),
         ("rows.csv", None, "tests/a.test.mcp.yml:4:19", "cannot read tests/rows.csv: No such file or directory"),
-        ("rows.xls", "", "tests/a.test.mcp.yml:4:19", "whose name does not tell its form"),
+        ("rows.xls", "", "tests/a.test.mcp.yml:4:19", "which does not end with a known suffix"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_table_is_told_alone_with_its_place(load, name, text, place, said):

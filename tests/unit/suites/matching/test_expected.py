@@ -93,7 +93,7 @@ def test_what_is_equal_matches(yaml, actual):
         ("[1, 2]", [3, 4, 5], [": has 3 elements, not 2", "[0]: is 3, not 1", "[1]: is 4, not 2"]),
         ("[match:any, b]", ["x", "c"], ["[1]: is 'c', not 'b'"]),
         ("a.b: {c d: 1}", {"a.b": {"c d": 2}}, ['["a.b"]["c d"]: is 2, not 1']),
-        ("match:literal:match:x", "match:y", [": is 'match:y', not 'match:x' (they part at character 7)"]),
+        ("match:literal:match:x", "match:y", [": is 'match:y', not 'match:x' (first difference at character 7)"]),
     ],
 )
 def test_what_differs_is_told_with_its_path(yaml, actual, said):
@@ -108,7 +108,7 @@ LONG = "The quick brown fox jumps over the lazy dog, and then goes home to sleep
     [
         ("Hello", "hello", "differs only in case: 'hello', not 'Hello'"),
         ("Hello", "Hello\n", "has a trailing newline that is not expected: 'Hello\\n', not 'Hello'"),
-        ("Hello\n", "Hello", "lacks the trailing newline that is expected: 'Hello', not 'Hello\\n'"),
+        ("Hello\n", "Hello", "does not have the trailing newline that is expected: 'Hello', not 'Hello\\n'"),
         ("Hello", " Hello", "differs only in white space at the start: ' Hello', not 'Hello'"),
         ("Hello", " Hello  ", "differs only in white space at the start and the end: ' Hello  ', not 'Hello'"),
         ("a\nb", "a\r\nb", "differs only in the ends of lines: 'a\\r\\nb', not 'a\\nb'"),
@@ -116,9 +116,9 @@ LONG = "The quick brown fox jumps over the lazy dog, and then goes home to sleep
         ("caf\u00e9", "cafe\u0301", "differs only in how characters are encoded (Unicode normalization): 'cafe\u0301', not 'caf\u00e9'"),
         ("Hello", "", "is an empty string, not the string 'Hello'"),
         ("", "Hello", "is the string 'Hello', not an empty string"),
-        ("Hello", "Hello, World", "goes on after the expected text with ', World'"),
+        ("Hello", "Hello, World", "continues after the expected text with ', World'"),
         ("Hello, World", "Hello", "ends too early: ', World' is missing"),
-        ("Hello, World", "Hello, Worms", "is 'Hello, Worms', not 'Hello, World' (they part at character 11)"),
+        ("Hello, World", "Hello, Worms", "is 'Hello, Worms', not 'Hello, World' (first difference at character 11)"),
         ("abc", "xyz", "is 'xyz', not 'abc'"),
         (LONG, LONG.replace("lazy", "idle"), "differs at character 36: '…ps over the idle dog, and then goes …', not '…ps over the lazy dog, and then goes …'"),
         (f"1\n2\n{LONG}", f"1\n2\n{LONG[:-6]}time.", "differs at line 3, character 80: '…sleep for a time.', not '…sleep for a while.'"),
@@ -261,7 +261,7 @@ def test_nesting_beyond_measure_is_a_mismatch_and_no_crash():
         ("match:schema: 5", "must be a JSON Schema", None),
         ("match:schema: {file: none.json}", "cannot read none.json", None),
         ("match:json: {a: match:containz:x}", "unknown matcher 'containz'", "'match:contains:x'"),
-        ("match:partial: {a: match:type:text}", "'text' is none of string", "match:type:TYPE"),
+        ("match:partial: {a: match:type:text}", "'text' is not one of string", "match:type:TYPE"),
     ],
 )
 def test_a_mistake_in_the_file_is_refused_where_it_stands(yaml, message, hint):

@@ -116,7 +116,7 @@ def test_a_matcher_accepts_what_it_says(pattern, actual):
         ("lessThanOrEqual:5", "6", "is '6', not at most 5"),
         ("between:1:5", 6, "is 6, not from 1 to 5"),
         ("range:1:5", 0, "is 0, not from 1 to 5"),
-        ("approximately:3:0.1", 3.2, "is 3.2, not 3 give or take 0.1"),
+        ("approximately:3:0.1", 3.2, "is 3.2, not within 0.1 of 3"),
         ("multipleOf:3", 10, "is 10, not a multiple of 3"),
         ("divisibleBy:3", 0.5, "is 0.5, not a multiple of 3"),
         ("decimalPlaces:2", 1.5, "is 1.5, with 1 decimal places, not 2"),
@@ -268,28 +268,28 @@ def test_a_condition_needs_an_object():
 @pytest.mark.parametrize(
     ("pattern", "problem"),
     [
-        ("type:String", "'String' is none of string"),
-        ("type:int", "'int' is none of string"),
+        ("type:String", "'String' is not one of string"),
+        ("type:int", "'int' is not one of string"),
         ("greaterThan:abc", "'abc' is not a number"),
         ("greaterThan:", "'' is not a number"),
         ("between:5:1", "reversed"),
-        ("between:1", "'1' should be LOW:HIGH"),
-        ("between:1:2:3", "'1:2:3' should be LOW:HIGH"),
+        ("between:1", "'1' must be LOW:HIGH"),
+        ("between:1:2:3", "'1:2:3' must be LOW:HIGH"),
         ("between:a:2", "'a' is not a number"),
-        ("approximately:3", "'3' should be NUMBER:TOLERANCE"),
+        ("approximately:3", "'3' must be NUMBER:TOLERANCE"),
         ("approximately:3:-1", "the tolerance -1 is less than 0"),
-        ("multipleOf:0", "nothing can be divided by 0"),
+        ("multipleOf:0", "the divisor must not be 0"),
         ("dateAfter:yesterday", "'yesterday' is not a date"),
         ("dateAfter:2024-02-30", "'2024-02-30' is not a date"),
         ("dateBetween:2024-12-31:2024-01-01", "reversed"),
-        ("dateBetween:2024-12-31", "should be LOW:HIGH"),
+        ("dateBetween:2024-12-31", "must be LOW:HIGH"),
         ("dateAge:5", "'5' is not a time"),
         ("dateAge:5w", "'5w' is not a time"),
-        ("dateFormat:rfc", "'rfc' is none of iso"),
+        ("dateFormat:rfc", "'rfc' is not one of iso"),
         ("crossField:a", "one of <= >= != == < > ="),
         ("crossField:a < b < c", "one of <= >= != == < > ="),
         ("crossField:a <", "nothing on one side"),
-        ("crossField:1 < 2", "speaks of no field"),
+        ("crossField:1 < 2", "names no field"),
         ("not:greaterThan:abc", "'abc' is not a number"),
     ],
 )
@@ -319,7 +319,7 @@ def test_the_output_schema_is_that_of_the_tool_that_was_called():
     error = {"jsonrpc": "2.0", "id": 1, "error": {"code": 1}}
     assert check(error, tools) == 'has no structuredContent: the reply is an error, {"code":1}'
     assert check({"n": 5}, {"add": {"name": "add"}}) == "cannot be checked: the tool 'add' declares no outputSchema"
-    assert check({"n": 5}, None).startswith("cannot be checked: it is not known which tool was called")
+    assert check({"n": 5}, None).startswith("cannot be checked: the tool that was called is unknown")
 
 
 def test_structured_content_that_looks_like_a_result_is_told_apart_by_the_schema():

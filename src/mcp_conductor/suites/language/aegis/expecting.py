@@ -31,7 +31,7 @@ class AegisExpect(Expect):
         found = Expect.findings(self, observed, variables, verbatim=verbatim)
         if observed.reply is None:
             return found
-        # mcp-aegis reads stdout while it waits for a reply, and only then a line that is no message is in its way.
+        # mcp-aegis reads stdout while it waits for a reply, and only then a line that is not a message is in its way.
         unclean = [replace(stray(line), warning=line not in observed.stray_amid) for line in observed.stray]
         return [*unclean, *self._decided([*self.mistakes, *found[len(unclean) :]], observed)]
 

@@ -43,8 +43,8 @@ def _read_split(text: str, readers: list[Callable[[str], Any]], names: list[str]
         return tuple(reader(part) for reader, part in zip(readers, text.split(".."), strict=True))
     colons = [index for index, character in enumerate(text) if character == ":"]
     if len(colons) < len(readers) - 1:
-        raise ValueError(f"{text!r} should be {':'.join(names)}")
-    problem = ValueError(f"{text!r} should be {':'.join(names)}")
+        raise ValueError(f"{text!r} must be {':'.join(names)}")
+    problem = ValueError(f"{text!r} must be {':'.join(names)}")
     for cuts in combinations(colons, len(readers) - 1):
         edges = [-1, *cuts, len(text)]
         parts = [text[start + 1 : end] for start, end in pairwise(edges)]
@@ -65,13 +65,13 @@ def _reader(annotation: Any) -> Callable[[str], Any]:
 
 def _read_word(text: str, words: tuple[str, ...]) -> str:
     if text not in words:
-        raise ValueError(f"{text!r} is none of {', '.join(words)}")
+        raise ValueError(f"{text!r} is not one of {', '.join(words)}")
     return text
 
 
 def _read_count(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,15}", text):
-        raise ValueError(f"{text!r} is not a whole number from 0 on")
+        raise ValueError(f"{text!r} is not a whole number of 0 or more")
     return int(text)
 
 
@@ -84,7 +84,7 @@ def _read_number(text: str) -> Decimal:
 def _read_divisor(text: str) -> Decimal:
     number = _read_number(text)
     if not number:
-        raise ValueError("nothing can be divided by 0")
+        raise ValueError("the divisor must not be 0")
     return number
 
 

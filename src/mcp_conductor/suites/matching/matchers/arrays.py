@@ -11,7 +11,7 @@ from mcp_conductor.suites.matching.paths import parse_path
 
 @matcher("arrayLength")
 def array_length(actual: Any, length: int) -> str | None:
-    """match:arrayLength:LENGTH — an array of so many elements.
+    """match:arrayLength:LENGTH — an array of LENGTH elements.
 
     match:arrayLength:2  ["a", "b"]  passes
     match:arrayLength:3  ["a", "b"]  has 2 elements, not 3
@@ -24,7 +24,7 @@ def array_length(actual: Any, length: int) -> str | None:
 
 @matcher("length")
 def has_length(actual: Any, length: int) -> str | None:
-    """match:length:LENGTH — a text of so many characters, or an array of so many elements.
+    """match:length:LENGTH — a text of LENGTH characters, or an array of LENGTH elements.
 
     match:length:5  "hello"     passes
     match:length:2  ["a", "b"]  passes

@@ -39,7 +39,7 @@ class InAnyOrder:
             return self.nodes[missing[0]].walk(actual[left[0]], place.to(left[0], at=(missing[0],)), seen)
         rest = f"; left over: {', '.join(f'[{each}] {shown(actual[each])}' for each in left[:3])}" if left else ""
         for index in missing:
-            message = f"has no element like [{index}] {shown(self.value[index])}{rest}"
+            message = f"has no element that matches [{index}] {shown(self.value[index])}{rest}"
             hint = _closest(self.nodes[index], actual, left, place, seen)
             seen.add(place.below(index), message, self.value[index], actual, hint)
         for index in left if self.exactly else ():

@@ -41,13 +41,13 @@ def read_condition(text: str) -> Condition:
     """The condition in TEXT; raises ValueError that says why there is none."""
     operators = list(_OPERATOR.finditer(text))
     if len(operators) != 1:
-        raise ValueError(f"{text!r} should be two fields with one of {' '.join(OPERATORS)} between them")
+        raise ValueError(f"{text!r} must be two fields with one of {' '.join(OPERATORS)} between them")
     sides = text[: operators[0].start()].strip(), text[operators[0].end() :].strip()
     if not all(sides):
         raise ValueError(f"{text!r} has nothing on one side of {operators[0][0]}")
     left, right = map(_operand, sides)
     if not any(isinstance(side, JsonPath) for side in (left, right)):
-        raise ValueError(f"{text!r} speaks of no field: it is always the same")
+        raise ValueError(f"{text!r} names no field, so its outcome is always the same")
     return Condition(left, operators[0][0], right)
 
 

@@ -84,12 +84,12 @@ def approximately(actual: Any, number: Decimal, tolerance: Tolerance) -> str | N
     """match:approximately:NUMBER:TOLERANCE — a number that differs from NUMBER by no more than TOLERANCE.
 
     match:approximately:3.14:0.01  3.141  passes
-    match:approximately:3.14:0.01  3.2    is 3.2, not 3.14 give or take 0.01
+    match:approximately:3.14:0.01  3.2    is 3.2, not within 0.01 of 3.14
     """
     return _judged(
         actual,
         lambda found: number - tolerance <= found <= number + tolerance,
-        f"{number} give or take {tolerance}",
+        f"within {tolerance} of {number}",
     )
 
 
@@ -122,7 +122,7 @@ def _divides(divisor: Decimal, number: Decimal) -> bool:
 
 @matcher("decimalPlaces")
 def decimal_places(actual: Any, places: int) -> str | None:
-    """match:decimalPlaces:PLACES — a number with so many digits after the point; zeros at its end do not count.
+    """match:decimalPlaces:PLACES — a number with PLACES digits after the point; zeros at its end do not count.
 
     match:decimalPlaces:2  1.25  passes
     match:decimalPlaces:2  1.5   is 1.5, with 1 decimal places, not 2

@@ -50,7 +50,7 @@ def read_pattern(text: str) -> Pattern:
     found = MATCHERS.get(name)
     params = found.params
     if not colon and params:
-        raise UsageError(f"says nothing after {name!r}", hint=_advice(found.usage, text))
+        raise UsageError(f"has nothing after {name!r}", hint=_advice(found.usage, text))
     if colon and not params:
         raise UsageError(f"has {rest!r} after {name!r}, which takes no argument", hint=_advice(found.usage, text))
     try:
@@ -68,7 +68,7 @@ def _unnamed(text: str, asked: str, *, negated: bool) -> Pattern:
     try:
         return Pattern(text, resembles, (read_regex(asked),), negated)
     except ValueError as error:
-        hint = f"to look for this very text, write {_literally(text)}"
+        hint = f"to match this exact text, write {_literally(text)}"
         raise UsageError(f"cannot be used: {error}", hint=hint) from None
 
 
@@ -86,15 +86,15 @@ def _refuse_mistakes(asked: str, *, negated: bool) -> None:
         return
     word, has_colon = found[0], found.end() < len(asked)
     if word in SPECIAL_KEYS:
-        hint = f"write `{PREFIX}{word}: …`, a mapping; to look for this very text, {_literally(text)}"
+        hint = f"write `{PREFIX}{word}: …`, a mapping; to match this exact text, {_literally(text)}"
         raise UsageError(f"has {word!r} in a text, which is a key", hint=hint)
     if near := _near(word, has_colon=has_colon):
         meant = text.replace(word, near.name, 1) if near.params else f"{'not:' * negated}{near.name}"
-        hint = f"did you mean {PREFIX + meant!r}? To look for this very text, write {_literally(text)}"
+        hint = f"did you mean {PREFIX + meant!r}? To match this exact text, write {_literally(text)}"
         raise UsageError(f"asks for the unknown matcher {word!r}", hint=with_plugins(hint))
     # Under `not:` it would pass whatever comes, and nobody would notice.
     if has_colon and (negated or (word[0].islower() and not asked.startswith("://", len(word)))):
-        hint = f"to look for this very text, write {_literally(text)}"
+        hint = f"to match this exact text, write {_literally(text)}"
         raise UsageError(f"asks for the unknown matcher {word!r}", hint=with_plugins(hint))
 
 
@@ -104,7 +104,7 @@ def _near(word: str, *, has_colon: bool) -> Matcher | None:
 
 
 def _advice(usage: str, text: str) -> str:
-    return f"it is written {usage}; to look for this very text, write {_literally(text)}"
+    return f"it is written {usage}; to match this exact text, write {_literally(text)}"
 
 
 def _literally(text: str) -> str:

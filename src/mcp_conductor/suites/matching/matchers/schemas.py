@@ -75,7 +75,7 @@ def output_schema(actual: Any, *, tools: Tools | None) -> str | None:
     match:outputSchema  {"content": []}  has no structuredContent
     """
     if not tools:
-        return "cannot be checked: it is not known which tool was called, or tools/list does not have it"
+        return "cannot be checked: the tool that was called is unknown, or tools/list does not have it"
     name, tool = next(iter(tools.items()))
     declared = tool.get("outputSchema")
     if declared is None:

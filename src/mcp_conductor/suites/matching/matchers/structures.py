@@ -73,14 +73,14 @@ class Extracted:
 
 @special_key("extractField")
 def extract_field(field: Field, around: Field, _: bool) -> Node:
-    """match:extractField: PATH — with `value: …` beside it: what stands at PATH is like that. `tools.*.name` is an
+    """match:extractField: PATH — with `value: …` next to it: what is at PATH matches that. `tools.*.name` is an
     array of all names.
 
     {match:extractField: dogs.*.age, value: [7]}  {"dogs": [{"age": 7}]}  passes
     {match:extractField: dogs.*.age, value: [8]}  {"dogs": [{"age": 7}]}  dogs.*.age[0] is 7, not 8
     """
     if "value" not in around.value:
-        field.refuse("has no `value` beside it: nothing would be compared")
+        field.refuse("has no `value` next to it: nothing would be compared")
     try:
         path = parse_path(field.text())
     except ValueError as error:
@@ -177,7 +177,7 @@ class AnyOf:
         first = tried[closest][0]
         reason = first.sentence if first.path != place.path else f"it {first.message}"
         hint = f"closest is the {_ordinal(closest)}, but {reason}"
-        seen.add(place, f"is like none of the {len(tried)} alternatives", NOTHING, actual, hint)
+        seen.add(place, f"matches none of the {len(tried)} alternatives", NOTHING, actual, hint)
 
 
 def _ordinal(index: int) -> str:
@@ -228,8 +228,8 @@ class Unlike:
 
     def walk(self, actual: Any, place: Place, seen: Comparison) -> None:
         if matches(self.node, actual, seen):
-            what = "equals" if isinstance(self.node, Plain) else "is like"
-            seen.add(place, f"{what} what it must not: {shown(self.value)}", NOTHING, actual)
+            verb = "equal" if isinstance(self.node, Plain) else "match"
+            seen.add(place, f"must not {verb} this, but does: {shown(self.value)}", NOTHING, actual)
 
 
 @special_key("not")
@@ -237,6 +237,6 @@ def unlike(field: Field, _: Field, partial: bool) -> Node:
     """match:not: … — not like this.
 
     {match:not: {a: 1}}  {"a": 2}  passes
-    {match:not: {a: 1}}  {"a": 1}  equals what it must not: {"a":1}
+    {match:not: {a: 1}}  {"a": 1}  must not equal this, but does: {"a":1}
     """
     return Unlike(compile_node(field, partial=partial), field.value)

@@ -39,7 +39,7 @@ def has_part(actual: Any, part: str) -> str | None:
     match:ell    "hello"  passes
     match:42     1421     passes
     match:xyz    "hello"  does not contain 'xyz'
-    match:hello  "Hello"  does not contain 'hello' (but in other case)
+    match:hello  "Hello"  does not contain 'hello' (but it does in a different case)
     """
     if not _is_scalar(actual) and not isinstance(actual, list):
         return _no_text(actual)
@@ -79,14 +79,14 @@ def contains(actual: Any, part: str) -> str | None:
     match:contains:xyz  ["hello", "world"]  has no element with 'xyz' in it
     """
     if isinstance(actual, list):
-        return None if any(part in text_of(item) for item in actual) else f"has no element with {part!r} in it"
+        return None if any(part in text_of(item) for item in actual) else f"has no element that contains {part!r}"
     if not isinstance(actual, str):
         return f"is {described(actual)}, not text or an array"
     return None if part in actual else _lacks(actual, part)
 
 
 def _lacks(actual: str, part: str) -> str:
-    case = " (but in other case)" if part.casefold() in actual.casefold() else ""
+    case = " (but it does in a different case)" if part.casefold() in actual.casefold() else ""
     return f"does not contain {clipped(part)!r}{case}"
 
 
@@ -95,15 +95,15 @@ def contains_ignore_case(actual: Any, part: str) -> str | None:
     """match:containsIgnoreCase:PART — as contains, in upper or lower case.
 
     match:containsIgnoreCase:ELL  "hello"  passes
-    match:containsIgnoreCase:XYZ  "hello"  does not contain 'XYZ', in any case
+    match:containsIgnoreCase:XYZ  "hello"  does not contain 'XYZ', ignoring case
     """
     low = part.lower()
     if isinstance(actual, list):
         found = any(low in text_of(item).lower() for item in actual)
-        return None if found else f"has no element with {part!r} in it, in any case"
+        return None if found else f"has no element that contains {part!r}, ignoring case"
     if not isinstance(actual, str):
         return f"is {described(actual)}, not text or an array"
-    return None if low in actual.lower() else f"does not contain {clipped(part)!r}, in any case"
+    return None if low in actual.lower() else f"does not contain {clipped(part)!r}, ignoring case"
 
 
 @matcher("equalsIgnoreCase")
@@ -111,11 +111,11 @@ def equals_ignore_case(actual: Any, text: str) -> str | None:
     """match:equalsIgnoreCase:TEXT — this text, in upper or lower case.
 
     match:equalsIgnoreCase:HELLO  "hello"  passes
-    match:equalsIgnoreCase:HELLO  "hi"     is 'hi', not 'HELLO' in any case
+    match:equalsIgnoreCase:HELLO  "hi"     is 'hi', not 'HELLO', ignoring case
     """
     if not isinstance(actual, str):
         return _no_text(actual)
-    return None if actual.lower() == text.lower() else f"is {shown(actual)}, not {clipped(text)!r} in any case"
+    return None if actual.lower() == text.lower() else f"is {shown(actual)}, not {clipped(text)!r}, ignoring case"
 
 
 @matcher("startsWith")
@@ -205,7 +205,7 @@ def _characters(length: int) -> str:
 
 @matcher("stringLength")
 def string_length(actual: Any, length: int) -> str | None:
-    """match:stringLength:LENGTH — a text of so many characters (UTF-16 units: an emoji counts 2).
+    """match:stringLength:LENGTH — a text of LENGTH characters (UTF-16 units: an emoji counts 2).
 
     match:stringLength:5  "hello"  passes
     match:stringLength:4  "hello"  is 5 characters long, not 4: 'hello'
@@ -235,7 +235,7 @@ def string_length_less_than(actual: Any, length: int) -> str | None:
 
 @matcher("stringLengthGreaterThanOrEqual")
 def string_length_greater_than_or_equal(actual: Any, length: int) -> str | None:
-    """match:stringLengthGreaterThanOrEqual:LENGTH — a text of at least so many characters.
+    """match:stringLengthGreaterThanOrEqual:LENGTH — a text of at least LENGTH characters.
 
     match:stringLengthGreaterThanOrEqual:5  "hello"  passes
     match:stringLengthGreaterThanOrEqual:6  "hello"  is 5 characters long, not at least 6: 'hello'
@@ -245,7 +245,7 @@ def string_length_greater_than_or_equal(actual: Any, length: int) -> str | None:
 
 @matcher("stringLengthLessThanOrEqual")
 def string_length_less_than_or_equal(actual: Any, length: int) -> str | None:
-    """match:stringLengthLessThanOrEqual:LENGTH — a text of at most so many characters.
+    """match:stringLengthLessThanOrEqual:LENGTH — a text of at most LENGTH characters.
 
     match:stringLengthLessThanOrEqual:5  "hello"  passes
     match:stringLengthLessThanOrEqual:4  "hello"  is 5 characters long, not at most 4: 'hello'
@@ -255,7 +255,7 @@ def string_length_less_than_or_equal(actual: Any, length: int) -> str | None:
 
 @matcher("stringLengthBetween")
 def string_length_between(actual: Any, low: int, high: int) -> str | None:
-    """match:stringLengthBetween:LOW:HIGH — a text of so many characters, both included.
+    """match:stringLengthBetween:LOW:HIGH — a text of LOW to HIGH characters, both included.
 
     match:stringLengthBetween:3:5  "hello"  passes
     match:stringLengthBetween:3:5  "hi"     is 2 characters long, not from 3 to 5: 'hi'

@@ -56,7 +56,7 @@ def anything(actual: Any) -> str | None:  # noqa: ARG001  # whatever it is
 
 @matcher("count")
 def count(actual: Any, count: int) -> str | None:
-    """match:count:COUNT — an array of so many elements, or an object of so many members.
+    """match:count:COUNT — an array of COUNT elements, or an object of COUNT members.
 
     match:count:2  ["a", "b"]  passes
     match:count:1  {"a": 1}    passes
