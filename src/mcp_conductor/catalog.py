@@ -1,7 +1,7 @@
 """Things with names: those that the modules of one package register, and those of plugins.
 
 Nothing is imported before a name is asked for. A plugin registers by the same decorators as we do; a name that exists
-already is refused, whoever came first.
+already is refused, in any order of registration.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ class Catalog(Generic[T]):
         self._complete = False
 
     def add(self, name: str, thing: T, made_by: Callable[..., Any]) -> None:
-        """Register THING, which the function MADE_BY is; for decorators."""
+        """Register THING, which the function MADE_BY stands for; for decorators."""
         if registered(made_by):
             self._import()  # a name of ours is known only then
         if name in self._things:
@@ -44,7 +44,7 @@ class Catalog(Generic[T]):
         return found
 
     def find(self, name: str) -> T | None:
-        """The thing of this name, which may be in any installed plugin; None if there is none."""
+        """The thing of this name, which may be in any installed plugin; None if it is unknown."""
         if name not in self:
             load_packages()
         return self._things.get(name)

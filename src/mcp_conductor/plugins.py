@@ -43,9 +43,9 @@ def load(name: str, directory: str, named_in: str = "", where: Location | None =
         load_package(name, where)
         return
     path = os.path.realpath(os.path.join(directory, os.path.expanduser(name)))
-    beside = os.path.dirname(named_in)
+    folder = os.path.dirname(named_in)
     if path not in _files:
-        _load_file(path, os.path.normpath(os.path.join(beside, name)) if beside else name, where)
+        _load_file(path, os.path.normpath(os.path.join(folder, name)) if folder else name, where)
 
 
 def load_those_of(given: "Field", directory: str) -> None:
@@ -125,7 +125,7 @@ def name_of(made_by: Callable[..., Any]) -> str:
 
 
 def guarded(made_by: Callable[P, R], what: str) -> Callable[P, R]:
-    """MADE_BY; what it raises, if it belongs to a plugin, is told as a failure of WHAT: it is no bug of ours."""
+    """MADE_BY; what it raises, if it belongs to a plugin, is reported as a failure of WHAT, not as a bug of ours."""
     if is_ours(made_by):
         return made_by
 
@@ -142,7 +142,7 @@ def guarded(made_by: Callable[P, R], what: str) -> Callable[P, R]:
 
 
 def failure(made_by: Callable[..., Any], what: str, error: Exception) -> CannotTellError:
-    """What to say of WHAT, whose function MADE_BY raised ERROR."""
+    """The error about WHAT, whose function MADE_BY raised ERROR."""
     code = getattr(made_by, "__code__", None)
     place = _last(error, code.co_filename) if isinstance(code, CodeType) else None
     at = "" if place is None else f" at {place.file}:{place.line}"
@@ -209,7 +209,7 @@ def _run(plugin: str, path: str, where: Location | None, act: Callable[[], objec
         with redirect_stdout(_Stdout()):
             act()
     except UsageError:
-        raise  # a name that exists already, which was told with its place
+        raise  # a name that exists already, which was reported with its place
     except _PrintedError as error:
         hint = "stdout is for results: print to sys.stderr, or not while the plugin is loaded"
         raise UsageError(f"{plugin} prints to stdout", hint=hint, where=_last(error, path) or where) from None

@@ -15,7 +15,7 @@ def mcp_cli() -> int:
 
 
 def conductor() -> int:
-    """Program `conductor`, also called `mcp-conductor`, as the package is."""
+    """Program `conductor`, also installed as `mcp-conductor`, the name of the package."""
     return _program("conductor", "conductor")
 
 
@@ -25,7 +25,7 @@ def server_composable() -> int:
 
 
 def _program(module: str, name: str, **options: object) -> int:
-    """Run the program NAME, which MODULE is."""
+    """Run the program NAME, which is in MODULE."""
     gc.set_threshold(_GARBAGE_AFTER)
     try:
         from mcp_conductor.cli.exhaustion import end_for_shortage

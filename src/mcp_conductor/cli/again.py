@@ -1,6 +1,6 @@
 """The command line that shows a failure again: the test, what it needs of others, the server and the values as given.
 
-It can be pasted into a shell. Secrets are left out of it: whoever runs it puts them in again.
+It can be pasted into a shell. Secrets are left out: the person who runs it has to add them.
 """
 
 import re
@@ -30,7 +30,7 @@ _DECISIVE = (
 )
 _RANDOM = re.compile(r"\{\{[^}]*\b(?:uuid|random_int|random_text)\b")
 _VALUES = ("--var", "--vars-file", "--secret")
-# Flags of a check that say nothing of its server or client.
+# Flags of a check that do not describe its server or client.
 _OF_THE_CHECK = {flag.name for flag in OUTPUT_FLAGS} | {
     "--only", "--skip", "--level", "--protocol", "--expected-failures", "--badge",
 }  # fmt: skip
@@ -47,7 +47,7 @@ class Again:
         self._cases: dict[str, tuple[Suite, Case]] = {}
 
     def about(self, jobs: Iterable[Job], seed: int) -> None:
-        """These are the tests that are run, with random values by SEED."""
+        """Remember the tests that are run, and the SEED of their random values."""
         self._seed = ["--seed", str(seed)] if self._seed is None else self._seed
         for job in jobs:
             if job.cases and _RANDOM.search(job.cases[0].step.given.document.text):
@@ -57,7 +57,7 @@ class Again:
 
     def __call__(self, outcome: Outcome) -> str:
         found = self._cases.get(outcome.id)
-        file = "" if outcome.where is None else one_line(outcome.where.file)  # of a teardown, which is no test
+        file = "" if outcome.where is None else one_line(outcome.where.file)  # of a teardown, which is not a test
         places = [file] if found is None else _places(*found)
         seed = (self._seed or []) if found is not None and found[0].file in self._random else []
         return join(["conductor", "test", *places, *self._flags, *seed, *self._after])

@@ -1,6 +1,6 @@
 """The program ends at a set time, even while it computes or writes to a pipe that nothing reads.
 
-The event loop cannot see to that: it does not run then. Where there is no SIGALRM, as on Windows, there is no alarm.
+The event loop cannot do that, because it does not run then. Without SIGALRM, as on Windows, there is no alarm.
 """
 
 import os
@@ -23,7 +23,7 @@ class _Alarm:
         self._for_signal = False
 
     def set(self, seconds: float, code: int, *, for_signal: bool = False, say: Callable[[], None] = _nothing) -> None:
-        """In so many seconds SAY why, kill every process that we started, and exit with CODE."""
+        """After SECONDS, SAY why, kill every process that we started, and exit with CODE."""
         if self._for_signal and not for_signal:
             return
 
@@ -39,7 +39,7 @@ class _Alarm:
         after(max(seconds, _AGAIN_SECONDS), leave)
 
     def clear(self, *, for_signal: bool = False) -> None:
-        """There is no hurry. Python forgets our reaction to the timer when it ends, so this comes before that."""
+        """Cancel the alarm. Python drops our reaction to the timer when it ends, so this must be called before."""
         if for_signal or not self._for_signal:
             self._for_signal = False
             posix.set_timer(0)

@@ -29,7 +29,7 @@ _LISTS: dict[str, Callable[[Bridge], Awaitable[Any]]] = {
 
 
 def means_all(given: Given) -> bool:
-    """Whether all servers are meant, and not one that is called so."""
+    """Whether all servers are meant, and not one server with the name `all`."""
     file = given.one("--config")
     return given.one("--server") == ALL and file is not None and ALL not in specs_of_file(os.path.expanduser(file))
 

@@ -33,8 +33,8 @@ FLAGS: Groups = {
 }
 SEPARATOR = "__"
 _TRANSPORTS = {"stdio": "stdio", "streamable-http": "streamable-http", "http": "streamable-http", "sse": "sse"}
-_START_SECONDS = 5.0  # then we serve what there is, and tell of the rest when it comes
-_CALL_SECONDS = 600.0  # whoever calls us has a deadline of its own
+_START_SECONDS = 5.0  # then we serve the servers that are ready, and announce the others later
+_CALL_SECONDS = 600.0  # our caller has its own deadline
 
 
 def main(argv: list[str], terminal: Terminal) -> int:
@@ -116,13 +116,13 @@ async def _serve(file: str, transport: "TransportConfig", separator: str, budget
 
 
 def _told(error: ConductorError) -> str:
-    """ERROR on one line, so that no server can write a line of ours; with what it wrote to stderr of the cause."""
+    """ERROR on one line, so that no server can imitate a line of ours; with the cause from its stderr."""
     why = cause(error.stderr)
     return one_line(error.message + (f" ({why.strip()})" if why else ""))
 
 
 async def _follow(events: "PendingEvents", facade: "Facade", terminal: Terminal) -> None:
-    """Pass on what happens to the servers: to our clients, and in a line each to whoever started us."""
+    """Pass on what happens to the servers: to our clients, and as one line each to stderr."""
     while True:
         event = await events.get()
         if event.kind in ("connected", "lost", "down"):

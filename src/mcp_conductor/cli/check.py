@@ -1,4 +1,4 @@
-"""`conductor check`: does this server keep the specification?"""
+"""`conductor check`: does this server follow the specification?"""
 
 from mcp_conductor.cli.checking import Checking
 from mcp_conductor.cli.flags import Flag, Groups, help_text, parse

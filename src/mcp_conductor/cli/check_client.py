@@ -1,4 +1,4 @@
-"""`conductor check --client CMD`: does this client keep the specification?"""
+"""`conductor check --client CMD`: does this client follow the specification?"""
 
 import os
 import shlex
@@ -65,7 +65,7 @@ class CheckingClient(Checking):
 
 
 class _Now(RunProgress):
-    """What is played, for a person who looks at it."""
+    """The scenario that runs now, for a person at a terminal."""
 
     def __init__(self, tell: Callable[[str], None], version: str | None) -> None:
         self._tell = tell
@@ -77,7 +77,7 @@ class _Now(RunProgress):
 
 
 class _Lines(RunProgress):
-    """A line for each scenario that was played."""
+    """A line for each scenario that has run."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
@@ -93,7 +93,7 @@ class _Lines(RunProgress):
 
 
 def scenario_listing() -> str:
-    """All scenarios: what happens in each, and where that is played."""
+    """All scenarios: what happens in each, and where it is run."""
     lines = []
     for name, each in SCENARIOS.items():
         lines.append(f"{name:<22}{each.doc}")
@@ -103,7 +103,7 @@ def scenario_listing() -> str:
 
 
 def _limits(each: Scenario) -> str:
-    """Where a scenario is played, if it is not played everywhere."""
+    """Where a scenario is run, if it is not run everywhere."""
     first, last = each.revisions[0], each.revisions[-1]
     told = [] if each.revisions == ALL else [first if first == last else f"{first} to {last}"]
     told += [] if each.transports == EVERYWHERE else [" and ".join(each.transports)]

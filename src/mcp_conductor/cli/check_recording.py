@@ -1,4 +1,4 @@
-"""`conductor check --transcript FILE`: did this server keep the specification, in a conversation that was recorded?"""
+"""`conductor check --transcript FILE`: did this server follow the specification in a recorded conversation?"""
 
 import os
 from io import TextIOWrapper

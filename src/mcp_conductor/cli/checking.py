@@ -1,4 +1,4 @@
-"""One run of `conductor check`: what is checked, which revisions, and what is told of it."""
+"""One run of `conductor check`: what is checked, in which revisions, and what is reported."""
 
 import asyncio
 import os
@@ -123,7 +123,7 @@ class Checking:
         return self._ended(report)
 
     async def _all_verdicts(self) -> list[Verdicts]:
-        """What came of each revision that is to be checked, and spoken."""
+        """The verdicts for each revision that is to be checked and that the server supports."""
         versions, verdicts = await self._versions(), []
         for version in versions:
             began = time.perf_counter()
@@ -193,7 +193,7 @@ class Checking:
         except TransportError:
             if not any(heard.messages("server")):
                 raise
-            return [NEWEST_HANDSHAKE.version]  # it speaks, but so that nothing can be made of it
+            return [NEWEST_HANDSHAKE.version]  # it answers, but not in a way that we can use
 
     async def _check(self, version: str) -> Verdicts:
         return await check(self._spec, version, self._options, self._progress.take)
@@ -202,7 +202,7 @@ class Checking:
         try:
             verdicts = await self._check(version)
         except (ProtocolError, MethodError, TransportError) as error:
-            # What a server of one revision does with another is its own affair, if only it can be reached.
+            # How a server answers a revision that it does not support is not judged, as long as it can be reached.
             unreached = isinstance(error, TransportError) and self._options.started_in is None
             if self._protocol != "all" or unreached:
                 raise

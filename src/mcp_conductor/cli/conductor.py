@@ -48,7 +48,7 @@ def _main(argv: list[str], terminal: Terminal) -> int:
 
 
 def _run(command: str, argv: list[str], terminal: Terminal) -> int:
-    """Run the command that the module of its name is; what keeps it from going on is an exception."""
+    """Run COMMAND, which is the module of that name; errors that stop it are raised."""
     from importlib import import_module
 
     exit_code: int = import_module(f"mcp_conductor.cli.{command}").main(argv, terminal)

@@ -87,7 +87,7 @@ async def _discover(given: Given, terminal: Terminal) -> int:
 
 
 def _output(given: Given, terminal: Terminal) -> str | None:
-    """The file to write, which must not exist; better known before a server is started."""
+    """The file to write, which must not exist; this is checked before a server is started."""
     file = given.one("--output")
     if file is None and "--force" in given:
         raise UsageError("--force is for --output FILE")
@@ -99,7 +99,7 @@ def _output(given: Given, terminal: Terminal) -> str | None:
 
 
 def machine_paths(spec: ServerSpec, terminal: Terminal) -> tuple[str, ...]:
-    """Directories that are called otherwise on other machines."""
+    """Directories that have other names on other machines."""
     process = spec.as_process()
     places = (process and process.cwd, terminal.directory, terminal.environ.get("HOME"))
     return tuple(dict.fromkeys(place for place in places if place))

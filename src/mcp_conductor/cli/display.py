@@ -1,6 +1,6 @@
 """What a person sees of a run besides the result: warnings, `--verbose`, progress; and what `--record` keeps.
 
-All of it is a view of the transcript, frame by frame as they come, with the secrets blotted out.
+All of it is a view of the transcript, frame by frame as they come, without secrets.
 """
 
 import os
@@ -85,7 +85,7 @@ def _opened(file: str | None, directory: str) -> TextIO | None:
 
 
 def _for_us_alone(path: str, flags: int) -> int:
-    """Open a file that others cannot read, also if it was there: what was said is theirs who said it."""
+    """Open a file that other users cannot read, even if it existed before: a conversation is private."""
     from mcp_conductor.files.writing import open_pipe
 
     descriptor = open_pipe(path, flags, 0o600)

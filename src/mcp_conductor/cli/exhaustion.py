@@ -1,4 +1,4 @@
-"""What the machine has no more of: one line that says what, and the end of the program."""
+"""The machine is out of memory or files: one line that says which, and the end of the program."""
 
 import errno
 import os
@@ -6,11 +6,11 @@ import sys
 from typing import Any
 
 _FILES = (errno.EMFILE, errno.ENFILE)
-_reserve = [bytes(1 << 20)]  # memory to end with, when there is no other; it is never touched, so it costs none
+_reserve = [bytes(1 << 20)]  # memory for the end of the program; never written to, so it is not allocated
 
 
 def shortage(error: object) -> str | None:
-    """What there is too little of, and what to do, if that is what ERROR means."""
+    """What is missing and what to do, if ERROR means that memory or files have run out."""
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return "error: out of memory\n  hint: --max-message-size and --max-message-values take in less of a server\n"
     if isinstance(error, OSError) and error.errno in _FILES:
@@ -32,9 +32,9 @@ def end_for_shortage(error: object, exit_code: int) -> None:
 
 
 def ending_for_shortage(exit_code: int) -> Any:
-    """A reaction of an event loop to errors in callbacks, which no one else hears of.
+    """A reaction of an event loop to errors in callbacks, which are not reported elsewhere.
 
-    Files may be closed again, memory for a message does not come back.
+    Files may be closed later, but memory for a message is not freed.
     """
 
     def react(loop: Any, context: dict[str, Any]) -> None:

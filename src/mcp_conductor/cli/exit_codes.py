@@ -1,4 +1,4 @@
-"""What a program ends with: one table, and the only ways from a report, an error or a signal to a place in it."""
+"""Exit codes: one table, and the only functions from a report, an error or a signal to a code in it."""
 
 from typing import TYPE_CHECKING, NamedTuple
 

@@ -20,7 +20,7 @@ def number(given: Given, flag: str, least: int = 1, most: int = 10**6) -> int | 
 
 
 def count(given: Given, flag: str, default: int) -> int:
-    """The number given to FLAG, which may be as high as one likes, but not 0."""
+    """The number given to FLAG, without an upper limit; 0 is refused."""
     text = given.one(flag)
     if text is None:
         return default

@@ -1,4 +1,4 @@
-"""`--follow`: stay connected, and print whatever the server says as one JSON object a line.
+"""`--follow`: stay connected, and print every message of the server as one JSON object per line.
 
 Every event has the same envelope: {"event": "notification", "method", "params"} for notifications, and {"event",
 "request", "response"} when the server asked us something. What came before the result was printed is printed after it.
@@ -41,7 +41,7 @@ class Follow:
         self._events.put_nowait(incoming)
 
     async def run(self, session: Session, plan: Plan) -> None:
-        """Print events until the server goes away, which is an error, or nobody reads them any longer."""
+        """Print events until the server goes away, which is an error, or until stdout is closed by its reader."""
         method, params = plan.method, plan.params or {}
         if method is not None or plan.raw is not None:
             self._terminal.write_result_as_it_is("\n")  # between the result and the events
@@ -108,7 +108,7 @@ class Follow:
         self._print({"event": "updated", "uri": uri, "contents": contents})
 
     async def _listen(self, session: Session, method: str | None, params: Json) -> None:
-        """In 2026-07-28 changes are told only to those who subscribe: ask for all that the server can tell."""
+        """In 2026-07-28 only subscribers are notified of changes: ask for all that the server offers."""
         wanted = {
             member: True
             for capability, member in _LIST_CHANGES.items()
@@ -124,7 +124,7 @@ class Follow:
         loop = asyncio.get_running_loop()
         closed = asyncio.Event()
         if descriptor is None:
-            await closed.wait()  # for ever
+            await closed.wait()  # without end
             return
         # The writing end of a pipe becomes readable only by the error that its reader is gone.
         loop.add_reader(descriptor, closed.set)

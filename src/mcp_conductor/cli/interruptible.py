@@ -1,4 +1,4 @@
-"""A command that can be interrupted: it cleans up at the first signal, and lets go of everything at the second."""
+"""A command that can be interrupted: it cleans up at the first signal, and ends at once at the second."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -12,8 +12,8 @@ from mcp_conductor.cli.signals import on_signals, restore
 from mcp_conductor.cli.terminal import Interrupted
 from mcp_conductor.transport.processes import adopt_orphans, kill_all
 
-HURRY_SECONDS = 1.0  # for what is not over after the second signal
-DEAF_SECONDS = 4.0  # for the event loop to hear of the first: it may be in the middle of long work
+HURRY_SECONDS = 1.0  # for work that does not end after the second signal
+DEAF_SECONDS = 4.0  # until the event loop notices the first: it may be in the middle of long work
 CLEANUP_SECONDS = 12.0  # for all that follows the first: more than the end of a stubborn server takes
 
 Result = TypeVar("Result")

@@ -16,7 +16,7 @@ from mcp_conductor.text.visible import cut_to_columns, one_line
 
 _FIRST_SECONDS = 0.3  # what takes no longer than this is not worth a line
 _SECONDS = 0.1
-_SILENT_SECONDS = 15.0  # that a check may take without a word in a log
+_SILENT_SECONDS = 15.0  # that a check may take without a line in a log
 _MOST_WORKERS = 8
 _NARROWEST = 20
 _TOLD: tuple[Status, ...] = ("failed", "errored", "not-run", "passed")
@@ -34,7 +34,7 @@ class Live:
 
     @asynccontextmanager
     async def shown(self) -> AsyncIterator[None]:
-        """Draw while what follows goes on."""
+        """Draw while the body of `with` runs."""
         drawing = asyncio.create_task(self._draw_on())
         try:
             yield
@@ -51,7 +51,7 @@ class Live:
             await asyncio.sleep(_SECONDS)
 
     def erase(self) -> None:
-        """Take the lines away, so that other text can be written; they come back by themselves."""
+        """Erase the lines, so that other text can be written; the next draw shows them again."""
         if self._drawn:
             self._draw([])
 
@@ -65,7 +65,7 @@ class Live:
 
 @asynccontextmanager
 async def telling(terminal: Terminal) -> AsyncIterator[Callable[[str], None]]:
-    """What tells on stderr what is done now, for as long as that takes, if a person looks at it there."""
+    """Something that shows on stderr what is done now, as long as it takes, if stderr is a terminal."""
     if not terminal.is_live(on_stderr=True):
         yield lambda _: None
         return
@@ -76,7 +76,7 @@ async def telling(terminal: Terminal) -> AsyncIterator[Callable[[str], None]]:
 
 @asynccontextmanager
 async def now_and_then(tell: Callable[[], None], *, seconds: float = _SILENT_SECONDS) -> AsyncIterator[None]:
-    """Where no terminal shows what runs now: TELL of it every so many SECONDS, while what follows goes on."""
+    """Where no terminal shows what runs now: call TELL every SECONDS while the body of `with` runs."""
 
     async def telling_on() -> None:
         while True:
@@ -107,7 +107,7 @@ class WorkInProgress:
 
 
 class RunInProgress:
-    """Who does what in a run of tests, and how far it is."""
+    """What each worker does in a run of tests, and the progress of the run."""
 
     def __init__(self) -> None:
         self._began = monotonic()
@@ -143,7 +143,7 @@ class RunInProgress:
 
 
 class CheckInProgress:
-    """Which revision is checked, what is looked at in it, and how far it is."""
+    """Which revision is checked, which requirements are running, and the progress."""
 
     def __init__(self) -> None:
         self._began = monotonic()

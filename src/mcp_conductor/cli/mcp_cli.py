@@ -142,7 +142,7 @@ class _Run:
         return code_of_error(error, _CODES)
 
     def no_hurry(self) -> None:
-        """The result is there: a pager may show it for hours, unless --timeout was given."""
+        """Lift the time limit: a pager may show the result for hours, unless --timeout was given."""
         if "--timeout" not in self.plan.given:
             self.limit.lift()
 
@@ -203,7 +203,7 @@ class _Run:
         )
 
     def timed_out(self) -> int:
-        """What --timeout means depends on what we were doing: to follow for so long is what was asked for."""
+        """What --timeout means depends on what we were doing: with --follow, it is the normal end."""
         if self.following:
             return OK
         if self.last_status is not None:

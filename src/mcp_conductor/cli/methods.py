@@ -66,7 +66,7 @@ _CALL = (
 )
 _SECRET = "--oauth-client-secret"
 _CLIENT = ("--server-url", "--oauth-client-id")
-# With --oauth these say who we are, whatever the method.
+# With --oauth these identify the client, for every method.
 _TRUST = ("--oauth-issuer", "--oauth-allow-http")
 _IDENTITY = ("--oauth-client-id", _SECRET, "--oauth-scope", *_TRUST)
 _task = _named("taskId", "--task-id")

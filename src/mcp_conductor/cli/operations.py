@@ -129,7 +129,7 @@ async def _find_tool(session: Session, name: str) -> Json:
 
 
 async def _breach(result: Json, tool: Json, session: Session) -> str | None:
-    """How RESULT breaks the tool's own outputSchema."""
+    """How RESULT differs from the tool's own outputSchema."""
     if "outputSchema" not in tool:
         session.note(f"the tool {tool.get('name')!r} has no outputSchema to validate against")
         return None

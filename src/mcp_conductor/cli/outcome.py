@@ -10,7 +10,7 @@ NoteStatus = Callable[[Json], None]
 
 
 class Outcome(NamedTuple):
-    """What to print; whether the server says that it failed; and what we have to complain of."""
+    """What to print, whether the server reports a failure, and our own complaint."""
 
     result: Any
     failed: bool = False

@@ -19,7 +19,7 @@ from mcp_conductor.protocol.server_spec import ServerSpec
 
 DEFAULT_TIMEOUT = "30s"
 LONGEST_ARGUMENT = 64_000_000  # bytes of @FILE, or of stdin
-CONSENT_TIMEOUT = "6m"  # with --oauth: somebody may have to find a password first
+CONSENT_TIMEOUT = "6m"  # with --oauth: a person may have to log in first
 
 FLAGS: Groups = {
     "Server": TARGET_FLAGS,
@@ -231,7 +231,7 @@ def _text_of(flag: str, text: str, terminal: Terminal) -> str:
 
 
 def _one_line(text: str) -> str:
-    """On stdio a message is one line; in JSON, line ends are mere space."""
+    """On stdio a message is one line; in JSON, line ends are only white space."""
     return text.strip("\r\n").replace("\r", " ").replace("\n", " ")
 
 

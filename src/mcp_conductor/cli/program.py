@@ -1,4 +1,4 @@
-"""How a program ends: with what it says of itself, of an error, of a signal, or of a bug of ours."""
+"""How a program ends: normally, by an error, by a signal, or by a bug of ours."""
 
 from collections.abc import Callable, Sequence
 

@@ -104,11 +104,11 @@ class Output:
         return EventLog(write, terminal.redactor)
 
     def live(self) -> AbstractAsyncContextManager[None]:
-        """Show what runs now, while what follows goes on, if there is a terminal to show it on."""
+        """Show what runs now, while the body of `with` runs, if there is a terminal."""
         return nullcontext() if self._live is None else self._live.shown()
 
     def live_check(self, progress: CheckInProgress) -> AbstractAsyncContextManager[None]:
-        """Show what is checked now, while what follows goes on; where there is no terminal, a line at times."""
+        """Show what is checked now, while the body of `with` runs; without a terminal, a line from time to time."""
         if self._failures_alone:
             return nullcontext()
         if not self._terminal.is_live(on_stderr=self._to_stderr):
@@ -117,7 +117,7 @@ class Output:
         return self._live.shown()
 
     def note(self, text: str) -> None:
-        """Say on stderr what must be known beside the results."""
+        """Say on stderr what a person must know in addition to the results."""
         if self._live is not None:
             self._live.erase()
         self._terminal.say(text)
@@ -201,7 +201,7 @@ class Output:
         self._show(again)
 
     def _clean(self, report: Report) -> Report:
-        """REPORT without secrets; a large one is not gone through for none."""
+        """REPORT without secrets; a run without secrets skips the search."""
         return redacted(report, self._redact) if self._terminal.redactor.knows_secrets else report
 
     def _show(self, text: str) -> None:
@@ -265,7 +265,7 @@ class Output:
 
 
 def _grade(metrics: Mapping[str, Any]) -> str:
-    """The grade of a check, and why; or why there is none."""
+    """The grade of a check with its reason, or why the check has no grade."""
     if "grade" in metrics:
         found = metrics["grade"]
         told = f"grade {found['letter']} of the specification ({found['reason']}; {found['revision']})\n"
@@ -293,7 +293,7 @@ def _report(text: str) -> tuple[str, str | None]:
 
 
 def _refuse_overwriting(files: Sequence[str], directory: str) -> None:
-    """One report must not take the place of another, or of the tests."""
+    """A report must not overwrite another one, or a test file."""
     places = Counter(os.path.realpath(os.path.join(directory, file)) for file in files)
     for place, times in places.items():
         if times > 1 and (os.path.isfile(place) or not os.path.exists(place)):

@@ -124,7 +124,7 @@ def _config(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
 
 
 def hold_standard_streams() -> None:
-    """A stream that was closed before we started would be given to the next file that is opened, whatever it is."""
+    """Occupy standard streams that are closed: otherwise the next file that is opened would take the place of one."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(descriptor)

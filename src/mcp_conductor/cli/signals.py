@@ -23,7 +23,7 @@ def exit_at_once_on_signals() -> None:
 
 
 def on_signals(reaction: Reaction) -> dict[int, Any]:
-    """Let REACTION follow signals that ask us to stop from now on: what followed them before."""
+    """From now on, call REACTION for signals that ask us to stop; returns the reactions before."""
     before: dict[int, Any] = {}
     with suppress(ValueError):  # not the main thread: signals are not ours to handle
         for number in posix.STOP_SIGNALS:
@@ -33,13 +33,13 @@ def on_signals(reaction: Reaction) -> dict[int, Any]:
 
 
 def restore(before: Mapping[int, Any]) -> None:
-    """Let what followed signals BEFORE follow them again."""
+    """Restore the reactions to signals that were set BEFORE."""
     for number, reaction in before.items():
         signal.signal(number, reaction)
 
 
 def after(seconds: float, reaction: Reaction) -> None:
-    """Let REACTION follow in so many seconds, also while the event loop is busy; without a timer, it never does."""
+    """Call REACTION after SECONDS, also while the event loop is busy; without a timer, never."""
     if posix.TIMER_SIGNAL is not None:
         signal.signal(posix.TIMER_SIGNAL, reaction)
         posix.set_timer(seconds)

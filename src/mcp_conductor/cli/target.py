@@ -175,5 +175,5 @@ def _with_url_flags(spec: HttpSpec, given: Given) -> HttpSpec:
 
 
 def _with_header(headers: dict[str, str], name: str, value: str) -> dict[str, str]:
-    """The later word counts, whatever the case of the name."""
+    """The later value counts; upper and lower case of the name do not matter."""
     return {**{key: known for key, known in headers.items() if key.lower() != name.lower()}, name: value}

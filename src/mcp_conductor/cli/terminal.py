@@ -26,11 +26,11 @@ _OUR_COLOURS = r"(\x1b\[(?:0|(?:[12]|3[1236])(?:;(?:[12]|3[1236]))*)m)"
 _ROOM = 4000  # bytes that a pipe takes without waiting, if it takes any
 
 
-class ReaderGone(Exception):  # noqa: N818  # what happened; nobody is at fault
-    """Whoever read our stdout has closed it."""
+class ReaderGone(Exception):  # noqa: N818  # an event, not an error
+    """The reader of our stdout has closed it."""
 
 
-class Interrupted(Exception):  # noqa: N818  # what happened; nobody is at fault
+class Interrupted(Exception):  # noqa: N818  # an event, not an error
     """A signal came, and everything has been cleaned up."""
 
     def __init__(self, number: int) -> None:
@@ -62,7 +62,7 @@ class Terminal:
         return cls(out, err, inp, os.environ, directory)
 
     def learn(self, secrets: Iterable[str]) -> None:
-        """Show none of these, from now on."""
+        """Never show these texts from now on."""
         self.redactor.learn(secrets)
 
     def show(self, text: str, *, colour: bool = False) -> None:
@@ -70,7 +70,7 @@ class Terminal:
         self._write(self._safe(text, colour=colour))
 
     def say(self, text: str, *, colour: bool = False) -> None:
-        """Put a line for people on stderr; if that is not read either, so be it."""
+        """Put a line for people on stderr; a closed stderr is ignored."""
         with suppress(OSError, ValueError):
             if self.stderr is not None:
                 _put(self.stderr, self._safe(text, colour=colour).encode() + b"\n")

@@ -117,7 +117,7 @@ class _CommandLine:
         self._output.begin(plan.jobs, self._wanted.seed)
         limit = TimeLimit(time(self._given, "--timeout"), self._terminal)
         runs: list[Run] = []
-        async with limit:  # it raises nothing: a run that is stopped says itself what was not run
+        async with limit:  # it raises nothing: a stopped run reports itself what was not run
             for _ in range(number(self._given, "--repeat") or 1):
                 runs.append(await self._round(plan, variables, limit))
                 if runs[-1].stopped is not None:
@@ -137,8 +137,8 @@ class _CommandLine:
         return code_of(report)
 
     def _report_refusal(self) -> None:
-        """Write the reports of a run that is none, because of mistakes in files: those of an earlier run are not true
-        any more. What the mistakes are, the console is told by the error itself.
+        """Write the reports of a run that did not start because of mistakes in files: earlier reports are not true
+        any more. On the console, the error itself shows the mistakes.
         """
         refused = self._planning.refused
         outcomes = tuple(_refusal(file, error) for file, error in refused.items())

@@ -12,7 +12,7 @@ from mcp_conductor.cli.terminal import Terminal
 
 
 class TimeLimit:
-    """`async with` raises TimeoutError after so many seconds, if there is a limit.
+    """`async with` raises TimeoutError after SECONDS, if there is a limit.
 
     What follows, such as reports, has the rest of the time and DEAF_SECONDS, or CLEANUP_SECONDS if the time is over;
     until `lift` is called, or the program ends.

@@ -99,7 +99,7 @@ class WantedTests:
 
 
 def _filter(given: Given, *, lenient: bool) -> str | None:
-    """What names must have; mcp-aegis does not care for upper and lower case."""
+    """What names must contain; mcp-aegis ignores upper and lower case."""
     text = given.one("--filter")
     if text is None or not lenient:
         return text

@@ -1,4 +1,4 @@
-"""All that is wrong with a file that a person wrote, told at once: what can still be read after a mistake is read too.
+"""All that is wrong with a file that a person wrote, reported together: reading goes on after a mistake.
 
 One error is raised in the end, the first by its place in the file; it has the others as its `more`.
 """
@@ -13,7 +13,7 @@ Given = TypeVar("Given")
 Read = TypeVar("Read")
 Other = TypeVar("Other")
 
-MOST = 20  # that are told; how many more there are is told too
+MOST = 20  # that are reported; of the others, only their number
 
 
 class Mistakes:
@@ -39,7 +39,7 @@ class Mistakes:
             return otherwise
 
     def add(self, error: UsageError) -> None:
-        """Remember ERROR, and what else it tells."""
+        """Remember ERROR, and the other mistakes in it."""
         self._left_out += error.left_out
         for each in (error, *error.more):
             each.more, each.left_out = (), 0
@@ -49,11 +49,11 @@ class Mistakes:
 
     @property
     def enough(self) -> bool:
-        """Whether there are so many that the place of another one is not worth being looked for: it can be left out."""
+        """Whether the limit is reached: then the place of another mistake need not be found, and it can be left out."""
         return len(self._found) >= MOST
 
     def leave_out(self, count: int) -> None:
-        """So many more mistakes are known, and not told."""
+        """Count mistakes that are known, but not reported."""
         self._left_out += count
 
     def tell(self) -> None:

@@ -2,14 +2,14 @@ r"""`{{ … }}` in what a file says: values that are known only when the file is
 
     {{ user.name }}                 a path: a root or a variable, then members, [0], [-1], ["a key with dots"]
     {{ random_int(1, 9) }}          a function; its arguments are JSON
-    {{ user.name ?? "nobody" }}     a JSON value in place of what is missing or null
+    {{ user.name ?? "unknown" }}    a JSON value in place of what is missing or null
     {{ user.tags | count }}         filters, after the default if there is one
     \{{                             two braces as they are
 
 Which roots, variables, functions and filters there are is for the owner of a format to say (`Vocabulary`). A text that
 is one placeholder and nothing else becomes the value itself; within a longer text, strings stand as they are and
 everything else as JSON. Each text is read once, together with the file, and what has no placeholders is shared by all
-results from then on: whoever changes a result must copy it.
+results from then on: copy a result before you change it.
 """
 
 import re
@@ -266,7 +266,7 @@ class _Reader(Generic[Scope]):
         return tuple(path)
 
     def _check(self, name: str, path: tuple[str | int, ...], *, has_default: bool) -> None:
-        """Refuse what can be known never to be there; a variable with a default may be missing."""
+        """Refuse a name that can never have a value; a variable with a default may be missing."""
         if name in self._words.roots:
             members = self._words.known.get(name)
             if members is not None and path and path[0] not in members:
@@ -285,7 +285,7 @@ class _Reader(Generic[Scope]):
         return value
 
     def _surely(self, look: Fill[Scope], default: Any) -> Fill[Scope]:
-        """LOOK, but nothing is refused, where the vocabulary is strict and there is no DEFAULT."""
+        """LOOK; but where the vocabulary is strict and no DEFAULT is given, a missing value is refused."""
         if not self._words.strict or default is not MISSING:
             return look
 

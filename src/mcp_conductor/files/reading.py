@@ -1,4 +1,4 @@
-"""Files that people name: read whole, but never more than there is a use for, and never something that has no end.
+"""Files that people name: read whole, but only up to a limit, and never something that has no end.
 
 A pipe that nothing writes to would be waited for without end, and a device has no end at all; so only files are read,
 and what the shell hands over: stdin and the pipes of `<(command)`. Everything that can go wrong is an OSError.
@@ -18,7 +18,7 @@ _handed_over: dict[str, bytes] = {}  # what came by a pipe, which can be read on
 
 
 def read_bytes(path: str, most: int = SETTINGS) -> bytes:
-    """All of the file at PATH, of at most so many bytes."""
+    """All of the file at PATH, which may have at most MOST bytes."""
     if path in _handed_over:
         return _handed_over[path]
     with open_file(path) as file:

@@ -134,11 +134,11 @@ class _Entry:
         self.entry: Json = filled(entry, around.environ, self.note)
 
     def refuse(self, at: Path, problem: str, hint: str | None = None) -> NoReturn:
-        """A mistake in the value at AT, of which nothing can be made."""
+        """Refuse the value at AT, which cannot be used."""
         raise self.mistake(at, f"{_spelled(at)} {problem}" if at else problem, hint)
 
     def note(self, at: Path, problem: str, hint: str | None = None) -> None:
-        """A mistake in the value at AT; the rest is read all the same."""
+        """Note a mistake in the value at AT; the rest is still read."""
         if self.mistakes.enough:
             self.mistakes.leave_out(1)
         else:
@@ -157,7 +157,7 @@ class _Entry:
                 f"{self.around.file} has no server {server!r}", hint=f"it describes one server, {self.name!r}"
             )
         for key in self.entry:
-            # The variables of tests are none of a server's business, and x-… means nothing to us.
+            # The variables of tests do not concern a server, and x-… means nothing to us.
             if key not in (*_KEYS, "vars", "plugins") and not key.startswith("x-") and not self.around.lenient:
                 near = nearest(key, (*_KEYS, *TABLES))
                 hint = f"did you mean {near!r}?" if near else f"known: {_list(_KEYS)}"
@@ -242,13 +242,13 @@ class _Entry:
             self.note(("protocolVersion",), f"must be one of {', '.join(PROTOCOL_CHOICES)}, not {version!r}")
         return version
 
-    def refuse_keys(self, keys: tuple[str, ...], beside: str) -> None:
+    def refuse_keys(self, keys: tuple[str, ...], other: str) -> None:
         for key in keys:
             if key in self.entry:
-                self.note((key,), f"{key!r} has no meaning together with {beside!r}")
+                self.note((key,), f"{key!r} has no meaning together with {other!r}")
 
     def check_command(self, command: str, cwd: str) -> None:
-        """Refuse a whole command line, where there is no file of that name."""
+        """Refuse a whole command line as a command, unless a file has that name."""
         program, *arguments = command.split() or [command]
 
         def is_there(path: str) -> bool:
@@ -273,12 +273,12 @@ class _Entry:
             return normpath(join(self.around.invocation, cwd or ""))
         if cwd is None:
             return self.around.directory
-        beside = normpath(join(self.around.directory, cwd))
+        from_file = normpath(join(self.around.directory, cwd))
         here = normpath(join(self.around.invocation, cwd))
-        return here if not self.around.exists(beside) and self.around.exists(here) else beside
+        return here if not self.around.exists(from_file) and self.around.exists(here) else from_file
 
     def found(self, word: str, cwd: str, *, program: bool) -> str:
-        """A relative path that exists only below the directory we were started in is meant from there."""
+        """WORD, or its full path if it is a relative path that exists only below the directory we were started in."""
         looks_like_path = "/" in word or (not program and "." in word.strip("."))
         if not looks_like_path or isabs(word) or word.startswith("-") or _SCHEME.match(word):
             return word

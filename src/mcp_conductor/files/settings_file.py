@@ -1,4 +1,4 @@
-"""The settings file of a project: where it is, and its one reader, for every program and the library.
+"""The settings file of a project: where it is, and its only reader, for every program and the library.
 
 What is in it is understood by `settings`, which is imported when a file is read and not before.
 """

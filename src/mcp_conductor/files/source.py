@@ -1,7 +1,7 @@
 """JSON or YAML text as plain data, together with the place of every value in it.
 
 YAML is read by the rules of YAML 1.2: `yes`, `on` and dates stay text, and a key that stands twice is refused. JSON may
-have comments and trailing commas, as editors write them. Places are worked out only when somebody asks, so that a JSON
+have comments and trailing commas, as editors write them. Places are computed only when they are needed, so that a JSON
 file costs no YAML parser.
 """
 

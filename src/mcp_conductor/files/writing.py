@@ -1,6 +1,6 @@
 """Files that are written whole or not at all: a disk that is full, or a signal, leaves the old file as it was.
 
-A draft is written beside the file and then takes its place. Where nothing can take the place (a device, a pipe, an open
+A draft is written next to the file and then replaces it. Where it cannot be replaced (a device, a pipe, an open
 descriptor such as /dev/stdout, a file that is mounted) the text goes straight into it.
 """
 
@@ -18,7 +18,7 @@ _READER_SECONDS, _LOOK_SECONDS = 2.0, 0.02
 
 
 def write_file(path: str, text: str, *, shown: str | None = None, secret: bool = False) -> None:
-    """Write TEXT to the file at PATH, which messages call SHOWN, and make its directory if there is none.
+    """Write TEXT to the file at PATH, which messages call SHOWN, and make its directory if it is missing.
 
     A link stays a link, and a file keeps its mode; what is SECRET can be read by its owner only.
     """
@@ -69,7 +69,7 @@ def _stat(place: str) -> os.stat_result | None:
 
 
 def open_pipe(path: str, flags: int, mode: int = 0o666) -> int:
-    """Open what may be a pipe; one that nothing reads is an error, for we would wait without end."""
+    """Open what may be a pipe; a pipe that no process reads is an error, because we would wait without end."""
     patience = _READER_SECONDS
     while True:
         try:

@@ -99,7 +99,7 @@ def _scalars(root: Any) -> Iterator[Any]:
 
 
 _BRACES = 'a text with {{ … }} must be in quotes: "{{ name }}"'
-# What people write that is no YAML: what libyaml says of it, the line, and what to do. The first that fits counts.
+# Frequent mistakes in YAML: what libyaml says about them, the line, and what to do. The first that fits counts.
 _MISTAKES = (
     ("", r"^ *\t", "indent with spaces: YAML allows no tab there"),
     ("escape", "", "in double quotes a backslash begins an escape; use 'single quotes', or write it twice"),
@@ -178,7 +178,7 @@ def _core_loader(*, counts: bool) -> Any:
 
 
 def _refuse_depth(file: str, text: str, loader: Any) -> None:
-    """libyaml composes by recursion in C, and dies of what is nested too deeply; its events do not."""
+    """libyaml composes by recursion in C, and crashes on text that is nested too deeply; its events do not."""
     import yaml
 
     if _deepest_possible(text) < _DEEPEST:
@@ -203,7 +203,7 @@ def _deepest_possible(text: str) -> int:
         else:
             depth = depth + 1 if token in "[{" else max(0, depth - 1)
             deepest = max(deepest, depth)
-    # What looks quoted may not be; as long as there is little of it, it cannot be what libyaml dies of.
+    # What looks quoted may not be; as long as there is little of it, libyaml cannot crash on it.
     return indented + deepest if quoted < _MOST_QUOTED else _DEEPEST
 
 

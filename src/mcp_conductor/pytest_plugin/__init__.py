@@ -80,7 +80,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, right: object) -> list[str] | None:
-    # Nobody can have called like() before its module was imported.
+    # like() cannot have been called before its module was imported.
     if "mcp_conductor.suites.python_matchers" not in sys.modules:
         return None
     from mcp_conductor.pytest_plugin.texts import explained
@@ -145,7 +145,7 @@ def composed_server(
 ) -> "Callable[..., HostedSession]":
     """A server made for the test: `composed_server({"tools": […]})`, with what a file of `conductor serve` may have.
 
-    What comes back is a session with it; its `spec` is for whoever else wants to connect.
+    What comes back is a session with it; its `spec` is for others who want to connect.
     """
     from mcp_conductor.pytest_plugin.servers import compose
 

@@ -132,7 +132,7 @@ class SuiteFile(pytest.File):
             self._warn_once(news)
 
     def _warn_once(self, news: list[Warned]) -> None:
-        """What a server says wrong, it says to every file."""
+        """Warn once: a server makes the same mistake in every file."""
         known = self.config.stash.setdefault(_WARNED, set())
         for warning in news:
             if warning not in known:
@@ -210,7 +210,7 @@ class SuiteItem(pytest.Item):
         if xfail is not None and outcome.status == "skipped" and not as_others:
             pytest.xfail(xfail)
         if outcome.status == "failed" and outcome.reason is not None and outcome.reason == xfail and as_others:
-            return  # that it passes is no failure, then
+            return  # then it is not a failure that it passes
         if outcome.status in (*BAD, "skipped"):
             raise self._failure(outcome)
         for finding in outcome.findings:

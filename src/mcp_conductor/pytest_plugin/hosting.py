@@ -74,7 +74,7 @@ _LOOP = pytest.StashKey[LoopThread]()
 
 
 def loop_of(config: pytest.Config) -> LoopThread:
-    """The loop of this run; it starts when somebody needs it."""
+    """The loop of this run; it starts when it is first needed."""
     if _LOOP not in config.stash:
         config.stash[_LOOP] = LoopThread()
         config.add_cleanup(config.stash[_LOOP].close)

@@ -19,7 +19,7 @@ from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, StdioSpec, 
 from mcp_conductor.pytest_plugin.hosting import HostedSession, Hosting, told
 
 _SERVE = (sys.executable, "-m", "mcp_conductor", "serve")
-# A server on a socket does not care for its stdin; this one ends with it, and so with whoever started it.
+# A server on a socket ignores its stdin; this one ends with it, and so with the process that started it.
 _WHILE_HELD = """
 import os, signal, sys, threading
 held = lambda: (sys.stdin.buffer.read(), os.kill(os.getpid(), signal.SIGTERM))

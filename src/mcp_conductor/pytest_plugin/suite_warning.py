@@ -2,4 +2,4 @@
 
 
 class SuiteWarning(UserWarning):
-    """Something about a test file or a server that is worth knowing, but no failure."""
+    """Something about a test file or a server that is worth knowing, but not a failure."""

@@ -10,9 +10,9 @@ _WIDTH = 120  # of an excerpt: a file may be one long line
 
 
 def diagnostic(error: ConductorError) -> str:
-    """ERROR for the person who must act: what happened, where, the server's last words, what to do.
+    """ERROR for the person who must act: what happened, where, the last lines of the server's stderr, what to do.
 
-    Of a file with several mistakes, all of them are told, in its order.
+    Of a file with several mistakes, all are shown, in the order of the file.
     """
     more: Sequence[UsageError] = error.more if isinstance(error, UsageError) else ()
     blocks = [_one_diagnostic(each) for each in (error, *more)]

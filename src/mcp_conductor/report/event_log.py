@@ -23,10 +23,10 @@ class EventLog:
         self._redactor = redactor
         self._close = close
         self._told: dict[str, Status] = {}
-        self.problem: UsageError | None = None  # why there is no more of it
+        self.problem: UsageError | None = None  # why writing has stopped
 
     def take(self, event: Event) -> None:
-        """Write EVENT; how the run ended is told at its `end`."""
+        """Write EVENT; how the run ended is written by `end`."""
         if isinstance(event, CaseFinished):
             self._told[event.outcome.id] = event.outcome.status
         if not isinstance(event, RunFinished):
@@ -58,7 +58,7 @@ class EventLog:
             return CaseFinished(outcome=redacted_outcome(event.outcome, redact))
         if isinstance(event, RunFinished):
             return RunFinished(report=redacted(event.report, redact))
-        if isinstance(event, FileFinished):  # of its outcomes only their number is told
+        if isinstance(event, FileFinished):  # of its outcomes only their number is written
             return event._replace(file=redact(event.file), title=redact(event.title))
         return event._replace(**{name: redacted_value(value, redact) for name, value in event._asdict().items()})
 

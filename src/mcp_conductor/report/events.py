@@ -1,4 +1,4 @@
-"""What happens in a run, as it happens: the interface between an engine and all that shows, writes or counts it.
+"""What happens in a run, as it happens: the interface between an engine and its consumers.
 
 Events are named tuples, because as many dataclasses would add 5 ms to the start of a program.
 """
@@ -69,7 +69,7 @@ class CaseStarted(NamedTuple):
 
 
 class CaseFinished(NamedTuple):
-    """What came of a test, or that it was not run."""
+    """The outcome of a test, also of one that was not run."""
 
     outcome: Outcome
 
@@ -106,7 +106,7 @@ class RunFinished(NamedTuple):
 
     def to_json(self) -> Json:
         whole = self.report.to_json()
-        del whole["outcomes"]  # they have been told one by one
+        del whole["outcomes"]  # they have been reported one by one
         return whole
 
 

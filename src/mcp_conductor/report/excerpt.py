@@ -1,4 +1,4 @@
-"""Lines of a file that something is said of, with marks below them: the one printer of carets."""
+"""Lines of a file with marks and notes below them: the only printer of carets."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ _LEAST_ROOM = 50
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What is said of a place."""
+    """A note about a place in a file."""
 
     where: Location
-    lines: Sequence[str] = ()  # the first one stands beside the mark, or is wrapped below it; others are not
+    lines: Sequence[str] = ()  # the first one is next to the mark, or wrapped below it; others are not
 
 
 def excerpt(

@@ -1,4 +1,4 @@
-"""What came of it: one shape for tests, checks and whatever else concludes something; every reporter works for all.
+"""The results of a run: one shape for tests, checks and every other engine; every reporter works for all.
 
 A finding is a value: something that is not as it should be, with its place in the file that says so and in the document
 that was looked at. Exit codes, colours and formats are the business of those who show a report.
@@ -47,7 +47,7 @@ class Finding:
     actual: Any = NOTHING
     where: Location | None = None  # in the file that says what should be
     hint: str | None = None
-    warning: bool = False  # worth knowing, but no failure
+    warning: bool = False  # worth knowing, but not a failure
     whole: bool = False  # it says no more than the others, but has the two documents that they are about
     said: tuple[int, int] | None = None  # the first line of `wire` that it may be about, and the one after the last
 
@@ -65,7 +65,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of one test or check."""
+    """The result of one test or check."""
 
     id: str  # what selects it: files.test.mcp.yml::reads a file
     title: str
@@ -130,7 +130,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Everything that was concluded in one run."""
+    """All results of one run."""
 
     kind: str  # test, check
     target: str  # what was run against what, for people
@@ -220,7 +220,7 @@ def redacted(report: Report, redact: Callable[[str], str]) -> Report:
 
 def redacted_outcome(outcome: Outcome, redact: Callable[[str], str]) -> Outcome:
     """OUTCOME without what REDACT takes out of a text."""
-    # The name of a requirement is ours; programs look for it, whatever a server's settings may be.
+    # The name of a requirement is ours, and programs look for it; so it is never redacted.
     own = str if outcome.level else redact
     return replace(
         outcome,

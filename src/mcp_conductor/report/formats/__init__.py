@@ -2,7 +2,7 @@
 what the manual says of it.
 
 Reporters are pure: they neither write nor look anything up. What they return can be written as UTF-8, and nothing in it
-is obeyed by a terminal or a CI system, whatever the server said: a form either has escapes of its own, or all of its
+is obeyed by a terminal or a CI system, for every output of a server: a form either has its own escapes, or all of its
 text is made visible here.
 """
 

@@ -1,7 +1,7 @@
 """What a person sees of a check: groups, then warnings, then failures, then one summary, so that the last screen is
 what matters.
 
-A line about a requirement begins with its id. What is alike in several revisions, or of several tools, is told once.
+A line about a requirement begins with its id. What is the same in several revisions or tools is shown once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -101,7 +101,7 @@ class CheckConsole:
         return _text(lines or self._why_nothing(shown))
 
     def _why_nothing(self, shown: Sequence[InRevisions]) -> list[str]:
-        """Where nothing but skips came of a check, they are what must be known."""
+        """Where everything of a check was skipped, the reasons are shown."""
         reasons: dict[str, list[str]] = {}
         for each in shown:
             reasons.setdefault(why(each.outcome) or "", []).append(one_line(each.outcome.id))
@@ -134,7 +134,7 @@ class CheckConsole:
         return _text(lines)
 
     def _brief_warning(self, each: InRevisions, of: int) -> list[str]:
-        """What was found, without the evidence: a failure must not drown in it."""
+        """What was found, without the evidence, which would hide the failures."""
         first, *rest = _hanging(_named(each, of), self._style.room(_INDENT), 2)
         lines = [self._style.paint("WARN", "yellow") + f"  {first}", *(" " * _INDENT + line for line in rest)]
         for alike in folded(each.outcome.findings):
@@ -217,7 +217,7 @@ class CheckConsole:
         return [self._style.paint("failed:", "red", "bold"), *lines, *more]
 
     def _known(self, shown: Sequence[InRevisions]) -> list[str]:
-        """What failed as expected: nothing to do, and nothing to forget."""
+        """What failed as expected: nothing to do, but still shown."""
         known = [each.outcome for each in shown if each.outcome.failed_as_expected]
         told = dict.fromkeys(f"{one_line(each.id)} ({one_line(each.reason or '')})" for each in known)
         return _hanging(f"failed as expected: {', '.join(told)}", self._style.room(0), 2) if told else []
@@ -226,7 +226,7 @@ class CheckConsole:
         return mark(status, self._style, 5)
 
     def _cut(self, text: str, taken: int) -> str:
-        """TEXT, as much of it as fits on the line; nothing where there is no room for a few words."""
+        """TEXT, as much of it as fits on the line; nothing where not even a few words fit."""
         room = self._width - taken
         return text if self._style.whole else cut_to_columns(text, room) if room > 10 else ""
 

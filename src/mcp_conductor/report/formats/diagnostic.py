@@ -43,7 +43,7 @@ class Style:
         return f"\x1b[{';'.join(str(_INKS[ink]) for ink in inks)}m{text}\x1b[0m"
 
     def room(self, taken: int) -> int | None:
-        """How many characters fit beside those that are TAKEN; None where nothing is cut."""
+        """How many characters fit next to those that are TAKEN; None where nothing is cut."""
         return None if self.whole else max(self.width - taken, _NARROWEST)
 
 

@@ -1,4 +1,4 @@
-"""How one document differs from another, line by line, in time that is bounded however large they are."""
+"""How one document differs from another, line by line, in limited time for any size."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,13 +7,13 @@ from mcp_conductor.protocol.message import render
 from mcp_conductor.text.visible import visible
 
 _CONTEXT = 3
-# Beyond this many lines that may differ, comparing takes longer than anybody reads: its cost is quadratic.
+# Beyond this many lines that may differ, comparing takes too long: its cost is quadratic.
 _MOST_COMPARED = 1000
 _DEEPEST = 100
 
 
 def difference(expected: Any, actual: Any) -> list[str]:
-    """The lines that differ, `-` expected and `+` actual, with some around them; none where there is no such view.
+    """The lines that differ, `-` expected and `+` actual, with some lines around them; empty where no such view exists.
 
     There is one for two objects or two arrays, and for two texts of several lines.
     """

@@ -1,4 +1,4 @@
-"""What is alike is told once: findings that differ only in a name or a place, and outcomes of several revisions."""
+"""What is the same is shown once: findings that differ only in a name or a place, and outcomes of several revisions."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -74,7 +74,7 @@ def told_once(outcomes: Sequence[Outcome]) -> list[Outcome]:
 
 
 def together(versions: Sequence[str], of: int) -> str:
-    """VERSIONS in words, OF so many in all."""
+    """VERSIONS in words; OF is the number of all versions."""
     return f"all {of} revisions" if len(versions) == of else ", ".join(versions)
 
 

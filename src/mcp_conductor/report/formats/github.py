@@ -45,7 +45,7 @@ def github(report: Report) -> str:
 
 
 def _by_turns(lines: list[list[str]]) -> Iterator[str]:
-    """The first of each, then the second of each, and so on: every test is told of before one is told in full."""
+    """The first of each, then the second of each, and so on: every test is mentioned before one is shown in full."""
     for turn in zip_longest(*lines):
         yield from (line for line in turn if line is not None)
 

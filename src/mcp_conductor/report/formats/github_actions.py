@@ -1,4 +1,4 @@
-"""What GitHub Actions wants of a step beside its output: paths from the root of the repository, and a summary.
+"""What GitHub Actions takes from a step besides its output: paths from the root of the repository, and a summary.
 
 A step shows ten annotations of each kind, and a summary of 1 MiB; of one that is longer it shows nothing at all.
 """

@@ -41,7 +41,7 @@ def junit(report: Report) -> str:
 
 
 def _empty_suite(name: str, told: list[str]) -> list[str]:
-    """What is TOLD of the whole run; the schema has no place for it but in a suite."""
+    """What is TOLD of the whole run; the schema has a place for it only in a suite."""
     return [f"  {_open('testsuite', name=name, **_counts(()), time='0.000')}", *told, "  </testsuite>"]
 
 

@@ -1,4 +1,4 @@
-"""GitHub's Markdown. Whatever a title or a message holds, it stays text: no link, no mention, no cell of its own."""
+"""GitHub's Markdown. A title or a message always stays text: it makes no link, no mention and no table cell."""
 
 import re
 from collections.abc import Iterable
@@ -76,7 +76,7 @@ def _about(report: Report) -> str:
 
 
 def _grade(report: Report) -> str:
-    """What a check makes of the whole: the grade, or why there is none, or else the score."""
+    """The result of a check as a whole: the grade, or why it has no grade, or else the score."""
     grade = report.metrics.get("grade")
     if isinstance(grade, dict) and "letter" in grade:
         reason = f": {_plain(str(grade['reason']))}" if grade.get("reason") else ""

@@ -18,11 +18,11 @@ _MOST_SEARCHED = 200_000  # characters, of a message in which a path is looked f
 _STEP = re.compile(r"""\.?([^.\[\]"'\s]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]""")
 
 _PARTS = ("", "result.", "error.", "params.")
-_HTTP = ("HTTP ", "GET ", "POST ", "PUT ", "DELETE ", "OPTIONS ")  # how the lines begin that are no messages
+_HTTP = ("HTTP ", "GET ", "POST ", "PUT ", "DELETE ", "OPTIONS ")  # how the lines begin that are not messages
 
 
 def messages(outcome: Outcome, style: Style) -> list[str]:
-    """What was said meanwhile, each message with the word for what it is."""
+    """The messages of a test, each with the word for its kind."""
     count = len(outcome.wire)
     said = [(place, *_label(outcome.wire[place])) for place in _ends(count, count if style.whole else _MOST_MESSAGES)]
     width = max((len(label) for _, label, _ in said), default=0)
@@ -36,7 +36,7 @@ def messages(outcome: Outcome, style: Style) -> list[str]:
 
 
 def _paths(outcome: Outcome, place: int) -> list[str]:
-    """What is wrong in line PLACE of what was said, if that is for the server to say."""
+    """The paths that are wrong in line PLACE of the messages, if the server sent it."""
     if not outcome.wire[place].startswith("<-- ") or (outcome.level is None and not _is_answer(outcome.wire[place])):
         return []
     about = [each for each in outcome.findings if each.said is None or each.said[0] <= place < each.said[1]]
@@ -94,7 +94,7 @@ def _ranges(text: str, paths: Iterable[str]) -> Iterator[Range]:
         return
     try:
         places = JsonPlaces(text)
-    except (ValueError, IndexError, RecursionError):  # it is no JSON
+    except (ValueError, IndexError, RecursionError):  # it is not JSON
         return
     for steps in wanted:
         place, value = places.find(steps)
@@ -103,7 +103,7 @@ def _ranges(text: str, paths: Iterable[str]) -> Iterator[Range]:
 
 
 def _steps(path: str) -> Path | None:
-    """The steps of a path as messages spell it; None if it is none."""
+    """The steps of a path as messages spell it; None if it is not a path."""
     steps: list[str | int] = []
     at = 0
     while at < len(path):

@@ -90,7 +90,7 @@ def why(outcome: Outcome) -> str | None:
 
 
 def warnings(outcome: Outcome) -> list[Finding]:
-    """What is worth knowing although it is no failure; a failure that was expected is none either, but well known."""
+    """What is worth knowing although it is not a failure; expected failures are left out, because they are known."""
     everything = outcome.status == "warned"
     return [finding for finding in outcome.findings if everything or finding.warning]
 
@@ -151,7 +151,7 @@ class Coverage(NamedTuple):
 
 
 def coverage(metrics: Mapping[str, Any]) -> list[Coverage]:
-    """What METRICS say of each kind of thing; nothing, if nobody measured it."""
+    """The coverage of each kind of thing in METRICS; empty if it was not measured."""
     return [
         Coverage(kind, measured["total"], [one_line(name) for name in measured["untouched"]])
         for kind, measured in metrics.get("coverage", {}).items()

@@ -1,9 +1,9 @@
 """A first suite for any server: what it offers, tried once, and written down as tests that pass.
 
-Every case is tried before it is written, by the code that will run it, since nobody can tell from a schema whether a
-made-up argument is taken. Tools are called only if they are marked read-only, or if that is asked for; the others are
-written as cases to be skipped, so that the suite never does what we did not dare to do. Where expectations are recorded
-or tools may change something, everything is tried twice: what differs is not pinned.
+Every case is tried before it is written, by the code that will run it, since a schema does not show whether a generated
+argument is accepted. Tools are called only if they are marked read-only, or if that is asked for; the others are
+written as cases to be skipped, so that the suite never does what we did not try. Where expectations are recorded or
+tools may change something, everything is tried twice: what differs is not pinned.
 """
 
 import re
@@ -84,7 +84,7 @@ class Discovered:
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """What became of a case that was tried."""
+    """The result of a case that was tried."""
 
     observed: Observed
     problem: str | None = None  # why it can be no test
@@ -225,7 +225,7 @@ def _expectations(sketch: Sketch, first: Observed, last: Observed, recorder: Rec
 
 
 def _pinned(sketch: Sketch, first: Observed, last: Observed) -> list[str]:
-    """That a list has these items, whatever else there may be."""
+    """Assertions that a list has these items; it may have others."""
     assert sketch.action is not None
     member = LIST_MEMBERS[read_action("list", _field(sketch.action["list"]), None).sent(_NO_VARIABLES).method]
     names, again = (_names(each, member, str(sketch.pins)) for each in (first, last))

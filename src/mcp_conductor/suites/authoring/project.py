@@ -1,4 +1,4 @@
-"""Which server a project has, by the looks of its directory: what other programs' settings say, what its manifest
+"""Which server a project has, judged by its directory: what other programs' settings say, what its manifest
 starts, or a file that looks like one.
 
 Nothing is run and nothing is asked for here; a guess is the entry of a settings file, and where it comes from.
@@ -47,7 +47,7 @@ class Project:
         return os.path.basename(os.path.abspath(self.directory)) or "server"
 
     def server(self) -> Guess | None:
-        """The first good guess: what is surely this project's own comes before what it merely uses."""
+        """The first good guess: servers of this project come before servers that it only uses."""
         return next(self._guesses(), None)
 
     def _guesses(self) -> Iterator[Guess]:

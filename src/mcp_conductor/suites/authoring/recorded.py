@@ -1,7 +1,7 @@
 """What came back, as what is expected from now on.
 
 A value that cannot be the same the next time becomes a pattern: identifiers and times, paths of this machine, secrets,
-whatever differed between two calls; and what nobody would want in a file of tests, because it is too long or too deep.
+everything that differed between two calls; and values that are too long or too deep for a test file.
 """
 
 import re
@@ -49,7 +49,7 @@ def plain_data(value: Any) -> Any:
 class Recorder:
     """Makes expectations from replies."""
 
-    now: float  # Unix time: what is close to it, is it by no chance
+    now: float  # Unix time: a number close to it is a time, not a coincidence
     paths: tuple[str, ...] = ()  # of this machine
     redact: Callable[[str], str] = str  # what it changes is secret
 
@@ -82,7 +82,7 @@ class Recorder:
         return first if same(first, second) and not isinstance(first, Digits) else "match:type:number"
 
     def _is_now(self, number: float, parts: int = 1) -> bool:
-        """Whether NUMBER is the time, in so many PARTS of a second."""
+        """Whether NUMBER is the time, counted in PARTS of a second."""
         return abs(number - int(self.now) * parts) < _DAY * parts  # an integer may be beyond all floats
 
     def _text(self, first: str, second: str) -> str:

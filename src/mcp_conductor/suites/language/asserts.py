@@ -72,13 +72,13 @@ class Assertion:
             return f"cannot be checked: {error.message}"
 
     def _found(self, document: Json) -> Any:
-        """What is there. Where no element has what the path ends with, it is most likely misspelled."""
+        """The value at the path. Where no element has the last step of the path, that is most likely misspelled."""
         found = self.path.find(document)
         return self.path.pick(document) if found else found
 
 
 def compile_assert(field: Field) -> Assertion:
-    """Read an assertion; raises UsageError that points at it when it is none."""
+    """Read an assertion; raises a UsageError that points at it when it is not valid."""
     if isinstance(field.value, dict):
         field.refuse("must be a string, not an object", 'a text with ": " in it must be in quotes')
     text = field.text()
@@ -95,7 +95,7 @@ def compile_assert(field: Field) -> Assertion:
 
 
 def _refuse_unknown_root(path: JsonPath) -> None:
-    """A root that no document has is a mistake, and would make `not exists` true. `$.name` is for odd replies."""
+    """A root that no document has is a mistake, and would make `not exists` true. `$.name` is for unusual replies."""
     root = path.parts[0].steps[0] if path.parts[0].steps else None
     if isinstance(root, str) and root not in ROOTS and not path.text.startswith("$"):
         near = nearest(root, list(ROOTS))

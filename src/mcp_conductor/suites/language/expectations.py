@@ -1,4 +1,4 @@
-"""What a test expects, and what there is to say when it is not so: every difference, with its place in the file."""
+"""What a test expects, and the findings when a reply differs: each with its place in the file."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -49,12 +49,12 @@ class Observed:
     seconds: float = 0.0
     notifications: list[Json] = field(default_factory=list)
     stderr: list[str] = field(default_factory=list)
-    stray: list[str] = field(default_factory=list)  # lines on stdout that are no messages
+    stray: list[str] = field(default_factory=list)  # lines on stdout that are not messages
     stray_amid: list[str] = field(default_factory=list)  # those of them that came between a request and its reply
     notes: list[str] = field(default_factory=list)  # what else was odd
     tool: Json | None = None  # what tools/list says of the tool that was called
     refused: tuple[str, str] | None = None  # method and name, where a tool or a prompt was answered with an error
-    silent: bool = False  # why there is no reply is known already
+    silent: bool = False  # the reason for the missing reply has been reported already
     ended: bool = False  # whether the server has gone
     exit_code: int | None = None
     left_running: list[str] = field(default_factory=list)  # processes that outlived the server
@@ -63,7 +63,7 @@ class Observed:
 
     @property
     def document(self) -> Json:
-        """The reply, and beside its members what else a path may begin with."""
+        """The reply, with everything else that a path may begin with next to its members."""
         return {**(self.reply or {}), "session": self.session}
 
 
@@ -109,7 +109,7 @@ class Expect:
         return bool(self.asserts) or self.snapshot or any(each is not None for each in (*checked, *more))
 
     def findings(self, observed: Observed, variables: Variables, *, verbatim: bool) -> list[Finding]:
-        """Everything that is not as it should be, snapshots aside."""
+        """Every difference from what is expected, except snapshots."""
         found: list[Finding] = []
         if self.clean_stdout:
             found += [stray(line) for line in observed.stray]
@@ -224,7 +224,7 @@ def stray(line: str) -> Finding:
 
 
 def error_of(reply: Json) -> Json | None:
-    """What went wrong by REPLY: its error, or the text of a tool result that is one; None when nothing did."""
+    """The error in REPLY: a JSON-RPC error, or the text of a tool result with isError; None without one."""
     if "error" in reply:
         error = reply["error"]
         return error if isinstance(error, dict) else {"message": compact(error)}
@@ -246,7 +246,7 @@ def _error_path(reply: Json) -> str:
 
 
 def plain(reply: Json, dialect: Dialect, wanted: Any, *, verbatim: bool) -> Json:
-    """REPLY without what the test cannot mean: an id that it did not give, and what the modern era adds to results."""
+    """REPLY without what a test cannot expect: an id that it did not give, and what the modern era adds to results."""
     asked = wanted if isinstance(wanted, dict) else {}
     shown = {
         key: value for key, value in reply.items() if verbatim or key not in ("jsonrpc", "id") or _mentions(asked, key)

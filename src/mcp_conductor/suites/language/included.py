@@ -1,4 +1,4 @@
-"""What several test files share, in a file of its own: `include`. It holds as if it stood in each of them.
+"""What several test files share, in a file of its own: `include`. It applies as if it were written in each of them.
 
 Anchors of YAML end with their file; variables may be whole values, so they do what anchors would.
 """

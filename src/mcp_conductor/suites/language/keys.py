@@ -1,4 +1,4 @@
-"""Keys of test files that stand at the wrong place, or have the name that other formats give them: where they belong.
+"""Advice for keys of test files that are at the wrong place, or have the name that other formats give them.
 
 An unknown key is refused with the nearest name; what is listed here is better advice than that.
 """

@@ -1,4 +1,4 @@
-"""Which notifications a test expects, which came, and what to say when these are others, or none."""
+"""Which notifications a test expects, which came, and the findings when they differ."""
 
 from dataclasses import dataclass
 
@@ -88,7 +88,7 @@ class Heard:
         return self._found
 
     def left_out(self) -> list[str]:
-        """What to say of those that there was no room for."""
+        """The warning about notifications that were too many to keep."""
         count = self._left_out
         return [f"{count} messages were not looked at for notifications (--max-notifications-size)"] if count else []
 

@@ -129,7 +129,7 @@ class ScriptedAnswers(Answers):
                 self.roots = [_root(each) for each in script.roots.filled(variables)]
 
     def unused(self, script: Script) -> list[Finding]:
-        """What SCRIPT, the test's own, still has to answer although nobody asked."""
+        """Findings for the answers of SCRIPT, the test's own, that the server did not ask for."""
         found = []
         for kind in script.turns:
             for turn in self._left.get(kind, ()):

@@ -19,7 +19,7 @@ from mcp_conductor.suites.language.variables import NO_PLACEHOLDERS, Filling, al
 from mcp_conductor.suites.matching.matchers.regexes import read_written_regex
 from mcp_conductor.suites.matching.paths import JsonPath, parse_path
 
-# What a step may have beside what it sends, and what the manual says of it.
+# What a step may have in addition to what it sends, and what the manual says about it.
 STEP_KEYS = {
     "parallel": "several things to send at once, each with its own `expect`",
     "expect": "what must hold; `expect: snapshot` keeps the reply",
@@ -65,7 +65,7 @@ class Capture:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Doing a step more than once: so often, or for so long."""
+    """How a step is repeated: a number of times, or for a time."""
 
     times: int | None
     within: float | None

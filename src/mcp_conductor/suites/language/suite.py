@@ -55,7 +55,7 @@ SUITE_KEYS = {
     "skip_if": "as for a test",
     "$schema": "for editors",
 }
-# What a test has beside what a step has.
+# What a test has in addition to what a step has.
 CASE_ONLY_KEYS = {
     "it": "what the server should do (required)",
     "skip": "true, or a reason: it is not run",
@@ -214,7 +214,7 @@ def load_suite(path: str, variables: Variables, *, shown: str | None = None, len
 
 
 def _refuse_others(root: Field) -> None:
-    """Refuse what is no file of tests at all."""
+    """Refuse a file that is not a test file at all."""
     if root.value is None:
         root.refuse("is empty", f"{_SHAPE}; `conductor init` and `conductor discover` write a first one")
     if not isinstance(root.value, dict):
@@ -356,7 +356,7 @@ _NO_REASONS = ("true", "false", "yes", "no", "on", "off", "y", "n")  # what peop
 
 
 def _skip(given: Field, default: str = "skipped") -> str | None:
-    """A reason; true is one without words, false is none."""
+    """The reason to skip: true is a reason without a text, false is no reason."""
     if given.value is False:
         return None
     if given.value is True:

@@ -49,10 +49,10 @@ class Chance:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)  # no repr: it would tell secrets
 class Variables:
-    """Names and their values, never changed: whoever knows more makes a new one."""
+    """Names and their values. They never change: with more values, a new object is made."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
-    secrets: frozenset[str] = frozenset()  # texts that must not be shown, wherever they turn up
+    secrets: frozenset[str] = frozenset()  # texts that must never be shown
     environ: dict[str, str] = field(default_factory=dict)
     chance: Chance = field(default_factory=lambda: Chance(0))
     clock: Callable[[], float] = time.time
@@ -90,7 +90,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(item)
     elif isinstance(value, str):
         yield value
-    elif value is not None and not isinstance(value, bool):  # those would blot out half of everything
+    elif value is not None and not isinstance(value, bool):  # short texts would hide half of the output
         yield compact(value)
 
 
@@ -144,7 +144,7 @@ def _split(flag: str, pairs: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def value_of(text: str) -> Any:
-    """What TEXT says as JSON; itself, where it is none."""
+    """The JSON value of TEXT; TEXT itself where it is not JSON."""
     try:
         return read(text)
     except (ValueError, RecursionError):
@@ -158,13 +158,13 @@ def _named(name: str, what: str) -> str:
 
 
 def check_name(field: Field, name: str) -> None:
-    """Refuse FIELD, which gives a variable its value, when no placeholder could ever speak of NAME."""
+    """Refuse FIELD, which gives a variable its value, when no placeholder can use NAME."""
     if problem := problem_with(name):
         field.refuse(problem)
 
 
 def problem_with(name: str) -> str | None:
-    """Why no placeholder could ever speak of NAME."""
+    """Why no placeholder can use NAME."""
     if name == ENVIRONMENT:
         return "cannot be a variable: it stands for the environment"
     return None if NAME.fullmatch(name) else _NO_NAME

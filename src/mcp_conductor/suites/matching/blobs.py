@@ -1,6 +1,6 @@
 """Bytes that a reply holds as base64 (`blob`, `data`): what paths can ask of them.
 
-`| base64` gives bytes, which are no JSON; so one of these must follow it, and says what of them is wanted.
+`| base64` gives bytes, which are not JSON; so one of these must follow it, and says what is wanted of them.
 """
 
 import binascii
@@ -35,7 +35,7 @@ _BEGINNINGS = (
 
 
 def from_base64(value: Any) -> Any:
-    """The bytes that a text spells; NOTHING where it spells none."""
+    """The bytes that a text encodes; NOTHING where it is not base64."""
     try:
         return binascii.a2b_base64(value, strict_mode=True) if isinstance(value, str) else NOTHING
     except ValueError:

@@ -39,7 +39,7 @@ class Place(NamedTuple):  # of which a large document makes many
 
     steps: tuple[Step, ...] = ()
     at: Path = ()
-    source: str = ""  # what the steps start from, when it is no step itself: "result.text | json"
+    source: str = ""  # what the steps start from, when that is not a step itself: "result.text | json"
 
     def to(self, step: str | int, *, at: Path) -> "Place":
         # As `Place(…)`, in a third of the time.
@@ -64,7 +64,7 @@ class Place(NamedTuple):  # of which a large document makes many
 
 
 class Comparison:
-    """One comparison under way: what was found so far, and no more of it than anybody reads."""
+    """One comparison under way: what was found so far, up to a number that a person reads."""
 
     def __init__(self, tools: Tools | None, trials: "Trials | None" = None) -> None:
         self.tools = tools
@@ -90,7 +90,7 @@ class Comparison:
 
 
 class Trials:
-    """How often one comparison may still try whether a part of what came is like a pattern.
+    """How often one comparison may still try whether a part of the actual value matches a pattern.
 
     Many patterns, each of which may be any of many elements, are more work than any time-out leaves room for.
     """
@@ -121,7 +121,7 @@ class EnoughError(Exception):
 
 
 class UndecidedError(Exception):
-    """Whether a value is as expected cannot be told; under `match:not` it would else be taken for success."""
+    """It is unknown whether a value is as expected; under `match:not` it would otherwise count as success."""
 
     def __init__(self, place: Place, reason: UsageError) -> None:
         super().__init__(reason.message)

@@ -43,7 +43,7 @@ def same(expected: Any, actual: Any) -> bool:
 
 
 def _same_number(expected: Any, actual: Any) -> bool:
-    # A file can only say what a float holds. So whoever copies a reply of too many digits into a test gets a match.
+    # A file holds only the digits of a float. So a reply with more digits, copied into a test, matches.
     if not is_number(actual):
         return False
     if not (isinstance(expected, Digits) or isinstance(actual, Digits)) or type(expected) is float:
@@ -169,7 +169,7 @@ def _text_difference(expected: str, actual: str) -> str:
 
 
 def _only_difference(expected: str, actual: str) -> str | None:
-    """What alone is different about two texts, when it is something that one overlooks."""
+    """The only difference of two texts, when it is one that is easily overlooked."""
     if _LINE_ENDS.sub("\n", expected) == _LINE_ENDS.sub("\n", actual):
         return "differs only in the ends of lines"
     if expected.strip() == actual.strip():

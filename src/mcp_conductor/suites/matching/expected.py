@@ -27,7 +27,7 @@ from mcp_conductor.suites.matching.comparison import (
 from mcp_conductor.suites.matching.differences import buckets, counted, described, difference, same, shown, take
 from mcp_conductor.suites.matching.matchers import MATCHERS, PREFIX, SPECIAL_KEYS, Tools
 
-_ORDER_IS_LOOKED_AT: Final = 2000  # elements; more would take too long for a mere hint
+_ORDER_IS_LOOKED_AT: Final = 2000  # elements; more would take too long for a hint
 _MOST_GUESSES: Final = 50
 
 

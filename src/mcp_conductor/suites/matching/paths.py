@@ -55,7 +55,7 @@ class Where:
 
     def accepts(self, item: Any) -> bool:
         found = self.path.find(item)
-        # A bare word is a text; but nobody writes quotes around numbers, so its meaning as JSON counts too.
+        # A bare word is a text; but people write numbers without quotes, so its meaning as JSON counts too.
         return any(same(option, found) for option in (self.value, _as_json(self.value))) == self.equal
 
 

@@ -28,7 +28,7 @@ _MOST_EVIDENCE = 1_000_000  # characters of that, and of what was written to std
 
 @dataclass(slots=True)
 class Memory:
-    """What the tests of one file leave to each other."""
+    """What the tests of one file share: variables, captures, replies."""
 
     variables: Variables  # the file's
     redactor: Redactor  # the run's
@@ -39,7 +39,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What came of doing a test once."""
+    """The outcome of one attempt at a test."""
 
     findings: tuple[Finding, ...]
     seconds: float
@@ -96,7 +96,7 @@ class Cases:
         return self.outcome(case, "errored", findings=(_found(error),), stderr=tuple(error.stderr), **members)
 
     def teardown(self, title: str, step: Step, findings: tuple[Finding, ...]) -> Outcome:
-        """What went wrong after the tests: an outcome of its own, for no test is to blame."""
+        """What went wrong after the tests: an outcome of its own, because no test caused it."""
         return self.clean(
             Outcome(
                 id=f"{self._suite.file}::{title}{self._suffix}",
@@ -116,13 +116,13 @@ class Cases:
         return self.outcome(case, "skipped", reason=case.skip)
 
     def _miss(self, title: str, names: Iterable[str]) -> None:
-        """What the test of this TITLE would have captured is not there."""
+        """Remember that what the test of this TITLE should have captured is missing."""
         for name in names:
             if name not in self._memory.captured:
                 self._memory.missing.setdefault(name, title)
 
     async def run(self, case: Case, conversation: Conversation) -> tuple[Outcome, TransportError | None]:
-        """What came of CASE, and why the server is gone, if it is."""
+        """The outcome of CASE, and the error if the server went away."""
         session = conversation.session
         conversation.avoid(self._ids)
         reason = self._reason_to_skip(case, conversation)
@@ -314,7 +314,7 @@ class Cases:
         return self.outcome(case, status, seconds=seconds, findings=attempt.findings, flaky=attempt.again)
 
     def _with_evidence(self, outcome: Outcome, conversation: Conversation, start: int, since: int) -> Outcome:
-        """OUTCOME with what was said and muttered meanwhile."""
+        """OUTCOME with the messages and the stderr lines of its time."""
         frames = conversation.session.transcript.since(start)
         stderr = _within([frame.text for frame in reversed(frames) if frame.source == "stderr"], self.redact)
         lines = conversation.wire(since)
@@ -360,7 +360,7 @@ def _refusals(step: Step, done: list[Done]) -> Iterator[Finding]:
 
 
 def _doubting(outcome: Outcome, doubt: str | None) -> Outcome:
-    """OUTCOME with DOUBT as the hint of the first finding that is no warning."""
+    """OUTCOME with DOUBT as the hint of the first finding that is not a warning."""
     if doubt is None:
         return outcome
     place = next(index for index, each in enumerate(outcome.findings) if not each.warning)

@@ -1,4 +1,4 @@
-"""How the server under test is started or reached, and what is told of one that cannot be."""
+"""How the server under test is started or reached, and what is reported of one that cannot be reached."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -13,7 +13,7 @@ from mcp_conductor.suites.language.script import ScriptedAnswers
 from mcp_conductor.suites.running.conversation import Conversation
 from mcp_conductor.text.redaction import Redactor
 
-_MOST_PRINTED = 20  # lines on stdout that are no messages
+_MOST_PRINTED = 20  # lines on stdout that are not messages
 _LONGEST_PRINTED = 400
 
 

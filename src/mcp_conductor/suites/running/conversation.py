@@ -125,11 +125,11 @@ class Conversation:
 
     @property
     def _is_ours(self) -> bool:
-        """Whether we started the server, and see its stderr and its end."""
+        """Whether we started the server, so that we see its stderr and its end."""
         return hasattr(self.session.transport, "hang_up")
 
     def _unseen(self, expect: Expect) -> list[Finding]:
-        """What cannot be expected of a server at a URL."""
+        """Findings for expectations that a server at a URL cannot be checked for."""
         if self._is_ours:
             return []
         wanted = {"stderr": expect.stderr, "exitCode": expect.exit_code, "shutdown": expect.shutdown}
@@ -203,7 +203,7 @@ class Conversation:
         return None
 
     async def _cancelled(self, step: Step, sent: Sent) -> Json:
-        """The reply to a request that is cancelled meanwhile; some servers answer all the same."""
+        """The reply to a request that is cancelled meanwhile; some servers answer it anyway."""
         request = self._request(sent, sent.params)
         async with meanwhile(self.session.exchange(request, timeout=step.timeout)) as asked:
             await asyncio.wait({asked}, timeout=step.cancel_after)
@@ -214,7 +214,7 @@ class Conversation:
         return _document(reply.raw, reply.text)
 
     async def _silence(self, step: Step, sent: Sent, seconds: float) -> Json | None:
-        """Send, perhaps cancel, and see whether a reply comes all the same."""
+        """Send, perhaps cancel, and see whether a reply comes anyway."""
         request = self._request(sent, sent.params)
         asked = asyncio.ensure_future(self.session.exchange(request, timeout=seconds + (step.cancel_after or 0) + 60))
         try:
@@ -309,7 +309,7 @@ class Conversation:
                 return
 
     def _noted(self, window: list[Frame], observed: Observed) -> None:
-        """A note is made where something is odd: a line that is not a message, or anything else."""
+        """Make a note of everything unusual: a line that is not a message, or a message that breaks a rule."""
         left_out = 0
         before: Frame | None = None
         waiting = False  # for a reply
@@ -331,7 +331,7 @@ class Conversation:
             observed.notes.append(f"{left_out} more remarks on what the server said are left out")
 
     async def _wait_for(self, expect: Expect, heard: Heard, variables: Variables) -> None:
-        """Notifications may come after the reply; wait for those that are expected, but not for ever."""
+        """Notifications may come after the reply; wait for those that are expected, up to a limit."""
         wanted = expect.notifications
         assert wanted is not None
         loop = asyncio.get_running_loop()
@@ -340,7 +340,7 @@ class Conversation:
             began = loop.time()
             if await without_blocking(wanted.satisfied, await heard.so_far(), variables):
                 return
-            # To look takes the longer, the more there is: it must not take all the time there is.
+            # The more notifications there are, the longer the search takes: it must not use all of the time.
             await asyncio.sleep(loop.time() - began)
             self._news.clear()
             try:
@@ -350,7 +350,7 @@ class Conversation:
                 return
 
     async def _watch_the_end(self, step: Step, expect: Expect, observed: Observed) -> None:
-        """See how the server ends: of its own accord, or because its stdin is closed."""
+        """Observe how the server ends: by itself, or because its stdin is closed."""
         self.over = True
         transport: Any = self.session.transport
         began = perf_counter()
@@ -364,12 +364,12 @@ class Conversation:
 
 
 def _document(raw: Any, text: str = "") -> Json:
-    """A reply as an object; one that is none is shown as it is."""
+    """A reply as an object; a reply of another type is shown as it is."""
     return raw if isinstance(raw, dict) else {"unreadable": text if raw is None else raw}
 
 
 def _opened(session: Session) -> Json:
-    """What the server said of itself, in the words of either era."""
+    """What the server said about itself, from the handshake or from server/discover."""
     said = {key: session.opened[key] for key in ("instructions",) if key in session.opened}
     version = {"protocolVersion": session.dialect.version}
     return {"serverInfo": session.server, "capabilities": session.capabilities, **version, **said}

@@ -1,4 +1,4 @@
-"""Which tools, resources and prompts of a server the tests have touched, and which not."""
+"""Which tools, resources and prompts of a server the tests have used, and which not."""
 
 from dataclasses import dataclass, field
 
@@ -17,7 +17,7 @@ _KINDS = {
 
 @dataclass(slots=True)
 class Touched:
-    """What there is, and what of it was used, by kind."""
+    """What the server offers, and what of it was used, by kind."""
 
     there: dict[str, set[str]] = field(default_factory=dict)
     used: dict[str, set[str]] = field(default_factory=dict)
@@ -66,7 +66,7 @@ def figures(whole: Touched) -> Json:
 
 
 def percentage(whole: Touched) -> float:
-    """How much of everything was touched."""
+    """The percentage of everything that was used."""
     total = sum(map(len, whole.there.values()))
     used = sum(len(names & whole.used.get(kind, set())) for kind, names in whole.there.items())
     return 100.0 if not total else 100.0 * used / total

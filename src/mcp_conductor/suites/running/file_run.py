@@ -48,7 +48,7 @@ class SharedServers:
         self._open: dict[tuple[int, str | None], tuple[Held[Conversation], Conversation]] = {}
 
     async def conversation(self, job: Job) -> Conversation:
-        """The server for JOB: a new one if there is none, or if it is gone."""
+        """The server for JOB: a new one if none runs, or if it is gone."""
         key = (id(job.spec), job.protocol)
         if key in self._open:
             held, conversation = self._open[key]
@@ -68,7 +68,7 @@ class SharedServers:
 
 
 class FileRun:
-    """The tests of one job, one at a time, in any order; the one who made it closes it."""
+    """The tests of one job, one at a time, in any order; its creator closes it."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class FileRun:
         self._start = 0  # the frame with which our part of the conversation begins
         self._failure: ConductorError | None = None  # why no server is started any more
         self._setup: tuple[Finding, ...] = ()  # what went wrong in setup
-        self._told = False  # whether one of these two has been an outcome
+        self._told = False  # whether one of these two has been reported as an outcome
         self._why = ""  # the same in words, for the tests that are not run because of it
         self._last: Case | None = None
         self._done: set[int] = set()  # tests that have been run
@@ -129,7 +129,7 @@ class FileRun:
         self._failure, self._setup, self._told = None, (), False
 
     async def ready(self, case: Case) -> Outcome | None:
-        """See that CASE has a server, and what it needs of other tests; the outcome, if that cannot be."""
+        """Give CASE a server and what it needs from other tests; returns an outcome if that is impossible."""
         if id(case) in self._early or case.skip is not None:
             return None
         for giver in self._givers(case):
@@ -161,7 +161,7 @@ class FileRun:
         return None if self._failure is None else "server"
 
     async def run(self, case: Case) -> Outcome:
-        """What came of CASE."""
+        """Run CASE: its outcome."""
         if id(case) in self._early:
             return self._early.pop(id(case))
         self._done.add(id(case))
@@ -193,7 +193,7 @@ class FileRun:
 
     @property
     def _goes_on(self) -> bool:
-        """Whether the next test gets a server, although that of this one is gone."""
+        """Whether the next test gets a new server, although the server of this one is gone."""
         return self._options.restart or self.isolation == "test"
 
     def _give_up(self, error: ConductorError, case: Case) -> None:
@@ -271,7 +271,7 @@ class FileRun:
                 await held.close()
 
     async def _conclude(self, conversation: Conversation, *, judged: bool) -> None:
-        """What there is to say of a conversation as a whole."""
+        """Report what concerns a conversation as a whole."""
         session = conversation.session
         if self.touched is not None:
             self.touched.use(session.transcript)

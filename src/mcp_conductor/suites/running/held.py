@@ -1,4 +1,4 @@
-"""Something that stays open between two calls, such as a server between two tests."""
+"""A context that stays open between two calls, such as a server between two tests."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class Held(Generic[T]):
-    """A context that a task of its own enters and leaves.
+    """A context that its own task enters and leaves.
 
     The same task must do both: time-outs and task groups inside belong to the task that entered them.
     """

@@ -61,7 +61,7 @@ def variants(suite: Suite) -> Iterator[tuple[str | None, str | None, str]]:
 
 
 def in_ci(environ: Mapping[str, str]) -> bool:
-    """Whether others rely on this run."""
+    """Whether this run is in CI, where others rely on it."""
     return environ.get("CI", "") not in ("", "false", "0")
 
 
@@ -73,6 +73,6 @@ def patience(job: Job, options: Options) -> float:
 
 
 def learned(options: Options, job: Job, variables: Variables) -> Redactor:
-    """The redactor of the run, which knows what must not be shown of the variables and of the server's settings."""
+    """The redactor of the run, after it has learned the secrets of the variables and of the server's settings."""
     options.redactor.learn([*variables.secrets, *job.spec.secrets()])
     return options.redactor

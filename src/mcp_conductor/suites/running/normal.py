@@ -1,4 +1,4 @@
-"""What is left of a reply when that is taken out which differs from run to run without meaning anything."""
+"""Replies without the parts that differ from run to run and have no meaning: ids, times, paths."""
 
 import math
 import re
@@ -13,7 +13,7 @@ _TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\
 
 
 def comparable(reply: Json) -> Json:
-    """What says something in REPLY: its envelope does not."""
+    """The result or error in REPLY, without the envelope."""
     return {key: value for key, value in reply.items() if key not in ("jsonrpc", "id")}
 
 
@@ -24,10 +24,10 @@ def normal(value: Any, paths: Iterable[tuple[str, str]]) -> Any:
     if isinstance(value, list):
         return [normal(item, paths) for item in value]
     if isinstance(value, Digits) and math.isinf(value):
-        return value.text  # which no reader of YAML would take for a number
+        return value.text  # so that no YAML reader takes it for a number
     if not isinstance(value, str):
         return value
-    value = value.encode(errors="replace").decode()  # half a character is no text
+    value = value.encode(errors="replace").decode()  # half a character is not text
     text = _TIME.sub("<time>", _UUID.sub("<uuid>", value))
     for path, name in paths:
         text = text.replace(path, name)

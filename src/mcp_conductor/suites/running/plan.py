@@ -62,7 +62,7 @@ class Plan:
     suites: list[Suite]
     deselected: int
     only: Finding | None = None  # that `only` leaves out tests
-    empty: str | None = None  # why nothing is run, where that is no mistake
+    empty: str | None = None  # why nothing is run, where that is not a mistake
 
     def warnings(self) -> Iterator[Finding]:
         """What is worth knowing of the files that are run, and of those of their tests that are."""
@@ -127,7 +127,7 @@ class Planning:
         if self._wanted.shard is not None:
             part, parts = shard_of(self._wanted.shard)
             files, suites = len(suites), suites[part - 1 :: parts]
-            if not suites:  # there are more machines than files, which is no fault of the tests
+            if not suites:  # there are more machines than files, which is not a mistake in the tests
                 there = f"there {'is' if files == 1 else 'are'} {counted(files, 'file')}"
                 return Plan([], [], total, empty=f"shard {part}/{parts} is empty: {there}")
         only, left_out = self._only([suite for suite, _ in suites])
@@ -145,7 +145,7 @@ class Planning:
         return Plan(jobs, [suite for suite, _ in suites], deselected, left_out)
 
     def _suites(self, variables: Variables) -> list[tuple[Suite, list[Pattern]]]:
-        """The files that are meant, each with the patterns that mean it; every bad file is told of."""
+        """The files that are meant, each with the patterns that mean it; every bad file is reported."""
         patterns = [read_pattern(text) for text in self._wanted.patterns or (".",)]
         found: dict[str, list[Pattern]] = {}
         for pattern in patterns:
@@ -196,7 +196,7 @@ class Planning:
         return jobs
 
     def _only(self, suites: list[Suite]) -> tuple[bool, Finding | None]:
-        """Whether a test says `only`, and what that leaves out; it is never meant where others rely on the run."""
+        """Whether a test says `only`, and what that leaves out; this is refused where others rely on the run."""
         wanted = self._wanted
         marked = [case for suite in suites for case in suite.cases if case.only]
         if not marked:

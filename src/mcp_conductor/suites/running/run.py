@@ -1,4 +1,4 @@
-"""A run: files against servers, so many at a time, each with a server of its own unless told otherwise.
+"""A run: files against servers, several at a time, each with its own server unless the options say otherwise.
 
 `Run.events` yields what happens as it happens (`report.events`). A run that is cancelled, by a limit of time or
 by a signal, still yields the rest: what was not run, and the end of each file.
@@ -65,7 +65,7 @@ class Run:
         self._failures = 0
         self._snapshots: dict[str, Snapshots] = {}
         self._jobs_left = Counter(job.suite.file for job in jobs)
-        self._warned: list[Warned] = []  # what a server says wrong, it says to every file: it is told once
+        self._warned: list[Warned] = []  # a server makes the same mistake in every file: it is reported once
         self.results = [Result(job, left=deque(job.cases)) for job in jobs]
         self.unwritten: list[UsageError] = []  # why snapshots could not be written
         self.stopped: Stop | None = None
@@ -100,7 +100,7 @@ class Run:
                 await asyncio.wait({work})
 
     def _conclude(self, work: asyncio.Future[None]) -> None:
-        """Raise what ended WORK; but a bug of ours is raised by the one who runs us, when all is reported."""
+        """Raise what ended WORK; but a bug of ours is raised by our caller, after all reports."""
         error = work.exception()
         if isinstance(error, Exception) and not isinstance(error, (ConductorError, MemoryError, OSError)):
             self.stopped, self.bug = "bug", error
@@ -108,7 +108,7 @@ class Run:
             work.result()
 
     def _rest(self) -> Iterator[Event]:
-        """What is left to tell of a run that was stopped."""
+        """The events that are still missing when a run was stopped."""
         why = _WHY.get(self.stopped or "", "the run was interrupted")
         for result in self.results:
             if result.finished:
@@ -239,7 +239,7 @@ class Run:
             self._tell(CaseFinished(outcome=outcome))
 
     def _take(self, result: Result, file: FileRun) -> None:
-        """Keep what FILE knows when it is over."""
+        """Keep the results of FILE when it has finished."""
         result.replies, result.touched = file.replies, file.touched
         result.server, result.protocol_version = file.server, file.protocol_version
 

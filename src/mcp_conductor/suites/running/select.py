@@ -54,12 +54,12 @@ def files_of(pattern: Pattern, directory: str) -> list[str]:
     if os.path.isdir(full):
         return sorted(_below(full))
     if os.path.lexists(full):
-        return [full]  # if it is no file, reading it says so
+        return [full]  # if it is not a file, the reader reports that
     return sorted(path for path in glob.glob(full, recursive=True) if os.path.isfile(path))
 
 
 def no_files(pattern: Pattern, directory: str) -> UsageError:
-    """PATTERN means no file: what it may have meant."""
+    """The error for a PATTERN that matches no file, with a suggestion."""
     full = os.path.join(directory, os.path.expanduser(pattern.path))
     folder = full if os.path.isdir(full) else os.path.dirname(full)
     try:
@@ -79,7 +79,7 @@ def no_files(pattern: Pattern, directory: str) -> UsageError:
 
 
 def no_jobs(suites: Sequence[Suite]) -> UsageError:
-    """Why nothing of SUITES is run: they have no tests, or filters leave none of them."""
+    """The error where nothing of SUITES is run: they have no tests, or filters exclude all of them."""
     if not any(suite.cases for suite in suites):
         files = ", ".join(suite.file for suite in suites)
         return UsageError(f"no tests were found in {files}", hint="tests: [{it: …, call: …, expect: …}]")
@@ -87,7 +87,7 @@ def no_jobs(suites: Sequence[Suite]) -> UsageError:
 
 
 def no_tests(pattern: Pattern, suites: list[Suite]) -> UsageError:
-    """PATTERN means no test of SUITES: which there are."""
+    """The error for a PATTERN that matches no test of SUITES, with the tests that exist."""
     cases = [case for suite in suites for case in suite.cases]
     titles = list(dict.fromkeys(case.title for case in cases))
     if pattern.name is not None:
@@ -137,7 +137,7 @@ def chosen_by(
 
 
 def _is_of(identity: str, name: str) -> bool:
-    """Whether an outcome is one of the test NAME, in whatever revision."""
+    """Whether an outcome is one of the test NAME, in any revision."""
     return identity == name or (identity.startswith(f"{name} [") and identity.endswith("]"))
 
 

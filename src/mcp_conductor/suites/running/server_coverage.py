@@ -22,7 +22,7 @@ _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 
 
 def covered(server: ServerSpec, folder: str) -> ServerSpec:
-    """SERVER, such that it leaves in FOLDER which of its code ran."""
+    """SERVER, changed so that it writes its code coverage to FOLDER."""
     spec = server.as_process()
     if spec is None:
         raise UsageError("--server-coverage is for servers that are started here, not for one at a URL")

@@ -1,4 +1,4 @@
-"""Replies that were right once, kept in a readable file beside the suite: `__snapshots__/NAME.snap.yml`."""
+"""Replies that were right once, kept in a readable file next to the suite: `__snapshots__/NAME.snap.yml`."""
 
 import os
 import re
@@ -59,7 +59,7 @@ class Snapshots:
         return []
 
     def obsolete(self, titles: set[str]) -> list[str]:
-        """Snapshots of tests that are not in the file any more, in whatever revision or table."""
+        """Snapshots of tests that are not in the file any more, in any revision or table."""
         gone = (name for name in self._known if name not in self._seen)
         return sorted(name for name in gone if not any(name == each or name.startswith(f"{each} ") for each in titles))
 

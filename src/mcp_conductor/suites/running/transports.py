@@ -1,4 +1,4 @@
-"""Whether several servers answered a test alike: `transports`, and what `ignore` leaves out of the comparison."""
+"""Whether several servers gave the same answer to a test: `transports`, and what `ignore` leaves out."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -25,7 +25,7 @@ def compared(
     other: str,
     paths: Mapping[str, str],
 ) -> Outcome:
-    """OUTCOME of CASE, which is a failure if the server that OTHER tells of answered otherwise.
+    """OUTCOME of CASE, which is a failure if the server that OTHER names answered differently.
 
     PATHS are directories and the names that stand for them, as in snapshots.
     """
@@ -49,7 +49,7 @@ def compared(
 
 
 def _compared_part(reply: Json, ignore: tuple[JsonPath, ...], paths: Mapping[str, str]) -> Json:
-    """What must be the same of REPLY, whichever server it is of."""
+    """The part of REPLY that must be the same on every server."""
     if "steps" in reply:  # of a test that has several
         return {"steps": [_compared_part(each, ignore, paths) for each in reply["steps"]]}
     kept: Any = comparable(reply)

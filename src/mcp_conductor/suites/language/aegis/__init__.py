@@ -25,7 +25,7 @@ def reply_passes(expected: Any, actual: Any) -> bool:
         return True  # nothing is expected
     try:
         return _passes(expected, actual, partial=False)
-    except (ValueError, TooSlowError, RecursionError):  # what is no regular expression fails the test
+    except (ValueError, TooSlowError, RecursionError):  # an invalid regular expression fails the test
         return False
 
 
@@ -54,7 +54,7 @@ def _passes(expected: Any, actual: Any, *, partial: bool) -> bool:
 
 
 def _special_passes(expected: dict[str, Any], actual: Any) -> bool:
-    """Whether ACTUAL is as keys such as `match:partial` say; other keys count beside `match:partial` only."""
+    """Whether ACTUAL is as keys such as `match:partial` say; other keys count next to `match:partial` only."""
     if _ELEMENTS in expected and not (
         isinstance(actual, list) and all(_passes(expected[_ELEMENTS], item, partial=False) for item in actual)
     ):
@@ -91,7 +91,7 @@ def _elements_pass(expected: list[Any], actual: list[Any], *, partial: bool) -> 
 
 
 def _parts(path: Any) -> list[str]:
-    """The steps of a PATH such as `tools[0].name` or `tools.*.name`; a dot between brackets is no separator."""
+    """The steps of a PATH such as `tools[0].name` or `tools.*.name`; a dot between brackets is not a separator."""
     parts, inside = [""], False
     for sign in path if isinstance(path, str) else "":
         if sign in "[]" or (sign == "." and not inside):

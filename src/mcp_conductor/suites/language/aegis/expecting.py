@@ -57,7 +57,7 @@ class AegisExpect(Expect):
         )
 
     def _in_time(self, seconds: float) -> bool:
-        if self.slowest is not None:  # minResponseTime beside it is not looked at
+        if self.slowest is not None:  # then minResponseTime is ignored
             return seconds <= self.slowest
         return self.quickest is None or seconds >= self.quickest
 

@@ -49,7 +49,7 @@ def _number_text(number: float) -> str:
 
 
 def float_of(value: Any) -> float:
-    """The number that the text of VALUE begins with; NaN when there is none."""
+    """The number that the text of VALUE begins with; NaN when it begins with none."""
     if is_number(value):
         return _double(value)
     found = _FLOAT.match(text_of(value))

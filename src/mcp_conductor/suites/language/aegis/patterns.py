@@ -29,7 +29,7 @@ _REGEX_SIGNS = (".*", ".+", "^", "$", "\\d", "\\w", "\\s", "\\b", "[", "(", "|",
 
 
 def fits(pattern: str, actual: Any) -> bool:
-    """Whether ACTUAL is as PATTERN says, `match:` taken off; raises ValueError for what is no regular expression."""
+    """Whether ACTUAL is as PATTERN says, `match:` taken off; raises ValueError for an invalid regular expression."""
     asked = pattern.removeprefix("not:")
     for name, judge in _PATTERNS.items():
         if asked.startswith(name):

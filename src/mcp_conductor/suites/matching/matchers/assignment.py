@@ -71,7 +71,7 @@ def assign(nodes: list[Node], actual: list[Any], seen: Comparison) -> dict[int, 
     free = [number for bucket in left.values() for number, _ in bucket]
     free.sort()
     patterns = [index for index, node in enumerate(nodes) if not isinstance(node, Plain) or node.partial]
-    # A pattern that fits as many elements as there are patterns gets one whatever the others get: more are not needed.
+    # A pattern that fits as many elements as there are patterns always gets one, so it need not be tried on more.
     fitting = {
         index: list(islice((each for each in free if matches(nodes[index], actual[each], seen)), len(patterns)))
         for index in patterns
@@ -124,7 +124,7 @@ def contains_all(field: Field, _: Field, partial: bool) -> Node:
     """match:containsAll: […] — an array with an element for each of these, in any order; there may be more.
 
     {match:containsAll: [c, a]}  ["a", "b", "c"]  passes
-    {match:containsAll: [a, d]}  ["a", "b"]       has no element like [1] 'd'; left over: [1] 'b'
+    {match:containsAll: [a, d]}  ["a", "b"]       has no element that matches [1] 'd'; left over: [1] 'b'
     """
     return _in_any_order(field, exactly=False, partial=partial)
 

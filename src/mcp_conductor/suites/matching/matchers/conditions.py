@@ -38,7 +38,7 @@ class Condition:
 
 
 def read_condition(text: str) -> Condition:
-    """The condition in TEXT; raises ValueError that says why there is none."""
+    """The condition in TEXT; raises a ValueError that says why it is not a condition."""
     operators = list(_OPERATOR.finditer(text))
     if len(operators) != 1:
         raise ValueError(f"{text!r} must be two fields with one of {' '.join(OPERATORS)} between them")

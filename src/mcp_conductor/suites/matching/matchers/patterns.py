@@ -73,7 +73,7 @@ def _unnamed(text: str, asked: str, *, negated: bool) -> Pattern:
 
 
 def _refuse_mistakes(asked: str, *, negated: bool) -> None:
-    """A text without the name of a matcher is looked for as it stands; not so one that was meant to have a name."""
+    """A text without the name of a matcher is searched for as it is; but a misspelled name is refused."""
     text = f"{'not:' * negated}{asked}"
     if not asked.strip():
         raise UsageError("matches everything", hint=f"{PREFIX}any says so; an empty text is {PREFIX}stringEmpty")
@@ -92,7 +92,7 @@ def _refuse_mistakes(asked: str, *, negated: bool) -> None:
         meant = text.replace(word, near.name, 1) if near.params else f"{'not:' * negated}{near.name}"
         hint = f"did you mean {PREFIX + meant!r}? To match this exact text, write {_literally(text)}"
         raise UsageError(f"asks for the unknown matcher {word!r}", hint=with_plugins(hint))
-    # Under `not:` it would pass whatever comes, and nobody would notice.
+    # Under `not:` it would pass for every value, and the mistake would not be noticed.
     if has_colon and (negated or (word[0].islower() and not asked.startswith("://", len(word)))):
         hint = f"to match this exact text, write {_literally(text)}"
         raise UsageError(f"asks for the unknown matcher {word!r}", hint=with_plugins(hint))

@@ -36,7 +36,7 @@ class Fits:
 
 @special_key("schema")
 def schema(field: Field, _: Field, __: bool) -> Node:
-    """match:schema: {…} — what fits this JSON Schema, or the one in a file: `{file: user.schema.json}`, seen from the
+    """match:schema: {…} — what fits this JSON Schema, or the one in a file: `{file: user.schema.json}`, relative to the
     file of tests.
 
     {match:schema: {type: integer}}   5    passes

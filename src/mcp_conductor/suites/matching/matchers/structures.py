@@ -45,7 +45,7 @@ class EachElement:
 
 @special_key("arrayElements")
 def array_elements(field: Field, _: Field, __: bool) -> Node:
-    """match:arrayElements: … — an array of which every element is like this; an empty array too. Elements are compared
+    """match:arrayElements: … — an array of which every element matches this; an empty array too. Elements are compared
     exactly, unless `match:partial` stands here.
 
     {match:arrayElements: {n: match:type:number}}  [{"n": 1}, {"n": 2}]  passes
@@ -67,7 +67,7 @@ class Extracted:
         if found is NOTHING and not self.node.optional:
             seen.add(inner, f"is missing: {self.field.why(actual)}")
         elif found is not NOTHING:
-            # The expectation stands beside the path, under `value`.
+            # The expectation is next to the path, under `value`.
             self.node.walk(found, Place(inner.steps, (*place.at[:-1], "value"), inner.source), seen)
 
 
@@ -151,7 +151,7 @@ class JsonText:
 
 @special_key("json")
 def json(field: Field, _: Field, partial: bool) -> Node:
-    r"""match:json: … — a text that holds JSON, which is like this.
+    r"""match:json: … — a text that holds JSON, which matches this.
 
     {match:json: {a: match:type:number}}  "{\"a\": 1}"  passes
     {match:json: {a: 2}}                  "{\"a\": 1}"  $ | json | a is 1, not 2
@@ -186,10 +186,10 @@ def _ordinal(index: int) -> str:
 
 @special_key("anyOf")
 def any_of(field: Field, _: Field, partial: bool) -> Node:
-    """match:anyOf: […] — like at least one of these.
+    """match:anyOf: […] — matches at least one of these.
 
     {match:anyOf: [match:type:number, auto]}  "auto"   passes
-    {match:anyOf: [match:type:number, auto]}  "never"  is like none of the 2 alternatives
+    {match:anyOf: [match:type:number, auto]}  "never"  matches none of the 2 alternatives
     """
     if field.value == ANYTHING:
         return compile_node(field, partial=partial)
@@ -198,7 +198,7 @@ def any_of(field: Field, _: Field, partial: bool) -> Node:
 
 @special_key("allOf")
 def all_of(field: Field, _: Field, partial: bool) -> Node:
-    """match:allOf: […] — like all of these.
+    """match:allOf: […] — matches all of these.
 
     {match:allOf: [match:type:number, match:lessThan:9]}  5   passes
     {match:allOf: [match:type:number, match:lessThan:9]}  10  is 10, not less than 9
@@ -223,7 +223,7 @@ class Unlike:
 
     @property
     def optional(self) -> bool:
-        # A member that is not there is a mistake more often than not; unless just this is what is asked for.
+        # A missing member is usually a mistake, unless the test asks for exactly that.
         return isinstance(self.node, Leaf) and self.node.text == "match:exists"
 
     def walk(self, actual: Any, place: Place, seen: Comparison) -> None:
@@ -234,7 +234,7 @@ class Unlike:
 
 @special_key("not")
 def unlike(field: Field, _: Field, partial: bool) -> Node:
-    """match:not: … — not like this.
+    """match:not: … — does not match this.
 
     {match:not: {a: 1}}  {"a": 2}  passes
     {match:not: {a: 1}}  {"a": 1}  must not equal this, but does: {"a":1}

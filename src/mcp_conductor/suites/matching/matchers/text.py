@@ -9,7 +9,7 @@ from mcp_conductor.suites.matching.matchers import matcher
 
 
 def text_of(value: Any) -> str:
-    """VALUE as text, as JavaScript would have it: files of tests that are older than we are rely on it."""
+    """VALUE as text, as JavaScript writes it: test files of other programs rely on it."""
     match value:
         case str():
             return value
@@ -76,7 +76,7 @@ def contains(actual: Any, part: str) -> str | None:
     match:contains:ell  "hello"             passes
     match:contains:ell  ["hello", "world"]  passes
     match:contains:xyz  "hello"             does not contain 'xyz'
-    match:contains:xyz  ["hello", "world"]  has no element with 'xyz' in it
+    match:contains:xyz  ["hello", "world"]  has no element that contains 'xyz'
     """
     if isinstance(actual, list):
         return None if any(part in text_of(item) for item in actual) else f"has no element that contains {part!r}"
@@ -92,7 +92,7 @@ def _lacks(actual: str, part: str) -> str:
 
 @matcher("containsIgnoreCase")
 def contains_ignore_case(actual: Any, part: str) -> str | None:
-    """match:containsIgnoreCase:PART — as contains, in upper or lower case.
+    """match:containsIgnoreCase:PART — as contains, ignoring case.
 
     match:containsIgnoreCase:ELL  "hello"  passes
     match:containsIgnoreCase:XYZ  "hello"  does not contain 'XYZ', ignoring case
@@ -108,7 +108,7 @@ def contains_ignore_case(actual: Any, part: str) -> str | None:
 
 @matcher("equalsIgnoreCase")
 def equals_ignore_case(actual: Any, text: str) -> str | None:
-    """match:equalsIgnoreCase:TEXT — this text, in upper or lower case.
+    """match:equalsIgnoreCase:TEXT — this text, ignoring case.
 
     match:equalsIgnoreCase:HELLO  "hello"  passes
     match:equalsIgnoreCase:HELLO  "hi"     is 'hi', not 'HELLO', ignoring case

@@ -25,7 +25,7 @@ _LAST = Decimal("8.64e12")  # a hundred million days: the last moment that JavaS
 
 
 def moment_of(value: Any) -> Moment | None:
-    """The moment that VALUE is; None when it is none."""
+    """The moment that VALUE means; None when it is not a moment."""
     if is_number(value):
         return _unix_time(exact(value))
     if not isinstance(value, str):

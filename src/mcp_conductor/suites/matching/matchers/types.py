@@ -45,7 +45,7 @@ def exists(actual: Any) -> str | None:
 
 
 @matcher("any")
-def anything(actual: Any) -> str | None:  # noqa: ARG001  # whatever it is
+def anything(actual: Any) -> str | None:  # noqa: ARG001  # every value passes
     """match:any — any value, null too; but the member must be there.
 
     {a: match:any}  {"a": null}  passes
