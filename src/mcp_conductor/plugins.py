@@ -146,10 +146,10 @@ def failure(made_by: Callable[..., Any], what: str, error: Exception) -> CannotT
     code = getattr(made_by, "__code__", None)
     place = _last(error, code.co_filename) if isinstance(code, CodeType) else None
     at = "" if place is None else f" at {place.file}:{place.line}"
-    return CannotTellError(f"{what} raises {_told(error)}{at}")
+    return CannotTellError(f"{what} raises {_error_text(error)}{at}")
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
@@ -166,7 +166,7 @@ def _load_file(path: str, shown: str, where: Location | None) -> None:
         raise UsageError(f"cannot read the plugin {shown}: {what}", hint=hint, where=where) from error
     _files[path] = shown
     try:
-        code = _compiled(source, path, shown, where)
+        code = _compile(source, path, shown, where)
         module = ModuleType(f"{_MODULES}.{os.path.basename(path).removesuffix('.py')}_{len(_files)}")
         module.__file__ = path
         sys.modules[module.__name__] = module  # where dataclasses, pickle and inspect look for it
@@ -176,7 +176,7 @@ def _load_file(path: str, shown: str, where: Location | None) -> None:
         raise
 
 
-def _compiled(source: bytes, path: str, shown: str, where: Location | None) -> CodeType:
+def _compile(source: bytes, path: str, shown: str, where: Location | None) -> CodeType:
     try:
         return compile(source, path, "exec", dont_inherit=True)
     except SyntaxError as error:
@@ -221,7 +221,7 @@ def _run(plugin: str, path: str, where: Location | None, act: Callable[[], objec
         ) from None
     except Exception as error:
         place = _last(error, path) or where
-        raise UsageError(f"{plugin} raises {_told(error)}", hint=_hint(error, path), where=place) from error
+        raise UsageError(f"{plugin} raises {_error_text(error)}", hint=_hint(error, path), where=place) from error
     if _registered == before and path in _files:  # a package may have been imported before
         hint = "use a decorator: from mcp_conductor import matcher, check, preset, step, reporter"
         raise UsageError(f"{plugin} registers nothing", hint=hint, where=where)

@@ -38,7 +38,7 @@ def _program(module: str, name: str, **options: object) -> int:
         from mcp_conductor.cli.terminal import Terminal
 
         main = import_module(f"mcp_conductor.cli.{module}").main
-        return _ended(main(sys.argv[1:], Terminal.of_process(bad=PROGRAMS[name].usage), **options))
+        return _end_with(main(sys.argv[1:], Terminal.of_process(bad=PROGRAMS[name].usage), **options))
     except KeyboardInterrupt:
         return 130  # the table of exit codes may not be there yet
     except (MemoryError, OSError) as error:
@@ -46,7 +46,7 @@ def _program(module: str, name: str, **options: object) -> int:
         raise
 
 
-def _ended(code: int) -> int:
+def _end_with(code: int) -> int:
     """End at once where a thread still hangs, such as the look-up of a name: Python would wait for it."""
     threading = sys.modules.get("threading")
     if threading is not None and sum(not thread.daemon for thread in threading.enumerate()) > 1:

@@ -49,7 +49,7 @@ async def _list(file: str, method: str, seconds: float, budgets: Budgets, termin
     bridge = Bridge(file, timeout=seconds, connect_timeout=seconds, backoff=once, budgets=budgets)
     terminal.learn(bridge.secrets())
     async with bridge:
-        items = [_named(item) for item in await _LISTS[method](bridge)]
+        items = [_with_server_name(item) for item in await _LISTS[method](bridge)]
         failed = {name: health.last_error for name, health in bridge.health().items() if health.last_error is not None}
     terminal.write_result_as_it_is(render({LIST_MEMBERS[method]: items}, 2) + "\n")
     for name, error in failed.items():
@@ -57,6 +57,6 @@ async def _list(file: str, method: str, seconds: float, budgets: Budgets, termin
     return PROGRAMS["mcp-cli"].server if failed else OK
 
 
-def _named(item: Listed) -> Any:
+def _with_server_name(item: Listed) -> Any:
     """ITEM as its server lists it, with the server's name before its own."""
     return {**item.raw, "name": f"{item.server}/{item.name}"} if isinstance(item.raw, dict) else item.raw

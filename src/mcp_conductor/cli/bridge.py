@@ -105,7 +105,7 @@ async def _serve(file: str, transport: "TransportConfig", separator: str, budget
             if health.last_error is not None:
                 error = health.last_error
                 hint = f"\n  hint: {one_line(error.hint)}" if error.hint else ""
-                terminal.say(f"{name}: {health.state}: {_told(error)}{hint}")
+                terminal.say(f"{name}: {health.state}: {_error_line(error)}{hint}")
             elif health.state != "up":
                 terminal.say(f"{name}: {health.state}: no answer within {_START_SECONDS:g} s")
         following = asyncio.create_task(_follow(events, facade, terminal))
@@ -115,7 +115,7 @@ async def _serve(file: str, transport: "TransportConfig", separator: str, budget
             following.cancel()
 
 
-def _told(error: ConductorError) -> str:
+def _error_line(error: ConductorError) -> str:
     """ERROR on one line, so that no server can imitate a line of ours; with the cause from its stderr."""
     why = cause(error.stderr)
     return one_line(error.message + (f" ({why.strip()})" if why else ""))
@@ -126,7 +126,7 @@ async def _follow(events: "PendingEvents", facade: "Facade", terminal: Terminal)
     while True:
         event = await events.get()
         if event.kind in ("connected", "lost", "down"):
-            terminal.say(f"{event.server}: {event.kind}" + (f": {_told(event.error)}" if event.error else ""))
+            terminal.say(f"{event.server}: {event.kind}" + (f": {_error_line(event.error)}" if event.error else ""))
         await facade.take(event)
 
 

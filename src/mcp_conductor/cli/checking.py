@@ -104,7 +104,7 @@ class Checking:
             self._output.note(f"warning: {remark}")
         told = with_expected(verdicts, self._expected, datetime.now(UTC).date())
         outcomes = [replace(outcome, version=version) if len(verdicts) > 1 else outcome for version, outcome in told]
-        found = concluded(verdicts, self._ungraded(verdicts))
+        found = concluded(verdicts, self._why_ungraded(verdicts))
         report = Report(
             kind="check",
             target=self._target,
@@ -120,7 +120,7 @@ class Checking:
         order = {name: index for index, name in enumerate(requirements())}
         shown = once_for_all(sorted(told, key=lambda each: order[each[1].id]))
         self._output.checked(report, shown, next_lines(self._given, shown))
-        return self._ended(report)
+        return self._write_results(report)
 
     async def _all_verdicts(self) -> list[Verdicts]:
         """The verdicts for each revision that is to be checked and that the server supports."""
@@ -148,7 +148,7 @@ class Checking:
         found = migration(outcomes, traits, self._options)
         return {} if found is None else {"migration": found}
 
-    def _ended(self, report: Report) -> int:
+    def _write_results(self, report: Report) -> int:
         """Write what was asked for: the exit code."""
         file, graded = self._given.one("--badge"), report.metrics.get("grade")
         picture = None if file is None or graded is None else (file, badge(graded))
@@ -161,7 +161,7 @@ class Checking:
             raise UsageError(f"no grade can be written to {file}: {report.metrics['ungraded']}")
         return code_of(report)
 
-    def _ungraded(self, checked: Iterable[Verdicts]) -> str | None:
+    def _why_ungraded(self, checked: Iterable[Verdicts]) -> str | None:
         """Why what was CHECKED is not the whole, if it is not."""
         if self._left_out is not None:
             return f"{self._left_out} leaves something out"

@@ -31,7 +31,7 @@ class Display:
         self._verbose = "--verbose" in plan.given
         self._progress = "--progress-token" in plan.given
         self._warnings = 0
-        self._recording = _opened(plan.given.one("--record"), terminal.directory)
+        self._recording = _open_recording(plan.given.one("--record"), terminal.directory)
         budgets = replace(plan.spec.budgets, transcript_bytes=BYTES_KEPT)
         self.transcript = Transcript((), self._show, budgets, terminal.redactor)
         self._stderr = LineRedactor(terminal.redactor)
@@ -74,7 +74,7 @@ class Display:
         self._terminal.say(text)
 
 
-def _opened(file: str | None, directory: str) -> TextIO | None:
+def _open_recording(file: str | None, directory: str) -> TextIO | None:
     if file is None:
         return None
     try:

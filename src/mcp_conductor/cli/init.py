@@ -60,12 +60,12 @@ def _refuse_to_overwrite(terminal: Terminal) -> None:
 async def _init(given: Given, terminal: Terminal) -> int:
     wishes = Wishes(timeout=time(given, "--timeout") or DEFAULT_SECONDS, redactor=terminal.redactor)
     project = Project(terminal.directory, terminal.environ)
-    guess = _named(given) if given.words else project.server()
+    guess = _named_server(given) if given.words else project.server()
     suite, count = await _suite(guess, wishes, terminal)
     shared, secrets = without_secrets((guess or Guess(dict(_PLACEHOLDER), "")).entry)
     _write(SETTINGS, render(_settings(project.name, shared), indent=2) + "\n", terminal)
     _write(SUITE, suite, terminal)
-    terminal.show(f"wrote {SETTINGS}: {_described(shared, guess)}\n")
+    terminal.show(f"wrote {SETTINGS}: {_entry_text(shared, guess)}\n")
     terminal.show(f"wrote {SUITE}: {count}\n")
     if secrets:
         terminal.show(f"values were not copied: set {', '.join(secrets)} in the environment\n")
@@ -74,7 +74,7 @@ async def _init(given: Given, terminal: Terminal) -> int:
     return 0
 
 
-def _named(given: Given) -> Guess:
+def _named_server(given: Given) -> Guess:
     spec = from_words(given.words)
     if (process := spec.as_process()) is not None:
         program, *args = process.command
@@ -117,7 +117,7 @@ def _settings(name: str, entry: Json) -> Json:
     return {**({"name": name} if name else {}), **entry, **startup}
 
 
-def _described(entry: Json, guess: Guess | None) -> str:
+def _entry_text(entry: Json, guess: Guess | None) -> str:
     words = [entry.get("command") or entry.get("url"), *entry.get("args", [])]
     source = "a placeholder" if guess is None else f"found in {guess.source}" if guess.source else ""
     return " ".join(map(str, words)) + (f" ({source})" if source else "")

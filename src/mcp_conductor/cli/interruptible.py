@@ -24,7 +24,7 @@ def run_interruptibly(work: Coroutine[Any, Any, Result]) -> Result:
     adopt_orphans()
     try:
         with asyncio.Runner() as runner:
-            # The look-up of a name may hang in its thread for minutes; the program ends without it (`cli._ended`).
+            # The look-up of a name may hang in its thread for minutes; the program ends without it (`cli._end_with`).
             runner.get_loop().shutdown_default_executor = _leave_threads  # type: ignore[method-assign]
             runner.get_loop().set_exception_handler(ending_for_shortage(COULD_NOT_RUN))
             return runner.run(_within_signals(work))

@@ -20,7 +20,7 @@ class Method:
     params: Callable[[Given], Json | None] = lambda _: None
 
 
-def _named(member: str, flag: str) -> Callable[[Given], Json]:
+def _from_flag(member: str, flag: str) -> Callable[[Given], Json]:
     return lambda given: {member: given.need(flag)}
 
 
@@ -69,12 +69,12 @@ _CLIENT = ("--server-url", "--oauth-client-id")
 # With --oauth these identify the client, for every method.
 _TRUST = ("--oauth-issuer", "--oauth-allow-http")
 _IDENTITY = ("--oauth-client-id", _SECRET, "--oauth-scope", *_TRUST)
-_task = _named("taskId", "--task-id")
-_uri = _named("uri", "--uri")
+_task = _from_flag("taskId", "--task-id")
+_uri = _from_flag("uri", "--uri")
 
 METHODS = {
     "tools/list": Method("list the tools (all pages)", takes=_PAGE),
-    "tools/call": Method("call a tool", ("--tool-name",), _CALL, _named("name", "--tool-name")),
+    "tools/call": Method("call a tool", ("--tool-name",), _CALL, _from_flag("name", "--tool-name")),
     "resources/list": Method("list the resources (all pages)", takes=_PAGE),
     "resources/read": Method("read a resource", ("--uri",), (), _uri),
     "resources/templates/list": Method("list the resource templates (all pages)", takes=_PAGE),

@@ -91,7 +91,7 @@ async def _call_tool(session: Session, plan: Plan, note_status: NoteStatus) -> O
     # Over HTTP, 2026-07-28 wants some arguments in headers too; which ones, only the list of tools tells.
     in_headers = plan.spec.as_http() is not None and not session.dialect.handshake
     tool = await _find_tool(session, given.need("--tool-name")) if texts or validate or in_headers else {}
-    arguments = {**plan.arguments, **(_typed(texts, tool) if texts else {})}
+    arguments = {**plan.arguments, **(_typed_arguments(texts, tool) if texts else {})}
     params = _with_meta({**(plan.params or {}), "arguments": arguments}, plan.meta) or {}
     if "--run-as-task" in given:
         from mcp_conductor.cli.tasks import run_as_task
@@ -106,7 +106,7 @@ async def _call_tool(session: Session, plan: Plan, note_status: NoteStatus) -> O
     return outcome
 
 
-def _typed(texts: list[tuple[str, str]], tool: Json) -> Json:
+def _typed_arguments(texts: list[tuple[str, str]], tool: Json) -> Json:
     from mcp_conductor.protocol.coercion import coerce_arguments
 
     return coerce_arguments(texts, tool.get("inputSchema"))

@@ -176,7 +176,7 @@ def _presets(*, as_json: bool) -> str:
 
     presets = [preset for _, preset in PRESETS.items()]
     if as_json:
-        return render([_described(preset) for preset in presets], indent=2) + "\n"
+        return render([_preset_json(preset) for preset in presets], indent=2) + "\n"
     lines = []
     for member, kind in MEMBERS.items():
         lines.append(f"{member}:")
@@ -197,7 +197,7 @@ def _signature(preset: "Preset") -> str:
     return f"({', '.join(shown)})" if shown else ""
 
 
-def _described(preset: "Preset") -> dict[str, Any]:
+def _preset_json(preset: "Preset") -> dict[str, Any]:
     params = {
         name: {"required": True} if each.default is each.empty else {"default": each.default}
         for name, each in preset.params.items()

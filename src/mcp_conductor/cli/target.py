@@ -42,7 +42,7 @@ def target(given: Given, terminal: Terminal, *, program: str = "mcp-cli") -> Ser
     """The server that is meant, with every flag applied."""
     transport = choice(given, "--transport", TRANSPORTS)
     protocol = choice(given, "--protocol", PROTOCOL_CHOICES)
-    spec = _named(given, terminal, transport, program)
+    spec = _named_target(given, terminal, transport, program)
     return _with_flags(spec, given, terminal, protocol)
 
 
@@ -93,7 +93,7 @@ def _with_flags(spec: ServerSpec, given: Given, terminal: Terminal, protocol: st
     return spec
 
 
-def _named(given: Given, terminal: Terminal, transport: str | None, program: str) -> ServerSpec:
+def _named_target(given: Given, terminal: Terminal, transport: str | None, program: str) -> ServerSpec:
     file = given.one("--config")
     if given.words:
         if file is not None:

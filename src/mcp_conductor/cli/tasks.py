@@ -57,14 +57,14 @@ class _Waiting:
         while task.get("status") not in (*TERMINAL, "input_required"):
             task = await self._look(task, "pollInterval")
         if task.get("status") == "cancelled":
-            return _ended(task, failed=True)
+            return _task_outcome(task, failed=True)
         try:
             result = await self._session.request("tasks/result", wanted)
         except MethodError as error:
-            return _ended(await self._final(task), failed=True, error=error.error)
+            return _task_outcome(await self._final(task), failed=True, error=error.error)
         task = await self._final(task)
         failed = task.get("status") != "completed" or is_tool_error(result)
-        return _ended(task, failed=failed, result=result)
+        return _task_outcome(task, failed=failed, result=result)
 
     async def _final(self, task: Json) -> Json:
         if task.get("status") in TERMINAL:
@@ -88,17 +88,17 @@ class _Waiting:
                 await self._session.request("tasks/update", {"taskId": task["taskId"], "inputResponses": responses})
             task = await self._look(task, "pollIntervalMs")
         members = {key: task[key] for key in ("result", "error") if key in task}
-        return _ended(task, failed=task["status"] != "completed" or is_tool_error(task.get("result")), **members)
+        return _task_outcome(task, failed=task["status"] != "completed" or is_tool_error(task.get("result")), **members)
 
     async def _look(self, task: Json, interval_member: str) -> Json:
         self._note_status(_brief(task))
-        await asyncio.sleep(self._interval or _hinted(task.get(interval_member)))
+        await asyncio.sleep(self._interval or _poll_seconds(task.get(interval_member)))
         found = await self._session.request("tasks/get", {"taskId": task["taskId"]})
         # A task without its id is still the task that we asked for.
         return {"taskId": task["taskId"], **found} if isinstance(found, dict) else task
 
 
-def _hinted(milliseconds: Any) -> float:
+def _poll_seconds(milliseconds: Any) -> float:
     if isinstance(milliseconds, bool) or not isinstance(milliseconds, (int, float)):
         return DEFAULT_INTERVAL
     return max(SHORTEST_INTERVAL, milliseconds / 1000)
@@ -108,5 +108,5 @@ def _brief(task: Json) -> Json:
     return {key: task[key] for key in ("taskId", "status", "statusMessage") if key in task}
 
 
-def _ended(task: Json, *, failed: bool, **members: Any) -> Outcome:
+def _task_outcome(task: Json, *, failed: bool, **members: Any) -> Outcome:
     return Outcome({**_brief(task), **members}, failed=failed)

@@ -35,7 +35,7 @@ NAME = re.compile(r"[A-Za-z_]\w*")  # of a root, a variable, a function or a fil
 MISSING: Any = object()  # what a path or a function leads to when nothing is there; null is something
 
 
-def _written(value: Any) -> str:
+def _value_text(value: Any) -> str:
     """VALUE within a text."""
     if value is MISSING:
         return ""
@@ -44,7 +44,7 @@ def _written(value: Any) -> str:
 
 FILTERS: dict[str, Filter] = {
     "json": lambda value: compact(None if value is MISSING else value),
-    "text": _written,
+    "text": _value_text,
     "count": lambda value: len(value) if isinstance(value, (dict, list, str)) else 0,
 }
 
@@ -106,12 +106,12 @@ def text_draft(field: Field, words: Vocabulary[Scope]) -> Draft[Scope]:
 
 def array(items: list[Draft[Scope]]) -> Draft[Scope]:
     """The draft of an array."""
-    return _composed([item.value for item in items], dict(enumerate(items)))
+    return _compose_draft([item.value for item in items], dict(enumerate(items)))
 
 
 def record(members: dict[str, Draft[Scope]]) -> Draft[Scope]:
     """The draft of an object."""
-    return _composed({key: each.value for key, each in members.items()}, members)
+    return _compose_draft({key: each.value for key, each in members.items()}, members)
 
 
 def may_have_placeholders(value: Any) -> bool:
@@ -123,7 +123,7 @@ def may_have_placeholders(value: Any) -> bool:
     return isinstance(value, list) and any(map(may_have_placeholders, value))
 
 
-def _composed(whole: Any, parts: Mapping[Any, Draft[Scope]]) -> Draft[Scope]:
+def _compose_draft(whole: Any, parts: Mapping[Any, Draft[Scope]]) -> Draft[Scope]:
     holes = tuple((key, part.fill) for key, part in parts.items() if part.fill is not None)
     if not holes:
         return Draft(whole)
@@ -148,7 +148,7 @@ def _draft_of_text(field: Field, words: Vocabulary[Scope], *, lone_keeps_type: b
         return Draft(field.value, lambda scope: None if (value := alone(scope)) is MISSING else value, frozenset(needs))
 
     def fill(scope: Scope) -> str:
-        return "".join([piece if isinstance(piece, str) else _written(piece(scope)) for piece in pieces])
+        return "".join([piece if isinstance(piece, str) else _value_text(piece(scope)) for piece in pieces])
 
     return Draft(field.value, fill, frozenset(needs))
 
@@ -203,7 +203,7 @@ class _Reader(Generic[Scope]):
             filters.append(self._filter())
         if not self._take("}}"):
             self._refuse('a path goes on with .member, [0] or ["key"], then ?? and JSON, then | and a filter, then }}')
-        return _filling(self._surely(_look_up(begin, path), default), default, filters)
+        return _filling(self._refusing_missing(_look_up(begin, path), default), default, filters)
 
     def _take(self, sign: str) -> bool:
         self._skip_space()
@@ -221,7 +221,7 @@ class _Reader(Generic[Scope]):
         self._skip_space()
         found = NAME.match(self._text, self.at)
         if found is None:
-            self._refuse(f"here must be {what} {_listed(words())}; write \\{{{{ for two braces")
+            self._refuse(f"here must be {what} {_list_text(words())}; write \\{{{{ for two braces")
         self.at = found.end()
         return found[0]
 
@@ -270,7 +270,7 @@ class _Reader(Generic[Scope]):
         if name in self._words.roots:
             members = self._words.known.get(name)
             if members is not None and path and path[0] not in members:
-                self._refuse(_meant(str(path[0]), members), f"names {path[0]!r}, but {name} has no such member")
+                self._refuse(_suggestion(str(path[0]), members), f"names {path[0]!r}, but {name} has no such member")
         elif not has_default:
             if self._words.variables is not None and name not in self._words.variables:
                 self._does_not_know(name, self._words.beginnings())
@@ -284,7 +284,7 @@ class _Reader(Generic[Scope]):
             self._refuse(hint)
         return value
 
-    def _surely(self, look: Fill[Scope], default: Any) -> Fill[Scope]:
+    def _refusing_missing(self, look: Fill[Scope], default: Any) -> Fill[Scope]:
         """LOOK; but where the vocabulary is strict and no DEFAULT is given, a missing value is refused."""
         if not self._words.strict or default is not MISSING:
             return look
@@ -297,7 +297,7 @@ class _Reader(Generic[Scope]):
         return found
 
     def _does_not_know(self, name: str, known: Collection[str]) -> NoReturn:
-        self._refuse(_meant(name, known), f"uses the unknown name {name!r}")
+        self._refuse(_suggestion(name, known), f"uses the unknown name {name!r}")
 
     def _refuse(self, hint: str | None, problem: str = "cannot be read") -> NoReturn:
         end = self._text.find("}}", self._begin)
@@ -313,14 +313,14 @@ def _fit(arguments: list[Any], form: Signature) -> bool:
     return all(form.parameters[name].annotation in (type(value), Any) for name, value in given.items())
 
 
-def _meant(word: str, words: Collection[str]) -> str:
+def _suggestion(word: str, words: Collection[str]) -> str:
     near = nearest(word, tuple(words))
     if near is not None:
         return f"did you mean {near!r}?"
-    return f"known here: {_listed(words)}" if words else "it has no members here"
+    return f"known here: {_list_text(words)}" if words else "it has no members here"
 
 
-def _listed(words: Collection[str]) -> str:
+def _list_text(words: Collection[str]) -> str:
     return ", ".join(islice(words, _MOST_LISTED)) + (", …" if len(words) > _MOST_LISTED else "")
 
 

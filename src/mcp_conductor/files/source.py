@@ -37,7 +37,7 @@ class Document:
     def locate(self, path: Path) -> Location | None:
         """Where the value at PATH stands, or the innermost part of PATH that exists."""
         if not self.json:
-            found = self._found(path)
+            found = self._find_node(path)
             return None if found is None else self._location_of(*found)
         place, (first, last) = self._json_places.find(path)
         begin = self.text.rfind("\n", 0, place) + 1
@@ -79,7 +79,7 @@ class Document:
     def _lines(self) -> list[str]:
         return self.text.split("\n")
 
-    def _found(self, path: Path) -> tuple[Any, Any] | None:
+    def _find_node(self, path: Path) -> tuple[Any, Any] | None:
         """The node at PATH, and the mark to point at."""
         node = self.root
         if node is None:

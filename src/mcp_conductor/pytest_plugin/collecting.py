@@ -117,9 +117,9 @@ class SuiteFile(pytest.File):
             _judging(self.config).load()
         with _in_our_words():
             spec = server_near(self.config, self.path, name)
-            cases = _chosen(self.session).get((self, variant), [])
+            cases = _selected_tests(self.session).get((self, variant), [])
             job = Job(suite=self.suite, cases=tuple(cases), spec=spec, protocol=protocol, suffix=suffix)
-            file = FileRun(job, self._options, self._variables, self._snapshots, tell=self._heard)
+            file = FileRun(job, self._options, self._variables, self._snapshots, tell=self._on_event)
             self._now = (variant, file)
         return file
 
@@ -139,7 +139,7 @@ class SuiteFile(pytest.File):
                 known.add(warning)
                 _warn(self, warning.message if warning.where is None else f"{warning.where}: {warning.message}")
 
-    def _heard(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, Warned):
             self._news.append(event)
 
@@ -235,7 +235,7 @@ class SuiteItem(pytest.Item):
         return self.path, self.case.lines[0] - 1, self.name
 
 
-def _chosen(session: pytest.Session) -> dict[tuple[SuiteFile, Variant], list[Case]]:
+def _selected_tests(session: pytest.Session) -> dict[tuple[SuiteFile, Variant], list[Case]]:
     """The tests that are run, of every file; those that were deselected are not among them."""
     if _CHOSEN not in session.stash:
         found = session.stash[_CHOSEN] = {}

@@ -115,9 +115,9 @@ class HostedSession:
         if not inspect.iscoroutinefunction(method):
             return self._loop.run(_soon(method, args, options))  # what is not awaited takes no time
         work = method(*args, **options)
-        return self._awaited(work) if _in_a_loop() else self._loop.run(work)
+        return self._awaitable(work) if _in_a_loop() else self._loop.run(work)
 
-    def _awaited(self, work: Coroutine[Any, Any, T]) -> "asyncio.Future[T]":
+    def _awaitable(self, work: Coroutine[Any, Any, T]) -> "asyncio.Future[T]":
         """WORK, which begins now, as something that another loop can await."""
         return asyncio.ensure_future(_told_here(asyncio.wrap_future(self._loop.start(work))))
 
@@ -128,7 +128,7 @@ class HostedSession:
 
     async def _awaited_each(self, values: AsyncIterator[Any]) -> AsyncIterator[Any]:
         __tracebackhide__ = True
-        while (value := await self._awaited(_next(values))) is not _END:
+        while (value := await self._awaitable(_next(values))) is not _END:
             yield value
 
 

@@ -37,12 +37,12 @@ def excerpt(
         if before is not None and number > before + 1:
             lines.append(f"{' ' * width} :")
         before = number
-        for source, below in _marked(list(group), inner, paint_mark, paint_note):
+        for source, below in _marked_lines(list(group), inner, paint_mark, paint_note):
             lines += [f"{number:>{width}} | {source}", *(f"{' ' * width} | {line}".rstrip() for line in below)]
     return lines
 
 
-def _marked(
+def _marked_lines(
     notes: list[Note], room: int | None, paint_mark: Paint, paint_note: Paint
 ) -> Iterator[tuple[str, list[str]]]:
     """A line of the file, as often as it takes to show all marks in it, with what stands below."""

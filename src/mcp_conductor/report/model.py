@@ -254,18 +254,18 @@ def _redacted_place(where: Location | None, redact: Callable[[str], str]) -> Loc
 def redacted_value(value: Any, redact: Callable[[str], str]) -> Any:
     """A value of JSON without what REDACT takes out: of names too, and of numbers, which may be secrets as well."""
     try:
-        return _copied(value, redact)
+        return _redacted_copy(value, redact)
     except RecursionError:
         return redact(render(value))
 
 
-def _copied(value: Any, redact: Callable[[str], str]) -> Any:
+def _redacted_copy(value: Any, redact: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return type(value)(redact(value))
     if isinstance(value, Mapping):
-        return {redact(name): _copied(member, redact) for name, member in value.items()}
+        return {redact(name): _redacted_copy(member, redact) for name, member in value.items()}
     if isinstance(value, (list, tuple)):
-        items = [_copied(item, redact) for item in value]
+        items = [_redacted_copy(item, redact) for item in value]
         # Numbers of bytes, letters and parts of a text are a secret only together.
         return items if any(isinstance(item, (Mapping, list)) for item in items) else _as_written(items, redact)
     if isinstance(value, (int, float)) and not isinstance(value, bool):

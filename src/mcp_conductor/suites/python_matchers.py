@@ -36,7 +36,7 @@ class Like:
             raise error.with_traceback(None) from None  # its way through us is of no interest
 
     def __eq__(self, actual: object) -> bool:
-        found = self._compared(actual)
+        found = self._mismatches(actual)
         if undecided := next((each for each in found if each.undecided), None):
             raise UsageError(undecided.message, hint=undecided.hint)  # `!=` would take it for success
         return not found
@@ -54,13 +54,13 @@ class Like:
                 actual=each.actual,
                 hint=each.hint,
             )
-            for each in self._compared(actual)
+            for each in self._mismatches(actual)
         ]
 
-    def _compared(self, actual: object) -> list[Mismatch]:
-        return self._expected.check(self._meant(_plain(actual)), self._tools)
+    def _mismatches(self, actual: object) -> list[Mismatch]:
+        return self._expected.check(self._without_modern_members(_plain(actual)), self._tools)
 
-    def _meant(self, actual: Any) -> Any:
+    def _without_modern_members(self, actual: Any) -> Any:
         """ACTUAL without what the modern era adds to every result, as in test files, unless it is expected."""
         if not isinstance(actual, dict) or "resultType" not in actual:
             return actual

@@ -77,7 +77,7 @@ class CheckConsole:
             counted = counted.replace(" skipped", " skipped (-v)")
         revisions = f" in {of} revisions," if of > 1 else " in"
         last = f"{counted}{revisions} {report.seconds:.2f} s"
-        lines = [*self._failed(shown, of), *self._known(shown)]
+        lines = [*self._failed_names(shown, of), *self._expected_failures(shown)]
         ink: Ink = "red" if report.red else "green" if any(map(_counts, report.outcomes)) else "yellow"
         return _text([*lines, self._style.paint(last, ink, "bold")])
 
@@ -113,7 +113,11 @@ class CheckConsole:
 
     def _line(self, each: InRevisions, of: int) -> list[str]:
         """One requirement; of one that was skipped, the whole reason, which says more than the statement."""
-        start, name, reason = f"  {self._mark(each.outcome.status)} ", f"{_named(each, of)}  ", why(each.outcome)
+        start, name, reason = (
+            f"  {self._mark(each.outcome.status)} ",
+            f"{_name_with_level(each, of)}  ",
+            why(each.outcome),
+        )
         if reason is None:
             return [start + name + self._cut(one_line(each.outcome.title), 8 + len(name))]
         first, *others = _hanging(name + reason, self._style.room(8), 2)
@@ -135,7 +139,7 @@ class CheckConsole:
 
     def _brief_warning(self, each: InRevisions, of: int) -> list[str]:
         """What was found, without the evidence, which would hide the failures."""
-        first, *rest = _hanging(_named(each, of), self._style.room(_INDENT), 2)
+        first, *rest = _hanging(_name_with_level(each, of), self._style.room(_INDENT), 2)
         lines = [self._style.paint("WARN", "yellow") + f"  {first}", *(" " * _INDENT + line for line in rest)]
         for alike in folded(each.outcome.findings):
             told = _hanging(headline(alike.first), self._style.room(_INDENT), 2)
@@ -151,13 +155,13 @@ class CheckConsole:
         """All there is to say of one outcome."""
         outcome, style = each.outcome, self._style
         ink = style.paint(word, "yellow" if word == "WARN" else "red")
-        name = _named(each, of)
+        name = _name_with_level(each, of)
         heading = _hanging(f"{name}  {one_line(outcome.title)}", style.room(_INDENT), 0)
         lines = [f"{ink}  {style.paint(name, 'bold')}{heading[0][len(name) :]}"]
         lines += [" " * _INDENT + line for line in heading[1:]]
         reason = why(outcome)
         details = [*([] if reason is None else [reason]), *self._findings(outcome)]
-        details += [*self._said(outcome), *stderr(outcome, style)]
+        details += [*self._evidence(outcome), *stderr(outcome, style)]
         return lines + [f"  {line}" for line in details]
 
     def _findings(self, outcome: Outcome) -> list[str]:
@@ -175,7 +179,7 @@ class CheckConsole:
             lines.append(f"… and {len(outcome.findings) - len(found)} more (--max-errors)")
         return lines
 
-    def _said(self, outcome: Outcome) -> list[str]:
+    def _evidence(self, outcome: Outcome) -> list[str]:
         """What proves the findings: each part of what was said once, however many findings are about it."""
         found = outcome.findings[: self._style.max_errors]
         if self._style.whole or any(each.said is None for each in found):
@@ -203,7 +207,7 @@ class CheckConsole:
 
     # The summary.
 
-    def _failed(self, shown: Sequence[InRevisions], of: int) -> list[str]:
+    def _failed_names(self, shown: Sequence[InRevisions], of: int) -> list[str]:
         bad = [each for each in shown if failed(each.outcome)]
         if not bad:
             return []
@@ -216,7 +220,7 @@ class CheckConsole:
         more = [f"  … and {len(bad) - _MOST_FAILED} more"] if bad[_MOST_FAILED:] else []
         return [self._style.paint("failed:", "red", "bold"), *lines, *more]
 
-    def _known(self, shown: Sequence[InRevisions]) -> list[str]:
+    def _expected_failures(self, shown: Sequence[InRevisions]) -> list[str]:
         """What failed as expected: nothing to do, but still shown."""
         known = [each.outcome for each in shown if each.outcome.failed_as_expected]
         told = dict.fromkeys(f"{one_line(each.id)} ({one_line(each.reason or '')})" for each in known)
@@ -241,7 +245,7 @@ def _step(step: Json) -> str:
     return one_line(f"{step['name']}: {step['what']} ({because}{first}{more})")
 
 
-def _named(each: InRevisions, of: int) -> str:
+def _name_with_level(each: InRevisions, of: int) -> str:
     """tools-item-name (MUST, in all 4 revisions)."""
     level = each.outcome.level or ""
     if of > 1:

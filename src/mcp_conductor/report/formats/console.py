@@ -89,10 +89,10 @@ class Console:
             lines += [
                 f"{self._mark('not-run')}  {_which(them)}  ({reason})" for reason, them in not_run(report).items()
             ]
-        lines += self._failed(report)
+        lines += self._failed_names(report)
         return _text([*lines, self._style.paint(last, "red" if report.red else "green", "bold")])
 
-    def _failed(self, report: Report) -> list[str]:
+    def _failed_names(self, report: Report) -> list[str]:
         """The names of what failed: one screen of them is read before many screens of differences."""
         bad = [each for each in report.outcomes if failed(each) and each.level is None]
         if len(bad) < _LEAST_LISTED:
@@ -111,10 +111,10 @@ class Console:
     def coverage(self, metrics: Mapping[str, Any]) -> str:
         """How much of what the server offers was used, if METRICS have it."""
         kinds = wording.coverage(metrics)
-        lines = [f"  {each.kind:<10} {self._covered(each)}" for each in kinds]
+        lines = [f"  {each.kind:<10} {self._coverage_text(each)}" for each in kinds]
         return _text(["coverage:", *lines]) if lines else ""
 
-    def _covered(self, kind: wording.Coverage) -> str:
+    def _coverage_text(self, kind: wording.Coverage) -> str:
         if not kind.total:
             return "none offered"
         most = _MOST_NAMES if self._verbosity < 1 else len(kind.untouched)

@@ -71,7 +71,7 @@ def findings(outcome: Outcome, style: Style) -> list[str]:
     alone = beside_the_wire(alone, outcome)
     lines = [line for finding in alone if not finding.warning for line in one_finding(finding, style)]
     for together in by_file.values():
-        lines += _marked(together, documents, style)
+        lines += _marked_excerpt(together, documents, style)
     if len(shown) < len(every):
         lines.append(f"… and {len(every) - len(shown)} more ({'--max-errors' if style.max_errors else '-vv'})")
     for finding in documents:
@@ -104,7 +104,7 @@ def _by_file(found: list[Finding]) -> tuple[list[Finding], dict[str, list[Findin
     return alone, by_file
 
 
-def _marked(together: list[Finding], documents: list[Finding], style: Style) -> list[str]:
+def _marked_excerpt(together: list[Finding], documents: list[Finding], style: Style) -> list[str]:
     notes = []
     for finding in together:
         assert finding.where is not None

@@ -86,7 +86,7 @@ def _case(outcome: Outcome, name: str) -> list[str]:
         line=where and where.line,
         time=f"{outcome.seconds:.3f}",
     )
-    inner = [*_verdict(outcome), *_said(outcome)]
+    inner = [*_verdict(outcome), *_stream_elements(outcome)]
     return [f"    {head}", *inner, "    </testcase>"] if inner else [f"    {head[:-1]}/>"]
 
 
@@ -105,7 +105,7 @@ def _verdict(outcome: Outcome) -> list[str]:
     return _block(element, text, message=first, type=outcome.status)
 
 
-def _said(outcome: Outcome) -> list[str]:
+def _stream_elements(outcome: Outcome) -> list[str]:
     """The streams; a warning has no element of its own, so that of a test that did not fail is told first."""
     told = [] if outcome.status in _ELEMENTS else [one_finding(each, _STYLE) for each in warnings(outcome)]
     if told and outcome.level is not None:

@@ -164,7 +164,7 @@ def _of_tool(bare: Sketch, tool: Json, name: str, writes: bool) -> Sketch:
 def _optional(schema: Any, arguments: Json) -> tuple[str, ...]:
     others = optional_arguments(schema, arguments)
     more = len(others) - _MOST_OPTIONAL
-    shown = (_described(key, each) for key, each in islice(others.items(), _MOST_OPTIONAL))
+    shown = (_argument_text(key, each) for key, each in islice(others.items(), _MOST_OPTIONAL))
     return (*shown, f"and {more} more") if more > 0 else tuple(shown)
 
 
@@ -173,7 +173,7 @@ def _hint(tool: Json, name: str) -> bool:
     return isinstance(annotations, dict) and annotations.get(name) is True
 
 
-def _described(name: str, schema: Any) -> str:
+def _argument_text(name: str, schema: Any) -> str:
     """An argument in a few words: its name, its type, its default, what it is for."""
     given = schema if isinstance(schema, dict) else {}
     kind = given.get("type")
@@ -195,7 +195,7 @@ async def _of_template(session: Session, bare: Sketch, text: str) -> Sketch:
         template = parse(text)
     except ValueError as error:
         return replace(sketch, gap=str(error))
-    values = await _completed(session, {"type": "ref/resource", "uri": text}, template.names)
+    values = await _completions(session, {"type": "ref/resource", "uri": text}, template.names)
     uri = template.expand(values)
     if template.match(uri) is None:
         missing = ", ".join(name for name in template.names if name not in values)
@@ -211,15 +211,15 @@ async def _of_prompt(session: Session, bare: Sketch, item: Json, name: str) -> S
         else []
     )
     required = [each["name"] for each in every if each.get("required") is True]
-    values = await _completed(session, {"type": "ref/prompt", "name": name}, required)
+    values = await _completions(session, {"type": "ref/prompt", "name": name}, required)
     arguments = {each: values.get(each, SAMPLE) for each in required}
     prompt = {"name": plain_text(name), "args": plain_data(arguments)} if arguments else plain_text(name)
     others = (each for each in every if each["name"] not in arguments)
-    optional = tuple(_described(each["name"], {**each, "type": "string"}) for each in others)
+    optional = tuple(_argument_text(each["name"], {**each, "type": "string"}) for each in others)
     return replace(bare, title=f"gets the prompt {name}", action={"prompt": prompt}, optional=optional)
 
 
-async def _completed(session: Session, ref: Json, names: Any) -> dict[str, str]:
+async def _completions(session: Session, ref: Json, names: Any) -> dict[str, str]:
     """For each of NAMES the first value that the server offers, if it offers any."""
     values: dict[str, str] = {}
     if "completions" not in session.capabilities:

@@ -216,7 +216,7 @@ def _expectations(sketch: Sketch, first: Observed, last: Observed, recorder: Rec
     """What could be expected, from the most that can be said to the least."""
     failed = error_of(first.reply or {})
     if sketch.pins is not None and failed is None:
-        yield {"asserts": _pinned(sketch, first, last)}
+        yield {"asserts": _item_assertions(sketch, first, last)}
     elif recorder is not None and failed is None:
         yield {"result": _result(sketch, first, last, recorder)}
     elif recorder is not None:
@@ -224,7 +224,7 @@ def _expectations(sketch: Sketch, first: Observed, last: Observed, recorder: Rec
     yield {"ok": failed is None}
 
 
-def _pinned(sketch: Sketch, first: Observed, last: Observed) -> list[str]:
+def _item_assertions(sketch: Sketch, first: Observed, last: Observed) -> list[str]:
     """Assertions that a list has these items; it may have others."""
     assert sketch.action is not None
     member = LIST_MEMBERS[read_action("list", _field(sketch.action["list"]), None).sent(_NO_VARIABLES).method]
@@ -248,7 +248,7 @@ def _names(observed: Observed, member: str, name: str) -> dict[str, None]:
 
 
 def _result(sketch: Sketch, first: Observed, last: Observed, recorder: Recorder) -> Any:
-    one, other = (_shown(each) for each in (first, last))
+    one, other = (_result_of(each) for each in (first, last))
     expected = recorder.expected(one, other)
     schema = (sketch.tool or {}).get("outputSchema")
     if schema is None or not isinstance(expected, dict) or "structuredContent" not in expected:
@@ -257,7 +257,7 @@ def _result(sketch: Sketch, first: Observed, last: Observed, recorder: Recorder)
     return {**expected, "structuredContent": "match:outputSchema"} if fits else expected
 
 
-def _shown(observed: Observed) -> Any:
+def _result_of(observed: Observed) -> Any:
     """A result without what the modern era adds, which a test does not look at either."""
     return plain(observed.reply or {}, observed.dialect, {}, verbatim=True).get("result")
 

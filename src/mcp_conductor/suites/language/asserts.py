@@ -63,7 +63,7 @@ class Assertion:
 
     def check(self, document: Json) -> str | None:
         """What is wrong, if anything is."""
-        found = self.path.pick(document, empty=False) if self.selects else self._found(document)
+        found = self.path.pick(document, empty=False) if self.selects else self._value(document)
         if found is NOTHING:
             return None if self.optional else f"is missing: {self.path.why(document)}"
         try:
@@ -71,7 +71,7 @@ class Assertion:
         except CannotTellError as error:
             return f"cannot be checked: {error.message}"
 
-    def _found(self, document: Json) -> Any:
+    def _value(self, document: Json) -> Any:
         """The value at the path. Where no element has the last step of the path, that is most likely misspelled."""
         found = self.path.find(document)
         return self.path.pick(document) if found else found
@@ -87,7 +87,7 @@ def compile_assert(field: Field) -> Assertion:
     try:
         path, end = scan_path(text)
         _refuse_unknown_root(path)
-        return _asserted(text, path, text[end:].strip())
+        return _read_assertion(text, path, text[end:].strip())
     except ValueError as error:
         field.refuse(f"is not an assertion: {error}", _EXAMPLE)
     except UsageError as error:
@@ -103,7 +103,7 @@ def _refuse_unknown_root(path: JsonPath) -> None:
         raise UsageError(f"begins with {root!r}, which is not a root of a path", hint=known)
 
 
-def _asserted(text: str, path: JsonPath, predicate: str) -> Assertion:
+def _read_assertion(text: str, path: JsonPath, predicate: str) -> Assertion:
     asked = re.sub(r"^not\b[\s:]*", "", predicate)
     judge = _judge(asked, path.text)
     if asked == predicate:
@@ -119,9 +119,9 @@ def _judge(predicate: str, path: str) -> Judge:
     if not predicate:
         raise ValueError(f"{path!r} is only a path: what is expected there is missing")
     if found := _COUNTED.fullmatch(predicate):
-        return _counted(*found.groups())
+        return _count_judge(*found.groups())
     if found := _OPERATOR.match(predicate):
-        return _compared(found[1], predicate[found.end() :], path)
+        return _comparison_judge(found[1], predicate[found.end() :], path)
     found = _WORD.match(predicate)
     if found is None:
         raise ValueError(f"cannot read {predicate!r} after the path {path!r}")
@@ -146,7 +146,7 @@ def _unknown(word: str) -> UsageError:
 # Comparing.
 
 
-def _counted(word: str, operator: str, number: str) -> Judge:
+def _count_judge(word: str, operator: str, number: str) -> Judge:
     countable = (list, dict, str) if word == "length" else (list, dict)
 
     def judge(value: Any) -> str | None:
@@ -165,17 +165,17 @@ def _size(value: Any) -> str:
     return f"{len(value) or 'no'} {unit}{'' if len(value) == 1 else 's'}"
 
 
-def _compared(operator: str, written: str, path: str) -> Judge:
+def _comparison_judge(operator: str, written: str, path: str) -> Judge:
     if not written:
         raise ValueError(f"nothing follows {operator}")
     if path == _DURATION:
-        return _timed(operator, written)
+        return _duration_judge(operator, written)
     wanted = _literal(written)
     if operator in ("=", "=="):
         return lambda value: None if same(wanted, value) else _unequal(wanted, value)
     if operator == "!=":
         return lambda value: f"is {shown(value)}, but must not be" if same(wanted, value) else None
-    return lambda value: _ordered(value, operator, wanted)
+    return lambda value: _order_problem(value, operator, wanted)
 
 
 def _unequal(wanted: Any, value: Any) -> str:
@@ -187,7 +187,7 @@ def _is_written_alike(wanted: Any, value: Any) -> bool:
     return isinstance(value, str) and not isinstance(wanted, str) and same(wanted, _literal(value or '""'))
 
 
-def _ordered(value: Any, operator: str, wanted: Any) -> str | None:
+def _order_problem(value: Any, operator: str, wanted: Any) -> str | None:
     if number_in(wanted) is not None and number_in(value) is None:
         return f"is {described(value)}, not a number"
     if holds(value, operator, wanted):
@@ -195,7 +195,7 @@ def _ordered(value: Any, operator: str, wanted: Any) -> str | None:
     return f"is {shown(value)}, not {WORDS[operator]} {shown(wanted)}"
 
 
-def _timed(operator: str, written: str) -> Judge:
+def _duration_judge(operator: str, written: str) -> Judge:
     wanted = seconds(written)
     if wanted is None or written.strip()[-1].isdigit():
         raise ValueError(f"{written!r} is not a time with its unit, such as 200ms or 2s")

@@ -140,7 +140,7 @@ class Expect:
         if self.response is not None:
             expected = self.response.made(variables)
             shown = plain(reply, observed.dialect, self.response.given.value, verbatim=verbatim)
-            found += _compared(self.response.given, expected, shown, observed.tool)
+            found += _comparison_findings(self.response.given, expected, shown, observed.tool)
         if self.result is not None:
             found += self._of_result(self.result, reply, observed, variables)
         if self.ok is not None or self.error is not None:
@@ -161,7 +161,7 @@ class Expect:
             message = f"the reply is an error, not a result: {compact(reply.get('error'))}"
             return [Finding(message=message, path="error", actual=reply.get("error"), where=where)]
         shown = plain(reply, observed.dialect, {"result": wanted.given.value}, verbatim=True)["result"]
-        return _compared(wanted.given, wanted.made(variables), shown, observed.tool, below="result")
+        return _comparison_findings(wanted.given, wanted.made(variables), shown, observed.tool, below="result")
 
     def _of_error(self, reply: Json, variables: Variables) -> list[Finding]:
         problem = error_of(reply)
@@ -179,9 +179,9 @@ class Expect:
             return []
         path, expected = _error_path(reply), self.error.made(variables)
         if isinstance(self.error.given.value, dict):
-            return _compared(self.error.given, expected, problem, None, below=path)
+            return _comparison_findings(self.error.given, expected, problem, None, below=path)
         path = f"{path}.{'message' if path == 'error' else 'content[*].text'}"
-        return _compared(self.error.given, expected, problem.get("message"), None, below=path)
+        return _comparison_findings(self.error.given, expected, problem.get("message"), None, below=path)
 
     def _of_stderr(self, observed: Observed, variables: Variables) -> list[Finding]:
         assert self.stderr is not None
@@ -277,7 +277,9 @@ def _members(wanted: Any, key: str) -> Iterator[Any]:
             yield from _members(value, key)
 
 
-def _compared(given: Field, expected: Expected, actual: Any, tool: Json | None, *, below: str = "") -> list[Finding]:
+def _comparison_findings(
+    given: Field, expected: Expected, actual: Any, tool: Json | None, *, below: str = ""
+) -> list[Finding]:
     mismatches = expected.check(actual, None if tool is None else {str(tool.get("name")): tool})
     found = [_finding(given, each, below) for each in mismatches]
     if len(mismatches) > 1 and not expected.has_matchers and isinstance(given.value, dict | list):

@@ -73,9 +73,9 @@ def known_members(
     field: Field, known: tuple[str, ...], elsewhere: Elsewhere, mistakes: Mistakes | None = None
 ) -> dict[str, Field]:
     """The members of an object; those that are not KNOWN are refused, with what ELSEWHERE has to say of them."""
-    return field.members(known, advice=lambda key: elsewhere.get(key) or _joined(key, known), mistakes=mistakes)
+    return field.members(known, advice=lambda key: elsewhere.get(key) or _missing_space(key, known), mistakes=mistakes)
 
 
-def _joined(key: str, known: tuple[str, ...]) -> str | None:
+def _missing_space(key: str, known: tuple[str, ...]) -> str | None:
     name, colon, _ = key.partition(":")
     return f"a space is missing after {name}:" if colon and name in known else None

@@ -184,10 +184,10 @@ class ScriptedAnswers(Answers):
             return Answer(error=error if isinstance(error, dict) else {"code": REJECTED, "message": str(error)})
         assert turn.reply is not None
         reply = turn.reply.filled(self._variables)
-        return _sampled(reply) if kind == "sampling" else _elicited(reply, params)
+        return _sampling_answer(reply) if kind == "sampling" else _elicitation_answer(reply, params)
 
 
-def _sampled(reply: Any) -> Answer:
+def _sampling_answer(reply: Any) -> Answer:
     if reply == "reject":
         return Answer(error={"code": REJECTED, "message": "User rejected sampling request"})
     message = {"role": "assistant", "model": "scripted-model", "stopReason": "endTurn"}
@@ -197,7 +197,7 @@ def _sampled(reply: Any) -> Answer:
     return Answer(result={**message, "content": {"type": "text", "text": text}})
 
 
-def _elicited(reply: Any, params: Json) -> Answer:
+def _elicitation_answer(reply: Any, params: Json) -> Answer:
     if reply in ("decline", "reject"):
         return Answer(result={"action": "decline"})
     if reply == "cancel":

@@ -286,7 +286,8 @@ def _cases(entry: Field, reading: Reading, defaults: _Defaults, file_vars: Mappi
         if reading.known is not None:
             reading.known -= only_here - names_in(given.get("capture"))
     titles = [
-        _title(given["it"], {} if reading.lenient else {**file_vars, **_fixed(row), **step.vars}) for _, row in rows
+        _title(given["it"], {} if reading.lenient else {**file_vars, **_fixed_fillings(row), **step.vars})
+        for _, row in rows
     ]
     found = []
     for title, (name, row) in zip(titles, rows, strict=True):
@@ -312,7 +313,7 @@ def _numbered(cases: tuple[Case, ...]) -> Iterator[Case]:
         yield case if number == 1 else replace(case, number=number)
 
 
-def _fixed(row: Mapping[str, Any]) -> dict[str, Filling]:
+def _fixed_fillings(row: Mapping[str, Any]) -> dict[str, Filling]:
     return {name: Draft(value) for name, value in row.items()}
 
 

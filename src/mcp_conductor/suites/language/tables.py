@@ -51,10 +51,10 @@ def _row(given: Field) -> Row:
     members = given.members()
     for name, each in members.items():
         check_name(each, name)
-    return _named({name: each.value for name, each in members.items()})
+    return _row_of({name: each.value for name, each in members.items()})
 
 
-def _named(values: dict[str, Any]) -> Row:
+def _row_of(values: dict[str, Any]) -> Row:
     name = values.pop("id", None)
     return str(name) if name is not None else ", ".join(f"{key}={values[key]}" for key in values), values
 
@@ -105,7 +105,7 @@ def _of_csv(text: str, file: str, delimiter: str) -> Iterator[Row]:
             elif head is not None and cells:
                 if len(cells) != len(head):
                     refuse(f"this row has {len(cells)} values, and the first line {len(head)} names")
-                yield _named(dict(zip(head, map(value_of, cells), strict=True)))
+                yield _row_of(dict(zip(head, map(value_of, cells), strict=True)))
             line = reader.line_num + 1
     except csv.Error as error:
         refuse(f"is not CSV that can be read: {error}", "quotes in quotes are written twice")

@@ -105,23 +105,23 @@ def from_command_line(
     clock: Callable[[], float] = time.time,
 ) -> Variables:
     """The variables that are there before any file of tests: CONFIG's, FILES, ENVIRON, PAIRS and SECRETS."""
-    values = {_named(name, "a variable of the config"): value for name, value in config.items()}
+    values = {_valid_name(name, "a variable of the config"): value for name, value in config.items()}
     for file in files:
         values |= _of_file(file, environ)
     for name, text in environ.items():
         if name.startswith(PREFIX):
-            values[_named(name.removeprefix(PREFIX), name)] = value_of(text)
-    values |= {name: value_of(text) for name, text in _split("--var", pairs)}
+            values[_valid_name(name.removeprefix(PREFIX), name)] = value_of(text)
+    values |= {name: value_of(text) for name, text in _name_value_pairs("--var", pairs)}
     run = Variables(values=values, environ=dict(environ), chance=Chance(seed), clock=clock)
     # Always text: a password of digits is not a number.
-    return run.with_secrets(dict(_split("--secret", secrets))) if secrets else run
+    return run.with_secrets(dict(_name_value_pairs("--secret", secrets))) if secrets else run
 
 
 def _of_file(file: str, environ: Mapping[str, str]) -> dict[str, Any]:
-    return _checked(Field.root(load(file), environ))
+    return _values_by_name(Field.root(load(file), environ))
 
 
-def _checked(given: Field) -> dict[str, Any]:
+def _values_by_name(given: Field) -> dict[str, Any]:
     members = given.members()
     for name, member in members.items():
         check_name(member, name)
@@ -131,16 +131,16 @@ def _checked(given: Field) -> dict[str, Any]:
 def of_settings(settings: SettingsFile) -> dict[str, Any]:
     """The `vars` of a settings file."""
     given = settings.member("vars")
-    return {} if given is None else _checked(given)
+    return {} if given is None else _values_by_name(given)
 
 
-def _split(flag: str, pairs: list[str]) -> Iterator[tuple[str, str]]:
+def _name_value_pairs(flag: str, pairs: list[str]) -> Iterator[tuple[str, str]]:
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals:
             # What a secret is must not be shown, not even when it is given in the wrong way.
             raise UsageError(f"{flag} takes NAME=VALUE" + (f", not {pair!r}" if flag != "--secret" else ""))
-        yield _named(name, flag), text
+        yield _valid_name(name, flag), text
 
 
 def value_of(text: str) -> Any:
@@ -151,7 +151,7 @@ def value_of(text: str) -> Any:
         return text
 
 
-def _named(name: str, what: str) -> str:
+def _valid_name(name: str, what: str) -> str:
     if problem := problem_with(name):
         raise UsageError(f"{what}: {name!r} {problem}")
     return name

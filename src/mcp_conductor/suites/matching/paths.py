@@ -112,16 +112,16 @@ class JsonPath:
         before = value
         for part in self.parts:
             if part.pipe is not None:
-                found = _piped(before, part)
+                found = _apply_pipe(before, part)
                 if found is NOTHING:
                     return _why_not_piped(before, part)
                 before = found
                 continue
             for count, step in enumerate(part.steps, 1):
-                found = _walked(before, part.steps[:count])
+                found = _walk(before, part.steps[:count])
                 if found is NOTHING:
-                    return _why_not(_walked(before, part.steps[: count - 1]), step, spelled(part.steps[: count - 1]))
-            before = _walked(before, part.steps)
+                    return _why_not(_walk(before, part.steps[: count - 1]), step, spelled(part.steps[: count - 1]))
+            before = _walk(before, part.steps)
         return "it is there"
 
 
@@ -143,36 +143,36 @@ def _arrays_made(steps: Sequence[Step]) -> int:
 
 def _each(value: Any, part: Part, depth: int) -> Any:
     if part.counts:
-        return _piped(value, part)
+        return _apply_pipe(value, part)
     if depth and isinstance(value, list):
         return [_each(item, part, depth - 1) for item in value]
-    return _piped(value, part) if part.pipe else _walked(value, part.steps)
+    return _apply_pipe(value, part) if part.pipe else _walk(value, part.steps)
 
 
-def _walked(value: Any, steps: Sequence[Step]) -> Any:
+def _walk(value: Any, steps: Sequence[Step]) -> Any:
     for place, step in enumerate(steps):
         rest = steps[place + 1 :]
         if isinstance(step, (Every, Where)):
-            return _spread(value, step, rest)
-        value = _stepped(value, step)
+            return _walk_each(value, step, rest)
+        value = _step_into(value, step)
         if value is NOTHING:
             return NOTHING
     return value
 
 
-def _spread(value: Any, step: Every | Where, rest: Sequence[Step]) -> Any:
+def _walk_each(value: Any, step: Every | Where, rest: Sequence[Step]) -> Any:
     if not isinstance(value, list):
         return NOTHING
     if isinstance(step, Every):
-        return [_walked(item, rest) for item in value]
+        return [_walk(item, rest) for item in value]
     accepted = [item for item in value if step.accepts(item)]
     # What follows a filter is looked for in each element, but for a number: that picks one of them.
     if not rest or isinstance(rest[0], (int, Every)):
-        return _walked(accepted, rest)
-    return [_walked(item, rest) for item in accepted]
+        return _walk(accepted, rest)
+    return [_walk(item, rest) for item in accepted]
 
 
-def _stepped(value: Any, step: str | int) -> Any:
+def _step_into(value: Any, step: str | int) -> Any:
     if isinstance(value, dict):
         return value.get(str(step), NOTHING)
     if not isinstance(value, list):
@@ -186,7 +186,7 @@ def _stepped(value: Any, step: str | int) -> Any:
     return value[step] if -len(value) <= step < len(value) else NOTHING
 
 
-def _piped(value: Any, part: Part) -> Any:
+def _apply_pipe(value: Any, part: Part) -> Any:
     if part.pipe == "sha256":
         return sha256(value)
     if part.of_bytes is not None:
@@ -207,7 +207,7 @@ def _why_not(value: Any, step: Step, before: str) -> str:
         return f"{here} is {kind_of(value)}, not an array"
     if isinstance(value, dict):
         near = nearest(str(step), [str(key) for key in value])
-        has = f"; it has {near!r}" if near else f"; it has {_listed(value)}"
+        has = f"; it has {near!r}" if near else f"; it has {_member_names(value)}"
         return f"{here} has no {str(step)!r}{has}"
     if isinstance(value, list):
         return f"{here} is an array of {counted(value)}" + (
@@ -216,7 +216,7 @@ def _why_not(value: Any, step: Step, before: str) -> str:
     return f"{here} is {described(value)}, without {spelled((step,))!r}"
 
 
-def _listed(value: dict[str, Any]) -> str:
+def _member_names(value: dict[str, Any]) -> str:
     names = [repr(key) for key in value][:8]
     return ", ".join(names) + (", …" if len(value) > 8 else "") if names else "no members at all"
 

@@ -93,7 +93,7 @@ class Cases:
         )
 
     def errored(self, case: Case, error: ConductorError, **members: Any) -> Outcome:
-        return self.outcome(case, "errored", findings=(_found(error),), stderr=tuple(error.stderr), **members)
+        return self.outcome(case, "errored", findings=(_finding_of(error),), stderr=tuple(error.stderr), **members)
 
     def teardown(self, title: str, step: Step, findings: tuple[Finding, ...]) -> Outcome:
         """What went wrong after the tests: an outcome of its own, because no test caused it."""
@@ -134,9 +134,9 @@ class Cases:
         try:
             attempt = await self._persist(case.step, conversation, partial(self._attempt, case, conversation))
         except UsageError as error:  # what a placeholder stands for is known only now
-            attempt = Attempt((_found(error),), 0.0)
+            attempt = Attempt((_finding_of(error),), 0.0)
         seconds = attempt.seconds or perf_counter() - began
-        outcome = self._judged(case, attempt, seconds)
+        outcome = self._outcome_of(case, attempt, seconds)
         if outcome.findings or self._keep_wire:
             outcome = self._with_evidence(outcome, conversation, start, attempt.since or start)
         if attempt.refused is not None and attempt.failed and outcome.status == "failed" and not conversation.lost:
@@ -193,7 +193,7 @@ class Cases:
         try:
             done = await self._hook(step, conversation, variables)
         except UsageError as error:
-            done = Attempt((_found(error),), 0.0)
+            done = Attempt((_finding_of(error),), 0.0)
         findings = tuple(_in_hook(name, each) for each in done.findings)
         return replace(done, findings=findings, hooks=findings)
 
@@ -299,7 +299,7 @@ class Cases:
                 self._memory.redactor.learn(self._memory.variables.secrets)
         return found
 
-    def _judged(self, case: Case, attempt: Attempt, seconds: float) -> Outcome:
+    def _outcome_of(self, case: Case, attempt: Attempt, seconds: float) -> Outcome:
         if case.xfail is not None:
             if any(not each.warning for each in attempt.hooks):  # which is not what was expected to fail
                 return self.outcome(case, "failed", seconds=seconds, findings=attempt.hooks)
@@ -377,7 +377,7 @@ def _in_step(number: int, step: Step, finding: Finding) -> Finding:
     return replace(finding, message=message, where=where)
 
 
-def _found(error: ConductorError) -> Finding:
+def _finding_of(error: ConductorError) -> Finding:
     return Finding(message=error.message, hint=error.hint, where=error.where)
 
 

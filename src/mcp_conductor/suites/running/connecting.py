@@ -49,13 +49,13 @@ async def converse(
         try:
             session = await stack.enter_async_context(connection)
         except ConductorError as error:
-            error.stderr = (*_printed(transcript), *error.stderr)
+            error.stderr = (*_printed_lines(transcript), *error.stderr)
             raise
         conversations.append(Conversation(session, answers))
         yield conversations[0]
 
 
-def _printed(transcript: Transcript) -> Iterator[str]:
+def _printed_lines(transcript: Transcript) -> Iterator[str]:
     """What a server that did not open wrote to stdout besides messages: often its usage, or why it cannot start."""
     lines = (frame.text for frame in transcript.frames if frame.source == "server" and frame.text[:1] not in "{[")
     for line in islice(lines, _MOST_PRINTED):

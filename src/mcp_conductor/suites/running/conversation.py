@@ -95,7 +95,7 @@ class Conversation:
     # One action.
 
     async def _act(self, step: Step, action: Action, expect: Expect | None, variables: Variables) -> Done:
-        observed = Observed(self.session.dialect, session=_opened(self.session))
+        observed = Observed(self.session.dialect, session=_opening_document(self.session))
         findings: list[Finding] = []
         lost: TransportError | None = None
         began = perf_counter()
@@ -148,7 +148,7 @@ class Conversation:
         if silence is not None:
             limit = silence
         if step.cancel_after is not None and sent.kind == "request":
-            return await self._cancelled(step, sent)
+            return await self._exchange_and_cancel(step, sent)
         if sent.kind == "notification":
             await self.session.notify(sent.method, sent.params)
             return None if silence is None else await self._any_reply(silence)
@@ -157,9 +157,9 @@ class Conversation:
             return None if message is None else _document(message.raw)
         if sent.kind == "list":
             return await self._whole_list(sent, limit)
-        return await self._exchanged(sent, limit, rounds=not action.verbatim)
+        return await self._exchange(sent, limit, rounds=not action.verbatim)
 
-    async def _exchanged(self, sent: Sent, limit: float | None, *, rounds: bool) -> Json:
+    async def _exchange(self, sent: Sent, limit: float | None, *, rounds: bool) -> Json:
         """The reply to a request; where the modern era answers with questions, these are answered by the script."""
         params = sent.params
         for _ in range(MOST_ROUNDS):
@@ -202,7 +202,7 @@ class Conversation:
                 await pace.keep()
         return None
 
-    async def _cancelled(self, step: Step, sent: Sent) -> Json:
+    async def _exchange_and_cancel(self, step: Step, sent: Sent) -> Json:
         """The reply to a request that is cancelled meanwhile; some servers answer it anyway."""
         request = self._request(sent, sent.params)
         async with meanwhile(self.session.exchange(request, timeout=step.timeout)) as asked:
@@ -258,7 +258,7 @@ class Conversation:
         window = self.session.transcript.since(self._looked)
         self._looked = self.session.transcript.mark
         if any(frame.source == "note" for frame in window):
-            self._noted(window, pairs[0][0].observed)
+            self._take_notes(window, pairs[0][0].observed)
 
     def _stderr(self, start: int) -> list[str]:
         return [frame.text for frame in self.session.transcript.since(start) if frame.source == "stderr"]
@@ -308,7 +308,7 @@ class Conversation:
             if transcript.mark == seen:
                 return
 
-    def _noted(self, window: list[Frame], observed: Observed) -> None:
+    def _take_notes(self, window: list[Frame], observed: Observed) -> None:
         """Make a note of everything unusual: a line that is not a message, or a message that breaks a rule."""
         left_out = 0
         before: Frame | None = None
@@ -368,7 +368,7 @@ def _document(raw: Any, text: str = "") -> Json:
     return raw if isinstance(raw, dict) else {"unreadable": text if raw is None else raw}
 
 
-def _opened(session: Session) -> Json:
+def _opening_document(session: Session) -> Json:
     """What the server said about itself, from the handshake or from server/discover."""
     said = {key: session.opened[key] for key in ("instructions",) if key in session.opened}
     version = {"protocolVersion": session.dialect.version}

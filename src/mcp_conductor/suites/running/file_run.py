@@ -197,12 +197,12 @@ class FileRun:
         return self._options.restart or self.isolation == "test"
 
     def _give_up(self, error: ConductorError, case: Case) -> None:
-        self._lost(error)
+        self._lose_server(error)
         self._told = True
         line = f" (line {case.where.line})" if case.where is not None else ""
         self._why = f"the server went away after {case.title!r}{line}"
 
-    def _lost(self, error: ConductorError) -> None:
+    def _lose_server(self, error: ConductorError) -> None:
         self._failure = error
         self._tell(ServerLost(file=self._job.suite.file, message=self._cases.redact(error.message)))
 
@@ -253,7 +253,7 @@ class FileRun:
             self._setup = await self._cases.hooks("setup", self._job.suite.setup, self._conversation)
             self._why = "setup failed"
         except ConductorError as error:
-            self._lost(error)
+            self._lose_server(error)
             self._why = (
                 "the server could not be started" if self._conversation is None else "the server went away in setup"
             )

@@ -66,7 +66,7 @@ class Plan:
 
     def warnings(self) -> Iterator[Finding]:
         """What is worth knowing of the files that are run, and of those of their tests that are."""
-        return (finding for finding, _ in self._warned())
+        return (finding for finding, _ in self._warnings_with_titles())
 
     def shared_out(self) -> tuple[list[Finding], dict[str, list[Finding]]]:
         """These warnings, apart: those that are about a file, and by the ids of outcomes, those about a test."""
@@ -78,7 +78,7 @@ class Plan:
                     tests.setdefault((job.suite.file, line), []).append((case.title, job.identity(case)))
         of_files: list[Finding] = []
         of_tests: dict[str, list[Finding]] = {}
-        for finding, wanted in self._warned():
+        for finding, wanted in self._warnings_with_titles():
             where = finding.where
             near = [] if where is None else tests.get((where.file, where.line), [])
             about = [identity for title, identity in near if wanted in (None, title)]
@@ -88,7 +88,7 @@ class Plan:
                 of_files.append(finding)
         return of_files, of_tests
 
-    def _warned(self) -> Iterator[tuple[Finding, str | None]]:
+    def _warnings_with_titles(self) -> Iterator[tuple[Finding, str | None]]:
         """Each warning, and the title of the test that it names."""
         run = {(job.suite.file, case.title) for job in self.jobs for case in job.cases if case.skip is None}
         for suite in self.suites:

@@ -119,7 +119,7 @@ class Run:
                 outcome = self._settle(file.not_run(case, reason))
                 result.outcomes.append(outcome)
                 yield CaseFinished(outcome=outcome)
-            yield self._finished(result)
+            yield self._finished_event(result)
 
     # What workers do.
 
@@ -219,7 +219,7 @@ class Run:
         finally:
             await file.close()
             self._take(result, file)
-        self._tell(self._finished(result))
+        self._tell(self._finished_event(result))
 
     def _first(self, result: Result) -> Result | None:
         """The job with whose replies those of RESULT are compared, if there is one."""
@@ -243,7 +243,7 @@ class Run:
         result.replies, result.touched = file.replies, file.touched
         result.server, result.protocol_version = file.server, file.protocol_version
 
-    def _finished(self, result: Result) -> FileFinished:
+    def _finished_event(self, result: Result) -> FileFinished:
         suite = result.job.suite
         result.finished = True
         self._jobs_left[suite.file] -= 1

@@ -40,7 +40,7 @@ def covered(server: ServerSpec, folder: str) -> ServerSpec:
     lines = ("[run]", "parallel = true", "sigterm = true", "branch = true", f"data_file = {data}", "")
     write_file(settings, "\n".join(lines))
     _check(spec.command[0])
-    options, program = _split(spec.command[1:])
+    options, program = _options_and_program(spec.command[1:])
     words = (spec.command[0], *options, "-m", "coverage", "run", f"--rcfile={settings}", *program)
     return replace(spec, command=words, env=environment)
 
@@ -58,7 +58,7 @@ def _check(python: str) -> None:
         raise UsageError(f"{python!r} has no coverage.py", hint=f"{python} -m pip install coverage")
 
 
-def _split(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _options_and_program(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Python's own options, and the program that it runs."""
     place = 0
     while place < len(words) and words[place].startswith("-") and words[place] not in ("-m", "-c", "-"):

@@ -68,16 +68,16 @@ def without(value: Any, path: JsonPath) -> Any:
     way: _Way = tuple(each for part in path.parts for each in ((part,) if part.pipe else part.steps))
     while way and isinstance(way[-1], Part):  # the JSON of a text is all of it
         way = way[:-1]
-    return _left(value, way)
+    return _without_way(value, way)
 
 
-def _left(value: Any, way: _Way) -> Any:
+def _without_way(value: Any, way: _Way) -> Any:
     if not way:
         return NOTHING
     step, rest = way[0], way[1:]
     if isinstance(step, Part):
         try:
-            return _left(read(value), rest) if isinstance(value, str) else value
+            return _without_way(read(value), rest) if isinstance(value, str) else value
         except (ValueError, RecursionError):
             return value
     if isinstance(value, dict) and isinstance(step, (str, int)):
@@ -90,7 +90,7 @@ def _left(value: Any, way: _Way) -> Any:
 
 def _but(members: Iterable[tuple[Any, Any]], chosen: set[Any], rest: _Way) -> dict[Any, Any]:
     """MEMBERS, and of those that are CHOSEN only what the way to what is ignored leaves."""
-    left = ((key, _left(each, rest) if key in chosen else each) for key, each in members)
+    left = ((key, _without_way(each, rest) if key in chosen else each) for key, each in members)
     return {key: each for key, each in left if each is not NOTHING}
 
 

@@ -65,7 +65,7 @@ def _special_passes(expected: dict[str, Any], actual: Any) -> bool:
             not others or (isinstance(actual, dict) and _listed_pass(others, actual, partial=False))
         )
     if _EXTRACT in expected:
-        found = _extracted(actual, _parts(expected[_EXTRACT]))
+        found = _extract(actual, _parts(expected[_EXTRACT]))
         if found is NOTHING or not _passes(expected.get("value", NOTHING), found, partial=False):
             return False
     return _CROSS not in expected or cross_field(text_of(expected[_CROSS]).strip(), actual)
@@ -102,11 +102,11 @@ def _parts(path: Any) -> list[str]:
     return [part for part in parts if part]
 
 
-def _extracted(value: Any, parts: list[str]) -> Any:
+def _extract(value: Any, parts: list[str]) -> Any:
     for number, part in enumerate(parts):
         if isinstance(value, list) and part == "*":
             rest = ".".join(parts[number + 1 :])
-            return [_extracted(item, _parts(rest)) for item in value] if rest else value
+            return [_extract(item, _parts(rest)) for item in value] if rest else value
         if isinstance(value, list) and part.isdecimal() and part.isascii():
             value = value[int(part)] if len(part) < 10 and int(part) < len(value) else NOTHING
         elif isinstance(value, dict):

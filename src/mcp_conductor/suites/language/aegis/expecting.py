@@ -33,9 +33,9 @@ class AegisExpect(Expect):
             return found
         # mcp-aegis reads stdout while it waits for a reply, and only then a line that is not a message is in its way.
         unclean = [replace(stray(line), warning=line not in observed.stray_amid) for line in observed.stray]
-        return [*unclean, *self._decided([*self.mistakes, *found[len(unclean) :]], observed)]
+        return [*unclean, *self._verdict([*self.mistakes, *found[len(unclean) :]], observed)]
 
-    def _decided(self, found: list[Finding], observed: Observed) -> list[Finding]:
+    def _verdict(self, found: list[Finding], observed: Observed) -> list[Finding]:
         if self._passes(observed):
             return [
                 each if each.warning else replace(each, warning=True, hint=each.hint or _PASSES)

@@ -36,11 +36,11 @@ def fits(pattern: str, actual: Any) -> bool:
             found = judge(asked[len(name) :], actual)
             break
     else:
-        found = _unnamed(asked, actual)
+        found = _pattern_without_name_fits(asked, actual)
     return found if asked == pattern else not found
 
 
-def _unnamed(asked: str, actual: Any) -> bool:
+def _pattern_without_name_fits(asked: str, actual: Any) -> bool:
     if any(sign in asked for sign in _REGEX_SIGNS):
         return _regex(asked, actual)
     return asked in text_of(actual)
@@ -193,10 +193,10 @@ def cross_field(rest: str, actual: Any) -> bool:
     one, other = nested(actual, left), nested(actual, right)
     if not left or not right or one is NOTHING or other is NOTHING:
         return False
-    return _compared(_comparable(one), sign, _comparable(other))
+    return _holds(_comparable(one), sign, _comparable(other))
 
 
-def _compared(one: Any, sign: str, other: Any) -> bool:
+def _holds(one: Any, sign: str, other: Any) -> bool:
     if sign in ("=", "==", "!="):
         are_same = not isinstance(one, (Date, dict, list)) and not isinstance(other, Date) and same(one, other)
         return are_same is (sign != "!=")

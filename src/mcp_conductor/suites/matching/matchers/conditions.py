@@ -80,11 +80,11 @@ def cross_field(actual: Any, condition: Condition) -> str | None:
         values.append(value)
     if holds(values[0], condition.operator, values[1]):
         return None
-    wanted = f"{WORDS[condition.operator]} {_told(condition.right, values[1])}"
-    return f"has {_told(condition.left, values[0])}, not {wanted}"
+    wanted = f"{WORDS[condition.operator]} {_side_text(condition.right, values[1])}"
+    return f"has {_side_text(condition.left, values[0])}, not {wanted}"
 
 
-def _told(side: Any, value: Any) -> str:
+def _side_text(side: Any, value: Any) -> str:
     return f"{side.text} = {shown(value)}" if isinstance(side, JsonPath) else shown(value)
 
 

@@ -18,7 +18,7 @@ _DAY = re.compile(r"([0-9]{1,2})[/-]([0-9]{1,2})[/-]([0-9]{4})")
 _CLOCK_SKEW = Decimal(1)  # seconds: a server may round to the next one
 
 
-def _judged(actual: Any, fits: Callable[[Moment], bool], wanted: str) -> str | None:
+def _date_problem(actual: Any, fits: Callable[[Moment], bool], wanted: str) -> str | None:
     moment = moment_of(actual)
     if moment is None:
         return _no_date(actual)
@@ -29,7 +29,7 @@ def _no_date(actual: Any) -> str:
     return f"is {described(actual)}, not a date"
 
 
-def _told(moment: Moment) -> str:
+def _moment_text(moment: Moment) -> str:
     try:
         text = (EPOCH + timedelta(microseconds=int(moment * 1_000_000))).isoformat()
     except OverflowError:
@@ -54,7 +54,7 @@ def date_after(actual: Any, date: Moment) -> str | None:
     match:dateAfter:2024-01-31  "2024-02-01"  passes
     match:dateAfter:2024-01-31  "2023-12-24"  is '2023-12-24', not after 2024-01-31
     """
-    return _judged(actual, lambda moment: moment > date, f"after {_told(date)}")
+    return _date_problem(actual, lambda moment: moment > date, f"after {_moment_text(date)}")
 
 
 @matcher("dateBefore")
@@ -64,7 +64,7 @@ def date_before(actual: Any, date: Moment) -> str | None:
     match:dateBefore:2024-01-31  "2023-12-24"  passes
     match:dateBefore:2024-01-31  "2024-02-01"  is '2024-02-01', not before 2024-01-31
     """
-    return _judged(actual, lambda moment: moment < date, f"before {_told(date)}")
+    return _date_problem(actual, lambda moment: moment < date, f"before {_moment_text(date)}")
 
 
 @matcher("dateBetween")
@@ -75,7 +75,9 @@ def date_between(actual: Any, low: Moment, high: Moment) -> str | None:
     match:dateBetween:2024-01-01:2024-12-31  "2024-06-15"  passes
     match:dateBetween:2024-01-01:2024-12-31  "2025-01-01"  is '2025-01-01', not from 2024-01-01 to 2024-12-31
     """
-    return _judged(actual, lambda moment: low <= moment <= high, f"from {_told(low)} to {_told(high)}")
+    return _date_problem(
+        actual, lambda moment: low <= moment <= high, f"from {_moment_text(low)} to {_moment_text(high)}"
+    )
 
 
 @matcher("dateEquals")
@@ -85,7 +87,7 @@ def date_equals(actual: Any, date: Moment) -> str | None:
     match:dateEquals:2024-01-31  "2024-01-31T01:00:00+01:00"  passes
     match:dateEquals:2024-01-31  "2024-01-31T01:00:00Z"       is '2024-01-31T01:00:00Z', not 2024-01-31
     """
-    return _judged(actual, lambda moment: int(moment * 1000) == int(date * 1000), _told(date))
+    return _date_problem(actual, lambda moment: int(moment * 1000) == int(date * 1000), _moment_text(date))
 
 
 @matcher("dateAge")

@@ -11,7 +11,7 @@ from mcp_conductor.suites.matching.matchers.arguments import Divisor, Tolerance
 _CONTEXT = Context(prec=2000)
 
 
-def _judged(actual: Any, fits: Callable[[Decimal], bool], wanted: str) -> str | None:
+def _number_problem(actual: Any, fits: Callable[[Decimal], bool], wanted: str) -> str | None:
     number = number_in(actual)
     if number is None:
         return f"is {described(actual)}, not a number"
@@ -26,7 +26,7 @@ def greater_than(actual: Any, number: Decimal) -> str | None:
     match:greaterThan:5  5       is 5, not greater than 5
     match:greaterThan:5  "many"  is the string 'many', not a number
     """
-    return _judged(actual, lambda found: found > number, f"greater than {number}")
+    return _number_problem(actual, lambda found: found > number, f"greater than {number}")
 
 
 @matcher("greaterThanOrEqual")
@@ -36,7 +36,7 @@ def greater_than_or_equal(actual: Any, number: Decimal) -> str | None:
     match:greaterThanOrEqual:5  5  passes
     match:greaterThanOrEqual:5  4  is 4, not at least 5
     """
-    return _judged(actual, lambda found: found >= number, f"at least {number}")
+    return _number_problem(actual, lambda found: found >= number, f"at least {number}")
 
 
 @matcher("lessThan")
@@ -46,7 +46,7 @@ def less_than(actual: Any, number: Decimal) -> str | None:
     match:lessThan:5  4.9  passes
     match:lessThan:5  5    is 5, not less than 5
     """
-    return _judged(actual, lambda found: found < number, f"less than {number}")
+    return _number_problem(actual, lambda found: found < number, f"less than {number}")
 
 
 @matcher("lessThanOrEqual")
@@ -56,7 +56,7 @@ def less_than_or_equal(actual: Any, number: Decimal) -> str | None:
     match:lessThanOrEqual:5  5    passes
     match:lessThanOrEqual:5  5.1  is 5.1, not at most 5
     """
-    return _judged(actual, lambda found: found <= number, f"at most {number}")
+    return _number_problem(actual, lambda found: found <= number, f"at most {number}")
 
 
 @matcher("between")
@@ -66,7 +66,7 @@ def between(actual: Any, low: Decimal, high: Decimal) -> str | None:
     match:between:1:9  9   passes
     match:between:1:9  10  is 10, not from 1 to 9
     """
-    return _judged(actual, lambda found: low <= found <= high, f"from {low} to {high}")
+    return _number_problem(actual, lambda found: low <= found <= high, f"from {low} to {high}")
 
 
 @matcher("range")
@@ -86,7 +86,7 @@ def approximately(actual: Any, number: Decimal, tolerance: Tolerance) -> str | N
     match:approximately:3.14:0.01  3.141  passes
     match:approximately:3.14:0.01  3.2    is 3.2, not within 0.01 of 3.14
     """
-    return _judged(
+    return _number_problem(
         actual,
         lambda found: number - tolerance <= found <= number + tolerance,
         f"within {tolerance} of {number}",
@@ -100,7 +100,7 @@ def multiple_of(actual: Any, divisor: Divisor) -> str | None:
     match:multipleOf:0.1  0.3  passes
     match:multipleOf:4    10   is 10, not a multiple of 4
     """
-    return _judged(actual, lambda found: _divides(divisor, found), f"a multiple of {divisor}")
+    return _number_problem(actual, lambda found: _divides(divisor, found), f"a multiple of {divisor}")
 
 
 @matcher("divisibleBy")

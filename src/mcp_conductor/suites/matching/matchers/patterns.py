@@ -46,7 +46,7 @@ def read_pattern(text: str) -> Pattern:
     # What begins with a small letter may be a name that an installed plugin knows; other texts are looked for.
     if name not in MATCHERS and not (name[:1].islower() and _NAME.fullmatch(name) and MATCHERS.find(name)):
         _refuse_mistakes(asked, negated=negated)
-        return _unnamed(text, asked, negated=negated)
+        return _pattern_without_name(text, asked, negated=negated)
     found = MATCHERS.get(name)
     params = found.params
     if not colon and params:
@@ -61,7 +61,7 @@ def read_pattern(text: str) -> Pattern:
     return Pattern(text, found.judge, arguments, negated, optional, found.wants_tools)
 
 
-def _unnamed(text: str, asked: str, *, negated: bool) -> Pattern:
+def _pattern_without_name(text: str, asked: str, *, negated: bool) -> Pattern:
     """A regular expression, if it looks like one; else a part of the text."""
     if not _REGEX_SIGNS.search(asked):
         return Pattern(text, has_part, (asked,), negated)

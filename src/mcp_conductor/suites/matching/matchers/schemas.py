@@ -80,7 +80,7 @@ def output_schema(actual: Any, *, tools: Tools | None) -> str | None:
     declared = tool.get("outputSchema")
     if declared is None:
         return f"cannot be checked: the tool {name!r} declares no outputSchema"
-    content = _structured(actual, declared)
+    content = _structured_content(actual, declared)
     if content is NOTHING:
         return f"has no structuredContent{_reason(actual)}"
     complaints = checker(declared)(without_nothing(content))
@@ -89,7 +89,7 @@ def output_schema(actual: Any, *, tools: Tools | None) -> str | None:
     return f"does not fit the outputSchema of {name!r}: {'; '.join(complaints[:10])}" if complaints else None
 
 
-def _structured(actual: Any, declared: Any) -> Any:
+def _structured_content(actual: Any, declared: Any) -> Any:
     """The structuredContent that ACTUAL is, or that is in it; NOTHING when ACTUAL is a result without one."""
     if not isinstance(actual, dict):
         return actual
@@ -99,7 +99,7 @@ def _structured(actual: Any, declared: Any) -> Any:
         return NOTHING
     result = actual.get("result")
     if isinstance(result, dict) and actual.keys() <= _RESPONSE and _is_result(result):
-        return _structured(result, declared)
+        return _structured_content(result, declared)
     return NOTHING if _is_result(actual) and not property_of("content", declared) else actual
 
 

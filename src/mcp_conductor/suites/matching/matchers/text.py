@@ -192,7 +192,7 @@ def _length(actual: str) -> int:
     return len(actual) + sum(character > "\uffff" for character in actual) if not actual.isascii() else len(actual)
 
 
-def _compared(actual: Any, problem: str, low: int, high: float) -> str | None:
+def _length_problem(actual: Any, problem: str, low: int, high: float) -> str | None:
     if not isinstance(actual, str):
         return _no_text(actual)
     length = _length(actual)
@@ -210,7 +210,7 @@ def string_length(actual: Any, length: int) -> str | None:
     match:stringLength:5  "hello"  passes
     match:stringLength:4  "hello"  is 5 characters long, not 4: 'hello'
     """
-    return _compared(actual, str(length), length, length)
+    return _length_problem(actual, str(length), length, length)
 
 
 @matcher("stringLengthGreaterThan")
@@ -220,7 +220,7 @@ def string_length_greater_than(actual: Any, length: int) -> str | None:
     match:stringLengthGreaterThan:4  "hello"  passes
     match:stringLengthGreaterThan:5  "hello"  is 5 characters long, not more than 5: 'hello'
     """
-    return _compared(actual, f"more than {length}", length + 1, float("inf"))
+    return _length_problem(actual, f"more than {length}", length + 1, float("inf"))
 
 
 @matcher("stringLengthLessThan")
@@ -230,7 +230,7 @@ def string_length_less_than(actual: Any, length: int) -> str | None:
     match:stringLengthLessThan:6  "hello"  passes
     match:stringLengthLessThan:5  "hello"  is 5 characters long, not less than 5: 'hello'
     """
-    return _compared(actual, f"less than {length}", 0, length - 1)
+    return _length_problem(actual, f"less than {length}", 0, length - 1)
 
 
 @matcher("stringLengthGreaterThanOrEqual")
@@ -240,7 +240,7 @@ def string_length_greater_than_or_equal(actual: Any, length: int) -> str | None:
     match:stringLengthGreaterThanOrEqual:5  "hello"  passes
     match:stringLengthGreaterThanOrEqual:6  "hello"  is 5 characters long, not at least 6: 'hello'
     """
-    return _compared(actual, f"at least {length}", length, float("inf"))
+    return _length_problem(actual, f"at least {length}", length, float("inf"))
 
 
 @matcher("stringLengthLessThanOrEqual")
@@ -250,7 +250,7 @@ def string_length_less_than_or_equal(actual: Any, length: int) -> str | None:
     match:stringLengthLessThanOrEqual:5  "hello"  passes
     match:stringLengthLessThanOrEqual:4  "hello"  is 5 characters long, not at most 4: 'hello'
     """
-    return _compared(actual, f"at most {length}", 0, length)
+    return _length_problem(actual, f"at most {length}", 0, length)
 
 
 @matcher("stringLengthBetween")
@@ -260,7 +260,7 @@ def string_length_between(actual: Any, low: int, high: int) -> str | None:
     match:stringLengthBetween:3:5  "hello"  passes
     match:stringLengthBetween:3:5  "hi"     is 2 characters long, not from 3 to 5: 'hi'
     """
-    return _compared(actual, f"from {low} to {high}", low, high)
+    return _length_problem(actual, f"from {low} to {high}", low, high)
 
 
 @matcher("stringEmpty")
