@@ -8,7 +8,7 @@ import pytest
 
 from mcp_conductor.cli.flags import Given, parse
 from mcp_conductor.cli.methods import METHODS
-from mcp_conductor.cli.oauth import run_oauth
+from mcp_conductor.cli.oauth_methods import run_oauth
 from mcp_conductor.cli.plan import FLAGS
 from mcp_conductor.errors import TransportError
 from mcp_conductor.transport.authorization import Authorization, OAuthSettings

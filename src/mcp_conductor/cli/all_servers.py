@@ -6,10 +6,10 @@ from typing import Any
 
 from mcp_conductor.bridge import Backoff, Bridge
 from mcp_conductor.cli import methods
+from mcp_conductor.cli.budget_flags import budgets_of
 from mcp_conductor.cli.exit_codes import OK, PROGRAMS
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.interruptible import run_interruptibly
-from mcp_conductor.cli.limits import budgets_of
 from mcp_conductor.cli.plan import run_time
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.client.targets import specs_of_file

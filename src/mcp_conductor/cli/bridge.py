@@ -4,10 +4,10 @@ import asyncio
 import os
 from typing import TYPE_CHECKING, Any
 
+from mcp_conductor.cli.budget_flags import MESSAGE_LIMIT_FLAGS, budgets_of
 from mcp_conductor.cli.flag_values import number
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly, serve_until_cancelled
-from mcp_conductor.cli.limits import MESSAGE_LIMIT_FLAGS, budgets_of
 from mcp_conductor.cli.serve import ALLOW_HOST, exit_codes, hold_standard_streams
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import ConductorError, UsageError

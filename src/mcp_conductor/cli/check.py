@@ -1,9 +1,9 @@
 """`conductor check`: does this server follow the specification?"""
 
-from mcp_conductor.cli.checking import Checking
+from mcp_conductor.cli.budget_flags import LIMIT_FLAGS
+from mcp_conductor.cli.check_run import Checking
 from mcp_conductor.cli.flags import Flag, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
-from mcp_conductor.cli.limits import LIMIT_FLAGS
 from mcp_conductor.cli.plugin_flag import load_named_plugins
 from mcp_conductor.cli.run_flags import OUTPUT_FLAGS
 from mcp_conductor.cli.target import TARGET_FLAGS, load_plugins

@@ -3,10 +3,10 @@
 import os
 from collections.abc import Iterator
 
+from mcp_conductor.cli.budget_flags import LIMIT_FLAGS
 from mcp_conductor.cli.flag_values import time
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
-from mcp_conductor.cli.limits import LIMIT_FLAGS
 from mcp_conductor.cli.live import telling
 from mcp_conductor.cli.secret_flags import secrets_of_flags
 from mcp_conductor.cli.target import TARGET_FLAGS, load_plugins, target

@@ -87,7 +87,7 @@ def _run_oauth(given: Given, terminal: Terminal) -> int:
         raise UsageError(f"{method} takes no server but --server-url", hint=f"--server-url {given.words[0]}")
 
     async def talk() -> Any:
-        from mcp_conductor.cli.oauth import run_oauth
+        from mcp_conductor.cli.oauth_methods import run_oauth
         from mcp_conductor.transport.http_client import HttpClient
 
         http = HttpClient(cafile=given.one("--cacert"), verify="--insecure" not in given)
@@ -189,7 +189,7 @@ class _Run:
         )
 
     def authorize(self, http: "HttpClient") -> "Authorization":
-        from mcp_conductor.cli.oauth import settings_of
+        from mcp_conductor.cli.oauth_methods import settings_of
         from mcp_conductor.transport.authorization import Authorization
 
         spec = self.plan.spec.as_http()

@@ -2,8 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 
+from mcp_conductor.cli.method_result import NoteStatus, Outcome
 from mcp_conductor.cli.methods import is_tool_error
-from mcp_conductor.cli.outcome import NoteStatus, Outcome
 from mcp_conductor.cli.plan import Plan
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import nearest
@@ -94,7 +94,7 @@ async def _call_tool(session: Session, plan: Plan, note_status: NoteStatus) -> O
     arguments = {**plan.arguments, **(_typed_arguments(texts, tool) if texts else {})}
     params = _with_meta({**(plan.params or {}), "arguments": arguments}, plan.meta) or {}
     if "--run-as-task" in given:
-        from mcp_conductor.cli.tasks import run_as_task
+        from mcp_conductor.cli.task_calls import run_as_task
 
         outcome = await run_as_task(session, params, plan, note_status)
         result = outcome.result.get("result") if "--poll" in given else None

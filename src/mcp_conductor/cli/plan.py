@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_conductor.cli import methods
+from mcp_conductor.cli.budget_flags import ONE_SHOT_LIMIT_FLAGS
 from mcp_conductor.cli.flag_values import time
 from mcp_conductor.cli.flags import Flag, Given, Groups
-from mcp_conductor.cli.limits import ONE_SHOT_LIMIT_FLAGS
 from mcp_conductor.cli.target import TARGET_FLAGS, load_plugins, target
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError

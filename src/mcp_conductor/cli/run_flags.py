@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from mcp_conductor.cli.budget_flags import TEST_LIMIT_FLAGS
 from mcp_conductor.cli.flags import Flag, Given, Groups
-from mcp_conductor.cli.limits import TEST_LIMIT_FLAGS
 from mcp_conductor.cli.target import TARGET_FLAGS
 
 _SHOWN = (

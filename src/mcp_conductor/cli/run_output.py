@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from mcp_conductor.cli.again import Again
 from mcp_conductor.cli.flag_values import choice, number
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.live import CheckInProgress, Live, RunInProgress, now_and_then
+from mcp_conductor.cli.rerun import Again
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
 from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.files.writing import write_file

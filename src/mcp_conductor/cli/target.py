@@ -4,9 +4,9 @@ import os
 import shlex
 from dataclasses import replace
 
+from mcp_conductor.cli.budget_flags import budgets_of
 from mcp_conductor.cli.flag_values import choice
 from mcp_conductor.cli.flags import Flag, Given
-from mcp_conductor.cli.limits import budgets_of
 from mcp_conductor.cli.plugin_flag import PLUGIN_FLAG, load_named_plugins
 from mcp_conductor.cli.secret_flags import secrets_of_flags
 from mcp_conductor.cli.terminal import Terminal, print_to_stderr

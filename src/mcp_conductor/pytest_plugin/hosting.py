@@ -17,7 +17,7 @@ from mcp_conductor.client.connect import connect
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.pytest_plugin.texts import error_text
-from mcp_conductor.suites.running.held import Held
+from mcp_conductor.suites.running.held_context import Held
 from mcp_conductor.text.redaction import Redactor
 from mcp_conductor.text.visible import one_line, visible
 

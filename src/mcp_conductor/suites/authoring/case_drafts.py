@@ -18,7 +18,7 @@ from mcp_conductor.protocol.samples import SAMPLE, optional_arguments, sample_ar
 from mcp_conductor.protocol.schema import complaints
 from mcp_conductor.protocol.schema_weight import is_vast
 from mcp_conductor.protocol.uri_template import parse
-from mcp_conductor.suites.authoring.recorded import plain_data, plain_text
+from mcp_conductor.suites.authoring.recorder import plain_data, plain_text
 from mcp_conductor.suites.authoring.yaml_text import is_writable
 from mcp_conductor.text.visible import cut
 

@@ -26,7 +26,7 @@ from mcp_conductor.protocol.schema import complaints
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.report.model import redacted_value
 from mcp_conductor.suites.authoring.case_drafts import LONGEST_NAME, Sketch, sketches
-from mcp_conductor.suites.authoring.recorded import Recorder, plain_text
+from mcp_conductor.suites.authoring.recorder import Recorder, plain_text
 from mcp_conductor.suites.authoring.yaml_text import is_writable
 from mcp_conductor.suites.language.actions import read_action
 from mcp_conductor.suites.language.expectations import Observed, error_of, plain, read_expect

@@ -223,7 +223,7 @@ def _actions(given: Field, members: dict[str, Field], names: Names, reading: Rea
 
 
 def _read_aegis_request(_: str, given: Field, known: Names) -> Action:
-    from mcp_conductor.suites.language.aegis.sending import read_aegis_request  # few files are of mcp-aegis
+    from mcp_conductor.suites.language.aegis.request import read_aegis_request  # few files are of mcp-aegis
 
     return read_aegis_request(given, known)
 
@@ -259,7 +259,7 @@ def _expect(given: Field | None, names: Names, reading: Reading, *, of_aegis: bo
         kept = reading.members(given, tuple(EXPECT_KEYS), IN_EXPECT)
         given = Field(given.document, given.path, {key: field.value for key, field in kept.items()})
         if of_aegis:
-            from mcp_conductor.suites.language.aegis.expecting import read_aegis_expect
+            from mcp_conductor.suites.language.aegis.expectation import read_aegis_expect
 
             return read_aegis_expect(given, names)
     return read_expect(given, names)

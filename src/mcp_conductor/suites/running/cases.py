@@ -16,9 +16,9 @@ from mcp_conductor.suites.language.expectations import stray
 from mcp_conductor.suites.language.steps import Again, Step
 from mcp_conductor.suites.language.suite import Case, Suite
 from mcp_conductor.suites.language.variables import Variables
-from mcp_conductor.suites.running.conditions import holds
 from mcp_conductor.suites.running.conversation import Conversation, Done
-from mcp_conductor.suites.running.normal import comparable
+from mcp_conductor.suites.running.normalization import comparable
+from mcp_conductor.suites.running.skip_conditions import holds
 from mcp_conductor.suites.running.snapshots import Snapshots
 from mcp_conductor.text.redaction import Redactor
 

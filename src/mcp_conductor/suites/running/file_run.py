@@ -20,7 +20,7 @@ from mcp_conductor.suites.running.cases import Cases, Memory
 from mcp_conductor.suites.running.connecting import converse
 from mcp_conductor.suites.running.conversation import Conversation
 from mcp_conductor.suites.running.coverage import Touched
-from mcp_conductor.suites.running.held import Held
+from mcp_conductor.suites.running.held_context import Held
 from mcp_conductor.suites.running.job import Job, Options, learned, patience
 from mcp_conductor.suites.running.snapshots import Snapshots
 

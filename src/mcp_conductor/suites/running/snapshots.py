@@ -11,7 +11,7 @@ from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
 from mcp_conductor.report.model import Finding, redacted_value
-from mcp_conductor.suites.running.normal import comparable, longest_first, normal
+from mcp_conductor.suites.running.normalization import comparable, longest_first, normal
 
 FOLDER = "__snapshots__"
 _UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")

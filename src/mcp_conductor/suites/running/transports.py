@@ -10,7 +10,7 @@ from mcp_conductor.report.model import NOTHING, Finding, Outcome
 from mcp_conductor.suites.language.suite import Case, Suite
 from mcp_conductor.suites.matching.differences import same
 from mcp_conductor.suites.matching.paths import Every, JsonPath, Part, Step, Where, spelled
-from mcp_conductor.suites.running.normal import comparable, longest_first, normal
+from mcp_conductor.suites.running.normalization import comparable, longest_first, normal
 
 _Way: TypeAlias = tuple[Step | Part, ...]  # a part is the JSON in a text
 

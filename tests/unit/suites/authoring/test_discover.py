@@ -10,7 +10,7 @@ from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE
 from mcp_conductor.protocol.message import Digits
 from mcp_conductor.suites.authoring.case_drafts import Sketch
 from mcp_conductor.suites.authoring.discover import Case, Discovered
-from mcp_conductor.suites.authoring.recorded import Recorder, plain_data
+from mcp_conductor.suites.authoring.recorder import Recorder, plain_data
 from mcp_conductor.suites.authoring.suite_text import suite_text, template
 from mcp_conductor.suites.authoring.yaml_text import block, comment, entry, is_writable
 from mcp_conductor.suites.language.expectations import Observed, read_expect

@@ -7,8 +7,8 @@ In 2025-11-25 the client asks for a task (`params.task`), looks with tasks/get a
 import asyncio
 from typing import Any
 
+from mcp_conductor.cli.method_result import NoteStatus, Outcome
 from mcp_conductor.cli.methods import is_tool_error
-from mcp_conductor.cli.outcome import NoteStatus, Outcome
 from mcp_conductor.cli.plan import Plan
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import MethodError

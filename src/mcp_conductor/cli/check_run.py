@@ -15,12 +15,12 @@ from mcp_conductor.checks.engine.migration import migration
 from mcp_conductor.checks.engine.run import Options, Verdicts, check
 from mcp_conductor.checks.engine.sessions import Sessions
 from mcp_conductor.checks.requirements import LEVELS, of_plugin, requirements, with_packages
-from mcp_conductor.cli.again import next_lines
 from mcp_conductor.cli.exit_codes import code_of
 from mcp_conductor.cli.flag_values import choice, time as time_of
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.live import CheckInProgress
 from mcp_conductor.cli.plan import json_of
+from mcp_conductor.cli.rerun import next_lines
 from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.secret_flags import secrets_of_flags
 from mcp_conductor.cli.target import source_file, target

@@ -4,9 +4,9 @@ import shlex
 
 import pytest
 
-from mcp_conductor.cli.again import next_lines
 from mcp_conductor.cli.check import FLAGS
 from mcp_conductor.cli.flags import parse
+from mcp_conductor.cli.rerun import next_lines
 from mcp_conductor.cli.target import source_file
 from mcp_conductor.report.formats.folding import InRevisions
 from mcp_conductor.report.model import Outcome

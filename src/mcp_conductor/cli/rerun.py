@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from shlex import join
 
+from mcp_conductor.cli.budget_flags import TEST_LIMIT_FLAGS
 from mcp_conductor.cli.flags import Given
-from mcp_conductor.cli.limits import TEST_LIMIT_FLAGS
 from mcp_conductor.cli.run_flags import OUTPUT_FLAGS
 from mcp_conductor.cli.secret_flags import without_secret, without_secrets
 from mcp_conductor.cli.target import TARGET_FLAGS
