@@ -1,7 +1,7 @@
 """`conductor check`: does this server follow the specification?"""
 
 from mcp_conductor.cli.budget_flags import LIMIT_FLAGS
-from mcp_conductor.cli.check_run import Checking
+from mcp_conductor.cli.check_run import CheckRun
 from mcp_conductor.cli.flags import Flag, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.plugin_flag import load_named_plugins
@@ -94,13 +94,13 @@ def main(argv: list[str], terminal: Terminal) -> int:
         terminal.show(explained_as_json(them) if "--json" in given else explained(them))
         return 0
     if "--client" in given:
-        from mcp_conductor.cli.check_client import CheckingClient
+        from mcp_conductor.cli.check_client import ClientCheckRun
 
-        return run_interruptibly(CheckingClient(given, terminal).run())
+        return run_interruptibly(ClientCheckRun(given, terminal).run())
     if "--transcript" in given:
-        from mcp_conductor.cli.check_recording import CheckingRecording
+        from mcp_conductor.cli.check_recording import RecordingCheckRun
 
-        return run_interruptibly(CheckingRecording(given, terminal).run())
+        return run_interruptibly(RecordingCheckRun(given, terminal).run())
     if "--scenario" in given:
         raise UsageError("--scenario is for --client CMD")
-    return run_interruptibly(Checking(given, terminal).run())
+    return run_interruptibly(CheckRun(given, terminal).run())

@@ -10,7 +10,7 @@ from mcp_conductor.checks.harness.client_runs import RunProgress
 from mcp_conductor.checks.harness.run import check_client
 from mcp_conductor.checks.harness.run_client import Command
 from mcp_conductor.checks.harness.scenario import ALL, EVERYWHERE, SCENARIOS, Scenario
-from mcp_conductor.cli.check_run import Checking
+from mcp_conductor.cli.check_run import CheckRun
 from mcp_conductor.cli.live import telling
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.dialect import DIALECTS, HANDSHAKE, MODERN
@@ -21,7 +21,7 @@ _NOT_FOR_CLIENTS = (
 _WANTED = "auto"  # the revision that the client wants
 
 
-class CheckingClient(Checking):
+class ClientCheckRun(CheckRun):
     """One command line of `conductor check --client`."""
 
     subject = "client"

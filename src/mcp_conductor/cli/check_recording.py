@@ -4,7 +4,7 @@ import os
 from io import TextIOWrapper
 
 from mcp_conductor.checks.engine.judging import Verdicts, judge
-from mcp_conductor.cli.check_run import Checking
+from mcp_conductor.cli.check_run import CheckRun
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.reading import open_file
 from mcp_conductor.protocol.transcript import Transcript
@@ -15,7 +15,7 @@ _NOT_FOR_RECORDINGS = (
 )  # fmt: skip
 
 
-class CheckingRecording(Checking):
+class RecordingCheckRun(CheckRun):
     """One command line of `conductor check --transcript`."""
 
     def _aim(self) -> str:

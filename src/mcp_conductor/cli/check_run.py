@@ -40,7 +40,7 @@ _DEFAULT_SECONDS = 2.0
 _NOT_ALL = ("--only", "--skip", "--level")  # flags that leave requirements out
 
 
-class Checking:
+class CheckRun:
     """One command line of `conductor check`."""
 
     subject = "server"

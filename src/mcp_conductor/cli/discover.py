@@ -14,7 +14,7 @@ from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol.server_spec import ServerSpec
-from mcp_conductor.suites.authoring.discover import Discovered, Wishes, discover
+from mcp_conductor.suites.authoring.discover import Discovery, Wishes, discover
 from mcp_conductor.suites.authoring.suite_text import suite_text
 from mcp_conductor.suites.running.job import DEFAULT_SECONDS
 from mcp_conductor.suites.running.select import SUFFIXES
@@ -105,20 +105,20 @@ def machine_paths(spec: ServerSpec, terminal: Terminal) -> tuple[str, ...]:
     return tuple(dict.fromkeys(place for place in places if place))
 
 
-def counted(found: Discovered) -> str:
+def counted(found: Discovery) -> str:
     """How many tests a suite has, and how many of them are to be skipped."""
     cases, skipped = len(found.written), len(found.skipped)
     return f"{cases} test{'' if cases == 1 else 's'}" + (f", {skipped} of them to be skipped" if skipped else "")
 
 
-def remarks(found: Discovered) -> Iterator[str]:
+def remarks(found: Discovery) -> Iterator[str]:
     """What the writer of a suite should know about it."""
     if found.skipped:
-        names = ", ".join(str(sketch.tool["name"]) for sketch in found.skipped if sketch.tool is not None)
+        names = ", ".join(str(draft.tool["name"]) for draft in found.skipped if draft.tool is not None)
         yield f"not called, because they are not marked read-only: {names}"
         yield "  hint: conductor discover --include-writes calls them, too"
     for case in found.written:
         if case.remark:
-            yield f"{case.sketch.what}: {case.remark}"
-    for sketch in found.left_out:
-        yield f"left out: {sketch.what}: {sketch.gap}"
+            yield f"{case.draft.what}: {case.remark}"
+    for draft in found.left_out:
+        yield f"left out: {draft.what}: {draft.gap}"

@@ -8,7 +8,7 @@ import stat
 from dataclasses import replace
 from typing import TextIO
 
-from mcp_conductor.cli.plan import Plan
+from mcp_conductor.cli.plan import CallPlan
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.answers import Incoming
@@ -26,7 +26,7 @@ _ARROWS = {"client": "-->", "server": "<--", "stderr": "stderr:", "http": "http:
 class Display:
     """The side of a run that is on stderr, and the recording."""
 
-    def __init__(self, plan: Plan, terminal: Terminal) -> None:
+    def __init__(self, plan: CallPlan, terminal: Terminal) -> None:
         self._terminal = terminal
         self._verbose = "--verbose" in plan.given
         self._progress = "--progress-token" in plan.given

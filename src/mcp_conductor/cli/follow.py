@@ -8,7 +8,7 @@ import asyncio
 from typing import Any
 
 from mcp_conductor.bounded.turns import Pace
-from mcp_conductor.cli.plan import Plan
+from mcp_conductor.cli.plan import CallPlan
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import MethodError
@@ -40,7 +40,7 @@ class Follow:
         self._room -= size
         self._events.put_nowait(incoming)
 
-    async def run(self, session: Session, plan: Plan) -> None:
+    async def run(self, session: Session, plan: CallPlan) -> None:
         """Print events until the server goes away, which is an error, or until stdout is closed by its reader."""
         method, params = plan.method, plan.params or {}
         if method is not None or plan.raw is not None:

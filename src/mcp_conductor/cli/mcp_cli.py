@@ -15,7 +15,7 @@ from mcp_conductor.cli.exit_codes import OK, PROGRAMS, code_of_error
 from mcp_conductor.cli.flags import Given, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.operations import perform
-from mcp_conductor.cli.plan import FLAGS, Plan, plan, run_time
+from mcp_conductor.cli.plan import FLAGS, CallPlan, plan, run_time
 from mcp_conductor.cli.program import run_program
 from mcp_conductor.cli.secret_flags import secrets_of_flags
 from mcp_conductor.cli.terminal import Terminal
@@ -111,7 +111,7 @@ def _run_oauth(given: Given, terminal: Terminal) -> int:
 class _Run:
     """One run of a plan."""
 
-    def __init__(self, plan: Plan, terminal: Terminal) -> None:
+    def __init__(self, plan: CallPlan, terminal: Terminal) -> None:
         self.plan = plan
         self.terminal = terminal
         self.display = Display(plan, terminal)

@@ -9,7 +9,7 @@ from mcp_conductor.protocol import Json
 NoteStatus = Callable[[Json], None]
 
 
-class Outcome(NamedTuple):
+class MethodResult(NamedTuple):
     """What to print, whether the server reports a failure, and our own complaint."""
 
     result: Any

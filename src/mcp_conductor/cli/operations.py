@@ -2,16 +2,16 @@
 
 from collections.abc import Awaitable, Callable
 
-from mcp_conductor.cli.method_result import NoteStatus, Outcome
+from mcp_conductor.cli.method_result import MethodResult, NoteStatus
 from mcp_conductor.cli.methods import is_tool_error
-from mcp_conductor.cli.plan import Plan
+from mcp_conductor.cli.plan import CallPlan
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import nearest
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 
 
-async def perform(session: Session, plan: Plan, note_status: NoteStatus) -> Outcome:
+async def perform(session: Session, plan: CallPlan, note_status: NoteStatus) -> MethodResult:
     """Carry out the plan's method."""
     method = plan.method or ""
     if method in _SPECIAL:
@@ -21,11 +21,11 @@ async def perform(session: Session, plan: Plan, note_status: NoteStatus) -> Outc
     _remark_on_revision(session, method)
     params = _with_meta(plan.params, plan.meta)
     if method not in LIST_MEMBERS:
-        return Outcome(await session.request(method, params))
+        return MethodResult(await session.request(method, params))
     cursor = plan.given.one("--cursor")
     if cursor is None:
-        return Outcome(await session.everything(method, params))
-    return Outcome(await session.request(method, {**(params or {}), "cursor": cursor}))
+        return MethodResult(await session.everything(method, params))
+    return MethodResult(await session.request(method, {**(params or {}), "cursor": cursor}))
 
 
 def _with_meta(params: Json | None, meta: Json) -> Json | None:
@@ -37,45 +37,45 @@ def _remark_on_revision(session: Session, method: str) -> None:
         session.note(f"{session.dialect.version} has no {method}; it is sent anyway")
 
 
-async def _show_server(session: Session, plan: Plan) -> Outcome:  # noqa: ARG001
+async def _show_server(session: Session, plan: CallPlan) -> MethodResult:  # noqa: ARG001
     facts = {**session.server, "capabilities": session.capabilities, "protocolVersion": session.dialect.version}
     instructions = session.opened.get("instructions")
-    return Outcome(facts if instructions is None else {**facts, "instructions": instructions})
+    return MethodResult(facts if instructions is None else {**facts, "instructions": instructions})
 
 
-async def _show_opening(session: Session, plan: Plan) -> Outcome:  # noqa: ARG001
+async def _show_opening(session: Session, plan: CallPlan) -> MethodResult:  # noqa: ARG001
     if not session.dialect.handshake:
         session.note(f"{session.dialect.version} has no initialize; this is the answer to server/discover")
-    return Outcome(session.opened)
+    return MethodResult(session.opened)
 
 
-async def _ping(session: Session, plan: Plan) -> Outcome:
+async def _ping(session: Session, plan: CallPlan) -> MethodResult:
     if session.dialect.handshake:
-        return Outcome(await session.request("ping", _with_meta(None, plan.meta)))
+        return MethodResult(await session.request("ping", _with_meta(None, plan.meta)))
     session.note(f"{session.dialect.version} has no ping; server/discover is sent instead")
-    return Outcome(await session.request("server/discover", _with_meta(None, plan.meta)))
+    return MethodResult(await session.request("server/discover", _with_meta(None, plan.meta)))
 
 
-async def _subscribe(session: Session, plan: Plan) -> Outcome:
+async def _subscribe(session: Session, plan: CallPlan) -> MethodResult:
     if session.dialect.handshake:
-        return Outcome(await session.request("resources/subscribe", _with_meta(plan.params, plan.meta)))
+        return MethodResult(await session.request("resources/subscribe", _with_meta(plan.params, plan.meta)))
     uri = (plan.params or {})["uri"]
     acknowledged = await session.listen({"resourceSubscriptions": [uri]}, plan.meta)
     honoured = acknowledged.params.get("notifications")
     if not isinstance(honoured, dict) or uri not in (honoured.get("resourceSubscriptions") or ()):
         session.note(f"the server did not accept the subscription to {uri}")
-    return Outcome({"notifications": honoured})
+    return MethodResult({"notifications": honoured})
 
 
-async def _set_level(session: Session, plan: Plan) -> Outcome:
+async def _set_level(session: Session, plan: CallPlan) -> MethodResult:
     if session.dialect.handshake or not plan.follow:
         _remark_on_revision(session, "logging/setLevel")
-        return Outcome(await session.request("logging/setLevel", _with_meta(plan.params, plan.meta)))
+        return MethodResult(await session.request("logging/setLevel", _with_meta(plan.params, plan.meta)))
     session.note(f"{session.dialect.version} has no logging/setLevel; the level is asked for in _meta")
-    return Outcome({})
+    return MethodResult({})
 
 
-_SPECIAL: dict[str, Callable[[Session, Plan], Awaitable[Outcome]]] = {
+_SPECIAL: dict[str, Callable[[Session, CallPlan], Awaitable[MethodResult]]] = {
     "server/info": _show_server,
     "initialize": _show_opening,
     "ping": _ping,
@@ -84,7 +84,7 @@ _SPECIAL: dict[str, Callable[[Session, Plan], Awaitable[Outcome]]] = {
 }
 
 
-async def _call_tool(session: Session, plan: Plan, note_status: NoteStatus) -> Outcome:
+async def _call_tool(session: Session, plan: CallPlan, note_status: NoteStatus) -> MethodResult:
     given = plan.given
     texts = plan.typed_arguments
     validate = "--output-schema-validate" in given
@@ -100,9 +100,9 @@ async def _call_tool(session: Session, plan: Plan, note_status: NoteStatus) -> O
         result = outcome.result.get("result") if "--poll" in given else None
     else:
         result = await session.request("tools/call", params)
-        outcome = Outcome(result, failed=is_tool_error(result))
+        outcome = MethodResult(result, failed=is_tool_error(result))
     if validate and isinstance(result, dict) and not is_tool_error(result):
-        return Outcome(outcome.result, outcome.failed, await _breach(result, tool, session))
+        return MethodResult(outcome.result, outcome.failed, await _breach(result, tool, session))
     return outcome
 
 

@@ -97,7 +97,7 @@ FLAGS: Groups = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class CallPlan:
     """What is to be done."""
 
     given: Given
@@ -126,7 +126,7 @@ _WITH_OAUTH = (
 )
 
 
-def plan(given: Given, terminal: Terminal) -> Plan:
+def plan(given: Given, terminal: Terminal) -> CallPlan:
     """Understand the command line; refuses what cannot be meant."""
     for flag in _WITH_OAUTH:
         if flag in given and "--oauth" not in given:
@@ -142,7 +142,7 @@ def plan(given: Given, terminal: Terminal) -> Plan:
         methods.check_none(given)
     params = None if method is None else methods.check(method, given).params(given)
     load_plugins(given, terminal)
-    return Plan(
+    return CallPlan(
         given=given,
         spec=target(given, terminal),
         method=method,

@@ -36,7 +36,7 @@ _OF_THE_CHECK = {flag.name for flag in OUTPUT_FLAGS} | {
 }  # fmt: skip
 
 
-class Again:
+class RerunCommands:
     """How to run each test of a run again."""
 
     def __init__(self, given: Given) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from mcp_conductor.cli.flag_values import choice, number
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.live import CheckInProgress, Live, RunInProgress, now_and_then
-from mcp_conductor.cli.rerun import Again
+from mcp_conductor.cli.rerun import RerunCommands
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
 from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.files.writing import write_file
@@ -52,7 +52,7 @@ class Output:
         self._failures_alone = "--quiet" in given or "--errors-only" in given
         self.silent = self._failures_alone and "--strict" not in given
         self._durations = number(given, "--durations")
-        self._again = Again(given)
+        self._again = RerunCommands(given)
         verbosity = 2 if "--wire" in given else 1 if "--verbose" in given else -1 if "--quiet" in given else 0
         width, max_errors = _width(terminal), number(given, "--max-errors")
         self._console = Console(

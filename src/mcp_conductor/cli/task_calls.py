@@ -7,9 +7,9 @@ In 2025-11-25 the client asks for a task (`params.task`), looks with tasks/get a
 import asyncio
 from typing import Any
 
-from mcp_conductor.cli.method_result import NoteStatus, Outcome
+from mcp_conductor.cli.method_result import MethodResult, NoteStatus
 from mcp_conductor.cli.methods import is_tool_error
-from mcp_conductor.cli.plan import Plan
+from mcp_conductor.cli.plan import CallPlan
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import MethodError
 from mcp_conductor.protocol import Json
@@ -19,7 +19,7 @@ DEFAULT_INTERVAL = 1.0
 SHORTEST_INTERVAL = 0.01
 
 
-async def run_as_task(session: Session, params: Json, plan: Plan, note_status: NoteStatus) -> Outcome:
+async def run_as_task(session: Session, params: Json, plan: CallPlan, note_status: NoteStatus) -> MethodResult:
     """Call the tool as a task; with --poll, wait until it has ended."""
     core = session.dialect.tasks == "core"
     if session.dialect.tasks is None:
@@ -36,22 +36,22 @@ async def run_as_task(session: Session, params: Json, plan: Plan, note_status: N
         task = answer.get("task") if isinstance(answer, dict) else None
     if not isinstance(task, dict) or not isinstance(task.get("taskId"), str):
         session.note("the server did not create a task for the call")
-        return Outcome(answer, failed=is_tool_error(answer))
+        return MethodResult(answer, failed=is_tool_error(answer))
     if "--poll" not in plan.given:
-        return Outcome(task)
-    waiting = _Waiting(session, plan, note_status)
+        return MethodResult(task)
+    waiting = _TaskWait(session, plan, note_status)
     return await (waiting.core(task) if core else waiting.extension(task))
 
 
-class _Waiting:
+class _TaskWait:
     """Waiting for one task."""
 
-    def __init__(self, session: Session, plan: Plan, note_status: NoteStatus) -> None:
+    def __init__(self, session: Session, plan: CallPlan, note_status: NoteStatus) -> None:
         self._session = session
         self._interval = plan.poll_interval
         self._note_status = note_status
 
-    async def core(self, task: Json) -> Outcome:
+    async def core(self, task: Json) -> MethodResult:
         """2025-11-25: tasks/result waits for the end, and is where the server asks for input meanwhile."""
         wanted = {"taskId": task["taskId"]}
         while task.get("status") not in (*TERMINAL, "input_required"):
@@ -72,7 +72,7 @@ class _Waiting:
         found = await self._session.request("tasks/get", {"taskId": task["taskId"]})
         return found if isinstance(found, dict) else task
 
-    async def extension(self, task: Json) -> Outcome:
+    async def extension(self, task: Json) -> MethodResult:
         """2026-07-28: everything comes with tasks/get."""
         answered: set[str] = set()
         while task.get("status") not in TERMINAL:
@@ -108,5 +108,5 @@ def _brief(task: Json) -> Json:
     return {key: task[key] for key in ("taskId", "status", "statusMessage") if key in task}
 
 
-def _task_outcome(task: Json, *, failed: bool, **members: Any) -> Outcome:
-    return Outcome({**_brief(task), **members}, failed=failed)
+def _task_outcome(task: Json, *, failed: bool, **members: Any) -> MethodResult:
+    return MethodResult({**_brief(task), **members}, failed=failed)

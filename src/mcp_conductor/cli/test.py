@@ -24,7 +24,7 @@ from mcp_conductor.report.formats.wording import warning_text
 from mcp_conductor.report.model import BAD, Finding, Outcome, Report, strict, strict_outcome
 from mcp_conductor.suites.language.variables import Variables
 from mcp_conductor.suites.running import coverage
-from mcp_conductor.suites.running.job import Options
+from mcp_conductor.suites.running.job import RunOptions
 from mcp_conductor.suites.running.plan import Plan
 from mcp_conductor.suites.running.run import Run
 from mcp_conductor.suites.running.select import files_of, read_pattern
@@ -70,11 +70,11 @@ class _CommandLine:
         self._judging = None if unheard else ListeningJudges()
         self._options = self._read_options()
 
-    def _read_options(self) -> Options:
+    def _read_options(self) -> RunOptions:
         given, environ = self._given, self._terminal.environ
         text = given.one("--jobs") or ("auto" if "--parallel" in given else None)
         jobs = os.cpu_count() or 1 if text == "auto" else number(given, "--jobs", 1, 1000) or 1
-        return Options(
+        return RunOptions(
             isolation=choice(given, "--isolation", ISOLATIONS),
             jobs=jobs,
             timeout=time(given, "--step-timeout"),

@@ -24,7 +24,7 @@ from mcp_conductor.report.model import BAD, Outcome
 from mcp_conductor.suites.language.suite import Case, Suite, load_suite
 from mcp_conductor.suites.language.variables import Variables, from_command_line, of_settings
 from mcp_conductor.suites.running.file_run import FileRun
-from mcp_conductor.suites.running.job import DEFAULT_SECONDS, Job, Options, in_ci, variants
+from mcp_conductor.suites.running.job import DEFAULT_SECONDS, Job, RunOptions, in_ci, variants
 from mcp_conductor.suites.running.run import obsolete
 from mcp_conductor.suites.running.snapshots import Snapshots
 from mcp_conductor.suites.running.transports import compared
@@ -311,13 +311,13 @@ def _variables(config: pytest.Config, path: Path) -> Variables:
     )
 
 
-def _options(config: pytest.Config) -> Options:
+def _options(config: pytest.Config) -> RunOptions:
     text = setting(config, "timeout")
     timeout = DEFAULT_SECONDS if text is None else seconds(text)
     if timeout is None:
         raise UsageError(f"--conductor-timeout takes a time above 0, such as 500ms, 2s or 1m, not {text!r}")
     here, update = str(config.invocation_params.dir), config.getoption("--conductor-update-snapshots")
-    return Options(
+    return RunOptions(
         timeout=timeout,
         update_snapshots=update,
         frozen_snapshots=in_ci(os.environ) and not update,

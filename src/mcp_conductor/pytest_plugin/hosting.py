@@ -17,7 +17,7 @@ from mcp_conductor.client.connect import connect
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.pytest_plugin.texts import error_text
-from mcp_conductor.suites.running.held_context import Held
+from mcp_conductor.suites.running.held_context import HeldContext
 from mcp_conductor.text.redaction import Redactor
 from mcp_conductor.text.visible import one_line, visible
 
@@ -188,7 +188,7 @@ class Hosting:
         return self._loop.run(self._hold(what))
 
     async def _hold(self, what: AbstractAsyncContextManager[T]) -> T:
-        held = Held(what)
+        held = HeldContext(what)
         value = await held.open()
         self._open.callback(lambda: self._loop.run(held.close()))
         return value

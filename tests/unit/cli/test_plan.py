@@ -5,7 +5,7 @@ import io
 import pytest
 
 from mcp_conductor.cli.flags import parse
-from mcp_conductor.cli.plan import FLAGS, Plan, json_of, plan, root
+from mcp_conductor.cli.plan import FLAGS, CallPlan, json_of, plan, root
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.dialect import DIALECTS
@@ -15,15 +15,15 @@ R4 = DIALECTS["2025-11-25"]
 TEMPLATE = '{"model":"m","role":"assistant","content":{"type":"text","text":"4"}}'
 
 
-def planned(*words: str, stdin: bytes = b"", directory: str = "/nowhere") -> Plan:
+def planned(*words: str, stdin: bytes = b"", directory: str = "/nowhere") -> CallPlan:
     return plan(parse(["node", *words], FLAGS), Terminal(None, None, io.BytesIO(stdin), {}, directory))
 
 
-def ping(*words: str) -> Plan:
+def ping(*words: str) -> CallPlan:
     return planned("--method", "ping", *words)
 
 
-def call(*words: str, **more) -> Plan:
+def call(*words: str, **more) -> CallPlan:
     return planned("--method", "tools/call", "--tool-name", "t", *words, **more)
 
 

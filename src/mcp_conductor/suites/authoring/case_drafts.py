@@ -30,7 +30,7 @@ _MOST_OPTIONAL = 100  # arguments that are named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sketch:
+class CaseDraft:
     """A case that might be written: what is sent, and what is worth saying about it."""
 
     group: str  # the heading that it stands under
@@ -63,37 +63,37 @@ _LISTS = (
 )
 
 
-async def sketches(session: Session, tell: Callable[[str], None], *, writes: bool) -> list[Sketch]:
-    """A sketch for everything that the server offers; WRITES: tools that are not read-only may be called too.
+async def drafts(session: Session, tell: Callable[[str], None], *, writes: bool) -> list[CaseDraft]:
+    """A draft for everything that the server offers; WRITES: tools that are not read-only may be called too.
 
     TELL is called with what is done now, in words.
     """
-    found: list[Sketch] = []
+    found: list[CaseDraft] = []
     for each in _LISTS:
         if each.capability in session.capabilities:
             tell(f"listing {each.group.lower()}")
-            found += [sketch async for sketch in _of_list(session, each, writes=writes)]
-    if not any(sketch.action for sketch in found):
+            found += [draft async for draft in _of_list(session, each, writes=writes)]
+    if not any(draft.action for draft in found):
         method = "ping" if session.dialect.handshake else "server/discover"
         found.append(
-            Sketch(group="Server", what="server", title=f"answers {method}", action={"request": {"method": method}})
+            CaseDraft(group="Server", what="server", title=f"answers {method}", action={"request": {"method": method}})
         )
     return list(_with_own_titles(found))
 
 
-async def _of_list(session: Session, kind: _List, *, writes: bool) -> AsyncIterator[Sketch]:
+async def _of_list(session: Session, kind: _List, *, writes: bool) -> AsyncIterator[CaseDraft]:
     try:
         listed = await session.everything(kind.method)
     except MethodError as error:
         # Many servers have resources, but know nothing of templates.
         if kind.word != "templates" or error.code != METHOD_NOT_FOUND:
-            yield Sketch(group=kind.group, what=kind.group.lower(), gap=error.message)
+            yield CaseDraft(group=kind.group, what=kind.group.lower(), gap=error.message)
         return
     items = listed.get(LIST_MEMBERS[kind.method]) if isinstance(listed, dict) else None
     if not items or not isinstance(items, list):
         return
     title = f"lists its {kind.group.lower()}"
-    yield Sketch(group=kind.group, what=title, title=title, action={"list": kind.word}, pins=kind.name)
+    yield CaseDraft(group=kind.group, what=title, title=title, action={"list": kind.word}, pins=kind.name)
     seen: set[str] = set()
     pace = Pace()
     for item in items:
@@ -101,17 +101,17 @@ async def _of_list(session: Session, kind: _List, *, writes: bool) -> AsyncItera
         await pace.keep()
         if not isinstance(name, str) or not is_writable(name):
             gap = f"it has no usable {kind.name}: {cut(compact(item), _LONGEST_ITEM)}"
-            yield Sketch(group=kind.group, what=f"a {kind.item}", gap=gap)
+            yield CaseDraft(group=kind.group, what=f"a {kind.item}", gap=gap)
         elif len(name) > LONGEST_NAME:
             gap = f"its {kind.name} has {len(name)} characters: {cut(name, _LONGEST_NOTE)}"
-            yield Sketch(group=kind.group, what=f"a {kind.item}", gap=gap)
+            yield CaseDraft(group=kind.group, what=f"a {kind.item}", gap=gap)
         elif name not in seen:
             seen.add(name)
             yield await _of_item(session, kind, item, name, writes=writes)
 
 
-async def _of_item(session: Session, kind: _List, item: Json, name: str, *, writes: bool) -> Sketch:
-    bare = Sketch(group=kind.group, what=f"{kind.item} {name!r}", about=str(item.get("description") or ""))
+async def _of_item(session: Session, kind: _List, item: Json, name: str, *, writes: bool) -> CaseDraft:
+    bare = CaseDraft(group=kind.group, what=f"{kind.item} {name!r}", about=str(item.get("description") or ""))
     match kind.item:
         case "tool":
             return await without_blocking(_of_tool, bare, item, name, writes)
@@ -123,28 +123,28 @@ async def _of_item(session: Session, kind: _List, item: Json, name: str, *, writ
             return await _of_prompt(session, bare, item, name)
 
 
-def _with_own_titles(found: list[Sketch]) -> Iterator[Sketch]:
+def _with_own_titles(found: list[CaseDraft]) -> Iterator[CaseDraft]:
     seen: set[str] = set()
-    for sketch in found:
-        title, number = sketch.title, 1
+    for draft in found:
+        title, number = draft.title, 1
         while title in seen and title:
             number += 1
-            title = f"{sketch.title} ({number})"
+            title = f"{draft.title} ({number})"
         seen.add(title)
-        yield replace(sketch, title=title)
+        yield replace(draft, title=title)
 
 
 # Tools.
 
 
-def _of_tool(bare: Sketch, tool: Json, name: str, writes: bool) -> Sketch:
+def _of_tool(bare: CaseDraft, tool: Json, name: str, writes: bool) -> CaseDraft:
     schema = tool.get("inputSchema")
     if is_vast(schema):
         return replace(bare, gap="its schema has too many parts to generate arguments")
     arguments = sample_arguments(schema)
     call = {"tool": plain_text(name), **({"args": plain_data(arguments)} if arguments else {})}
     writable = is_writable(arguments)
-    sketch = replace(
+    draft = replace(
         bare,
         title=f"calls {name}",
         action={"call": call} if writable else None,
@@ -154,11 +154,11 @@ def _of_tool(bare: Sketch, tool: Json, name: str, writes: bool) -> Sketch:
     )
     execution = tool.get("execution")
     if isinstance(execution, dict) and execution.get("taskSupport") == "required":
-        return replace(sketch, gap="it can only be called as a task")
+        return replace(draft, gap="it can only be called as a task")
     problems = complaints(arguments, schema) if schema is not None else []
     if problems:
-        return replace(sketch, gap=f"no arguments that fit its schema could be generated: {problems[0]}")
-    return sketch if writable else replace(sketch, gap="its arguments cannot be written in a test file")
+        return replace(draft, gap=f"no arguments that fit its schema could be generated: {problems[0]}")
+    return draft if writable else replace(draft, gap="its arguments cannot be written in a test file")
 
 
 def _optional(schema: Any, arguments: Json) -> tuple[str, ...]:
@@ -189,21 +189,21 @@ def _argument_text(name: str, schema: Any) -> str:
 # Templates and prompts.
 
 
-async def _of_template(session: Session, bare: Sketch, text: str) -> Sketch:
-    sketch = replace(bare, title=f"reads {text}", action={"read": plain_text(text)})
+async def _of_template(session: Session, bare: CaseDraft, text: str) -> CaseDraft:
+    draft = replace(bare, title=f"reads {text}", action={"read": plain_text(text)})
     try:
         template = parse(text)
     except ValueError as error:
-        return replace(sketch, gap=str(error))
+        return replace(draft, gap=str(error))
     values = await _completions(session, {"type": "ref/resource", "uri": text}, template.names)
     uri = template.expand(values)
     if template.match(uri) is None:
         missing = ", ".join(name for name in template.names if name not in values)
-        return replace(sketch, gap=f"the server completes nothing for {missing}: put in a value")
-    return replace(sketch, title=f"reads {uri} by {text}", action={"read": plain_text(uri)})
+        return replace(draft, gap=f"the server completes nothing for {missing}: put in a value")
+    return replace(draft, title=f"reads {uri} by {text}", action={"read": plain_text(uri)})
 
 
-async def _of_prompt(session: Session, bare: Sketch, item: Json, name: str) -> Sketch:
+async def _of_prompt(session: Session, bare: CaseDraft, item: Json, name: str) -> CaseDraft:
     listed = item.get("arguments")
     every = (
         [each for each in listed if isinstance(each, dict) and isinstance(each.get("name"), str)]

@@ -25,7 +25,7 @@ from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.protocol.schema import complaints
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.report.model import redacted_value
-from mcp_conductor.suites.authoring.case_drafts import LONGEST_NAME, Sketch, sketches
+from mcp_conductor.suites.authoring.case_drafts import LONGEST_NAME, CaseDraft, drafts
 from mcp_conductor.suites.authoring.recorder import Recorder, plain_text
 from mcp_conductor.suites.authoring.yaml_text import is_writable
 from mcp_conductor.suites.language.actions import read_action
@@ -54,32 +54,32 @@ class Wishes:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class WrittenCase:
     """A case that can be written: what is sent, and what is to be expected of it."""
 
-    sketch: Sketch
+    draft: CaseDraft
     expect: Json
     remark: str = ""  # what a reader should know about what came back
 
 
 @dataclass(frozen=True, slots=True)
-class Discovered:
+class Discovery:
     """What a server offers, as cases; those that have a `gap` or are to be skipped come with the reason."""
 
     server: Json
-    cases: tuple[Case, ...]
+    cases: tuple[WrittenCase, ...]
 
     @property
-    def left_out(self) -> list[Sketch]:
-        return [case.sketch for case in self.cases if case.sketch.gap is not None]
+    def left_out(self) -> list[CaseDraft]:
+        return [case.draft for case in self.cases if case.draft.gap is not None]
 
     @property
-    def skipped(self) -> list[Sketch]:
-        return [case.sketch for case in self.cases if case.sketch.gap is None and case.sketch.skip is not None]
+    def skipped(self) -> list[CaseDraft]:
+        return [case.draft for case in self.cases if case.draft.gap is None and case.draft.skip is not None]
 
     @property
-    def written(self) -> list[Case]:
-        return [case for case in self.cases if case.sketch.gap is None]
+    def written(self) -> list[WrittenCase]:
+        return [case for case in self.cases if case.draft.gap is None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def _untold(_: str) -> None:
     """Nothing is done with it."""
 
 
-async def discover(spec: ServerSpec, wishes: Wishes, tell: Callable[[str], None] = _untold) -> Discovered:
+async def discover(spec: ServerSpec, wishes: Wishes, tell: Callable[[str], None] = _untold) -> Discovery:
     """Ask the server for everything, and try it; raises what keeps us from reaching the server.
 
     TELL is called with what is done now, in words.
@@ -105,37 +105,37 @@ async def discover(spec: ServerSpec, wishes: Wishes, tell: Callable[[str], None]
         tell("connecting to the server")
         conversation = await stack.enter_async_context(_conversation(spec, wishes))
         session = conversation.session
-        found = await sketches(session, tell, writes=wishes.writes)
-        to_try = [sketch for sketch in found if sketch.gap is None and sketch.skip is None]
+        found = await drafts(session, tell, writes=wishes.writes)
+        to_try = [draft for draft in found if draft.gap is None and draft.skip is None]
         rounds = [await _try_all(spec, wishes, to_try, tell, conversation)]
     if wishes.record or wishes.writes:
         rounds.append(await _try_all(spec, wishes, to_try, lambda what: tell(f"again: {what}")))
     tell("writing tests")
     recorder = Recorder(now=time(), paths=wishes.paths, redact=redact)
-    tried = {id(sketch): attempts for sketch, *attempts in zip(to_try, *rounds, strict=True)}
+    tried = {id(draft): attempts for draft, *attempts in zip(to_try, *rounds, strict=True)}
     cases = []
     pace = Pace()
-    for sketch in found:
-        case = await without_blocking(_case, sketch, tried.get(id(sketch)), recorder if wishes.record else None)
+    for draft in found:
+        case = await without_blocking(_case, draft, tried.get(id(draft)), recorder if wishes.record else None)
         cases.append(_without_secrets(case, redact))
         await pace.keep()
-    return Discovered(redacted_value(session.server, redact), tuple(cases))
+    return Discovery(redacted_value(session.server, redact), tuple(cases))
 
 
-def _without_secrets(case: Case, redact: Callable[[str], str]) -> Case:
+def _without_secrets(case: WrittenCase, redact: Callable[[str], str]) -> WrittenCase:
     """CASE as it can be written to a file; one that needs a secret to be sent does not pass, but tells nothing."""
-    sketch = case.sketch
+    draft = case.draft
     shown = replace(
-        sketch,
-        what=redact(sketch.what),
-        title=redact(sketch.title),
-        action=redacted_value(sketch.action, redact),
-        about=redact(sketch.about),
-        optional=tuple(map(redact, sketch.optional)),
-        gap=sketch.gap and redact(sketch.gap),
-        tool=redacted_value(sketch.tool, redact),
+        draft,
+        what=redact(draft.what),
+        title=redact(draft.title),
+        action=redacted_value(draft.action, redact),
+        about=redact(draft.about),
+        optional=tuple(map(redact, draft.optional)),
+        gap=draft.gap and redact(draft.gap),
+        tool=redacted_value(draft.tool, redact),
     )
-    return Case(shown, redacted_value(case.expect, redact), redact(case.remark))
+    return WrittenCase(shown, redacted_value(case.expect, redact), redact(case.remark))
 
 
 def _conversation(spec: ServerSpec, wishes: Wishes) -> Any:
@@ -145,7 +145,7 @@ def _conversation(spec: ServerSpec, wishes: Wishes) -> Any:
 async def _try_all(
     spec: ServerSpec,
     wishes: Wishes,
-    to_try: Collection[Sketch],
+    to_try: Collection[CaseDraft],
     tell: Callable[[str], None],
     conversation: Conversation | None = None,
 ) -> list[_Tried]:
@@ -159,9 +159,9 @@ async def _try_all(
             )
             lost = False
             while left and not lost:
-                sketch = left.popleft()
-                tell(f"{'calling' if sketch.tool else 'trying'} {sketch.what} ({len(tried) + 1} of {len(to_try)})")
-                done = (await talk.perform(_step(sketch), (), _NO_VARIABLES))[0]
+                draft = left.popleft()
+                tell(f"{'calling' if draft.tool else 'trying'} {draft.what} ({len(tried) + 1} of {len(to_try)})")
+                done = (await talk.perform(_step(draft), (), _NO_VARIABLES))[0]
                 tried.append(_Tried(done.observed, _problem(done)))
                 lost = done.lost is not None
             conversation = None
@@ -176,9 +176,9 @@ def _problem(done: Done) -> str | None:
     return None if done.observed.reply is not None else "no reply came"
 
 
-def _step(sketch: Sketch) -> Step:
+def _step(draft: CaseDraft) -> Step:
     reading = Reading(None)
-    field = _field(sketch.action)
+    field = _field(draft.action)
     return read_step(field, reading.members(field, CASE_KEYS, {}), reading)
 
 
@@ -189,47 +189,47 @@ def _field(value: Any) -> Field:
 # What is to be expected.
 
 
-def _case(sketch: Sketch, attempts: list[_Tried] | None, recorder: Recorder | None) -> Case:
+def _case(draft: CaseDraft, attempts: list[_Tried] | None, recorder: Recorder | None) -> WrittenCase:
     if attempts is None:
-        return Case(sketch, {"ok": True})
+        return WrittenCase(draft, {"ok": True})
     problem = next((each.problem for each in attempts if each.problem is not None), None)
     if problem is not None:
-        return Case(replace(sketch, gap=problem), {"ok": True})
+        return WrittenCase(replace(draft, gap=problem), {"ok": True})
     first, last = attempts[0].observed, attempts[-1].observed
     errors = [error_of(each.reply or {}) for each in (first, last)]
     if (errors[0] is None) != (errors[1] is None):
         said = next(str(error.get("message")) for error in errors if error is not None)
-        return Case(
-            replace(sketch, gap=f"its answers are not always the same: once it failed with {said!r}"), {"ok": True}
+        return WrittenCase(
+            replace(draft, gap=f"its answers are not always the same: once it failed with {said!r}"), {"ok": True}
         )
     remark = "" if errors[0] is None else f"It failed: {errors[0].get('message')}"
-    for expect in _expectations(sketch, first, last, recorder):
+    for expect in _expectations(draft, first, last, recorder):
         if first.stray or last.stray:
             expect["stdout"] = "any"
             remark = f"It prints a line to stdout that is not a message: {(first.stray or last.stray)[0]!r}"
-        if _holds(expect, sketch, first) and _holds(expect, sketch, last):
-            return Case(sketch, expect, remark)
-    return Case(replace(sketch, gap="its answers are not always the same"), {"ok": True})
+        if _holds(expect, draft, first) and _holds(expect, draft, last):
+            return WrittenCase(draft, expect, remark)
+    return WrittenCase(replace(draft, gap="its answers are not always the same"), {"ok": True})
 
 
-def _expectations(sketch: Sketch, first: Observed, last: Observed, recorder: Recorder | None) -> Iterable[Json]:
+def _expectations(draft: CaseDraft, first: Observed, last: Observed, recorder: Recorder | None) -> Iterable[Json]:
     """What could be expected, from the most that can be said to the least."""
     failed = error_of(first.reply or {})
-    if sketch.pins is not None and failed is None:
-        yield {"asserts": _item_assertions(sketch, first, last)}
+    if draft.pins is not None and failed is None:
+        yield {"asserts": _item_assertions(draft, first, last)}
     elif recorder is not None and failed is None:
-        yield {"result": _result(sketch, first, last, recorder)}
+        yield {"result": _result(draft, first, last, recorder)}
     elif recorder is not None:
         yield {"error": _error(first, last, recorder)}
     yield {"ok": failed is None}
 
 
-def _item_assertions(sketch: Sketch, first: Observed, last: Observed) -> list[str]:
+def _item_assertions(draft: CaseDraft, first: Observed, last: Observed) -> list[str]:
     """Assertions that a list has these items; it may have others."""
-    assert sketch.action is not None
-    member = LIST_MEMBERS[read_action("list", _field(sketch.action["list"]), None).sent(_NO_VARIABLES).method]
-    names, again = (_names(each, member, str(sketch.pins)) for each in (first, last))
-    path = f"result.{member}[*].{sketch.pins}"
+    assert draft.action is not None
+    member = LIST_MEMBERS[read_action("list", _field(draft.action["list"]), None).sent(_NO_VARIABLES).method]
+    names, again = (_names(each, member, str(draft.pins)) for each in (first, last))
+    path = f"result.{member}[*].{draft.pins}"
     # Each assertion looks at each item.
     most = max(1, _MOST_LOOKS // max(1, len(names)))
     return [f"{path} contains {_word(name)}" for name in [each for each in names if each in again][:most]]
@@ -247,10 +247,10 @@ def _names(observed: Observed, member: str, name: str) -> dict[str, None]:
     return dict.fromkeys(filter(is_writable, texts))
 
 
-def _result(sketch: Sketch, first: Observed, last: Observed, recorder: Recorder) -> Any:
+def _result(draft: CaseDraft, first: Observed, last: Observed, recorder: Recorder) -> Any:
     one, other = (_result_of(each) for each in (first, last))
     expected = recorder.expected(one, other)
-    schema = (sketch.tool or {}).get("outputSchema")
+    schema = (draft.tool or {}).get("outputSchema")
     if schema is None or not isinstance(expected, dict) or "structuredContent" not in expected:
         return expected
     fits = not any(complaints(each["structuredContent"], schema) for each in (one, other))
@@ -273,11 +273,11 @@ def _code_and_message(error: Json) -> Json:
     return {key: error[key] for key in ("code", "message") if key in error}
 
 
-def _holds(expect: Json, sketch: Sketch, observed: Observed) -> bool:
+def _holds(expect: Json, draft: CaseDraft, observed: Observed) -> bool:
     """Whether a case with this expectation passes on what was OBSERVED."""
     try:
         read = read_expect(_field(expect), None)
     except UsageError:  # an empty message of an error, say
         return False
-    seen = replace(observed, tool=sketch.tool)
+    seen = replace(observed, tool=draft.tool)
     return not any(not finding.warning for finding in read.findings(seen, _NO_VARIABLES, verbatim=False))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from mcp_conductor.protocol import Json
-from mcp_conductor.suites.authoring.discover import Case, Discovered
+from mcp_conductor.suites.authoring.discover import Discovery, WrittenCase
 from mcp_conductor.suites.authoring.yaml_text import comment, entry
 
 _HEAD = "# Written by `conductor discover`: a case for everything that the server offers. Make it your own.\n"
@@ -44,12 +44,12 @@ def template() -> str:
     return _TEMPLATE
 
 
-def suite_text(found: Discovered, *, protocol: str | None = None) -> str:
+def suite_text(found: Discovery, *, protocol: str | None = None) -> str:
     """The suite for what was FOUND; PROTOCOL is the revision that it was found in, if one was asked for."""
     lines = [*entry("description", _name(found.server))]
     lines += entry("protocol", protocol) if protocol is not None else []
     lines += ["", "tests:"]
-    for group, cases in groupby(found.cases, key=lambda case: case.sketch.group):
+    for group, cases in groupby(found.cases, key=lambda case: case.draft.group):
         lines += [f"  # {group}", ""]
         for case in cases:
             lines += _case_lines(case)
@@ -62,28 +62,28 @@ def _name(server: Json) -> str:
     return name.encode(errors="replace").decode() or "what the server offers"
 
 
-def _case_lines(case: Case) -> Iterator[str]:
-    sketch = case.sketch
-    if sketch.action is None:
+def _case_lines(case: WrittenCase) -> Iterator[str]:
+    draft = case.draft
+    if draft.action is None:
         return
-    body = entry("it", sketch.title, 4)
-    body += [comment(sketch.about, 4)] if sketch.about else []
-    body += entry("skip", sketch.skip, 4) if sketch.skip is not None and sketch.gap is None else []
-    for key, value in sketch.action.items():
+    body = entry("it", draft.title, 4)
+    body += [comment(draft.about, 4)] if draft.about else []
+    body += entry("skip", draft.skip, 4) if draft.skip is not None and draft.gap is None else []
+    for key, value in draft.action.items():
         body += entry(key, value, 4)
-    body += [comment(f"optional: {each}", 4) for each in sketch.optional]
+    body += [comment(f"optional: {each}", 4) for each in draft.optional]
     body += [comment(case.remark, 4)] if case.remark else []
     body += entry("expect", case.expect, 4)
     body[0] = f"  - {body[0][4:]}"
-    if sketch.gap is not None:
-        yield comment(sketch.gap, 2)
+    if draft.gap is not None:
+        yield comment(draft.gap, 2)
         body = [f"  # {line[2:]}" for line in body]
     yield from body
     yield ""
 
 
-def _left_out(found: Discovered) -> Iterator[str]:
+def _left_out(found: Discovery) -> Iterator[str]:
     if found.left_out:
         yield "# Left out:"
-        for sketch in found.left_out:
-            yield comment(f"- {sketch.what}: {sketch.gap}")
+        for draft in found.left_out:
+            yield comment(f"- {draft.what}: {draft.gap}")

@@ -64,7 +64,7 @@ class Capture:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class Repetition:
     """How a step is repeated: a number of times, or for a time."""
 
     times: int | None
@@ -85,8 +85,8 @@ class Step:
     timeout: float | None
     cancel_after: float | None
     delay: float | None
-    retry: Again | None
-    until: Again | None
+    retry: Repetition | None
+    until: Repetition | None
     steps: tuple["Step", ...] = ()  # what is done one after the other, where it is not one thing
 
     @property
@@ -315,17 +315,17 @@ def read_path(given: Field) -> JsonPath:
         given.refuse(f"is not a path: {error}")
 
 
-def _retry(given: Field) -> Again:
+def _retry(given: Field) -> Repetition:
     if isinstance(given.value, int):
-        return Again(given.integer(1, 1000), None, 0.1)
+        return Repetition(given.integer(1, 1000), None, 0.1)
     members = given.members(("times", "interval"))
     times = members["times"].integer(1, 1000) if "times" in members else 3
-    return Again(times, None, members["interval"].seconds() if "interval" in members else 0.1)
+    return Repetition(times, None, members["interval"].seconds() if "interval" in members else 0.1)
 
 
-def _until(given: Field) -> Again:
+def _until(given: Field) -> Repetition:
     if not isinstance(given.value, dict):
-        return Again(None, given.seconds(), 0.1)
+        return Repetition(None, given.seconds(), 0.1)
     members = given.members(("within", "interval"))
     within = members["within"].seconds() if "within" in members else 5.0
-    return Again(None, within, members["interval"].seconds() if "interval" in members else 0.1)
+    return Repetition(None, within, members["interval"].seconds() if "interval" in members else 0.1)

@@ -76,7 +76,7 @@ CONDITIONS = ("capability", "no_capability", "platform", "env", "no_env", "proto
 
 
 @dataclass(frozen=True, slots=True)
-class Warned:
+class FileWarning:
     """Something in a file that is worth knowing."""
 
     message: str
@@ -133,7 +133,7 @@ class Suite:
     transports: tuple[str, ...] = ()
     transports_given: Field | None = None  # where that is said
     isolation: str | None = None
-    warnings: tuple[Warned, ...] = ()
+    warnings: tuple[FileWarning, ...] = ()
     files: tuple[str, ...] = ()  # that it is made of, besides its own
 
     @property
@@ -223,20 +223,20 @@ def _refuse_others(root: Field) -> None:
         root.refuse("is a server file, not a test file", f"conductor serve {root.document.file}")
 
 
-def _warnings(suite: Suite, reading: Reading) -> Iterator[Warned]:
+def _warnings(suite: Suite, reading: Reading) -> Iterator[FileWarning]:
     for where, message in reading.warnings:
-        yield Warned(message, where.document.locate(where.path))
+        yield FileWarning(message, where.document.locate(where.path))
     if not suite.cases:
-        yield Warned("this file has no tests", None)
+        yield FileWarning("this file has no tests", None)
     seen: set[str] = set()
     if not suite.transports and any(case.ignore for case in suite.cases):
-        yield Warned("`ignore` changes nothing: this file has no `transports`, whose replies it is about", None)
+        yield FileWarning("`ignore` changes nothing: this file has no `transports`, whose replies it is about", None)
     for case in suite.cases:
         expects = (expect for step in case.step.each for expect in step.expects)
         if not any(expect is not None and expect.checks_something for expect in expects):
-            yield Warned(f"{case.title!r} checks nothing: any reply passes", case.where, case.title)
+            yield FileWarning(f"{case.title!r} checks nothing: any reply passes", case.where, case.title)
         if case.title in seen:
-            yield Warned(f"there is more than one test called {case.title!r}", case.where)
+            yield FileWarning(f"there is more than one test called {case.title!r}", case.where)
         seen.add(case.title)
 
 

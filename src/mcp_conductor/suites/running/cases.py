@@ -13,7 +13,7 @@ from mcp_conductor.files.fields import Field
 from mcp_conductor.protocol import Json
 from mcp_conductor.report.model import NOTHING, Finding, Outcome, Status, redacted_outcome
 from mcp_conductor.suites.language.expectations import stray
-from mcp_conductor.suites.language.steps import Again, Step
+from mcp_conductor.suites.language.steps import Repetition, Step
 from mcp_conductor.suites.language.suite import Case, Suite
 from mcp_conductor.suites.language.variables import Variables
 from mcp_conductor.suites.running.conversation import Conversation, Done
@@ -160,7 +160,7 @@ class Cases:
     ) -> Attempt:
         """Attempt STEP, again if it says so: what came of it in the end."""
         attempt = await attempt_it()
-        again: Again | None = step.until or step.retry
+        again: Repetition | None = step.until or step.retry
         tries, deadline = 1, perf_counter() + (again.within or 0) if again is not None else 0.0
         while again is not None and attempt.failed and attempt.lost is None and not conversation.over:
             if (again.times is not None and tries > again.times) or (

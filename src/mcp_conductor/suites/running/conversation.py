@@ -27,7 +27,7 @@ from mcp_conductor.suites.language.notifications import Heard
 from mcp_conductor.suites.language.script import Script, ScriptedAnswers
 from mcp_conductor.suites.language.steps import Step
 from mcp_conductor.suites.language.variables import Variables
-from mcp_conductor.suites.running.server_lists import NAMING, Listed, may_be_unknown
+from mcp_conductor.suites.running.server_lists import NAMING, ServerLists, may_be_unknown
 from mcp_conductor.transport import meanwhile
 
 NOTIFICATION_SECONDS = 1.0  # how long a notification may come after the reply
@@ -59,7 +59,7 @@ class Conversation:
         self._news = asyncio.Event()
         self._begun = False  # whether anything has been done
         self._looked = 0  # how far into the transcript
-        self.listed = Listed(session)
+        self.listed = ServerLists(session)
 
     def avoid(self, ids: set[int]) -> None:
         """Give none of IDS to a request of ours: the file sends them itself."""

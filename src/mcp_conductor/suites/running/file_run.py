@@ -20,13 +20,13 @@ from mcp_conductor.suites.running.cases import Cases, Memory
 from mcp_conductor.suites.running.connecting import converse
 from mcp_conductor.suites.running.conversation import Conversation
 from mcp_conductor.suites.running.coverage import Touched
-from mcp_conductor.suites.running.held_context import Held
-from mcp_conductor.suites.running.job import Job, Options, learned, patience
+from mcp_conductor.suites.running.held_context import HeldContext
+from mcp_conductor.suites.running.job import Job, RunOptions, learned, patience
 from mcp_conductor.suites.running.snapshots import Snapshots
 
 
 def _server(
-    job: Job, options: Options, variables: Variables, kinds: set[str]
+    job: Job, options: RunOptions, variables: Variables, kinds: set[str]
 ) -> AbstractAsyncContextManager[Conversation]:
     return converse(
         job.spec,
@@ -41,11 +41,11 @@ def _server(
 class SharedServers:
     """One server for all files that have the same spec and revision: `isolation: run`."""
 
-    def __init__(self, jobs: Collection[Job], options: Options, variables: Variables) -> None:
+    def __init__(self, jobs: Collection[Job], options: RunOptions, variables: Variables) -> None:
         self._options = options
         self._variables = variables
         self._kinds: set[str] = set().union(*(job.suite.kinds for job in jobs))
-        self._open: dict[tuple[int, str | None], tuple[Held[Conversation], Conversation]] = {}
+        self._open: dict[tuple[int, str | None], tuple[HeldContext[Conversation], Conversation]] = {}
 
     async def conversation(self, job: Job) -> Conversation:
         """The server for JOB: a new one if none runs, or if it is gone."""
@@ -56,7 +56,7 @@ class SharedServers:
                 return conversation
             del self._open[key]
             await held.close()
-        held = Held(_server(job, self._options, self._variables, self._kinds))
+        held = HeldContext(_server(job, self._options, self._variables, self._kinds))
         conversation = await held.open()
         self._open[key] = (held, conversation)
         return conversation
@@ -73,7 +73,7 @@ class FileRun:
     def __init__(
         self,
         job: Job,
-        options: Options,
+        options: RunOptions,
         variables: Variables,
         snapshots: Snapshots,
         *,
@@ -95,7 +95,7 @@ class FileRun:
         for place, case in enumerate(suite.cases):
             for name in case.step.captures:
                 self._captures.setdefault(name, []).append(place)
-        self._held: Held[Conversation] | None = None
+        self._held: HeldContext[Conversation] | None = None
         self._conversation: Conversation | None = None
         self._start = 0  # the frame with which our part of the conversation begins
         self._failure: ConductorError | None = None  # why no server is started any more
@@ -240,7 +240,7 @@ class FileRun:
             if self._shared is not None:
                 self._conversation = await self._shared.conversation(self._job)
             else:
-                held = Held(_server(self._job, self._options, self._variables, self._job.suite.kinds))
+                held = HeldContext(_server(self._job, self._options, self._variables, self._job.suite.kinds))
                 self._conversation = await held.open()
                 self._held = held
             session = self._conversation.session

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 
-class Held(Generic[T]):
+class HeldContext(Generic[T]):
     """A context that its own task enters and leaves.
 
     The same task must do both: time-outs and task groups inside belong to the task that entered them.

@@ -16,7 +16,7 @@ Judge = Callable[[Session, list[Frame], ServerSpec], list[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class RunOptions:
     """How to run."""
 
     isolation: str | None = None  # None: as the file says, or one server per file
@@ -65,14 +65,14 @@ def in_ci(environ: Mapping[str, str]) -> bool:
     return environ.get("CI", "") not in ("", "false", "0")
 
 
-def patience(job: Job, options: Options) -> float:
+def patience(job: Job, options: RunOptions) -> float:
     """How long each reply may take, in seconds."""
     # mcp-aegis waits as long for a reply as for the start.
     startup = job.spec.startup_timeout if options.lenient else None
     return job.suite.timeout or options.timeout or startup or DEFAULT_SECONDS
 
 
-def learned(options: Options, job: Job, variables: Variables) -> Redactor:
+def learned(options: RunOptions, job: Job, variables: Variables) -> Redactor:
     """The redactor of the run, after it has learned the secrets of the variables and of the server's settings."""
     options.redactor.learn([*variables.secrets, *job.spec.secrets()])
     return options.redactor

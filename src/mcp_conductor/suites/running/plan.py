@@ -18,7 +18,7 @@ from mcp_conductor.suites.language.suite import Case, Suite, load_suite
 from mcp_conductor.suites.language.variables import Variables
 from mcp_conductor.suites.running.job import Job, variants
 from mcp_conductor.suites.running.select import (
-    Pattern,
+    FilePattern,
     chosen_by,
     files_of,
     no_files,
@@ -144,10 +144,10 @@ class Planning:
         deselected = total - sum(len(job.cases) for job in jobs)
         return Plan(jobs, [suite for suite, _ in suites], deselected, left_out)
 
-    def _suites(self, variables: Variables) -> list[tuple[Suite, list[Pattern]]]:
+    def _suites(self, variables: Variables) -> list[tuple[Suite, list[FilePattern]]]:
         """The files that are meant, each with the patterns that mean it; every bad file is reported."""
         patterns = [read_pattern(text) for text in self._wanted.patterns or (".",)]
-        found: dict[str, list[Pattern]] = {}
+        found: dict[str, list[FilePattern]] = {}
         for pattern in patterns:
             files = files_of(pattern, self._wanted.directory)
             if not files:
@@ -172,7 +172,7 @@ class Planning:
                 raise no_tests(pattern, near)
         return suites
 
-    def _jobs(self, suites: list[tuple[Suite, list[Pattern]]], failed: set[str] | None, *, only: bool) -> list[Job]:
+    def _jobs(self, suites: list[tuple[Suite, list[FilePattern]]], failed: set[str] | None, *, only: bool) -> list[Job]:
         chosen = chosen_by(
             keyword=self._wanted.keyword,
             tags=self._wanted.tags,

@@ -17,7 +17,7 @@ from mcp_conductor.suites.language.suite import Case, Suite
 from mcp_conductor.suites.language.variables import Variables
 from mcp_conductor.suites.running.coverage import Touched
 from mcp_conductor.suites.running.file_run import FileRun, SharedServers
-from mcp_conductor.suites.running.job import Job, Options
+from mcp_conductor.suites.running.job import Job, RunOptions
 from mcp_conductor.suites.running.snapshots import Snapshots
 from mcp_conductor.suites.running.transports import compared
 
@@ -47,7 +47,7 @@ class Run:
     def __init__(
         self,
         jobs: list[Job],
-        options: Options,
+        options: RunOptions,
         variables: Variables,
         *,
         deselected: int = 0,

@@ -18,7 +18,7 @@ _WORDS = re.compile(r"\(|\)|[^\s()]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class FilePattern:
     """One word of the command line, taken apart."""
 
     text: str
@@ -40,15 +40,15 @@ class Pattern:
         return first <= self.line <= last
 
 
-def read_pattern(text: str) -> Pattern:
+def read_pattern(text: str) -> FilePattern:
     path, colons, name = text.partition("::")
     if colons:
-        return Pattern(text, path, name=name)
+        return FilePattern(text, path, name=name)
     found = _LINE.match(text)
-    return Pattern(text, found[1], line=int(found[2])) if found else Pattern(text, text)
+    return FilePattern(text, found[1], line=int(found[2])) if found else FilePattern(text, text)
 
 
-def files_of(pattern: Pattern, directory: str) -> list[str]:
+def files_of(pattern: FilePattern, directory: str) -> list[str]:
     """The test files that PATTERN names, seen from DIRECTORY; sorted, so that every machine runs them in one order."""
     full = os.path.join(directory, os.path.expanduser(pattern.path))
     if os.path.isdir(full):
@@ -58,7 +58,7 @@ def files_of(pattern: Pattern, directory: str) -> list[str]:
     return sorted(path for path in glob.glob(full, recursive=True) if os.path.isfile(path))
 
 
-def no_files(pattern: Pattern, directory: str) -> UsageError:
+def no_files(pattern: FilePattern, directory: str) -> UsageError:
     """The error for a PATTERN that matches no file, with a suggestion."""
     full = os.path.join(directory, os.path.expanduser(pattern.path))
     folder = full if os.path.isdir(full) else os.path.dirname(full)
@@ -86,7 +86,7 @@ def no_jobs(suites: Sequence[Suite]) -> UsageError:
     return UsageError("no test is left to run", hint="the filters exclude all of them; --collect-only lists tests")
 
 
-def no_tests(pattern: Pattern, suites: list[Suite]) -> UsageError:
+def no_tests(pattern: FilePattern, suites: list[Suite]) -> UsageError:
     """The error for a PATTERN that matches no test of SUITES, with the tests that exist."""
     cases = [case for suite in suites for case in suite.cases]
     titles = list(dict.fromkeys(case.title for case in cases))

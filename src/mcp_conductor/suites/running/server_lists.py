@@ -14,7 +14,7 @@ _FIRST_ID = 1_000_000_001
 _SECONDS = 1.0  # for a list that may explain a failure
 
 
-class Listed:
+class ServerLists:
     """The lists of one server, as they were when they were asked for."""
 
     def __init__(self, session: Session) -> None:

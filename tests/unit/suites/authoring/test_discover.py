@@ -8,8 +8,8 @@ from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import Document, parse
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE
 from mcp_conductor.protocol.message import Digits
-from mcp_conductor.suites.authoring.case_drafts import Sketch
-from mcp_conductor.suites.authoring.discover import Case, Discovered
+from mcp_conductor.suites.authoring.case_drafts import CaseDraft
+from mcp_conductor.suites.authoring.discover import Discovery, WrittenCase
 from mcp_conductor.suites.authoring.recorder import Recorder, plain_data
 from mcp_conductor.suites.authoring.suite_text import suite_text, template
 from mcp_conductor.suites.authoring.yaml_text import block, comment, entry, is_writable
@@ -155,10 +155,10 @@ def test_what_differs_between_two_calls_is_not_pinned(first, second, expected):
 
 
 def test_a_case_that_cannot_be_is_commented_out_with_the_reason():
-    gap = Sketch(
+    gap = CaseDraft(
         group="Tools", what="tool 'x'", title="calls x", action={"call": {"tool": "x"}}, gap="it\nhangs", skip="no"
     )
-    text = suite_text(Discovered({"name": "s"}, (Case(gap, {"ok": True}),)))
+    text = suite_text(Discovery({"name": "s"}, (WrittenCase(gap, {"ok": True}),)))
     assert parse(text, "x.yml").data == {"description": "s", "tests": None}
     assert "  # it hangs\n  # - it: calls x\n  #   call: {tool: x}\n  #   expect: {ok: true}\n" in text
     assert text.endswith("# Left out:\n# - tool 'x': it hangs\n")

@@ -7,7 +7,7 @@ from mcp_conductor.protocol.server_spec import StdioSpec
 from mcp_conductor.suites.language.expectations import Observed
 from mcp_conductor.suites.language.suite import load_suite
 from mcp_conductor.suites.language.variables import Variables
-from mcp_conductor.suites.running.job import Job, Options, patience
+from mcp_conductor.suites.running.job import Job, RunOptions, patience
 
 REQUEST = 'request: {jsonrpc: "2.0", id: 1, method: tools/call, params: {name: x, arguments: {text: %s}}}'
 
@@ -132,4 +132,4 @@ def test_a_request_is_sent_exactly_as_it_stands(tmp_path, request_):
 def test_a_reply_may_take_as_long_as_the_start_of_the_server(tmp_path, startup, options, seconds):
     suite = loaded(tmp_path, "description: d\ntests: []\n")
     job = Job(suite=suite, cases=(), spec=StdioSpec(command=("x",), startup_timeout=startup))
-    assert patience(job, Options(**options)) == seconds
+    assert patience(job, RunOptions(**options)) == seconds

@@ -6,7 +6,7 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import parse
 from mcp_conductor.report.model import NOTHING
-from mcp_conductor.suites.language.steps import Again, Reading, read_step
+from mcp_conductor.suites.language.steps import Reading, Repetition, read_step
 from mcp_conductor.suites.language.suite import CASE_KEYS
 
 
@@ -35,11 +35,11 @@ def test_a_step_needs_the_variables_that_are_not_its_own(text, needs):
 @pytest.mark.parametrize(
     ("text", "retry", "until"),
     [
-        ("{call: x, retry: 2}", Again(2, None, 0.1), None),
-        ("{call: x, retry: {interval: 1s}}", Again(3, None, 1.0), None),
-        ("{call: x, until: 2s}", None, Again(None, 2.0, 0.1)),
-        ("{call: x, until: {within: 500ms, interval: 10ms}}", None, Again(None, 0.5, 0.01)),
-        ("{call: x, until: {}}", None, Again(None, 5.0, 0.1)),
+        ("{call: x, retry: 2}", Repetition(2, None, 0.1), None),
+        ("{call: x, retry: {interval: 1s}}", Repetition(3, None, 1.0), None),
+        ("{call: x, until: 2s}", None, Repetition(None, 2.0, 0.1)),
+        ("{call: x, until: {within: 500ms, interval: 10ms}}", None, Repetition(None, 0.5, 0.01)),
+        ("{call: x, until: {}}", None, Repetition(None, 5.0, 0.1)),
     ],
 )
 def test_a_step_can_be_done_again(text, retry, until):

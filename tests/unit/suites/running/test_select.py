@@ -5,7 +5,7 @@ import pytest
 from mcp_conductor.errors import UsageError
 from mcp_conductor.suites.language.suite import load_suite
 from mcp_conductor.suites.language.variables import Variables
-from mcp_conductor.suites.running.select import Pattern, chosen_by, files_of, no_files, read_pattern, shard_of
+from mcp_conductor.suites.running.select import FilePattern, chosen_by, files_of, no_files, read_pattern, shard_of
 
 TEXT = """
 description: Files of all kinds
@@ -71,12 +71,12 @@ def test_a_keyword_that_cannot_be_read_is_refused(suite, keyword):
 @pytest.mark.parametrize(
     ("word", "pattern"),
     [
-        ("a.yml", Pattern("a.yml", "a.yml")),
-        ("a.yaml:24", Pattern("a.yaml:24", "a.yaml", line=24)),
-        ("C:\\x\\a.yml:2", Pattern("C:\\x\\a.yml:2", "C:\\x\\a.yml", line=2)),
-        ("a.yml:b", Pattern("a.yml:b", "a.yml:b")),
-        ("a.yml::says: b", Pattern("a.yml::says: b", "a.yml", name="says: b")),
-        ("tests/", Pattern("tests/", "tests/")),
+        ("a.yml", FilePattern("a.yml", "a.yml")),
+        ("a.yaml:24", FilePattern("a.yaml:24", "a.yaml", line=24)),
+        ("C:\\x\\a.yml:2", FilePattern("C:\\x\\a.yml:2", "C:\\x\\a.yml", line=2)),
+        ("a.yml:b", FilePattern("a.yml:b", "a.yml:b")),
+        ("a.yml::says: b", FilePattern("a.yml::says: b", "a.yml", name="says: b")),
+        ("tests/", FilePattern("tests/", "tests/")),
     ],
 )
 def test_a_word_is_a_path_with_a_line_or_a_name(word, pattern):
