@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 from mcp_conductor.errors import Location, UsageError, nearest
-from mcp_conductor.plugins import is_ours, load_packages, place_of, registered, with_plugins
+from mcp_conductor.plugins import count_registration, is_ours, load_packages, place_of, with_plugins
 
 T = TypeVar("T")
 _FEW = 12  # names that fit into a hint
@@ -26,7 +26,7 @@ class Catalog(Generic[T]):
 
     def add(self, name: str, thing: T, made_by: Callable[..., Any]) -> None:
         """Register THING, which the function MADE_BY stands for; for decorators."""
-        if registered(made_by):
+        if count_registration(made_by):
             self._import()  # a name of ours is known only then
         if name in self._things:
             raise self._clash(name, made_by, self._makers[name])

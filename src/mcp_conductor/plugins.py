@@ -87,7 +87,7 @@ def load_packages() -> None:
             load_package(name)
 
 
-def looked_at() -> str:
+def loaded_plugins_text() -> str:
     """The plugins that were loaded, for the end of a hint; nothing, if there are none."""
     names = [*_files.values(), *sorted(_packages)]
     return f"plugins: {', '.join(names)}" if names else ""
@@ -95,11 +95,11 @@ def looked_at() -> str:
 
 def with_plugins(hint: str | None) -> str | None:
     """HINT, and which plugins were looked at."""
-    told = looked_at()
+    told = loaded_plugins_text()
     return f"{hint} ({told})" if hint and told else hint or told or None
 
 
-def registered(made_by: Callable[..., Any]) -> bool:
+def count_registration(made_by: Callable[..., Any]) -> bool:
     """Count a name that MADE_BY was registered under, if it belongs to a plugin: whether it does."""
     global _registered  # noqa: PLW0603  # counted for whichever plugin is being loaded
     if is_ours(made_by):

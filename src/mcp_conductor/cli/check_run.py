@@ -104,7 +104,7 @@ class CheckRun:
             self._output.note(f"warning: {remark}")
         told = with_expected(verdicts, self._expected, datetime.now(UTC).date())
         outcomes = [replace(outcome, version=version) if len(verdicts) > 1 else outcome for version, outcome in told]
-        found = concluded(verdicts, self._why_ungraded(verdicts))
+        found = score_and_grade(verdicts, self._why_ungraded(verdicts))
         report = Report(
             kind="check",
             target=self._target,
@@ -119,7 +119,7 @@ class CheckRun:
         )
         order = {name: index for index, name in enumerate(requirements())}
         shown = once_for_all(sorted(told, key=lambda each: order[each[1].id]))
-        self._output.checked(report, shown, next_lines(self._given, shown))
+        self._output.show_check(report, shown, next_lines(self._given, shown))
         return self._write_results(report)
 
     async def _all_verdicts(self) -> list[Verdicts]:
@@ -133,7 +133,7 @@ class CheckRun:
                 verdicts.append(verdict)
                 if len(versions) > 1:
                     outcomes = so_far(verdict, self._expected, datetime.now(UTC).date())
-                    self._output.checked_revision(version, outcomes, time.perf_counter() - began)
+                    self._output.show_revision(version, outcomes, time.perf_counter() - began)
         return verdicts
 
     def _migration(self, verdicts: Iterable[Verdicts], told: Iterable[Told]) -> Json:
@@ -212,7 +212,7 @@ class CheckRun:
         return verdicts
 
 
-def concluded(verdicts: Iterable[Verdicts], ungraded: str | None) -> Json:
+def score_and_grade(verdicts: Iterable[Verdicts], ungraded: str | None) -> Json:
     """The score and the grade, which are about the specification: what plugins require does not count for them."""
     grades: dict[str, Grade | None] = {}
     foreign = 0

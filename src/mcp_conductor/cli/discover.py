@@ -78,7 +78,7 @@ async def _discover(given: Given, terminal: Terminal) -> int:
         terminal.write_result_as_it_is(text)
     else:
         write_file(os.path.join(terminal.directory, output), text, shown=output)
-        terminal.say(f"wrote {output}: {counted(found)}")
+        terminal.say(f"wrote {output}: {case_count(found)}")
         if not output.endswith(SUFFIXES):
             terminal.say(f"  hint: `conductor test` finds files called NAME{SUFFIXES[0]} by itself")
     for line in remarks(found):
@@ -105,7 +105,7 @@ def machine_paths(spec: ServerSpec, terminal: Terminal) -> tuple[str, ...]:
     return tuple(dict.fromkeys(place for place in places if place))
 
 
-def counted(found: Discovery) -> str:
+def case_count(found: Discovery) -> str:
     """How many tests a suite has, and how many of them are to be skipped."""
     cases, skipped = len(found.written), len(found.skipped)
     return f"{cases} test{'' if cases == 1 else 's'}" + (f", {skipped} of them to be skipped" if skipped else "")

@@ -2,7 +2,7 @@
 
 import os
 
-from mcp_conductor.cli.discover import counted, remarks
+from mcp_conductor.cli.discover import case_count, remarks
 from mcp_conductor.cli.flag_values import time
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly
@@ -97,7 +97,7 @@ async def _suite(guess: Guess | None, wishes: Wishes, terminal: Terminal) -> tup
         return template(), "a template"
     for line in remarks(found):
         terminal.say(line)
-    return suite_text(found), counted(found)
+    return suite_text(found), case_count(found)
 
 
 def _spec(guess: Guess, terminal: Terminal) -> ServerSpec:

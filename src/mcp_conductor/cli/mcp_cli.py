@@ -159,7 +159,7 @@ class _Run:
         follow = _follow(self.terminal, self.plan.spec.budgets.notification_bytes) if self.plan.follow else None
         asyncio.get_running_loop().set_exception_handler(self.say_internal_error)
         try:
-            async with self.limit, self.connected(follow) as session:
+            async with self.limit, self.connection(follow) as session:
                 try:
                     code = await self.operate(session)
                 except MemoryError as error:
@@ -174,7 +174,7 @@ class _Run:
         except TimeoutError:
             return self.timed_out()
 
-    def connected(self, follow: "Follow | None") -> AbstractAsyncContextManager[Session]:
+    def connection(self, follow: "Follow | None") -> AbstractAsyncContextManager[Session]:
         plan = self.plan
         with_tasks = "--run-as-task" in plan.given or (plan.method or "").startswith("tasks/")
         return connect(

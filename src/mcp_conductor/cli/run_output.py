@@ -27,7 +27,7 @@ from mcp_conductor.report.model import BAD, Finding, Outcome, Report, Status, re
 from mcp_conductor.suites.running.job import Job
 from mcp_conductor.suites.running.run import Result
 from mcp_conductor.suites.running.select import SUFFIXES
-from mcp_conductor.suites.running.server_coverage import told
+from mcp_conductor.suites.running.server_coverage import figures_text
 
 _DEFAULT_WIDTH = 100
 
@@ -173,17 +173,17 @@ class Output:
             self._show(self._console.durations(report, self._durations))
         self._show(self._console.coverage(report.metrics))
         if "serverCoverage" in report.metrics:
-            self._show(told(report.metrics["serverCoverage"]))
+            self._show(figures_text(report.metrics["serverCoverage"]))
         self._show(_flakes(report))
         if "seed" in report.metrics:
             self._show(f"shuffled with --seed {report.metrics['seed']}\n")
         self._show(self._console.end(report))
 
-    def checked_revision(self, version: str, outcomes: Sequence[Outcome], seconds: float) -> None:
+    def show_revision(self, version: str, outcomes: Sequence[Outcome], seconds: float) -> None:
         """Show what came of one of several revisions, when it is done."""
         self._show(self._of_checks.revision(version, outcomes, seconds))
 
-    def checked(self, report: Report, shown: Sequence[InRevisions], again: str) -> None:
+    def show_check(self, report: Report, shown: Sequence[InRevisions], again: str) -> None:
         """Show the report of a check. SHOWN are its outcomes, those that are alike in several revisions as one.
 
         AGAIN are the lines that say what to run next.

@@ -13,7 +13,7 @@ from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.suites.language.variables import Variables, from_command_line, of_settings
 from mcp_conductor.suites.running.job import in_ci
 from mcp_conductor.suites.running.plan import Planning, Wanted
-from mcp_conductor.suites.running.server_coverage import covered
+from mcp_conductor.suites.running.server_coverage import with_coverage
 
 _AEGIS_SETTINGS = "aegis.config.json"
 
@@ -89,7 +89,7 @@ class WantedTests:
                 spec = target(given, self._terminal, program="conductor test")
             else:
                 spec = named_server(given, self._terminal, name)
-            self.specs[name] = spec if self.coverage_folder is None else covered(spec, self.coverage_folder)
+            self.specs[name] = spec if self.coverage_folder is None else with_coverage(spec, self.coverage_folder)
         return self.specs[name]
 
     @property

@@ -194,7 +194,7 @@ class _Entry:
         words = (command or "", *(self.word(index, word) for index, word in enumerate(self.list("args"))))
         return StdioSpec(
             name=self.name,
-            command=tuple(self.found(word, cwd, program=index == 0) for index, word in enumerate(words)),
+            command=tuple(self.resolve_path(word, cwd, program=index == 0) for index, word in enumerate(words)),
             env=self.texts("env"),
             cwd=cwd,
             ready_pattern=pattern,
@@ -277,7 +277,7 @@ class _Entry:
         here = normpath(join(self.around.invocation, cwd))
         return here if not self.around.exists(from_file) and self.around.exists(here) else from_file
 
-    def found(self, word: str, cwd: str, *, program: bool) -> str:
+    def resolve_path(self, word: str, cwd: str, *, program: bool) -> str:
         """WORD, or its full path if it is a relative path that exists only below the directory we were started in."""
         looks_like_path = "/" in word or (not program and "." in word.strip("."))
         if not looks_like_path or isabs(word) or word.startswith("-") or _SCHEME.match(word):

@@ -83,9 +83,9 @@ def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, righ
     # like() cannot have been called before its module was imported.
     if "mcp_conductor.suites.python_matchers" not in sys.modules:
         return None
-    from mcp_conductor.pytest_plugin.texts import explained
+    from mcp_conductor.pytest_plugin.texts import comparison_lines
 
-    return explained(config, op, left, right)
+    return comparison_lines(config, op, left, right)
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -27,7 +27,7 @@ from mcp_conductor.suites.running.file_run import FileRun
 from mcp_conductor.suites.running.job import DEFAULT_SECONDS, Job, RunOptions, in_ci, variants
 from mcp_conductor.suites.running.run import obsolete
 from mcp_conductor.suites.running.snapshots import Snapshots
-from mcp_conductor.suites.running.transports import compared
+from mcp_conductor.suites.running.transports import with_comparison
 from mcp_conductor.text.visible import visible
 
 T = TypeVar("T")
@@ -105,7 +105,7 @@ class SuiteFile(pytest.File):
             return outcome
         replies = (reply, self._replies.get((first, name)))
         paths = self._options.snapshot_paths
-        return compared(outcome, self.suite, item.case, *replies, other=first[2], paths=paths)
+        return with_comparison(outcome, self.suite, item.case, *replies, other=first[2], paths=paths)
 
     def _tests_on(self, variant: Variant) -> FileRun:
         """The tests on one of the servers that the file wants; one of them runs at a time."""

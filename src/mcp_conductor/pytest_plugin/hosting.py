@@ -43,7 +43,7 @@ class LoopThread:
         try:
             return future.result()
         except ConductorError as error:
-            raise told(error) from None
+            raise shown_error(error) from None
         except BaseException:
             future.cancel()  # when it is we who were interrupted
             raise
@@ -62,7 +62,7 @@ class LoopThread:
         await self._loop.shutdown_asyncgens()
 
 
-def told(error: ConductorError) -> ConductorError:
+def shown_error(error: ConductorError) -> ConductorError:
     """ERROR for a reader of a Python test: with all there is to say, and without the way that it took through us."""
     more = error_text(error).split("\n")[1 + error.message.count("\n") :]
     if more and not getattr(error, "__notes__", None):
@@ -137,7 +137,7 @@ async def _told_here(work: "asyncio.Future[T]") -> T:
     try:
         return await work
     except ConductorError as error:
-        raise told(error) from None
+        raise shown_error(error) from None
 
 
 _END = object()

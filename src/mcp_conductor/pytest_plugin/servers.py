@@ -16,7 +16,7 @@ from mcp_conductor.files.fields import Field
 from mcp_conductor.files.settings_file import SETTINGS, SettingsFile, nearest_settings
 from mcp_conductor.files.source import parse
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec, StdioSpec, from_words
-from mcp_conductor.pytest_plugin.hosting import HostedSession, Hosting, told
+from mcp_conductor.pytest_plugin.hosting import HostedSession, Hosting, shown_error
 
 _SERVE = (sys.executable, "-m", "mcp_conductor", "serve")
 # A server on a socket ignores its stdin; this one ends with it, and so with the process that started it.
@@ -112,7 +112,7 @@ def compose(hosting: Hosting, config: dict[str, Any], folder: Path, options: dic
     try:  # what is wrong is refused here and now, and not by a server that does not start
         transport = read(Field.root(parse(text, "composed_server()", json=True), os.environ), Overrides()).transport
     except UsageError as error:
-        raise told(error) from None
+        raise shown_error(error) from None
     if transport.type == "stdio":
         return hosting.connect(StdioSpec(command=(*_SERVE, str(file)), name=_name(whole)), **options)
     port = () if "port" in whole["transport"] else ("--port", "0")

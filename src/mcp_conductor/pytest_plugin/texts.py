@@ -69,7 +69,7 @@ def style_of(config: pytest.Config) -> Style:
     return Style(width=width, whole=config.get_verbosity() >= 2)
 
 
-def explained(config: pytest.Config, op: str, left: object, right: object) -> list[str] | None:
+def comparison_lines(config: pytest.Config, op: str, left: object, right: object) -> list[str] | None:
     """Why `left == right` does not hold, where one of them is like(…)."""
     from mcp_conductor.suites.python_matchers import Like
 

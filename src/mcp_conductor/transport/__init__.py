@@ -127,10 +127,10 @@ def opens(kind: str, **schemes: "Callable[[str], ServerSpec]") -> Callable[[AnyO
 
 def _refuse_clash(kind: str, schemes: Iterable[str], opener: Callable[..., Any]) -> None:
     """A plugin must not replace a transport that the programs already have."""
-    from mcp_conductor.plugins import place_of, registered
+    from mcp_conductor.plugins import count_registration, place_of
     from mcp_conductor.protocol.server_spec import SCHEMES
 
-    registered(opener)
+    count_registration(opener)
     if kind in _OPENERS or kind in _KINDS:
         known = f"transport {kind!r}"
     elif taken := {"http", "https", *SCHEMES}.intersection(schemes):

@@ -8,11 +8,11 @@ from mcp_conductor.report.formats import reporter
 from mcp_conductor.report.formats.diagnostic import cut
 from mcp_conductor.report.formats.folding import told_once
 from mcp_conductor.report.formats.wording import (
-    called,
     counted,
     failed,
     headline,
     not_run,
+    report_name,
     summary,
     value_text,
     warning_text,
@@ -74,7 +74,7 @@ def _remark(command: str, outcome: Outcome, finding: Finding) -> str:
 
 
 def _title(outcome: Outcome) -> str:
-    return outcome.title if outcome.level is None else f"{called(outcome)} ({outcome.level})"
+    return outcome.title if outcome.level is None else f"{report_name(outcome)} ({outcome.level})"
 
 
 def _command(command: str, where: Location | None, title: str, message: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from mcp_conductor.report.formats import reporter
 from mcp_conductor.report.formats.diagnostic import Style, findings, one_finding
-from mcp_conductor.report.formats.wording import called, headline, stated, warning_text, warnings, why
+from mcp_conductor.report.formats.wording import headline, report_name, statement, warning_text, warnings, why
 from mcp_conductor.report.model import Outcome, Report
 from mcp_conductor.text.visible import harmless, printable
 
@@ -56,7 +56,7 @@ def _suite(group: str, outcomes: list[Outcome], started: str) -> list[str]:
     lines = [f"  {head}"]
     seen: Counter[str] = Counter()
     for outcome in outcomes:
-        name = called(outcome)
+        name = report_name(outcome)
         seen[name] += 1
         number = seen[name]
         # Jenkins, GitLab and others take cases of the same name for one.
@@ -100,7 +100,7 @@ def _verdict(outcome: Outcome) -> list[str]:
     # One element for all findings: Jenkins keeps only one of several.
     first = next((headline(finding) for finding in outcome.findings if not finding.warning), outcome.reason or element)
     reason = why(outcome)
-    rule = [] if outcome.level is None else [stated(outcome)]
+    rule = [] if outcome.level is None else [statement(outcome)]
     text = [*rule, *([] if reason is None else [reason]), *findings(outcome, _STYLE)]
     return _block(element, text, message=first, type=outcome.status)
 
@@ -109,7 +109,7 @@ def _stream_elements(outcome: Outcome) -> list[str]:
     """The streams; a warning has no element of its own, so that of a test that did not fail is told first."""
     told = [] if outcome.status in _ELEMENTS else [one_finding(each, _STYLE) for each in warnings(outcome)]
     if told and outcome.level is not None:
-        told.insert(0, [stated(outcome)])
+        told.insert(0, [statement(outcome)])
     out = [*(line for lines in told for line in lines), *outcome.wire]
     return [
         *(_block("system-out", out) if out else []),

@@ -8,7 +8,6 @@ from mcp_conductor.report.formats.diagnostic import Style, findings, stderr
 from mcp_conductor.report.formats.folding import told_once
 from mcp_conductor.report.formats.messages import messages
 from mcp_conductor.report.formats.wording import (
-    called,
     counted,
     coverage,
     failed,
@@ -17,9 +16,10 @@ from mcp_conductor.report.formats.wording import (
     not_run,
     numbers,
     place,
+    report_name,
     slowest,
     span,
-    stated,
+    statement,
     summary,
     warning_text,
     warnings,
@@ -97,7 +97,7 @@ def _table(heading: str, outcomes: list[Outcome]) -> str:
     more = f"\n\n… and {len(outcomes) - _MOST_ROWS} more" if outcomes[_MOST_ROWS:] else ""
     if outcomes[0].level is not None:
         told = outcomes[:_MOST_ROWS]
-        rows = [[_code(called(each)), each.level or "", _first(each), _plain(each.title)] for each in told]
+        rows = [[_code(report_name(each)), each.level or "", _first(each), _plain(each.title)] for each in told]
         return f"### {heading}\n\n{_rows(['id', 'level', 'what is wrong', 'what should be'], rows)}{more}"
     rows = [[_code(place(each)), _plain(each.title), each.status, _first(each)] for each in outcomes[:_MOST_ROWS]]
     return f"### {heading}\n\n{_rows(['where', 'what', 'status', 'why'], rows)}{more}"
@@ -130,7 +130,7 @@ def _details(outcome: Outcome) -> str:
         text = text[:_LONGEST_DETAIL] + "\n…"
     # A fence must be longer than any in the text.
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
-    title = _plain(f"{place(outcome)}  {outcome.title}" if outcome.level is None else stated(outcome))
+    title = _plain(f"{place(outcome)}  {outcome.title}" if outcome.level is None else statement(outcome))
     return f"<details><summary>{title}</summary>\n\n{fence}text\n{text}\n{fence}\n\n</details>"
 
 

@@ -38,16 +38,16 @@ def place(outcome: Outcome) -> str:
     return one_line(outcome.group if outcome.level is None else outcome.id)
 
 
-def called(outcome: Outcome) -> str:
+def report_name(outcome: Outcome) -> str:
     """The name of a test or check in a report; that of a check is stable, for those who compare reports."""
     if outcome.level is None:
         return outcome.title
     return outcome.id if outcome.version is None else f"{outcome.id} [{outcome.version}]"
 
 
-def stated(outcome: Outcome) -> str:
+def statement(outcome: Outcome) -> str:
     """What a report says of a test or check in a line: its title, of a check after its id and level."""
-    return outcome.title if outcome.level is None else f"{called(outcome)} ({outcome.level}): {outcome.title}"
+    return outcome.title if outcome.level is None else f"{report_name(outcome)} ({outcome.level}): {outcome.title}"
 
 
 def migration_heading(found: Mapping[str, Any]) -> str:

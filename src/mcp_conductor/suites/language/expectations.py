@@ -138,7 +138,7 @@ class Expect:
         found: list[Finding] = []
         reply = observed.reply
         if self.response is not None:
-            expected = self.response.made(variables)
+            expected = self.response.make(variables)
             shown = plain(reply, observed.dialect, self.response.given.value, verbatim=verbatim)
             found += _comparison_findings(self.response.given, expected, shown, observed.tool)
         if self.result is not None:
@@ -147,7 +147,7 @@ class Expect:
             found += self._of_error(reply, variables)
         document = {**observed.document, "duration": observed.seconds, "notifications": observed.notifications}
         for each in self.asserts:
-            assertion: Assertion = each.made(variables)
+            assertion: Assertion = each.make(variables)
             complaint = assertion.check(document)
             if complaint is not None:
                 where = each.given.document.locate(each.given.path)
@@ -161,7 +161,7 @@ class Expect:
             message = f"the reply is an error, not a result: {compact(reply.get('error'))}"
             return [Finding(message=message, path="error", actual=reply.get("error"), where=where)]
         shown = plain(reply, observed.dialect, {"result": wanted.given.value}, verbatim=True)["result"]
-        return _comparison_findings(wanted.given, wanted.made(variables), shown, observed.tool, below="result")
+        return _comparison_findings(wanted.given, wanted.make(variables), shown, observed.tool, below="result")
 
     def _of_error(self, reply: Json, variables: Variables) -> list[Finding]:
         problem = error_of(reply)
@@ -177,7 +177,7 @@ class Expect:
             return [Finding(message=message, actual=reply.get("result", NOTHING), where=self._at(key))]
         if self.error is None or problem is None:
             return []
-        path, expected = _error_path(reply), self.error.made(variables)
+        path, expected = _error_path(reply), self.error.make(variables)
         if isinstance(self.error.given.value, dict):
             return _comparison_findings(self.error.given, expected, problem, None, below=path)
         path = f"{path}.{'message' if path == 'error' else 'content[*].text'}"
@@ -185,7 +185,7 @@ class Expect:
 
     def _of_stderr(self, observed: Observed, variables: Variables) -> list[Finding]:
         assert self.stderr is not None
-        check: Callable[[str], str | None] = self.stderr.made(variables)
+        check: Callable[[str], str | None] = self.stderr.make(variables)
         text = "".join(f"{line}\n" for line in observed.stderr)
         complaint = check(text)
         if complaint is None:

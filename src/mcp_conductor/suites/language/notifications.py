@@ -28,7 +28,7 @@ class Notifications:
     wanted: tuple[Template, ...]
     how: str  # in_order, exactly, unordered
 
-    def satisfied(self, heard: list[Json], variables: Variables) -> bool:
+    def is_satisfied(self, heard: list[Json], variables: Variables) -> bool:
         return bool(self.wanted) and not self.findings(heard, variables)
 
     def findings(self, heard: list[Json], variables: Variables) -> list[Finding]:
@@ -41,7 +41,7 @@ class Notifications:
         left = list(heard)
         found: list[Finding] = []
         for template in self.wanted:
-            expected: Expected = template.made(variables)
+            expected: Expected = template.make(variables)
             at = next((index for index, each in enumerate(left) if not expected.check(each)), None)
             if at is None or (self.how == "exactly" and at != 0):
                 found.append(self._missing(template, expected, left))

@@ -128,7 +128,7 @@ class ScriptedAnswers(Answers):
             if script.roots is not None:
                 self.roots = [_root(each) for each in script.roots.filled(variables)]
 
-    def unused(self, script: Script) -> list[Finding]:
+    def unused_answers(self, script: Script) -> list[Finding]:
         """Findings for the answers of SCRIPT, the test's own, that the server did not ask for."""
         found = []
         for kind in script.turns:
@@ -146,7 +146,7 @@ class ScriptedAnswers(Answers):
 
     def _differences(self, wanted: Template, params: Json) -> Iterator[Finding]:
         assert self._variables is not None
-        expected: Expected = wanted.made(self._variables)
+        expected: Expected = wanted.make(self._variables)
         for each in expected.check(params):
             where = wanted.given.document.locate((*wanted.given.path, *each.at))
             message = f"what the server asked for: {'' if each.path else 'it '}{each.sentence}"

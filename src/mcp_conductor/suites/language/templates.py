@@ -31,7 +31,7 @@ class Template:
     def is_fixed(self) -> bool:
         return self.filling.is_fixed
 
-    def made(self, variables: Variables) -> Any:
+    def make(self, variables: Variables) -> Any:
         if self.is_fixed:
             return self._fixed
         return self._make(Field(self.given.document, self.given.path, self.filling.filled(variables)))

@@ -131,7 +131,7 @@ def described(value: Any) -> str:
     return _KINDS.get(type(value), "") + shown(value)
 
 
-def counted(array: list[Any]) -> str:
+def element_count(array: list[Any]) -> str:
     """How many elements there are."""
     return f"{len(array) or 'no'} element{'' if len(array) == 1 else 's'}"
 

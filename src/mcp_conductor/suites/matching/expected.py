@@ -24,7 +24,7 @@ from mcp_conductor.suites.matching.comparison import (
     Trials,
     UndecidedError,
 )
-from mcp_conductor.suites.matching.differences import buckets, counted, described, difference, same, shown, take
+from mcp_conductor.suites.matching.differences import buckets, described, difference, element_count, same, shown, take
 from mcp_conductor.suites.matching.matchers import MATCHERS, PREFIX, SPECIAL_KEYS, Tools
 
 _ORDER_IS_LOOKED_AT: Final = 2000  # elements; more would take too long for a hint
@@ -167,7 +167,7 @@ class Elements:
         if not fits:
             where, told = self._where(actual, seen)
             wanted = f"{'at least ' * self.open}{len(self.nodes)}"
-            seen.add(place, f"has {counted(actual)}, not {wanted}{where}", self.value, actual)
+            seen.add(place, f"has {element_count(actual)}, not {wanted}{where}", self.value, actual)
             if told:
                 return None
         elif not self.open and self._is_reordered(actual):

@@ -22,7 +22,7 @@ from mcp_conductor.errors import nearest
 from mcp_conductor.protocol.message import kind_of, read, why_not_json
 from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.matching.blobs import OF_BYTES, from_base64, sha256
-from mcp_conductor.suites.matching.differences import counted, described, same, shown
+from mcp_conductor.suites.matching.differences import described, element_count, same, shown
 
 PIPES = ("json", "count", "length")
 # Directly after `| json` these are names of members, which may well be called so.
@@ -210,7 +210,7 @@ def _why_not(value: Any, step: Step, before: str) -> str:
         has = f"; it has {near!r}" if near else f"; it has {_member_names(value)}"
         return f"{here} has no {str(step)!r}{has}"
     if isinstance(value, list):
-        return f"{here} is an array of {counted(value)}" + (
+        return f"{here} is an array of {element_count(value)}" + (
             "" if isinstance(step, str) and not step.isdecimal() else f", without [{step}]"
         )
     return f"{here} is {described(value)}, without {spelled((step,))!r}"

@@ -92,7 +92,7 @@ class Cases:
             **members,
         )
 
-    def errored(self, case: Case, error: ConductorError, **members: Any) -> Outcome:
+    def error_outcome(self, case: Case, error: ConductorError, **members: Any) -> Outcome:
         return self.outcome(case, "errored", findings=(_finding_of(error),), stderr=tuple(error.stderr), **members)
 
     def teardown(self, title: str, step: Step, findings: tuple[Finding, ...]) -> Outcome:
@@ -108,7 +108,7 @@ class Cases:
             )
         )
 
-    def skipped(self, case: Case) -> Outcome | None:
+    def skip_outcome(self, case: Case) -> Outcome | None:
         """The outcome of a test that needs no server to be left out."""
         if case.skip is None:
             return None

@@ -83,7 +83,7 @@ class Conversation:
         else:
             done = list(await asyncio.gather(*(self._act(step, action, expect, variables) for action, expect in pairs)))
         await self._look_around(start, list(zip(done, step.expects, strict=True)), variables)
-        done[0].findings += await without_blocking(self.answers.findings) + self.answers.unused(step.script)
+        done[0].findings += await without_blocking(self.answers.findings) + self.answers.unused_answers(step.script)
         return done
 
     def wire(self, start: int) -> tuple[str, ...]:
@@ -266,7 +266,7 @@ class Conversation:
     async def _wait_for_stderr(self, expect: Expect, start: int, variables: Variables) -> None:
         """What is expected on stderr may come after the reply; wait for it, but not for long."""
         assert expect.stderr is not None
-        check = expect.stderr.made(variables)
+        check = expect.stderr.make(variables)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + STDERR_SECONDS
         while check("".join(f"{line}\n" for line in self._stderr(start))) is not None and loop.time() < deadline:
@@ -338,7 +338,7 @@ class Conversation:
         deadline = loop.time() + NOTIFICATION_SECONDS
         while wanted.wanted and loop.time() < deadline:
             began = loop.time()
-            if await without_blocking(wanted.satisfied, await heard.so_far(), variables):
+            if await without_blocking(wanted.is_satisfied, await heard.so_far(), variables):
                 return
             # The more notifications there are, the longer the search takes: it must not use all of the time.
             await asyncio.sleep(loop.time() - began)

@@ -21,7 +21,7 @@ from mcp_conductor.suites.running.connecting import converse
 from mcp_conductor.suites.running.conversation import Conversation
 from mcp_conductor.suites.running.coverage import Touched
 from mcp_conductor.suites.running.held_context import HeldContext
-from mcp_conductor.suites.running.job import Job, RunOptions, learned, patience
+from mcp_conductor.suites.running.job import Job, RunOptions, patience, redactor_for
 from mcp_conductor.suites.running.snapshots import Snapshots
 
 
@@ -33,7 +33,7 @@ def _server(
         protocol=job.protocol,
         kinds=kinds,
         timeout=patience(job, options),
-        redactor=learned(options, job, variables),
+        redactor=redactor_for(options, job, variables),
         lenient=options.lenient,
     )
 
@@ -88,7 +88,9 @@ class FileRun:
         self._shared = shared
         self._tell = tell
         self._chosen = {id(case) for case in (job.cases if chosen is None else chosen)}
-        self._memory = Memory(variables.seeded_for(suite.file).defining(suite.vars), learned(options, job, variables))
+        self._memory = Memory(
+            variables.seeded_for(suite.file).defining(suite.vars), redactor_for(options, job, variables)
+        )
         self._cases = Cases(suite, self._memory, snapshots, suffix=job.suffix, keep_wire=options.keep_wire)
         self._places = {id(case): place for place, case in enumerate(suite.cases)}
         self._captures: dict[str, list[int]] = {}  # the places of the tests that capture a name
@@ -121,7 +123,7 @@ class FileRun:
 
     def not_run(self, case: Case, why: str) -> Outcome:
         """The outcome of a test that was to be run, and is not; unless it has been, because another one needed it."""
-        known = self._early.pop(id(case), None) or self._cases.skipped(case)
+        known = self._early.pop(id(case), None) or self._cases.skip_outcome(case)
         return known or self._cases.outcome(case, "not-run", reason=why)
 
     def try_again(self) -> None:
@@ -153,7 +155,7 @@ class FileRun:
             return self._cases.outcome(case, "not-run", reason=self._why, cause=self._cause)
         self._told = True
         if self._failure is not None:
-            return self._cases.errored(case, self._failure, cause="server")
+            return self._cases.error_outcome(case, self._failure, cause="server")
         return self._cases.outcome(case, "errored", findings=self._setup)
 
     @property
@@ -165,7 +167,7 @@ class FileRun:
         if id(case) in self._early:
             return self._early.pop(id(case))
         self._done.add(id(case))
-        skipped = self._cases.skipped(case)
+        skipped = self._cases.skip_outcome(case)
         if skipped is not None:
             return skipped
         unready = await self.ready(case)
@@ -182,7 +184,7 @@ class FileRun:
         try:
             outcome, lost = await self._cases.run(case, self._conversation)
         except ConductorError as error:
-            outcome, lost = self._cases.errored(case, error), error
+            outcome, lost = self._cases.error_outcome(case, error), error
         if lost is not None and not self._goes_on:
             self._give_up(lost, case)
             if outcome.status in BAD:  # that a server goes away may be the failure that a test expects

@@ -72,7 +72,7 @@ def patience(job: Job, options: RunOptions) -> float:
     return job.suite.timeout or options.timeout or startup or DEFAULT_SECONDS
 
 
-def learned(options: RunOptions, job: Job, variables: Variables) -> Redactor:
+def redactor_for(options: RunOptions, job: Job, variables: Variables) -> Redactor:
     """The redactor of the run, after it has learned the secrets of the variables and of the server's settings."""
     options.redactor.learn([*variables.secrets, *job.spec.secrets()])
     return options.redactor

@@ -19,7 +19,7 @@ from mcp_conductor.suites.running.coverage import Touched
 from mcp_conductor.suites.running.file_run import FileRun, SharedServers
 from mcp_conductor.suites.running.job import Job, RunOptions
 from mcp_conductor.suites.running.snapshots import Snapshots
-from mcp_conductor.suites.running.transports import compared
+from mcp_conductor.suites.running.transports import with_comparison
 
 _EVENTS_SECONDS = 0.01  # how long an event may wait to be yielded
 _WHY = {"timeout": "the limit of --timeout was reached", "bug": "conductor has a bug"}  # tests were not run
@@ -209,7 +209,7 @@ class Run:
                     if first is not None:
                         replies = (file.replies.get(case.name), first.replies.get(case.name))
                         paths = self._options.snapshot_paths
-                        outcome = compared(outcome, suite, case, *replies, other=first.job.suffix, paths=paths)
+                        outcome = with_comparison(outcome, suite, case, *replies, other=first.job.suffix, paths=paths)
                 self._add(result, outcome)
                 result.left.popleft()
                 if file.isolation == "test":

@@ -21,7 +21,7 @@ _SECONDS = 60
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 
 
-def covered(server: ServerSpec, folder: str) -> ServerSpec:
+def with_coverage(server: ServerSpec, folder: str) -> ServerSpec:
     """SERVER, changed so that it writes its code coverage to FOLDER."""
     spec = server.as_process()
     if spec is None:
@@ -118,7 +118,7 @@ def _node(folder: str, cwd: str) -> Json | None:
     return {"percent": percent, "functions": len(ran), "files": len({file for file, _, _ in ran})}
 
 
-def told(measured: Json) -> str:
+def figures_text(measured: Json) -> str:
     """The figures as lines for people."""
     lines = []
     for name, unit in (("python", "lines and branches"), ("node", "functions")):

@@ -15,7 +15,7 @@ from mcp_conductor.suites.running.normalization import comparable, longest_first
 _Way: TypeAlias = tuple[Step | Part, ...]  # a part is the JSON in a text
 
 
-def compared(
+def with_comparison(
     outcome: Outcome,
     suite: Suite,
     case: Case,

@@ -27,7 +27,7 @@ def test_braces_are_text(tmp_path, text):
     (expected,) = case.step.expects
     assert case.title == text
     assert action.sent(Variables()).params["arguments"] == {"text": text}
-    assert expected.response.made(Variables()).check({"a": text, "b": f"<{text}>"}) == []
+    assert expected.response.make(Variables()).check({"a": text, "b": f"<{text}>"}) == []
 
 
 OLD = next(dialect for dialect in DIALECTS.values() if dialect.handshake)

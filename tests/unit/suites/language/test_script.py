@@ -58,7 +58,9 @@ def test_turns_are_used_up_in_order_and_what_is_left_is_told_of():
     found = answers(text)
     said = [found.to("elicitation/create", FORM, DIALECT).result["action"] for _ in range(2)]
     assert said == ["decline", "cancel"]
-    assert [each.message for each in found.unused(script(text))] == ["the server did not ask for elicitation/create"]
+    assert [each.message for each in found.unused_answers(script(text))] == [
+        "the server did not ask for elicitation/create"
+    ]
 
 
 def test_a_question_too_many_is_refused_and_told_of():

@@ -94,11 +94,11 @@ def _array_contains(rest: str, actual: Any) -> bool:
     path, colon, wanted = rest.partition(":")
     if not colon:
         return any(text_of(item) == rest for item in actual)
-    found = [nested(item, path) for item in actual if path and isinstance(item, (dict, list))]
+    found = [value_at(item, path) for item in actual if path and isinstance(item, (dict, list))]
     return any(text_of(value) == wanted for value in found if value is not NOTHING)
 
 
-def nested(value: Any, path: str) -> Any:
+def value_at(value: Any, path: str) -> Any:
     """What stands in VALUE at a PATH of names and indexes with dots in between."""
     for part in path.split("."):
         if isinstance(value, dict) and part in value:
@@ -190,7 +190,7 @@ def cross_field(rest: str, actual: Any) -> bool:
     if sign is None or not isinstance(actual, (dict, list)):
         return False
     left, right = (side.strip() for side in rest.split(sign))
-    one, other = nested(actual, left), nested(actual, right)
+    one, other = value_at(actual, left), value_at(actual, right)
     if not left or not right or one is NOTHING or other is NOTHING:
         return False
     return _holds(_comparable(one), sign, _comparable(other))

@@ -3,7 +3,7 @@
 from typing import Any
 
 from mcp_conductor.report.model import NOTHING
-from mcp_conductor.suites.matching.differences import counted, described, shown
+from mcp_conductor.suites.matching.differences import described, element_count, shown
 from mcp_conductor.suites.matching.matchers import matcher
 from mcp_conductor.suites.matching.matchers.text import string_length, text_of
 from mcp_conductor.suites.matching.paths import parse_path
@@ -19,7 +19,7 @@ def array_length(actual: Any, length: int) -> str | None:
     """
     if not isinstance(actual, list):
         return f"is {described(actual)}, not an array"
-    return None if len(actual) == length else f"has {counted(actual)}, not {length}"
+    return None if len(actual) == length else f"has {element_count(actual)}, not {length}"
 
 
 @matcher("length")

@@ -12,7 +12,7 @@ from typing import Any
 from mcp_conductor.files.fields import Field
 from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.matching.comparison import Comparison, Place
-from mcp_conductor.suites.matching.differences import buckets, counted, described, shown, take
+from mcp_conductor.suites.matching.differences import buckets, described, element_count, shown, take
 from mcp_conductor.suites.matching.expected import Node, Plain, compare, compile_node, matches
 from mcp_conductor.suites.matching.matchers import ANYTHING, special_key
 
@@ -33,7 +33,7 @@ class InAnyOrder:
         missing = [index for index in range(len(self.nodes)) if index not in assigned]
         left = sorted(set(range(len(actual))) - set(assigned.values()))
         if self.exactly and len(actual) != len(self.nodes):
-            seen.add(place, f"has {counted(actual)}, not {len(self.nodes)}", self.value, actual)
+            seen.add(place, f"has {element_count(actual)}, not {len(self.nodes)}", self.value, actual)
         elif self.exactly and len(missing) == 1:
             # Only one is left on both sides: how they differ is what one wants to know.
             return self.nodes[missing[0]].walk(actual[left[0]], place.to(left[0], at=(missing[0],)), seen)
