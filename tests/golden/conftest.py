@@ -32,7 +32,7 @@ def update(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture
 def taken() -> Iterator[str]:
-    """A port of 127.0.0.1 that somebody listens on."""
+    """A port of 127.0.0.1 that is listened on."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield str(listener.getsockname()[1])
 

@@ -1,12 +1,12 @@
 """Everything that a user of our programs sees, word for word: one directory is one case.
 
 `cmd` is the command line, taken apart as a shell would, but run without one; a line that begins with # is a comment.
-`stdin` and `env` (KEY=VALUE lines) may stand beside it, and whatever else the run needs: a server, settings. The case is
+`stdin` and `env` (KEY=VALUE lines) may be next to it, and all other files that the run needs: a server, settings. The case is
 copied and run in the copy, as a process of its own; only the cases called usage-…, which are mcp-cli's and start no
 server, share the process of the tests. $PYTHON, $NODE, $EXAMPLES, $SERVERS and $HERE (the copy) may be used in `cmd` and
 in `env`; all but the last are environment variables too, for settings files. In `cmd`, $TAKEN is a port that is in use, and
 $URL is where the `server.yaml` of the case is served over HTTP. Where there is a file `terminal`, the case is run on a terminal
-that is so many columns wide, and `stdout` is what is left on it.
+of that width, and `stdout` is what is left on it.
 
 Expected are `stdout` and `stderr` (no file: nothing is said), `exit`, and in `written/` each file that the run writes, but
 for those in `.conductor`, which are for the next run alone.

@@ -1,4 +1,4 @@
-"""pytest as a real process, in a directory with a server, its settings and whatever a test writes there."""
+"""pytest as a real process, in a directory with a server, its settings and the files that a test writes there."""
 
 import json
 import os

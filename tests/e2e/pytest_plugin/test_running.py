@@ -181,7 +181,7 @@ def test_reasons_to_skip_and_failures_that_are_expected_are_pytests(run, suite, 
 
 
 @pytest.mark.parametrize("words", [(), ("--runxfail",)])
-def test_a_hook_that_fails_is_a_failure_whatever_was_expected(run, suite, words):
+def test_a_hook_that_fails_is_a_failure_even_if_a_failure_was_expected(run, suite, words):
     suite(f"- {{it: passes, xfail: a bug, {MOTTO}}}", head="after_each: [{call: lose}]")
     done = run(*words)
     assert done.statuses == {"passes": "FAILED"}

@@ -46,7 +46,7 @@ def test_a_server_that_ends_with_its_stdin_does_not_outlive_pytest(project, writ
         process.send_signal(number)
         assert process.wait(20) == -number
         assert select([alive], [], [], 20)[0] == [alive]
-        assert os.read(alive, 1) == b""  # nobody has it open any more
+        assert os.read(alive, 1) == b""  # no process has it open any more
     finally:
         os.close(alive)
         process.kill()

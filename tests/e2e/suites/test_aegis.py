@@ -128,7 +128,7 @@ def test_what_is_odd_on_stdout_and_in_requests_has_the_same_verdicts(conductor, 
 
 
 def test_what_we_alone_find_wrong_is_a_warning_in_all_reports(conductor, numbers, tmp_path):
-    # Beside `match:extractField` mcp-aegis looks at no other member.
+    # Next to `match:extractField` mcp-aegis looks at no other member.
     expect = (
         'expect: {response: {jsonrpc: "2.0", id: a, result: {match:extractField: isError, value: false, content: [1]}}}'
     )
@@ -204,7 +204,7 @@ REPLY = {
     },
 }
 TOOLS = REPLY["result"]["tools"]
-# What is expected of REPLY: special keys, alone, beside each other and beside other members.
+# What is expected of REPLY: special keys, alone, next to each other and next to other members.
 DOCUMENTS = (
     None, "", 0, "match:exists", [], {}, REPLY, {"id": 1}, {"id": 1, "result": "match:type:object"}, {"id": "1", "result": "match:exists"},
     *(

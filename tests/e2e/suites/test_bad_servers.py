@@ -60,7 +60,7 @@ def test_no_line_of_stderr_that_comes_after_the_reply_is_blamed_on_a_neighbour(c
     assert done.code == 0, done.all[:3000]
 
 
-def test_what_is_written_to_stderr_at_start_is_nobodys(check, serve):
+def test_what_is_written_to_stderr_at_start_belongs_to_no_test(check, serve):
     server = serve("""
         print("starting", file=sys.stderr, flush=True)
         hello(tools={})

@@ -60,7 +60,7 @@ def test_what_the_server_asks_is_looked_at(check, serve):
     assert "Spain" in done.findings("asks for something else")
 
 
-def test_a_question_that_nobody_expects_fails_the_test(check, serve):
+def test_an_unexpected_question_fails_the_test(check, serve):
     done = check(f"""
         - {{it: none, {asking(SAMPLE)}, client: {{sampling: []}}, expect: {{ok: true}}}}
         - {{it: one too many, {asking(ELICIT, ELICIT)}, client: {{elicitation: [accept]}}, expect: {{ok: true}}}}
@@ -70,7 +70,7 @@ def test_a_question_that_nobody_expects_fails_the_test(check, serve):
     assert "asked for elicitation/create, and the test has no answer" in done.findings("one too many")
 
 
-def test_an_answer_that_nobody_asks_for_fails_the_test(check, serve):
+def test_an_answer_that_is_never_asked_for_fails_the_test(check, serve):
     done = check(f"""
         - {{it: unasked, {asking(SAMPLE)}, client: {{sampling: [Paris, Lyon]}}, expect: {{ok: true}}}}
     """, server=serve(ASKER))  # fmt: skip
@@ -214,7 +214,7 @@ def test_a_cancelled_request_is_not_answered(check, serve):
     assert done.statuses["was told once"] == "passed", done.all
 
 
-def test_a_request_is_cancelled_whatever_the_test_expects_of_it(check, serve):
+def test_a_request_is_cancelled_for_every_expectation(check, serve):
     done = check("""
         - {it: is answered all the same, call: stubborn, cancel_after: 50ms, expect: {ok: true}}
         - {it: was told, request: {method: ping}, expect: {asserts: [result.cancelled == 1]}}

@@ -98,7 +98,7 @@ def test_a_test_that_was_not_chosen_and_fails_is_an_error_of_the_test_that_needs
     assert "'gives', which was run first for what it captures: the result is an error" in done.findings("needs")
 
 
-def test_a_variable_that_nobody_gives_is_found_before_a_server_starts(check):
+def test_a_variable_without_a_value_is_found_before_a_server_starts(check):
     done = check("""
         - {it: uses, call: {tool: echo, args: {message: "{{ nmae }}"}}, expect: {ok: true}, capture: {name: result}}
         - {it: may use, call: {tool: echo, args: {message: "{{ nmae }}"}}, expect: {ok: true}}

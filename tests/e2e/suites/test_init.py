@@ -1,4 +1,4 @@
-"""`conductor init`: settings and a first suite for whatever project it is run in, ready to be run."""
+"""`conductor init`: settings and a first suite for any project that it is run in, ready to be run."""
 
 import json
 import shutil

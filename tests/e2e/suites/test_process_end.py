@@ -65,7 +65,7 @@ def test_a_process_in_a_session_of_its_own_is_told_of_too(check, serve):
     assert "time.sleep(300)" in done.findings("litters")
 
 
-def test_what_a_server_leaves_behind_is_swept_away_even_if_nobody_asked(check, serve):
+def test_processes_that_a_server_leaves_behind_are_always_ended(check, serve):
     server = serve("""
         subprocess.Popen([sys.executable, "-c", "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(300)"])
         hello(tools={})

@@ -1,4 +1,4 @@
-"""A run that is red looks red: by its exit code, on the console and in every report, whatever happens to it."""
+"""A run that is red looks red: by its exit code, on the console and in every report, however it ends."""
 
 import json
 import os

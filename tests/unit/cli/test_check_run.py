@@ -1,4 +1,4 @@
-"""What a check concludes: the grade is about the specification, whatever plugins require."""
+"""What a check concludes: the grade is about the specification, not about what plugins require."""
 
 import pytest
 

@@ -68,7 +68,7 @@ def test_no_secret_of_the_run_is_in_text_for_people():
 
 
 @pytest.mark.parametrize("stdout", [None, Closed()], ids=["never open", "reader gone"])
-def test_it_is_told_when_nobody_reads_stdout(stdout):
+def test_a_closed_stdout_is_reported(stdout):
     with pytest.raises(ReaderGone):
         terminal(stdout).show("x")
 
@@ -92,14 +92,14 @@ def test_a_high_surrogate_does_not_look_like_a_reader_that_has_gone():
     assert out.getvalue()
 
 
-def test_a_line_is_said_on_stderr_whatever_it_contains():
+def test_a_line_with_any_content_is_said_on_stderr():
     err = io.BytesIO()
     terminal(stderr=err).say("é \udcff \ud800")
     assert err.getvalue() == b"\xc3\xa9 \\xff \\ud800\n"
 
 
 @pytest.mark.parametrize("stderr", [None, Closed()], ids=["never open", "reader gone"])
-def test_nobody_need_read_stderr(stderr):
+def test_a_closed_stderr_is_ignored(stderr):
     terminal(stderr=stderr).say("x")
 
 

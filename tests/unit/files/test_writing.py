@@ -19,7 +19,7 @@ def mode(file):
 
 @contextmanager
 def full_disk(bytes_left):
-    """No file of this process can grow beyond so many bytes: Python ignores SIGXFSZ, and the write fails."""
+    """No file of this process can grow beyond BYTES_LEFT: Python ignores SIGXFSZ, and the write fails."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_left, before[1]))
     try:

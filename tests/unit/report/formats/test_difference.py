@@ -1,4 +1,4 @@
-"""Two documents are compared line by line, in bounded time, whatever the order of their members."""
+"""Two documents are compared line by line, in bounded time, for any order of their members."""
 
 import sys
 

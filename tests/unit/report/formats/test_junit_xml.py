@@ -1,4 +1,4 @@
-"""JUnit XML is what CI servers read: counted, placed, and well-formed whatever the server said."""
+"""JUnit XML is what CI servers read: counted, placed, and well-formed for every output of a server."""
 
 import re
 from xml.etree import ElementTree as ET
@@ -141,7 +141,7 @@ def test_warnings_of_a_test_that_did_not_fail_stand_before_the_wire():
     assert case.find("system-out").text == "warning: odd\n--> {}"
 
 
-def test_whatever_stands_in_a_text_the_file_is_well_formed():
+def test_the_file_is_well_formed_for_every_text_in_it():
     nasty = "a]]>\x00\x1b[31mred\x1b[0m\x0b<&>\"'\ufffe\ud800\udcff 😀\tb"
     shown = "a]]>\\x00red\\x0b<&>\"'\\ufffe\\ud800\\xff 😀\tb"
     case = parsed(outcome("failed", title=nasty, findings=(Finding(message=nasty),), stderr=(nasty,)))[0][0]

@@ -109,7 +109,7 @@ def test_the_slowest_come_first_and_what_took_no_time_not_at_all():
     assert [each.title for each in slowest(report, 9)] == ["3", "2", "1"]
 
 
-def test_coverage_that_nobody_measured_is_none():
+def test_coverage_that_was_not_measured_is_empty():
     assert coverage({}) == []
     (tools,) = coverage({"coverage": {"tools": {"total": 3, "untouched": ["a\n"]}}})
     assert (tools.kind, tools.total, tools.touched, tools.untouched) == ("tools", 3, 2, ["a"])

@@ -52,7 +52,7 @@ NOT_TAKEN = "mcp-aegis does not take this for what is expected"
     [
         ("{tools: match:arrayLength:1, none: null}", [], []),
         ("{tools: match:arrayLength:2, none: null}", ["result.tools has 1 element, not 2"], []),
-        # Other members beside these keys are not looked at.
+        # Other members next to these keys are not looked at.
         ("{match:extractField: tools.0.name, value: read, tools: [1]}", [], ["result.tools[0] is an object, not the number 1"]),
         ("{match:extractField: tools.0.name, value: write}", ["result.tools.0.name is 'read', not 'write'"], []),
         # In JavaScript a null is an object.

@@ -11,7 +11,7 @@ TEST = "tests: [{it: x, call: {tool: x, args: {a: '{{ a }}'}}, expect: {ok: true
 
 @pytest.fixture
 def load(tmp_path):
-    """The suite whose head is HEAD, beside files with these names and texts."""
+    """The suite whose head is HEAD, next to files with these names and texts."""
 
     def read(head, **files):
         for name, text in files.items():

@@ -250,7 +250,7 @@ def test_nesting_beyond_measure_is_a_mismatch_and_no_crash():
         ("match:parial: {}", "is not a special key", "did you mean 'match:partial'?"),
         ("match:frobnicate: {}", "is not a special key", "known: match:allOf"),
         ("match:arrayLength: 3", "is not a special key", "it is a value, not a key: 'match:arrayLength:…'"),
-        ("match:extractField: a.b", "has no `value` beside it", None),
+        ("match:extractField: a.b", "has no `value` next to it", None),
         ("{match:extractField: a..b, value: 1}", "must be a path", None),
         ("{match:extractField: 5, value: 1}", "must be a string", None),
         ("match:crossField: a", "is not a condition", "startDate < endDate"),

@@ -99,7 +99,7 @@ def test_a_pattern_means_tests(suite, word, meant):
     assert [case.title for case in suite.cases if read_pattern(word).means(case)] == meant
 
 
-def test_files_are_found_in_one_order_and_not_where_nobody_wrote_them(tmp_path):
+def test_files_are_found_in_one_order_and_not_in_generated_directories(tmp_path):
     for name in ("b.test.mcp.yml", "a.test.mcp.yaml", "c.yml", "node_modules/d.test.mcp.yml", ".git/e.test.mcp.yml"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
