@@ -29,7 +29,7 @@ _ALLOW_HTTP = "--oauth-allow-http"
 async def run_oauth(
     method: str, given: Given, http: "HttpClient", *, show: Callable[[str], None] = lambda _: None
 ) -> Any:
-    """Carry out one of the methods oauth/…: the authorization server's answer, as JSON; SHOW is told what is odd."""
+    """Carry out one of the methods oauth/…: the authorization server's answer, as JSON; SHOW is given warnings."""
     from mcp_conductor.transport.oauth_endpoints import OAuthRefused
 
     try:

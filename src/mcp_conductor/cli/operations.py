@@ -88,7 +88,7 @@ async def _call_tool(session: Session, plan: CallPlan, note_status: NoteStatus) 
     given = plan.given
     texts = plan.typed_arguments
     validate = "--output-schema-validate" in given
-    # Over HTTP, 2026-07-28 wants some arguments in headers too; which ones, only the list of tools tells.
+    # Over HTTP, 2026-07-28 wants some arguments in headers too; only the list of tools says which ones.
     in_headers = plan.spec.as_http() is not None and not session.dialect.handshake
     tool = await _find_tool(session, given.need("--tool-name")) if texts or validate or in_headers else {}
     arguments = {**plan.arguments, **(_typed_arguments(texts, tool) if texts else {})}

@@ -64,7 +64,7 @@ class RerunCommands:
 
 
 def next_lines(given: Given, shown: Iterable[InRevisions]) -> str:
-    """The command lines that tell more of the first failure of a check, or of the first warning if nothing failed."""
+    """The command lines that show more about the first failure of a check, or the first warning if nothing failed."""
     for statuses in (BAD, ("warned",)):
         for each in shown:
             if each.outcome.status in statuses:

@@ -150,7 +150,7 @@ class Output:
         self._show(self._console.suite_done(event.title, where, event.outcomes))
 
     def _show_outcome(self, outcome: Outcome) -> None:
-        """Show it; of a run that is repeated, where no lines tell the runs apart, the same failure only once."""
+        """Show it; of a run that is repeated, where no lines separate the runs, the same failure only once."""
         if self._failures_alone:
             same = (outcome.id, outcome.status, *(finding.message for finding in outcome.findings))
             if same in self._shown:

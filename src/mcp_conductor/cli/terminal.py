@@ -164,7 +164,7 @@ def print_to_stderr() -> None:
 
 
 def tell_all(problems: Sequence[ConductorError], terminal: Terminal) -> None:
-    """Raise the last of PROBLEMS, if there are any, when the others have been told."""
+    """Raise the last of PROBLEMS, if there are any, when the others have been shown."""
     for each in problems[:-1]:
         terminal.say_error(each)
     if problems:

@@ -96,7 +96,7 @@ class Document:
 
 
 def load(path: str, shown: str | None = None, *, json: bool | None = None) -> Document:
-    """Read the JSON or YAML file at PATH; messages call it SHOWN. Its name tells the format, unless JSON does."""
+    """Read the JSON or YAML file at PATH; messages call it SHOWN. Its name decides the format, unless JSON is given."""
     return parse(load_text(path, shown), shown or path, json=json)
 
 

@@ -35,7 +35,9 @@ T = TypeVar("T")
 _SEED = os.environ.get("PYTEST_XDIST_TESTRUNUID") or os.urandom(8).hex()
 _NOT_IN_A_MARK = re.compile(r"[^\w:+.-]+")  # -m takes these, and little else
 _MARKS_OF_PYTEST = {"conductor_server", "filterwarnings", "parametrize", "skip", "skipif", "usefixtures", "xfail"}
-Variant = tuple[str | None, str | None, str]  # the name of a server, a revision, and what tells it from the others
+Variant = tuple[
+    str | None, str | None, str
+]  # the name of a server, a revision, and what distinguishes it from the others
 _CHOSEN: pytest.StashKey[dict[tuple["SuiteFile", Variant], list[Case]]] = pytest.StashKey()
 _JUDGING: pytest.StashKey[ListeningJudges] = pytest.StashKey()
 _WARNED: pytest.StashKey[set[Warned]] = pytest.StashKey()
@@ -124,7 +126,7 @@ class SuiteFile(pytest.File):
         return file
 
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        """Wait for WORK, and tell what is worth knowing since."""
+        """Wait for WORK, and then show the warnings that came meanwhile."""
         try:
             return loop_of(self.config).run(work)
         finally:
@@ -219,7 +221,7 @@ class SuiteItem(pytest.Item):
             _warn(self, f"{outcome.id}: it passed, but not at the first try")
 
     def _failure(self, outcome: Outcome) -> BaseException:
-        # This is pytest's own way to say that a traceback would tell nothing.
+        # This is pytest's own way to say that a traceback would not help.
         return pytest.fail.Exception(failure_text(self.config, outcome, self.nodeid), pytrace=False)
 
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
@@ -246,7 +248,7 @@ def _selected_tests(session: pytest.Session) -> dict[tuple[SuiteFile, Variant], 
 
 
 def _warn(node: pytest.Item | pytest.Collector, text: str) -> None:
-    """Warn; where warnings are errors, that is told without a traceback."""
+    """Warn; where warnings are errors, the error is shown without a traceback."""
     try:
         node.warn(SuiteWarning(visible(text)))
     except SuiteWarning as warning:
@@ -255,7 +257,7 @@ def _warn(node: pytest.Item | pytest.Collector, text: str) -> None:
 
 @contextmanager
 def _in_our_words() -> Iterator[None]:
-    """An error of ours is told as such, and not as an error of Python."""
+    """Show an error of ours as such, and not as an error of Python."""
     try:
         yield
     except ConductorError as error:

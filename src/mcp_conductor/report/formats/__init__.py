@@ -40,7 +40,7 @@ REPORTERS: Catalog[Reporter] = Catalog("report", __name__)
 def reporter(name: str, *, suffix: str, escapes: bool = False, live: bool = False) -> Callable[[Write], Write]:
     """Register a function as the reporter NAME; ESCAPES: its form has escapes of its own, and it uses them.
 
-    LIVE: a run that tells what happens writes it itself; the function is for those that do not.
+    LIVE: a run with events writes it itself; the function is for runs without them.
     """
 
     if not isinstance(name, str) or ":" in name or not suffix.startswith("."):

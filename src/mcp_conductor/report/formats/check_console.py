@@ -259,7 +259,7 @@ def _where(each: InRevisions, of: int) -> str:
 
 
 def _counts(outcome: Outcome) -> bool:
-    """Whether it is told without -v; a number in the summary stands for what was skipped."""
+    """Whether it is shown without -v; what was skipped is only a number in the summary."""
     return outcome.status != "skipped" or outcome.failed_as_expected
 
 

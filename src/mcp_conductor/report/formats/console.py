@@ -85,7 +85,7 @@ class Console:
         """What was not said before: warnings and reasons; and how many of each there were."""
         last = wording.summary(report)
         lines = [] if self._quiet else [*self._warnings(report.outcomes), *self._notes(report.outcomes)]
-        if self._quiet:  # nothing else tells of these
+        if self._quiet:  # these are not shown elsewhere
             lines += [
                 f"{self._mark('not-run')}  {_which(them)}  ({reason})" for reason, them in not_run(report).items()
             ]

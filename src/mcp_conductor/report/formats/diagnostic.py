@@ -193,7 +193,7 @@ def _beside(expected: Any, actual: Any, room: int | None) -> tuple[str | None, s
 
 
 def stderr(outcome: Outcome, style: Style) -> list[str]:
-    """What the server wrote to stderr meanwhile: the line that tells the cause of an error first, and what matters."""
+    """What the server wrote to stderr meanwhile: the line with the cause of an error first, and what matters."""
     count = len(outcome.stderr)
     if not count:
         return []

@@ -106,7 +106,7 @@ def _verdict(outcome: Outcome) -> list[str]:
 
 
 def _stream_elements(outcome: Outcome) -> list[str]:
-    """The streams; a warning has no element of its own, so that of a test that did not fail is told first."""
+    """The streams; a warning has no element of its own, so the warning of a test that did not fail comes first."""
     told = [] if outcome.status in _ELEMENTS else [one_finding(each, _STYLE) for each in warnings(outcome)]
     if told and outcome.level is not None:
         told.insert(0, [statement(outcome)])

@@ -123,7 +123,7 @@ async def discover(spec: ServerSpec, wishes: Wishes, tell: Callable[[str], None]
 
 
 def _without_secrets(case: WrittenCase, redact: Callable[[str], str]) -> WrittenCase:
-    """CASE as it can be written to a file; one that needs a secret to be sent does not pass, but tells nothing."""
+    """CASE as it can be written to a file; one that needs a secret to be sent does not pass, but reveals nothing."""
     draft = case.draft
     shown = replace(
         draft,

@@ -152,7 +152,7 @@ class Project:
             return ""
 
     def _data(self, file: str) -> Json:
-        """The object in a JSON file; one that is broken, or not there, tells us nothing."""
+        """The object in a JSON file; a file that is broken or missing counts as empty."""
         if not self._has(file):
             return {}
         with suppress(UsageError):

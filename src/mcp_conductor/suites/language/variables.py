@@ -47,7 +47,7 @@ class Chance:
         return self._random
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)  # no repr: it would tell secrets
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)  # no repr: it would show secrets
 class Variables:
     """Names and their values. They never change: with more values, a new object is made."""
 

@@ -70,7 +70,7 @@ class Comparison:
         self.tools = tools
         self.trials = Trials() if trials is None else trials
         self.found: list[tuple[int, Mismatch]] = []
-        self._shown: tuple[Any, Any] = (NOTHING, NOTHING)  # what was told of last, as it is shown
+        self._shown: tuple[Any, Any] = (NOTHING, NOTHING)  # the last value that was reported, as it is shown
 
     def add(
         self, place: Place, message: str, expected: Any = NOTHING, actual: Any = NOTHING, hint: str | None = None

@@ -77,7 +77,7 @@ class Plain:
     optional: bool = False
 
     def walk(self, actual: Any, place: Place, seen: Comparison) -> None:
-        # At once, if all is well; member by member only to tell what is not.
+        # At once, if all is equal; member by member only to report what differs.
         if same(self.value, actual):
             return
         if isinstance(self.value, dict):

@@ -225,7 +225,7 @@ class Conversation:
             await asyncio.wait({asked}, timeout=seconds)
             if not asked.done():
                 if step.cancel_after is not None:
-                    self.session.forget(request["id"])  # it has been told once
+                    self.session.forget(request["id"])  # it has been reported once
                 return None
             reply = asked.result().reply
             return None if reply is None else _document(reply.raw, reply.text)

@@ -77,7 +77,7 @@ class FileRun:
         variables: Variables,
         snapshots: Snapshots,
         *,
-        chosen: Collection[Case] | None = None,  # the tests whose outcomes are told; None: all of the job
+        chosen: Collection[Case] | None = None,  # the tests whose outcomes are reported; None: all of the job
         shared: SharedServers | None = None,
         tell: Callable[[Event], None],
     ) -> None:
@@ -107,7 +107,7 @@ class FileRun:
         self._last: Case | None = None
         self._done: set[int] = set()  # tests that have been run
         self._early: dict[int, Outcome] = {}  # of tests that were run because others needed them
-        self._after: dict[int, list[str]] = {}  # what was run early for a test, and is told only there
+        self._after: dict[int, list[str]] = {}  # what was run early for a test, and is reported only there
         self.server: Json = {}
         self.protocol_version: str | None = None
         self.touched: Touched | None = None
@@ -140,7 +140,7 @@ class FileRun:
                 self._early[id(giver)] = outcome
                 continue
             self._after.setdefault(id(case), []).append(giver.title)
-            if outcome.status in BAD:  # which is told nowhere else
+            if outcome.status in BAD:  # which is not reported elsewhere
                 findings = outcome.findings
                 if outcome.cause is None:
                     findings = tuple(_in_giver(giver, finding) for finding in findings)

@@ -42,7 +42,7 @@ class Job:
     cases: tuple[Case, ...]
     spec: ServerSpec
     protocol: str | None = None
-    suffix: str = ""  # what tells it from other jobs of the same file
+    suffix: str = ""  # what distinguishes it from other jobs of the same file
 
     def identity(self, case: Case) -> str:
         """What selects CASE, and its outcome."""
@@ -50,7 +50,7 @@ class Job:
 
 
 def variants(suite: Suite) -> Iterator[tuple[str | None, str | None, str]]:
-    """What SUITE wants to be run on: the name of a server and a revision, and what tells it from the others."""
+    """What SUITE wants to be run on: the name of a server and a revision, and what distinguishes it from the others."""
     protocols: tuple[str | None, ...] = suite.protocols or (None,)
     names: tuple[str | None, ...] = suite.transports or (suite.server,)
     for name in names:

@@ -1,4 +1,4 @@
-"""What a test of mcp-aegis expects: we tell all that differs from it, and mcp-aegis decides whether the test passes."""
+"""What a test of mcp-aegis expects: we report all differences, and the rules of mcp-aegis decide if the test passes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace

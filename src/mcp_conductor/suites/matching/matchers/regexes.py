@@ -1,6 +1,6 @@
 r"""Regular expressions in the dialect of JavaScript, which files of tests are written in, for Python's engine.
 
-Where Python would mean something else, it is told in its own words: `$` is the end of the text only, `.` stops at every
+Where Python would mean something else, the pattern is translated: `$` is the end of the text only, `.` stops at every
 kind of line end, `\d` and `\w` are ASCII and `\s` is not, groups are named `(?<name>…)`.
 """
 
