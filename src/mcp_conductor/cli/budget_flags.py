@@ -7,19 +7,23 @@ from mcp_conductor.cli.flags import Flag, Given
 from mcp_conductor.protocol.budgets import DEFAULT, Budgets
 
 MESSAGE_LIMIT_FLAGS = (
-    Flag("--max-message-size", "of one message of the server: 64MB, 512kB, 1000 (bytes); default 64MiB", "SIZE"),
-    Flag("--max-message-values", "JSON values in one message; default 1000000", "N"),
+    Flag(
+        "--max-message-size", "the size of one message of the server: 64MB, 512kB, 1000 (bytes); default 64MiB", "SIZE"
+    ),
+    Flag("--max-message-values", "the number of JSON values in one message; default 1000000", "N"),
 )
-_NOTIFICATIONS = Flag("--max-notifications-size", "of notifications that one test sees; default 16MB", "SIZE")
+_NOTIFICATIONS = Flag(
+    "--max-notifications-size", "the size of the notifications that one test sees; default 16MB", "SIZE"
+)
 LIMIT_FLAGS = (
     *MESSAGE_LIMIT_FLAGS,
-    Flag("--max-transcript-size", "of what is remembered of a conversation; default 256MB", "SIZE"),
-    Flag("--max-stderr-size", "of that, for the server's stderr; default 8MB", "SIZE"),
+    Flag("--max-transcript-size", "the size of the transcript that is kept of a conversation; default 256MB", "SIZE"),
+    Flag("--max-stderr-size", "the part of the transcript for the server's stderr; default 8MB", "SIZE"),
 )
 # `mcp-cli` remembers only the end of a conversation.
 ONE_SHOT_LIMIT_FLAGS = (
     *MESSAGE_LIMIT_FLAGS,
-    replace(_NOTIFICATIONS, help="--follow: of notifications that wait to be printed; default 16MB"),
+    replace(_NOTIFICATIONS, help="--follow: the size of the notifications that wait to be printed; default 16MB"),
 )
 TEST_LIMIT_FLAGS = (*LIMIT_FLAGS, _NOTIFICATIONS)
 

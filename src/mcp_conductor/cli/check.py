@@ -31,7 +31,7 @@ FLAGS: Groups = {
             many=True,
         ),
         Flag("--expected-failures", "what is known to fail, and why: a JSON or YAML array", "FILE"),
-        Flag("--timeout", "for each answer; default 2s, with --client 20s", "TIME"),
+        Flag("--timeout", "time limit of each answer; default 2s, with --client 20s", "TIME"),
     ),
     "Limits": LIMIT_FLAGS,
     "Recording": (Flag("--transcript", "check the messages of this recording; no server is started", "FILE"),),
@@ -63,7 +63,7 @@ Check whether an MCP server follows the specification: every MUST that is broken
 
 """
 _EXIT_CODES = """\
-Exit codes: 0 no MUST is broken but those that are expected, 1 some are, 2 could not run, or a report could not be
+Exit codes: 0 no MUST is broken, or only expected ones, 1 some are, 2 could not run, or a report could not be
 written, 3 the server could not be started or went away.
 """
 

@@ -29,7 +29,7 @@ FLAGS: Groups = {
     ),
     "Limits": LIMIT_FLAGS,
     "Running": (
-        Flag("--timeout", "for each request: 5000 (ms), 500ms, 2s, 1m; default 10s", "TIME"),
+        Flag("--timeout", "time limit of each request: 5000 (ms), 500ms, 2s, 1m; default 10s", "TIME"),
         Flag("--help", "show this text", short="-h"),
     ),
 }

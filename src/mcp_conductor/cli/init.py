@@ -22,7 +22,7 @@ from mcp_conductor.suites.running.job import DEFAULT_SECONDS
 
 FLAGS: Groups = {
     "Running": (
-        Flag("--timeout", "for each request to the server: 5000 (ms), 500ms, 2s, 1m; default 10s", "TIME"),
+        Flag("--timeout", "time limit of each request to the server: 5000 (ms), 500ms, 2s, 1m; default 10s", "TIME"),
         Flag("--help", "show this text", short="-h"),
     ),
 }

@@ -7,10 +7,10 @@ from mcp_conductor.cli.flags import Flag, Given, Groups
 from mcp_conductor.cli.target import TARGET_FLAGS
 
 _SHOWN = (
-    Flag("--verbose", "a line for every test", short="-v"),
+    Flag("--verbose", "show a line for every test", short="-v"),
     Flag("--wire", "the same, with the messages of each test", short="-vv"),
-    Flag("--quiet", "failures and the last line only", short="-q"),
-    Flag("--errors-only", "the same"),
+    Flag("--quiet", "show only failures and the last line", short="-q"),
+    Flag("--errors-only", "the same as --quiet"),
     Flag("--max-errors", "show at most N findings of each test", "N"),
 )
 _REPORTED = (
@@ -27,11 +27,11 @@ OUTPUT_FLAGS = (*_SHOWN, *_REPORTED)  # what every command that reports somethin
 
 FLAGS: Groups = {
     "Which tests": (
-        Flag("--keyword", "those whose names fit: words with and, or, not, ()", "EXPRESSION", short="-k"),
+        Flag("--keyword", "those whose names match: words with and, or, not, ()", "EXPRESSION", short="-k"),
         Flag("--filter", "those whose names have this text, or match /this/i", "TEXT", short="-f"),
         Flag("--tag", "those with this tag (repeatable)", "TAG", many=True),
         Flag("--not-tag", "those without this tag (repeatable)", "TAG", many=True),
-        Flag("--lf", "those that failed the last time; all, if none did"),
+        Flag("--lf", "those that failed in the last run; all, if none failed"),
         Flag("--shard", "the Ith of N parts of all files, for several machines", "I/N"),
         Flag("--collect-only", "list them, and run none"),
     ),
@@ -41,13 +41,13 @@ FLAGS: Groups = {
         Flag("--parallel", "the same as --jobs auto"),
         Flag("--isolation", "one server per run, file or test; default file", "run|file|test"),
         Flag("--restart", "continue with a new server when one has died"),
-        Flag("--timeout", "for the whole run: 5000 (ms), 500ms, 2s, 1m", "TIME"),
-        Flag("--step-timeout", "for each request; default 10s", "TIME"),
+        Flag("--timeout", "time limit of the whole run: 5000 (ms), 500ms, 2s, 1m", "TIME"),
+        Flag("--step-timeout", "time limit of each request; default 10s", "TIME"),
         Flag("--exitfirst", "stop at the first failure", short="-x"),
         Flag("--max-failures", "stop after N failures", "N"),
         Flag("--repeat", "run everything N times, and show what differs between the runs", "N"),
-        Flag("--shuffle", "in a random order; --seed N repeats an order"),
-        Flag("--seed", "for --shuffle and for random values", "N"),
+        Flag("--shuffle", "run files and tests in a random order; --seed N repeats an order"),
+        Flag("--seed", "the seed of --shuffle and of random values", "N"),
         Flag("--watch", "run again whenever a file changes"),
         Flag("--no-judge", "do not warn when the server breaks the specification"),
         Flag("--strict", "warnings are failures"),
@@ -63,8 +63,8 @@ FLAGS: Groups = {
     ),
     "Output": (
         *_SHOWN,
-        Flag("--timing", "how long each test took", short="-t"),
-        Flag("--durations", "the N slowest tests", "N"),
+        Flag("--timing", "show how long each test took", short="-t"),
+        Flag("--durations", "show the N slowest tests", "N"),
         Flag("--coverage", "show which tools, resources and prompts no test uses"),
         Flag("--min-coverage", "fail if the tests use less than PERCENT of them", "PERCENT"),
         Flag("--server-coverage", "measure which code of the server runs, and keep it in this directory", "DIR"),
