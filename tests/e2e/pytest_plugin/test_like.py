@@ -74,7 +74,7 @@ def test_a_failing_assert_shows_what_is_different(run, write):
         'assert it is not like({"content":[{"type":"text","text":"Hello, Bob"}],"isError":…), in 2 places',
         "  isError is missing",
         "      expected  false",
-        "  content[0].text is 'Hello, Ada', not 'Hello, Bob' (first difference at character 8)",
+        "  content[0].text is 'Hello, Ada', not 'Hello, Bob' (differs at character 8)",
         '      expected  "Hello, Bob"',
         '      actual    "Hello, Ada"',
         'assert it is like({"a":"match:type:number"})',

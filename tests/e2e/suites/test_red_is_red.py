@@ -211,7 +211,7 @@ def test_a_report_of_mistakes_that_cannot_be_written_is_told_of_too(conductor, s
     done = conductor("test", "--report", "junit:/dev/full", "--", "true")
     assert done.code == 2
     assert "error: cannot write the report to /dev/full: " in done.err
-    assert "tests[0].cal is not a key" in done.err
+    assert "tests[0].cal is not a known key" in done.err
 
 
 @pytest.mark.parametrize("flags", [("-k", "good"), ("--filter", "good"), ("a.test.mcp.yml::good",)])

@@ -180,7 +180,7 @@ def test_an_unknown_flag_is_answered_with_the_nearest(conductor, files):
 def test_no_server_at_all_says_how_to_name_one(conductor, files):
     done = conductor("test")
     assert done.code == 2
-    assert "which server?" in done.err
+    assert "no server is given" in done.err
     assert "-- COMMAND" in done.err
 
 

@@ -76,7 +76,7 @@ def test_words_and_flags_name_a_server(words, spec):
         (("node", "--config", "f.json"), "both a server ('node') and --config are given"),
         (("node", "--server", "s"), "--server names an entry of a settings file"),
         (("node", "--env", "A"), "--env takes KEY=VALUE"),
-        ((), "which server?"),
+        ((), "no server is given"),
         (("--config", "missing.json"), "cannot read missing.json: "),
     ],
 )

@@ -163,7 +163,7 @@ def _text_difference(expected: str, actual: str) -> str:
     if place == len(actual):
         return f"ends too early: {shown(expected[place:])} is missing"
     if len(expected) <= _SHOWN and len(actual) <= _SHOWN:
-        where = f" (first difference at {_position(actual, place)})" if place > 3 else ""
+        where = f" (differs at {_position(actual, place)})" if place > 3 else ""
         return f"is {actual!r}, not {expected!r}{where}"
     return f"differs at {_position(actual, place)}: {_both(expected, actual)}"
 

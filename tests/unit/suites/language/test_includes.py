@@ -57,8 +57,8 @@ def test_a_variable_of_the_file_may_use_shared_ones(load):
     ("head", "one", "place", "said"),
     [
         ("include: none.yml", "", "tests/a.test.mcp.yml:2:1", "cannot read tests/none.yml: No such file"),
-        ("include: [one.yml]", "tests: []", "tests/one.yml:1:1", "tests is not a key"),
-        ("include: one.yml", "include: one.yml", "tests/one.yml:1:1", "include is not a key"),
+        ("include: [one.yml]", "tests: []", "tests/one.yml:1:1", "tests is not a known key"),
+        ("include: one.yml", "include: one.yml", "tests/one.yml:1:1", "include is not a known key"),
         ("include: one.yml", "vars: {a: 1}\ntimeout: soon", "tests/one.yml:2:1", "timeout must be a time"),
         ("include: one.yml", "vars: {a: [", "tests/one.yml:2:1", "is not YAML"),
         ("include: one.yml", "- vars", "tests/one.yml:1:1", "must be an object"),

@@ -55,7 +55,7 @@ def test_cells_of_csv_are_json_if_they_can_be_and_text_else(load):
         ("rows.csv", "a,b\n1,2\n3\n", "tests/rows.csv:3:1", "this row has 1 values, and the first line 2 names"),
         ("rows.csv", 'a,b\n"1\n\n2",3\n4\n', "tests/rows.csv:5:1", "this row has 1 values"),
         ("rows.csv", "a,b c\n1,2\n", "tests/rows.csv:1:1", "the name 'b c' in the first line"),
-        ("rows.csv", "a,a\n1,2\n", "tests/rows.csv:1:1", "the name 'a' stands twice"),
+        ("rows.csv", "a,a\n1,2\n", "tests/rows.csv:1:1", "the name 'a' appears twice"),
         ("rows.csv", 'a,b\n1,"2" x\n', "tests/rows.csv:2:1", "is not CSV that can be read"),
         ("rows.csv", 'a,b\n1,"2\n', "tests/rows.csv:2:1", "is not CSV that can be read"),
         ("rows.csv", "a,b\n", "tests/a.test.mcp.yml:4:5", "has no rows"),
@@ -78,7 +78,7 @@ def test_a_mistake_in_a_table_is_told_alone_with_its_place(load, name, text, pla
 def test_a_table_is_an_array_or_the_name_of_a_file(tmp_path):
     for wrong, said in (
         ("5", "must be an array of rows"),
-        ("{fil: x}", "is not a key"),
+        ("{fil: x}", "is not a known key"),
         ("{}", "does not name a file"),
     ):
         (tmp_path / "a.test.mcp.yml").write_text(SUITE.replace("{file: FILE}", wrong))
