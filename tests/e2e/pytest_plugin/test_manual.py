@@ -40,7 +40,7 @@ def test_the_examples_of_the_manual_come_out_as_it_says(run, project, write):
     )
     assert done.statuses == {
         "greets by name[ada]": "PASSED",
-        "greets by name[nobody]": "PASSED",
+        "greets by name[empty]": "PASSED",
         "test_it_greets": "PASSED",
         "test_it_greets_while_we_wait": "PASSED",
         "test_it_speaks_the_newest_revision": "PASSED",
