@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from mcp_conductor.bounded.patterns import TooSlowError, compile_regex
+from mcp_conductor.bounded.regex import TooSlowError, compile_regex
 
 EVIL = "(a+)+$"
 ENDLESS = "a" * 60 + "!"

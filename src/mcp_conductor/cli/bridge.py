@@ -12,7 +12,7 @@ from mcp_conductor.cli.serve import ALLOW_HOST, exit_codes, hold_standard_stream
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import ConductorError, UsageError
 from mcp_conductor.protocol.budgets import Budgets
-from mcp_conductor.text.telling import cause
+from mcp_conductor.text.error_lines import cause
 from mcp_conductor.text.visible import one_line
 
 if TYPE_CHECKING:

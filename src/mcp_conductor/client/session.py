@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from mcp_conductor.client import calls
-from mcp_conductor.client.answering import ServerQuestions, as_object
 from mcp_conductor.client.ids import Ids
+from mcp_conductor.client.server_questions import ServerQuestions, as_object
 from mcp_conductor.client.subscriptions import Subscriptions
 from mcp_conductor.client.wire import Wire
 from mcp_conductor.errors import (

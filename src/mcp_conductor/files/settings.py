@@ -12,7 +12,7 @@ from os.path import isabs, join, normpath
 from types import NoneType
 from typing import Any, NoReturn
 
-from mcp_conductor.bounded.patterns import compile_regex
+from mcp_conductor.bounded.regex import compile_regex
 from mcp_conductor.errors import ConfigError, Location, nearest
 from mcp_conductor.files.mistakes import Mistakes
 from mcp_conductor.protocol import Json

@@ -172,7 +172,7 @@ class StreamsSpec(ServerSpec):
     encode: Callable[[str], Any] = lambda line: line.encode(errors="surrogateescape") + b"\n"
     decode: Callable[[Any], Any] = lambda item: item
 
-    module = "mcp_conductor.transport.streams"
+    module = "mcp_conductor.transport.stream_pair"
     kind = "streams"
     label = "the server at the other end of the streams"
 

@@ -29,7 +29,7 @@ def _one_diagnostic(error: ConductorError) -> str:
         where = replace(error.where, value=None)  # most mistakes are in the key
         lines += [f"  {line}" for line in excerpt([Note(where)], _WIDTH)]
     if error.stderr:
-        from mcp_conductor.text.telling import abridged
+        from mcp_conductor.text.error_lines import abridged
 
         lines.append("  the server's stderr:")
         lines += [f"    {line}" for line in abridged(error.stderr, one_line)]

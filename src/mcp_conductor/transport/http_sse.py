@@ -17,8 +17,8 @@ from mcp_conductor.protocol.event_stream import EventStream
 from mcp_conductor.protocol.message import Message, decode
 from mcp_conductor.protocol.server_spec import HttpSpec, origin
 from mcp_conductor.transport import Authorize, Listener, finish, opens
+from mcp_conductor.transport.http_access import HttpAccess, is_rpc_error
 from mcp_conductor.transport.http_client import Response
-from mcp_conductor.transport.http_door import HttpDoor, is_rpc_error
 
 GOODBYE_SECONDS = 2.0
 ANSWER_SECONDS = 1.0  # for an answer on the stream, where the POST has brought one already
@@ -32,7 +32,7 @@ async def open_http_sse(
     spec: HttpSpec, listener: Listener, authorize: Authorize | None = None
 ) -> AsyncIterator["HttpSse"]:
     """Open the stream and learn where to post; on leaving, close the stream."""
-    transport = HttpSse(HttpDoor(spec, listener, authorize), listener, spec.endpoint_timeout)
+    transport = HttpSse(HttpAccess(spec, listener, authorize), listener, spec.endpoint_timeout)
     try:
         await transport.begin()
         yield transport
@@ -45,8 +45,8 @@ class HttpSse:
 
     cancels_by_closing = False
 
-    def __init__(self, door: HttpDoor, listener: Listener, endpoint_timeout: float) -> None:
-        self._door = door
+    def __init__(self, access: HttpAccess, listener: Listener, endpoint_timeout: float) -> None:
+        self._access = access
         self._listener = listener
         self._endpoint_timeout = endpoint_timeout
         self._endpoint: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -56,7 +56,7 @@ class HttpSse:
         self._doubts: deque[asyncio.TimerHandle] = deque(maxlen=_MOST_DOUBTS)  # requests refused with an answer
 
     def speak(self, dialect: Dialect) -> None:
-        self._door.speak(dialect)
+        self._access.speak(dialect)
 
     async def begin(self) -> None:
         """Open the stream, and wait for its first event."""
@@ -66,7 +66,7 @@ class HttpSse:
             async with asyncio.timeout(self._endpoint_timeout):
                 await asyncio.shield(self._endpoint)
         except TimeoutError:
-            raise TransportError(f"{self._door.url}: no endpoint event within {self._endpoint_timeout:g} s") from None
+            raise TransportError(f"{self._access.url}: no endpoint event within {self._endpoint_timeout:g} s") from None
 
     def send(self, message: Message) -> None:
         task = self._last = asyncio.create_task(self._deliver(message, self._last))
@@ -91,7 +91,7 @@ class HttpSse:
         await asyncio.gather(*open_tasks, return_exceptions=True)
         if self._endpoint.done() and not self._endpoint.cancelled():
             self._endpoint.exception()
-        await self._door.aclose()
+        await self._access.aclose()
 
     async def _deliver(self, message: Message, before: "asyncio.Task[None] | None") -> None:
         """POST, one message after the other: the order of messages matters."""
@@ -109,8 +109,8 @@ class HttpSse:
         body = message.text.encode(errors="surrogateescape")
         while True:
             headers = [("Content-Type", "application/json")]
-            async with self._door.open("POST", self._endpoint.result(), headers, body) as response:
-                if await self._door.authorize_after(response):
+            async with self._access.open("POST", self._endpoint.result(), headers, body) as response:
+                if await self._access.authorize_after(response):
                     continue
                 if not 200 <= response.status < 300:
                     await self._take_refusal(message, response)
@@ -119,7 +119,7 @@ class HttpSse:
     async def _take_refusal(self, message: Message, response: Response) -> None:
         said = decode(await response.read())
         what = message.method if message.kind in ("request", "notification") else "our answer"
-        refusal = self._door.refusal(what, response, said)
+        refusal = self._access.refusal(what, response, said)
         if message.kind != "request" or message.id is None or not is_rpc_error(said):
             raise refusal
         # Some servers answer with a status what they answer on the stream as well, where all answers belong.
@@ -127,13 +127,13 @@ class HttpSse:
         self._doubts.append(wait(ANSWER_SECONDS, self._listener.failed, message.id, refusal))
 
     async def _refusal(self, what: str, response: Response) -> HttpStatusError:
-        return self._door.refusal(what, response, decode(await response.read()))
+        return self._access.refusal(what, response, decode(await response.read()))
 
     async def _listen(self) -> None:
         try:
             while True:
-                async with self._door.open("GET", self._door.url, [("Accept", "text/event-stream")]) as response:
-                    if await self._door.authorize_after(response):
+                async with self._access.open("GET", self._access.url, [("Accept", "text/event-stream")]) as response:
+                    if await self._access.authorize_after(response):
                         continue
                     await self._hear(response)
                 break
@@ -146,7 +146,7 @@ class HttpSse:
             raise await self._refusal("GET", response)
         if response.media_type != "text/event-stream":
             raise TransportError(
-                f"{self._door.url} answers with {response.media_type or 'no content type'}, not with events"
+                f"{self._access.url} answers with {response.media_type or 'no content type'}, not with events"
             )
         decoder = EventStream()
         pace = Pace(self._listener)
@@ -155,15 +155,15 @@ class HttpSse:
                 if event.kind == "endpoint":
                     self._take_endpoint(event.data)
                 elif event.kind == "message" and event.data:
-                    self._listener.heard(decode(event.data.encode(errors="surrogateescape"), self._door.budgets))
+                    self._listener.heard(decode(event.data.encode(errors="surrogateescape"), self._access.budgets))
                 await pace.keep()
             response.insist_on_size("an event", decoder.waiting())
 
     def _take_endpoint(self, data: str) -> None:
         """The URL to post to; one on another origin is refused, because it would get our credentials."""
         try:
-            endpoint = urljoin(self._door.url, data.strip())
-            elsewhere = origin(endpoint) != origin(self._door.url)
+            endpoint = urljoin(self._access.url, data.strip())
+            elsewhere = origin(endpoint) != origin(self._access.url)
         except ValueError:
             raise TransportError(f"the server wants messages posted to {data!r}, which is not a URL") from None
         if elsewhere:

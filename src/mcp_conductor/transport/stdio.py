@@ -304,7 +304,7 @@ class StdioTransport:
 
 async def _first_match(pattern: str, lines: "asyncio.Queue[str | TransportError]") -> None:
     """Wait for a line that matches PATTERN; raises an error that comes instead of a line."""
-    from mcp_conductor.bounded.patterns import compile_regex
+    from mcp_conductor.bounded.regex import compile_regex
     from mcp_conductor.bounded.worker import TooSlowError, without_blocking
 
     regex = compile_regex(pattern)

@@ -19,8 +19,8 @@ from mcp_conductor.protocol.http_headers import Annotations, annotations_of, rou
 from mcp_conductor.protocol.message import Message, classify, decode
 from mcp_conductor.protocol.server_spec import HttpSpec
 from mcp_conductor.transport import Authorize, Listener, finish, opens
+from mcp_conductor.transport.http_access import HttpAccess, is_rpc_error
 from mcp_conductor.transport.http_client import Response
-from mcp_conductor.transport.http_door import HttpDoor, is_rpc_error
 
 GOODBYE_SECONDS = 2.0  # for what must still be said when we leave
 DEFAULT_RETRY_SECONDS = 1.0
@@ -35,7 +35,7 @@ async def open_streamable_http(
     spec: HttpSpec, listener: Listener, authorize: Authorize | None = None
 ) -> AsyncIterator["StreamableHttp"]:
     """Talk to the server at a URL; on leaving, end its session and close all streams."""
-    transport = StreamableHttp(HttpDoor(spec, listener, authorize), listener)
+    transport = StreamableHttp(HttpAccess(spec, listener, authorize), listener)
     try:
         yield transport
     finally:
@@ -47,8 +47,8 @@ class StreamableHttp:
 
     cancels_by_closing = True
 
-    def __init__(self, door: HttpDoor, listener: Listener) -> None:
-        self._door = door
+    def __init__(self, access: HttpAccess, listener: Listener) -> None:
+        self._access = access
         self._listener = listener
         self._dialect: Dialect = NEWEST_HANDSHAKE
         self._settled = False
@@ -62,7 +62,7 @@ class StreamableHttp:
     def speak(self, dialect: Dialect) -> None:
         self._dialect = dialect
         self._settled = True
-        self._door.speak(dialect)
+        self._access.speak(dialect)
 
     def send(self, message: Message) -> None:
         if message.kind != "request" and len(self._tasks) > _MOST_UNDELIVERED:
@@ -103,9 +103,12 @@ class StreamableHttp:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._session is not None:
             with suppress(ConductorError, TimeoutError):
-                async with asyncio.timeout(GOODBYE_SECONDS), self._door.open("DELETE", self._door.url, self._headers()):
+                async with (
+                    asyncio.timeout(GOODBYE_SECONDS),
+                    self._access.open("DELETE", self._access.url, self._headers()),
+                ):
                     pass
-        await self._door.aclose()
+        await self._access.aclose()
 
     async def _deliver(self, message: Message, gate: "asyncio.Task[None] | None") -> None:
         if gate is not None and not gate.done():
@@ -129,8 +132,8 @@ class StreamableHttp:
         body = message.text.encode(errors="surrogateescape")
         while True:
             headers = [_ACCEPT, ("Content-Type", "application/json"), *self._headers(message)]
-            async with self._door.open("POST", self._door.url, headers, body) as response:
-                if await self._door.authorize_after(response):
+            async with self._access.open("POST", self._access.url, headers, body) as response:
+                if await self._access.authorize_after(response):
                     continue
                 if self._dialect.handshake and message.kind == "request" and message.method == "initialize":
                     self._session = response.header("mcp-session-id")
@@ -164,12 +167,11 @@ class StreamableHttp:
         elif response.media_type == "application/json":
             body = await response.read()
             if not self._hear(body, request_id, message) and request_id is not None:
-                raise TransportError(
-                    f"{message.method} was answered with a message that is not its answer: {self._door.excerpt(body)!r}"
-                )
+                said = self._access.excerpt(body)
+                raise TransportError(f"{message.method} was answered with a message that is not its answer: {said!r}")
         elif request_id is not None:
             kind = response.media_type or "no content type"
-            said = self._door.excerpt(await response.read())
+            said = self._access.excerpt(await response.read())
             raise TransportError(f"{message.method} was answered with {kind}: {said!r}")
         else:
             self._on_delivered(message)
@@ -186,7 +188,7 @@ class StreamableHttp:
             self._listener.heard(said)
         else:
             what = message.method if message.kind in ("request", "notification") else "our answer"
-            raise self._door.refusal(what, response, said, session=in_session)
+            raise self._access.refusal(what, response, said, session=in_session)
 
     def _on_delivered(self, message: Message) -> None:
         """The server has taken a message that has no answer."""
@@ -203,7 +205,7 @@ class StreamableHttp:
                 raise TransportError(f"{message.method} was answered with an empty body")
             self._on_delivered(message)
             return False
-        heard = decode(data, self._door.budgets)
+        heard = decode(data, self._access.budgets)
         self._learn(heard, message)
         self._listener.heard(heard)
         replies = map(classify, heard.raw) if heard.kind == "batch" else [(heard.kind, heard.id, None)]
@@ -256,7 +258,7 @@ class StreamableHttp:
             for event in decoder.feed(chunk):
                 stream.note(event.id, event.retry)
                 if event.data and event.kind == "message":
-                    heard = decode(event.data.encode(errors="surrogateescape"), self._door.budgets)
+                    heard = decode(event.data.encode(errors="surrogateescape"), self._access.budgets)
                     if message is not None:
                         self._learn(heard, message)
                     answers = heard.kind in ("result", "error", "invalid") and heard.id == request_id
@@ -271,7 +273,7 @@ class StreamableHttp:
     async def _get(self, last_id: str | None) -> AsyncIterator[Response]:
         resume = [] if last_id is None else [("Last-Event-ID", last_id)]
         headers = [("Accept", "text/event-stream"), *resume, *self._headers()]
-        async with self._door.open("GET", self._door.url, headers) as response:
+        async with self._access.open("GET", self._access.url, headers) as response:
             yield response
 
     async def _listen(self) -> None:

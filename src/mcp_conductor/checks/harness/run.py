@@ -18,7 +18,7 @@ from mcp_conductor.checks.requirements import Requirement
 from mcp_conductor.errors import ProtocolError, TransportError, UsageError
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE
 from mcp_conductor.report.model import Finding, Outcome
-from mcp_conductor.text.telling import cause
+from mcp_conductor.text.error_lines import cause
 from mcp_conductor.text.visible import cut
 
 _EXPECTED = (

@@ -11,7 +11,7 @@ from mcp_conductor.report.excerpt import Note, excerpt, wrapped
 from mcp_conductor.report.formats.difference import alike, difference
 from mcp_conductor.report.formats.wording import counted, headline, value_text
 from mcp_conductor.report.model import NOTHING, Finding, Outcome
-from mcp_conductor.text.telling import abridged, cause
+from mcp_conductor.text.error_lines import abridged, cause
 from mcp_conductor.text.visible import one_line, visible
 
 Ink = Literal["red", "green", "yellow", "cyan", "bold", "dim"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from mcp_conductor.bounded.patterns import Regex
+from mcp_conductor.bounded.regex import Regex
 from mcp_conductor.files.fields import FREE, Field
 from mcp_conductor.files.mistakes import Mistakes, read_all
 from mcp_conductor.protocol import Json

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mcp_conductor.bounded.patterns import compile_regex
+from mcp_conductor.bounded.regex import compile_regex
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.suites.language.suite import Case, Suite
 

@@ -12,7 +12,7 @@ from decimal import Decimal
 from itertools import combinations, pairwise
 from typing import Any, Literal, NewType
 
-from mcp_conductor.bounded.patterns import Regex
+from mcp_conductor.bounded.regex import Regex
 from mcp_conductor.suites.matching.differences import NUMBER
 from mcp_conductor.suites.matching.matchers.conditions import Condition, read_condition
 from mcp_conductor.suites.matching.matchers.regexes import read_regex

@@ -7,7 +7,7 @@ kind of line end, `\d` and `\w` are ASCII and `\s` is not, groups are named `(?<
 import re
 import warnings
 
-from mcp_conductor.bounded.patterns import Regex, compile_regex
+from mcp_conductor.bounded.regex import Regex, compile_regex
 
 _SPACES = r"\t\n\x0b\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _ANY_BUT_LINE_ENDS = r"[^\n\r\u2028\u2029]"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mcp_conductor.bounded.patterns import Regex
+from mcp_conductor.bounded.regex import Regex
 from mcp_conductor.protocol.message import Digits, compact
 from mcp_conductor.suites.matching.differences import clipped, described, difference, is_number, number_in, shown
 from mcp_conductor.suites.matching.matchers import matcher

@@ -17,7 +17,7 @@ _WANTED = "the server wants a token: --token TOKEN; mcp-cli --oauth gets one"
 _NOT_TAKEN = "the server does not accept the token: is it for this server, and not expired?"
 
 
-class HttpDoor:
+class HttpAccess:
     """HTTP to one server, with its credentials, seen by the transcript."""
 
     def __init__(self, spec: HttpSpec, listener: Listener, authorize: Authorize | None) -> None:

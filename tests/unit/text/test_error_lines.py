@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_conductor.text.telling import abridged, cause
+from mcp_conductor.text.error_lines import abridged, cause
 
 NODE = ["node:internal:1210", "  throw err;", "  ^", "", "Error: Cannot find module 'x'", "    at a", "Node.js v20"]
 PYTHON = [
