@@ -298,7 +298,7 @@ def test_snapshots_are_written_compared_and_renewed(run, suite, project):
     assert "Echo: hello" in (project / "__snapshots__" / "a.test.mcp.snap.yml").read_text()
     done = run("--conductor-var", "word=bye")
     assert done.code == 1
-    assert "hint: --conductor-update-snapshots takes the new one" in done.text
+    assert "hint: --conductor-update-snapshots keeps the new reply" in done.text
     assert run("--conductor-var", "word=bye", "--conductor-update-snapshots").code == 0
     assert run("--conductor-var", "word=bye").code == 0
 

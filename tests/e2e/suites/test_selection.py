@@ -240,4 +240,4 @@ def test_where_none_of_the_tests_failed_the_last_time_all_are_run(check):
 def test_without_an_earlier_run_there_are_no_last_failures(check):
     done = check("- {it: good, call: motto, expect: {ok: true}}", "--lf")
     assert done.code == 2
-    assert "nothing is known of an earlier run" in done.err
+    assert "no earlier run is recorded here" in done.err
