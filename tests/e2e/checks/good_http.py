@@ -141,7 +141,7 @@ class Good:
             return
         stream = next(self.stream_number)
         call.stream()
-        # All of them before the first is sent: whoever hangs up then, and comes back, finds the rest.
+        # All of them before the first is sent: a client that hangs up then, and resumes the stream, finds the rest.
         self.log[stream] = self.events(call, value, *before)
         for number, text in enumerate(self.log[stream]):
             call.send(event(text, id=self.event_id(stream, number)).encode())

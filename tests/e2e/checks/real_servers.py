@@ -1,4 +1,4 @@
-"""Servers that people use, and every MUST that they really break: whatever else a check says of them is a false alarm."""
+"""Servers that people use, and every MUST that they really break: all else that a check says of them is a false alarm."""
 
 import json
 import os
@@ -66,7 +66,7 @@ EVERYTHING = {
     "tools-call-content-types-audio": ("2025-03-26",),
     "elicit-form-flat-schema-server": ("2025-06-18",),  # asks for arrays, which came with 2025-11-25
     "sampling-content-array-server": ("2025-11-25",),  # takes an object only
-    "elicit-mode-gated-server": ("2025-11-25",),  # asks for a form whoever it is
+    "elicit-mode-gated-server": ("2025-11-25",),  # asks every client for a form
     "taskc-required-tool": ("2025-11-25",),  # refuses with a result
 }
 LOOSE_CLAIMS = {
@@ -110,7 +110,7 @@ REAL: dict[str, Real] = {
     "memory": Real(npm("server-memory"), revisions=HANDSHAKE, breaks={**NO_BATCHES, **TASKS_REFUSED}),
     "time": Real((str(PROGRAMS / "mcp-server-time"),), breaks=NO_BATCHES),
     "git": Real((str(PROGRAMS / "mcp-server-git"),), breaks=NO_BATCHES),
-    # Its tool says that it only reads, so it is called: with a proxy that nobody is, nothing leaves this machine.
+    # Its tool says that it only reads, so it is called: with a proxy that does not exist, nothing leaves this machine.
     "fetch": Real((str(PROGRAMS / "mcp-server-fetch"), "--proxy-url", "http://127.0.0.1:9"), breaks=NO_BATCHES),
     "composed": Real(SERVE),
     "composed-http": Real((*SERVE, "--transport", "streamable-http", "--port", "PORT"), "/mcp"),

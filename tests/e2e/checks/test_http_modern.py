@@ -11,7 +11,7 @@ VERSION, METHOD, NAME = "mcp-protocol-version", "mcp-method", "mcp-name"
 
 
 class Lenient(GoodModern):
-    """Takes some headers as they should be, whatever they are."""
+    """Accepts some headers with any value."""
 
     def seen_headers(self, call):
         return {**super().seen_headers(call), **{name: [value] for name, value in self.mended(call).items()}}
@@ -236,7 +236,7 @@ async def test_a_server_of_both_eras_may_take_a_request_without_version_for_an_o
 
 
 class ByHeader(BothEras):
-    """A request under the header of an old version is an old one, whatever its body says."""
+    """A request under the header of an old version is an old one, with any body."""
 
     def __call__(self, call):
         if call.headers.get("mcp-protocol-version", MODERN) != MODERN:

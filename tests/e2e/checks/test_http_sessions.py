@@ -101,7 +101,7 @@ class RepeatedEventIds(Good):
         return []
 
     def work(self, call, token):
-        call.result({"content": []})  # no stream: whoever lost one in the middle could not have it back
+        call.result({"content": []})  # no stream: one that broke in the middle could not be resumed
 
 
 class ReplaysEverything(Good):
@@ -164,7 +164,7 @@ class Forgets(Good):
     """A call whose connection is lost is given up."""
 
     def work(self, call, token):
-        self.log[7] = ["", self.progress(token)]  # first: whoever has seen an event may come back for the rest at once
+        self.log[7] = ["", self.progress(token)]  # first: a client that has seen an event may resume the stream at once
         call.stream(event("", id="7-0"), event(self.progress(token), id="7-1"))
         if token == "conductor-drop":
             call.hold()

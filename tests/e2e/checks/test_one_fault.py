@@ -89,7 +89,7 @@ async def test_an_http_server_that_goes_away_is_told_once(failed):
         def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if b"no-such-method" in body:
-                self.server.socket.close()  # at once: nobody gets in any more
+                self.server.socket.close()  # at once: no more connections are accepted
                 threading.Thread(target=self.server.shutdown).start()
                 self.connection.close()
                 return

@@ -77,7 +77,7 @@ def field(schema: str) -> str:
     return ELICITS + f'SCHEMA["properties"] = {{"name": {schema}}}; take = lambda answer: TEXT\n'
 
 
-# Two questions in one line: nobody can have answered the first before the second is there.
+# Two questions in one line: the first cannot be answered before the second is there.
 BOTH = """
 question = lambda number: {"jsonrpc": "2.0", "id": f"q{number}", "method": METHOD, "params": {"_meta": {"progressToken": token(number)}}}
 token = lambda number: number

@@ -32,7 +32,7 @@ async def test_a_recording_of_a_good_server_has_nothing_against_it(tmp_path, bas
     statuses = {outcome.id: outcome.status for outcome in verdicts.outcomes}
     assert "failed" not in statuses.values()
     assert statuses["tools-item-name"] == statuses["stdio-stdout-clean-server"] == "passed"
-    assert "base-parse-error-server" not in statuses  # nobody said anything odd
+    assert "base-parse-error-server" not in statuses  # the client said nothing odd
 
 
 async def test_what_a_server_said_wrong_is_found_in_the_recording(tmp_path):

@@ -10,7 +10,7 @@ NEW = "2025-11-25"
 MODERN = "2026-07-28"
 SERVE = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())", "serve")
 EXAMPLES = ROOT / "examples" / "servers"
-# Every call adds something to a list, up to a point, and nobody is told.
+# Every call adds something to a list, up to a point, and no client is told.
 GROWING = """
 capabilities['%s']['listChanged'] = True
 more = lambda: None

@@ -119,7 +119,7 @@ MODERN = {
         def call_tool(self, params):
             self.asked = self.asked or params.get("name") == "wonder" and "inputResponses" not in params
             if "inputResponses" in params and not self.asked:
-                raise Refusal(-32602, "nobody asked")
+                raise Refusal(-32602, "no client asked")
             return super().call_tool(params)
         """,
     "stateless-interleaving": """

@@ -14,8 +14,8 @@ _MUCH = "nothing happened, and this line says so at some length\n" * 20_000  # a
 _STUBBORN_SECONDS = 8.0
 
 
-@scenario("mutterings", transports=_STDIO, needs=ANYTHING)
-class QuietStderr(ServerScript):
+@scenario("stderr-lines", transports=_STDIO, needs=ANYTHING)
+class StderrLines(ServerScript):
     """The server writes a line to stderr before each answer."""
 
     async def before(self, call: ScriptCall) -> None:
@@ -24,7 +24,7 @@ class QuietStderr(ServerScript):
 
 
 @scenario("noise", transports=_STDIO, needs=ANYTHING)
-class LoudStderr(ServerScript):
+class StderrFlood(ServerScript):
     """The server writes a MiB to stderr before its first answer."""
 
     async def before(self, call: ScriptCall) -> None:
@@ -101,7 +101,7 @@ def nothing_but_messages_is_written(record: ClientRecord) -> Iterator[Finding]:
             yield fault("a line is not a message" if text.strip() else "an empty line was written", excerpt(text))
 
 
-@watched("stdio-stderr-not-error-client", scenario="mutterings")
+@watched("stdio-stderr-not-error-client", scenario="stderr-lines")
 def stderr_is_no_error(record: ClientRecord) -> Iterator[Finding]:
     """Write to stderr and answer normally: the client behaves as it does without that."""
     yield from record.survived("a line on stderr", "wrote to stderr")

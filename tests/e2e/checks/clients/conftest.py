@@ -18,7 +18,7 @@ from mcp_conductor.checks.requirements import LEVELS, requirement
 HERE = Path(__file__).parent
 CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")
 POLITE = shlex.join([sys.executable, str(HERE / "polite_client.py")])
-# Scenarios in which somebody waits: only the tests that are about them play them.
+# Scenarios that take long: only the tests that are about them play them.
 SLOW = {"silence", "silent-start", "slow-start", "stubborn", "legacy-silence", "broken-stream"}
 PATIENT = frozenset(name for name, each in WATCHED.items() if each.scenarios and SLOW & set(each.scenarios))
 # Where what is judged in all scenarios can be broken at all.

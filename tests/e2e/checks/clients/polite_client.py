@@ -124,7 +124,7 @@ class Client:
         if self.modern and result.get("resultType", "complete") == "input_required":
             self.rounds += 1
             if self.rounds > 20:
-                raise Refused("the server asks for ever")
+                raise Refused("the server asks without end")
             return self.request(method, **self.retried(params, result))
         if self.modern and result.get("resultType", "complete") != "complete":
             raise Refused(f"what is {result['resultType']}?")
@@ -145,7 +145,7 @@ class Client:
     # What the server says.
 
     def answers(self, message, request):
-        """Whether this is the answer to the request; whatever else it is, it is dealt with."""
+        """Whether this is the answer to the request; any other message is dealt with here."""
         for each in message if isinstance(message, list) else [message]:
             if "method" in each and "id" in each:
                 self.link.send(

@@ -120,7 +120,7 @@ class OAuth:
 
     def check(self, back, query, issuer):
         if back["state"] != query["state"] or back["iss"] != issuer:
-            raise Refused("somebody else came back")
+            raise Refused("the user was sent back by another server")
 
     def form(self, client, code, verifier):
         return {

@@ -37,7 +37,7 @@ def test_every_judge_and_every_scenario_says_what_it_is():
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize("version", REVISIONS)
 async def test_a_polite_client_breaks_nothing(version, transport, broken, verdicts_of):
-    # Those in which somebody waits, once in each era.
+    # Those that take long, once in each era.
     slow = (version, transport) in ((REVISIONS[3], "stdio"), (REVISIONS[4], "http"))
     command = broken(version=version, transport=transport)
     outcomes = await verdicts_of(command, **({"skip": (), "timeout": 8.0} if slow else {}))

@@ -1,4 +1,4 @@
-"""How a client is started, told where the server is, and ended, whatever it does."""
+"""How a client is started, told where the server is, and ended in any case."""
 
 import os
 import re
