@@ -184,7 +184,7 @@ def test_an_unknown_protocol_version_ends_the_conversation(cli, serve):
 def test_a_pinned_version_takes_no_other(cli, serve):
     run = cli(*serve("hello('2024-11-05'); serve({})"), *LIST, "--protocol", "2025-06-18")
     assert run.code == 1
-    assert 'offers protocol version "2024-11-05", not 2025-06-18' in run.err
+    assert 'offers protocol version "2024-11-05" instead of 2025-06-18' in run.err
 
 
 def test_a_cursor_that_repeats_ends_the_list_with_a_warning(cli, serve):
