@@ -1,6 +1,7 @@
 """How a check is carried out: few processes, bounded waits, and no verdict on what could not be seen."""
 
 import json
+import re
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -103,7 +104,10 @@ async def test_a_question_that_we_cannot_answer_is_no_finding(verdicts_of, tmp_p
             return super().call_tool(params)
         """
     outcomes = await verdicts_of(broken(tmp_path, "Plain", unanswerable), only=("tools", "elicitation"))
-    assert "what we cannot answer" in (outcomes["tools-validate-input"].reason or "")
+    outcome = outcomes["tools-validate-input"]
+    assert outcome.findings == ()
+    # On a machine that is too busy to tell, it is said so.
+    assert re.search("what we cannot answer|^inconclusive", outcome.reason or "")
 
 
 async def test_an_http_server_that_never_begins_its_answer_costs_one_timeout(verdicts_of):
