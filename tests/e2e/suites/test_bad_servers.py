@@ -25,7 +25,7 @@ def test_a_line_on_stdout_that_is_no_message_fails_the_test(check, serve):
         - {it: after, call: x, expect: {ok: true}}
     """, server=server)  # fmt: skip
     assert done.code == 1
-    assert "no message: 'Listening on port 8080'" in done.findings("noisy")
+    assert "not a message: 'Listening on port 8080'" in done.findings("noisy")
     assert list(done.statuses.values()) == ["passed", "failed", "passed", "failed", "passed"]
 
 
