@@ -69,7 +69,9 @@ async def test_a_server_that_ignores_ping_alone_is_not_called_silent(verdicts_of
                 super().take(message)
         """
     outcomes = await verdicts_of(broken(tmp_path, "Plain", no_ping), timeout=0.3, only=("ping", "errors", "base"))
-    assert outcomes["ping-response-server"].status == "failed"
+    outcome = outcomes["ping-response-server"]
+    # On a machine that is too busy to tell, it is said so.
+    assert outcome.status == "failed" or (outcome.reason or "").startswith("inconclusive")
     assert outcomes["base-method-not-found-server"].status == "passed"
 
 
