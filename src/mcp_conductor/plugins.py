@@ -101,7 +101,7 @@ def with_plugins(hint: str | None) -> str | None:
 
 def count_registration(made_by: Callable[..., Any]) -> bool:
     """Count a name that MADE_BY was registered under, if it belongs to a plugin: whether it does."""
-    global _registered  # noqa: PLW0603  # counted for whichever plugin is being loaded
+    global _registered  # noqa: PLW0603  # `load` compares it before and after a plugin
     if is_ours(made_by):
         return False
     _registered += 1

@@ -37,13 +37,13 @@ def _remark_on_revision(session: Session, method: str) -> None:
         session.note(f"{session.dialect.version} has no {method}; it is sent anyway")
 
 
-async def _show_server(session: Session, plan: CallPlan) -> MethodResult:  # noqa: ARG001
+async def _show_server(session: Session, plan: CallPlan) -> MethodResult:  # noqa: ARG001  # as all operations
     facts = {**session.server, "capabilities": session.capabilities, "protocolVersion": session.dialect.version}
     instructions = session.opened.get("instructions")
     return MethodResult(facts if instructions is None else {**facts, "instructions": instructions})
 
 
-async def _show_opening(session: Session, plan: CallPlan) -> MethodResult:  # noqa: ARG001
+async def _show_opening(session: Session, plan: CallPlan) -> MethodResult:  # noqa: ARG001  # as all operations
     if not session.dialect.handshake:
         session.note(f"{session.dialect.version} has no initialize; this is the answer to server/discover")
     return MethodResult(session.opened)

@@ -5,7 +5,7 @@ from typing import Any
 from mcp_conductor.report.model import NOTHING, Finding
 
 
-class NotSeen(Exception):  # noqa: N818  # what happens, and no fault
+class NotSeen(Exception):  # noqa: N818  # an event, not an error
     """There was nothing to look at: the reason why a check is skipped."""
 
 

@@ -81,7 +81,7 @@ def _guarded_judge(judge: Callable[..., Any], what: str) -> Judge:
                     yield each
         except (NotSeen, ConductorError):
             raise
-        except Exception as error:  # noqa: BLE001  # it is told, as what it is
+        except Exception as error:  # noqa: BLE001  # code of users may raise anything; it is reported as theirs
             yield FailedCheck(message=failure(judge, what, error).message)
 
     return look
@@ -95,7 +95,7 @@ def _guarded_probe(act: Callable[..., Any], what: str) -> Act:
                 yield _finding(each)
         except (NotSeen, ConductorError):
             raise
-        except Exception as error:  # noqa: BLE001  # it is told, as what it is
+        except Exception as error:  # noqa: BLE001  # code of users may raise anything; it is reported as theirs
             yield FailedCheck(message=failure(act, what, error).message)
 
     return look

@@ -73,7 +73,7 @@ class Declaring(Answers):
         super().__init__(roots=[], sampling="auto", elicitation="auto")
         self._declared = declared
 
-    def capabilities(self, dialect: Dialect) -> Json:  # noqa: ARG002
+    def capabilities(self, dialect: Dialect) -> Json:  # noqa: ARG002  # the same in every revision
         return self._declared
 
 

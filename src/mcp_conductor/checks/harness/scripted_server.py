@@ -49,11 +49,11 @@ CAPABILITIES: Json = {
 }
 
 
-class NoAnswer(Exception):  # noqa: N818
+class NoAnswer(Exception):  # noqa: N818  # an event of a scenario, not an error
     """No answer at all."""
 
 
-class Disconnected(Exception):  # noqa: N818
+class Disconnected(Exception):  # noqa: N818  # an event of a scenario, not an error
     """The server goes away instead of answering."""
 
 
