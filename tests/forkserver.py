@@ -1,6 +1,11 @@
-"""The process that tests/prefork.py starts: it imports what programs need, then forks one for each that is asked for."""
+"""The process that tests/prefork.py starts: it imports what programs need, then forks one for each that is asked for.
+
+A fork for the process that started us is made a child of it, so that it sees the end of the fork as of any other child.
+A fork for another process (tests/launch.py) is a child of ours, and we tell how it ended.
+"""
 
 import atexit
+import ctypes
 import gc
 import importlib
 import os
@@ -11,42 +16,48 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple, NoReturn
 
 _ENTRY = "import sys; from mcp_conductor.cli import {0}; sys.exit({0}())"
 ENTRIES = {_ENTRY.format(name): name for name in ("mcp_cli", "conductor", "server_composable")}
 MOST = 1 << 17  # bytes of one request
+CHILD, APART = "child", "apart"  # of the process that started us, or not
+_CLONE3, _CLONE_PARENT = 435, 0x8000  # the same for all processors
 # What is imported beforehand. Not our own package for pytest, which rewrites the assertions of what it imports.
 _IMPORTED = {
     "mcp_conductor": ("mcp_conductor", "mcp_conductor.cli"),
     "pytest": ("pytest", "_pytest.pytester", "asyncio", "yaml", "ssl", "unittest.mock", "json.tool"),
     "mcp": ("mcp", "mcp.server.mcpserver", "mcp.client.streamable_http", "uvicorn"),
     "fastmcp": ("fastmcp", "fastmcp.server.auth.providers.in_memory", "mcp.server.mcpserver", "uvicorn"),
-    "script": ("json", "re", "signal", "subprocess", "base64", "http.client", "http.server", "tempfile", "textwrap"),
+    "script": (
+        *("json", "re", "signal", "subprocess", "base64", "http.client", "http.server", "tempfile", "textwrap"),
+        *("secrets", "urllib.request"),
+    ),
 }
 
 
 class Request(NamedTuple):
     """A program, and where it runs."""
 
+    whose: str
     cwd: str
     words: list[str]
     env: dict[str, str]
 
 
-def encoded(cwd: str, words: Sequence[str], env: Mapping[str, str]) -> bytes:
-    parts = [cwd, str(len(words)), *words, *(f"{name}={value}" for name, value in env.items())]
-    data = b"\0".join(os.fsencode(part) for part in parts)
+def encoded(whose: str, cwd: str, words: Sequence[str], env: Sequence[bytes]) -> bytes:
+    parts = [*map(os.fsencode, (whose, cwd, str(len(words)), *words)), *env]
+    data = b"\0".join(parts)
     assert len(data) <= MOST, "too many words"
     return data
 
 
 def decoded(data: bytes) -> Request:
-    cwd, count, *parts = (os.fsdecode(part) for part in data.split(b"\0"))
+    whose, cwd, count, *parts = (os.fsdecode(part) for part in data.split(b"\0"))
     pairs = (part.partition("=") for part in parts[int(count) :])
-    return Request(cwd, parts[: int(count)], {name: value for name, _, value in pairs})
+    return Request(whose, cwd, parts[: int(count)], {name: value for name, _, value in pairs})
 
 
 def serve(listener: socket.socket, alive: socket.socket) -> Request | None:
@@ -71,14 +82,35 @@ def serve(listener: socket.socket, alive: socket.socket) -> Request | None:
             asked, _ = listener.accept()
             data, streams, _, _ = socket.recv_fds(asked, MOST, 3)
             if data:
-                pid = os.fork()
+                request = decoded(data)
+                pid = _FORKS.get(request.whose, lambda: -1)()
                 if pid == 0:
+                    os.setsid()
+                    _tell(asked, os.getpid())  # now a signal to its group reaches it
                     _take(streams, [listener, alive, asked, *running], [each for _, each in running.values()])
-                    return decoded(data)
-                running[asked] = pid, os.pidfd_open(pid)
-                _tell(asked, pid)
+                    return request
+                if request.whose == APART:
+                    running[asked] = pid, os.pidfd_open(pid)
+                else:
+                    if pid < 0:
+                        _tell(asked, 0)
+                    asked.close()
             for stream in streams:
                 os.close(stream)
+
+
+def fork_a_sibling() -> int:
+    """The same as `os.fork`, but the new process is a child of our parent; -1 where that is impossible."""
+    python, system = ctypes.pythonapi, ctypes.PyDLL(None)
+    system.syscall.restype = ctypes.c_long
+    words = (ctypes.c_uint64 * 8)(_CLONE_PARENT)
+    python.PyOS_BeforeFork()
+    pid: int = system.syscall(ctypes.c_long(_CLONE3), words, ctypes.c_size_t(ctypes.sizeof(words)))
+    (python.PyOS_AfterFork_Child if pid == 0 else python.PyOS_AfterFork_Parent)()
+    return pid
+
+
+_FORKS = {CHILD: fork_a_sibling, APART: os.fork}
 
 
 def _tell(asked: socket.socket, number: int) -> None:
@@ -88,7 +120,6 @@ def _tell(asked: socket.socket, number: int) -> None:
 
 def _take(streams: list[int], sockets: list[socket.socket], descriptors: list[int]) -> None:
     """Make STREAMS those of this process, and leave nothing else open."""
-    os.setsid()
     for each in sockets:
         each.close()
     for descriptor in descriptors:

@@ -2,8 +2,11 @@
 
 To start an interpreter and to import one of our programs takes ten times as long as most tests of it. What is forked has
 its own process, session, environment, directory and streams, and it ends as an interpreter does. It cannot show what an
-import does, `/proc/PID/environ` is not its own, and it has no parent that it knows: tests of start-up, of signals and of the
-terminal use `subprocess`. So does each run whose coverage is measured, and each that is not known here.
+import does, and `/proc/PID/environ` is not its own: tests of start-up, of signals and of the terminal use `subprocess`. So
+does each run whose coverage is measured, and each that is not known here.
+
+A program that is to be forked has a command line of its own (`command`), which any process can start: it runs
+tests/launch.py, which asks for the fork. Where this process starts it, the fork is asked for at once.
 """
 
 import atexit
@@ -16,11 +19,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.forkserver import ENTRIES, MOST, encoded
+from tests.forkserver import CHILD, ENTRIES, MOST, encoded
 
 LAUNCH = str(Path(__file__).with_name("launch.py"))
 FORKSERVER = str(Path(__file__).with_name("forkserver.py"))
-_PEERS = {"sdk_server.py": "mcp", "fastmcp_server.py": "fastmcp", "oauth_peers.py": "fastmcp"}
+_PEERS = {
+    **dict.fromkeys(("sdk_server.py", "mcp-server-time", "mcp-server-git"), "mcp"),
+    **dict.fromkeys(("fastmcp_server.py", "oauth_peers.py"), "fastmcp"),
+}
 _FOLLOWED = {"PYTHON", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}  # a fork does as they say, too
 _WITHOUT = {"COVERAGE_PROCESS_CONFIG", "CONDUCTOR_TESTS_WITHOUT_FORK"}  # with one of these, every process is a new one
 
@@ -54,9 +60,7 @@ def start(words: Sequence[str], **options: Any) -> "subprocess.Popen[Any]":
     env = options.get("env") or os.environ
     read_at_start = (name for name in {*env, *os.environ} if name.startswith(("PYTHON", "LC_", "LANG")))
     same = all(env.get(name) == os.environ.get(name) for name in read_at_start if name not in _FOLLOWED)
-    if _kind(words) is None or not same or _is_customized(env) or not _WITHOUT.isdisjoint(os.environ):
-        return subprocess.Popen(words, **options)
-    return _Forked(list(words), **options)
+    return subprocess.Popen(command(words) if same and not _is_customized(env) else words, **options)
 
 
 def _is_customized(env: Mapping[str, str]) -> bool:
@@ -70,7 +74,7 @@ def command(words: Sequence[str], kind: str | None = None) -> tuple[str, ...]:
     A signal to it kills the fork. KIND says what to import for a script.
     """
     kind = _kind(words) or kind
-    if kind is None or words[0] != sys.executable or LAUNCH in words or not _WITHOUT.isdisjoint(os.environ):
+    if kind is None or words[0] != sys.executable or LAUNCH in words[:4] or not _WITHOUT.isdisjoint(os.environ):
         return tuple(words)
     return (sys.executable, "-I", "-S", LAUNCH, _forkserver(kind).address, *words)
 
@@ -86,40 +90,25 @@ def _kind(words: Sequence[str]) -> str | None:
     return _PEERS.get(Path(words[1]).name)
 
 
-class _Forked(subprocess.Popen[Any]):
-    """A process whose parent is a fork server, which tells how it ended."""
+def _fork_or_exec(words: Sequence[str], *rest: Any) -> int:
+    """Start a process for `subprocess`: the number of a child of ours. REST is as in Lib/subprocess.py of 3.11 to 3.13."""
+    if LAUNCH not in words[:4]:
+        return _fork_exec(words, *rest)
+    cwd, env, ends = rest[3], rest[4], (rest[5], rest[8], rest[10])
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asking:
+        asking.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * MOST)
+        asking.connect(f"\0{words[4]}")
+        variables = [b"=".join(each) for each in os.environb.items()] if env is None else env
+        request = encoded(CHILD, os.fspath(cwd or os.getcwd()), words[5:], variables)
+        socket.send_fds(asking, [request], [place if end == -1 else end for place, end in enumerate(ends)])
+        return int(asking.recv(64) or 0) or _fork_exec(words, *rest)
 
-    def _execute_child(self, args: Any, *rest: Any) -> None:
-        # As in Lib/subprocess.py of Python 3.11 to 3.13: what to run, then where and how, then the ends of the pipes.
-        cwd, env, ends = rest[4], rest[5], rest[9:15]
-        streams = [place if end == -1 else end for place, end in enumerate((ends[0], ends[3], ends[5]))]
-        self._told = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._told.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * MOST)
-        self._told.connect(f"\0{_forkserver(str(_kind(args))).address}")
-        request = encoded(os.fspath(cwd or os.getcwd()), args, dict(env or os.environ))
-        socket.send_fds(self._told, [request], streams)
-        self.pid = int(self._told.recv(64))
-        self._child_created = True
-        self._close_pipe_fds(*ends)
 
-    def _try_wait(self, wait_flags: int) -> tuple[int, int]:
-        try:
-            status = self._told.recv(64, socket.MSG_DONTWAIT if wait_flags & os.WNOHANG else 0)
-        except BlockingIOError:
-            return 0, 0
-        self._told.close()
-        return self.pid, int(status)
-
-    def _internal_poll(self, *_: Any, **__: Any) -> int | None:
-        if self.returncode is None and self._waitpid_lock.acquire(blocking=False):
-            try:
-                if self.returncode is None:
-                    pid, status = self._try_wait(os.WNOHANG)
-                    if pid == self.pid:
-                        self._handle_exitstatus(status)
-            finally:
-                self._waitpid_lock.release()
-        return self.returncode
+# Where `subprocess` has no such function, or it is called in another way, tests/launch.py is started.
+_fork_exec = getattr(subprocess, "_fork_exec", None)
+if _fork_exec is not None and sys.version_info < (3, 14):
+    subprocess._fork_exec = _fork_or_exec
+    subprocess._USE_POSIX_SPAWN = False  # which 3.13 prefers, and which cannot be told to fork
 
 
 class _Forkserver:
@@ -140,7 +129,11 @@ class _Forkserver:
 
     def _end(self) -> None:
         self._alive.close()
-        self._process.wait(10)
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:  # it still imports
+            self._process.kill()
+            self._process.wait()
 
 
 _started: dict[str, _Forkserver] = {}

@@ -33,11 +33,13 @@ else:
 """
 
 
-@pytest.fixture(params=["forked", "started"])
+@pytest.fixture(params=["forked", "launched", "started"])
 def script(request, tmp_path, monkeypatch):
-    """The command line of a script, once as a fork and once as a new process."""
+    """The command line of a script: as a fork, as one that another process asks for, and as a new process."""
     if request.param == "started":
         monkeypatch.setenv("CONDUCTOR_TESTS_WITHOUT_FORK", "1")
+    elif request.param == "launched":
+        monkeypatch.setattr(subprocess, "_fork_exec", prefork._fork_exec)
     file = tmp_path / "script.py"
     file.write_text(SCRIPT)
     return lambda *words: prefork.command((sys.executable, str(file), *words), kind="script")
@@ -98,7 +100,8 @@ def alive(pid):
 def test_our_program_is_forked_and_can_be_told_to_end(tmp_path):
     silent = tmp_path / "silent.py"
     silent.write_text("import sys; sys.stdin.read()")
-    words = [*MCP_CLI, sys.executable, str(silent), "--method", "tools/list"]
+    server = prefork.command((sys.executable, str(silent)), kind="script")
+    words = [*MCP_CLI, "--method", "tools/list", "--", *server]
     process = prefork.start(
         words,
         stdin=subprocess.PIPE,
@@ -106,7 +109,7 @@ def test_our_program_is_forked_and_can_be_told_to_end(tmp_path):
         stderr=subprocess.PIPE,
     )
     with process:
-        assert type(process) is not subprocess.Popen
+        assert process.args[3] == prefork.LAUNCH
         assert process.poll() is None
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.05)
@@ -114,8 +117,26 @@ def test_our_program_is_forked_and_can_be_told_to_end(tmp_path):
         assert process.wait(20) == -signal.SIGKILL
 
 
+def test_a_fork_is_a_child_of_who_starts_it(tmp_path):
+    file = tmp_path / "script.py"
+    file.write_text("import os; print(os.getpid(), os.getppid(), os.getsid(0))")
+    command = prefork.command((sys.executable, str(file)), kind="script")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        told = process.stdout.read().split()
+    assert told == [str(process.pid), str(os.getpid()), str(process.pid)]
+    assert process.returncode == 0
+
+
+def test_where_a_fork_cannot_be_a_child_another_process_asks_for_it(tmp_path, monkeypatch):
+    file = tmp_path / "script.py"
+    file.write_text("print('forked')")
+    command = prefork.command((sys.executable, str(file)), kind="script")
+    monkeypatch.setattr(prefork, "CHILD", "impossible")
+    assert subprocess.run(command, capture_output=True, timeout=20, check=True).stdout == b"forked\n"
+
+
 def test_what_an_interpreter_reads_when_it_starts_is_not_left_to_a_fork():
     env = {**os.environ, "PYTHONOPTIMIZE": "1"}
     with prefork.start([*MCP_CLI, "--help"], stdout=subprocess.PIPE, env=env) as process:
-        assert type(process) is subprocess.Popen
+        assert prefork.LAUNCH not in process.args
         assert process.communicate(timeout=20)[0].startswith(b"usage: ")
