@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import prefork
 from tests.e2e.peer_servers import free_port, running
 
 PEERS = Path(__file__).parent.parent / "peers" / "node_modules" / "@modelcontextprotocol"
@@ -24,7 +25,7 @@ def sdk():
         running([*SDK, "sse", ports["sse"]], ready),
     ):
         yield {
-            "stdio": SDK,
+            "stdio": prefork.command(SDK),
             "http": (f"http://127.0.0.1:{ports['http']}/mcp",),
             "json": (f"http://127.0.0.1:{ports['json']}/mcp",),
             "sse": (f"http://127.0.0.1:{ports['sse']}/sse",),
@@ -65,7 +66,7 @@ COMMANDS = {
 @pytest.mark.parametrize("era", ["handshake", "modern"])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_sdk_server_says_the_same_on_each_transport(cli, sdk, command, era):
-    runs = {name: cli(*words, "--protocol", era, *COMMANDS[command]) for name, words in sdk.items()}
+    runs = {name: cli("--protocol", era, *COMMANDS[command], "--", *words) for name, words in sdk.items()}
     said = {(run.code, run.out) for run in runs.values()}
     assert len(said) == 1, {name: (run.code, run.out, run.err) for name, run in runs.items()}
 

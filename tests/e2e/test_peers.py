@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import prefork
 
 PEERS = Path(__file__).parent.parent / "peers" / "node_modules" / "@modelcontextprotocol"
 SDK = (sys.executable, str(Path(__file__).parent.parent / "servers" / "sdk_server.py"))
@@ -48,13 +49,14 @@ def result(run, code=0):
     ],
 )
 def test_the_sdk_server_is_spoken_to_in_every_revision(cli, choice, version):
-    assert result(cli(*SDK, "--method", "server/info", "--protocol", choice))["protocolVersion"] == version
+    shown = result(cli("--method", "server/info", "--protocol", choice, "--", *prefork.command(SDK)))
+    assert shown["protocolVersion"] == version
 
 
 @pytest.mark.parametrize("era", ["handshake", "modern"])
 def test_the_sdk_server_answers_each_kind_of_method(cli, era):
     def call(*flags, code=0):
-        return result(cli(*SDK, "--protocol", era, *flags), code)
+        return result(cli("--protocol", era, *flags, "--", *prefork.command(SDK)), code)
 
     assert [tool["name"] for tool in call("--method", "tools/list")["tools"]] == ["add", "fail"]
     add = ("--method", "tools/call", "--tool-name", "add", "--tool-arg", "a=2", "--tool-arg", "b=40")

@@ -108,8 +108,8 @@ REAL: dict[str, Real] = {
         npm("server-filesystem", "DIRECTORY"), revisions=HANDSHAKE, breaks={**NO_BATCHES, **TASKS_REFUSED}
     ),
     "memory": Real(npm("server-memory"), revisions=HANDSHAKE, breaks={**NO_BATCHES, **TASKS_REFUSED}),
-    "time": Real((str(PROGRAMS / "mcp-server-time"),), breaks=NO_BATCHES),
-    "git": Real((str(PROGRAMS / "mcp-server-git"),), breaks=NO_BATCHES),
+    "time": Real(python(str(PROGRAMS / "mcp-server-time")), breaks=NO_BATCHES),
+    "git": Real(python(str(PROGRAMS / "mcp-server-git")), breaks=NO_BATCHES),
     # Its tool says that it only reads, so it is called: with a proxy that does not exist, nothing leaves this machine.
     "fetch": Real((str(PROGRAMS / "mcp-server-fetch"), "--proxy-url", "http://127.0.0.1:9"), breaks=NO_BATCHES),
     "composed": Real(SERVE),

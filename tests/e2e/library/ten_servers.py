@@ -12,6 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from tests import prefork
+
 from mcp_conductor import ToolResult
 
 ROOT = Path(__file__).parents[3]
@@ -45,7 +47,7 @@ class Served:
         self.url = self.start()
 
     def start(self) -> str:
-        self._process = subprocess.Popen(
+        self._process = prefork.start(
             [*self._words, "--port", self._port], stderr=subprocess.PIPE, env=self._environment, text=True
         )
         assert self._process.stderr is not None

@@ -84,7 +84,9 @@ def project(tmp_path: Path, write: Callable[[str, str], Path]) -> Path:
     """A directory with a server that the tests in it are about."""
     write("pytest.ini", INI)
     write("book.yaml", BOOK)
-    settings = {"name": "book", "command": sys.executable, "args": ["-c", SERVER, "serve", "book.yaml"]}
+    server = (sys.executable, str(write("book.py", SERVER)), "serve", "book.yaml")
+    command, *words = prefork.command(server, kind="mcp_conductor")
+    settings = {"name": "book", "command": command, "args": words}
     write("conductor.config.json", json.dumps(settings))
     return tmp_path
 

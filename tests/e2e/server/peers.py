@@ -86,12 +86,12 @@ class Servers:
     def spec(self, name, transport):
         """The sample as `connect` wants it named."""
         if transport == "stdio":
-            return StdioSpec(command=command(name))
+            return StdioSpec(command=prefork.command(command(name)))
         return HttpSpec(url=self.url(name, transport), sse=transport == "sse", fall_back=False)
 
     def words(self, name, transport):
         """The sample as a command line names it, behind two dashes."""
-        return command(name) if transport == "stdio" else (self.url(name, transport),)
+        return prefork.command(command(name)) if transport == "stdio" else (self.url(name, transport),)
 
     def stop(self):
         for server in self._running.values():

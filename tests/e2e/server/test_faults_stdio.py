@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests import prefork
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples" / "servers"
@@ -29,7 +30,7 @@ class Server:
         self._errors = errors
         with errors.open("wb") as stderr:
             words = [sys.executable, "-c", CODE, "serve", str(file)]
-            self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
+            self.process = prefork.start(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self._stdin, self._stdout = self.process.stdin, self.process.stdout
@@ -375,11 +376,10 @@ def test_a_bad_fault_is_a_message_with_its_place_and_not_a_traceback(start):
 def test_mcp_cli_survives_every_example_with_a_clear_message(cli, file, words, code, told, protocol):
     name, *arguments = words.split()
     limit = "2s" if code == 124 else "20s"
-    server = (sys.executable, "--", "-c", CODE, "serve", str(EXAMPLES / f"faults-{file}.yaml"))
+    server = prefork.command((sys.executable, "-c", CODE, "serve", str(EXAMPLES / f"faults-{file}.yaml")))
     given = [word for argument in arguments for word in ("--tool-arg", argument)]
-    run = cli(
-        *server, "--method", "tools/call", "--tool-name", name, *given, "--timeout", limit, "--protocol", protocol
-    )
+    flags = ("--method", "tools/call", "--tool-name", name, *given, "--timeout", limit, "--protocol", protocol)
+    run = cli(*flags, "--", *server)
     assert run.code == code, run
     assert told in run.err, run
     assert "internal error" not in run.err

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tests import prefork
 from tests.conftest import SERVERS
 from tests.e2e.suites.conftest import CONDUCTOR
 
@@ -78,7 +79,7 @@ def both(tmp_path, surroundings, survivors):
             (place / "pytest.ini").write_text(INI)
             (place / "conftest.py").write_text(CONFTEST)
             options = {"cwd": place, "env": environment, "text": True}
-            runs.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options))
+            runs.append(prefork.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options))
         done = [Done(*each.communicate(timeout=60), each.returncode) for each in runs]
         assert survivors() == []
         report = tmp_path / "conductor" / "report.json"

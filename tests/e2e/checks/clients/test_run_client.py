@@ -75,7 +75,7 @@ HANGING = {
 
 @pytest.mark.parametrize("how", HANGING)
 def test_a_client_that_never_connects_is_given_up_in_time(how, check, script):
-    done = check(script(HANGING[how]) + " {server}", "--timeout", "1s")
+    done = check(script(HANGING[how]) + " {server}", "--timeout", "300ms")
     assert done.returncode == 3
     assert done.seconds < 30
 

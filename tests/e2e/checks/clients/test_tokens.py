@@ -40,7 +40,7 @@ def oauth_client(tmp_path):
         code = f"from polite_oauth import *\nimport sys\nclass Mine(OAuth):\n{body}\n{tail}\n"
         file = tmp_path / "client.py"
         file.write_text(code + "sys.exit(TokenClient(sys.argv, Mine).main())\n")
-        words = (sys.executable, str(file), "--version", MODERN, "--url", "{url}")
+        words = prefork.command((sys.executable, str(file), "--version", MODERN, "--url", "{url}"), kind="script")
         return Command(words, {"PYTHONPATH": str(HERE)}, str(tmp_path))
 
     return write
