@@ -9,8 +9,9 @@ import pytest
 from tests.e2e.checks.real_servers import REAL, checked, expected, node, target
 
 # The same servers on another transport, or others made with the same SDK, are checked quicker.
-SLOW = ("everything", "everything-sse", "fastmcp", "fetch", "git")
-BOTH_ERAS = ("sdk-http", "typescript", "typescript-http", "composed", "composed-http")
+SLOW = ("everything", "everything-sse", "fastmcp", "fetch", "git", "memory")
+MODERN = ("sdk-http", "typescript-http", "composed", "composed-http")
+SLOW_MODERN = ("typescript",)
 
 
 @pytest.mark.peers
@@ -18,7 +19,8 @@ BOTH_ERAS = ("sdk-http", "typescript", "typescript-http", "composed", "composed-
     ("name", "version"),
     [
         *(pytest.param(name, "2025-11-25", marks=pytest.mark.slow if name in SLOW else ()) for name in REAL),
-        *((name, "2026-07-28") for name in BOTH_ERAS),
+        *((name, "2026-07-28") for name in MODERN),
+        *(pytest.param(name, "2026-07-28", marks=pytest.mark.slow) for name in SLOW_MODERN),
     ],
 )
 def test_a_check_reports_exactly_what_a_real_server_breaks(name, version, tmp_path):

@@ -29,8 +29,13 @@ async def test_the_tools_of_ten_servers_are_listed_in_one_call(peers):
             assert peer.right(told, 5), (peer.name, told.raw)
 
 
-async def test_each_is_killed_while_sixteen_callers_work(peers):
-    outcome = await under_fire(peers, rounds=1, seed=7)
+# One on each transport; and all ten, which takes as long as a hundred other tests.
+@pytest.mark.parametrize(
+    "names", [("files", "web", "old"), pytest.param((), marks=pytest.mark.slow)], ids=["three", "ten"]
+)
+async def test_each_is_killed_while_sixteen_callers_work(peers, names):
+    chosen = [peer for peer in peers if not names or peer.name in names]
+    outcome = await under_fire(chosen, rounds=1, seed=7)
     assert outcome.wrong == []
-    assert set(outcome.kills.values()) == {1}
-    assert set(outcome.right) == {peer.name for peer in peers}
+    assert outcome.kills == {peer.name: 1 for peer in chosen}
+    assert set(outcome.right) == {peer.name for peer in chosen}
