@@ -180,7 +180,15 @@ def import_for(kind: str) -> None:
         setattr(cli, name, entry)
 
 
+def measure_forks_alone() -> None:
+    """Where coverage is measured: what is imported here is run by no test. In each fork, measuring begins again."""
+    coverage = sys.modules.get("coverage")
+    if coverage is not None and (measured := coverage.Coverage.current()) is not None:
+        measured.stop()
+
+
 if __name__ == "__main__":
+    measure_forks_alone()
     import_for(sys.argv[1])
     gc.collect()
     gc.freeze()

@@ -3,7 +3,7 @@
 To start an interpreter and to import one of our programs takes ten times as long as most tests of it. What is forked has
 its own process, session, environment, directory and streams, and it ends as an interpreter does. It cannot show what an
 import does, and `/proc/PID/environ` is not its own: tests of start-up, of signals and of the terminal use `subprocess`. So
-does each run whose coverage is measured, and each that is not known here.
+does each run that is not known here.
 
 A program that is to be forked has a command line of its own (`command`), which any process can start: it runs
 tests/launch.py, which asks for the fork. Where this process starts it, the fork is asked for at once.
@@ -28,7 +28,7 @@ _PEERS = {
     **dict.fromkeys(("fastmcp_server.py", "oauth_peers.py"), "fastmcp"),
 }
 _FOLLOWED = {"PYTHON", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}  # a fork does as they say, too
-_WITHOUT = {"COVERAGE_PROCESS_CONFIG", "CONDUCTOR_TESTS_WITHOUT_FORK"}  # with one of these, every process is a new one
+_WITHOUT = "CONDUCTOR_TESTS_WITHOUT_FORK"  # with this, every process is a new one
 
 
 def run(
@@ -74,7 +74,7 @@ def command(words: Sequence[str], kind: str | None = None) -> tuple[str, ...]:
     A signal to it kills the fork. KIND says what to import for a script.
     """
     kind = _kind(words) or kind
-    if kind is None or words[0] != sys.executable or LAUNCH in words[:4] or not _WITHOUT.isdisjoint(os.environ):
+    if kind is None or words[0] != sys.executable or LAUNCH in words[:4] or _WITHOUT in os.environ:
         return tuple(words)
     return (sys.executable, "-I", "-S", LAUNCH, _forkserver(kind).address, *words)
 
