@@ -6,16 +6,17 @@ that names the plugin, the line and what to do: a traceback of ours would hide t
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from functools import wraps
-from inspect import unwrap
+from inspect import iscoroutinefunction, signature, unwrap
 from io import TextIOBase
 from types import CodeType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from mcp_conductor.errors import CannotTellError, ConductorError, Location, UsageError, location_in, nearest
 from mcp_conductor.files.reading import read_bytes
+from mcp_conductor.text.visible import cut, one_line
 
 if TYPE_CHECKING:
     from mcp_conductor.files.fields import Field
@@ -27,9 +28,12 @@ R = TypeVar("R")
 ENTRY_POINTS = "mcp_conductor.plugins"  # the group that packages name their modules in
 _MODULES = "mcp_conductor_plugins"  # what the modules of files are called after
 _OURS = "mcp_conductor."
+_LONGEST = 500  # characters of what a plugin raises or returns
+# What ends the caller of a function, and not only the function.
+PASSED_ON = (ConductorError, KeyboardInterrupt, GeneratorExit)
 
 _files: dict[str, str] = {}  # what messages call a file, by its real path
-_packages: set[str] = set()  # the names of installed plugins that were loaded
+_packages: dict[str, str] = {}  # the packages of installed plugins that were loaded, by their names
 _packages_known = False
 _registered = 0  # names, by all plugins
 
@@ -45,7 +49,8 @@ def load(name: str, directory: str, named_in: str = "", where: Location | None =
     path = os.path.realpath(os.path.join(directory, os.path.expanduser(name)))
     folder = os.path.dirname(named_in)
     if path not in _files:
-        _load_file(path, os.path.normpath(os.path.join(folder, name)) if folder else name, where)
+        shown = os.path.normpath(os.path.join(folder, name)) if folder else name
+        _load_file(path, shown, where, "the file that names it" if named_in else "the current directory")
 
 
 def load_those_of(given: "Field", directory: str) -> None:
@@ -71,7 +76,7 @@ def load_package(name: str, where: Location | None = None) -> None:
         hint = f"did you mean {near!r}?" if near else f"{listed}; the path of a file has a slash or ends with .py"
         raise UsageError(f"unknown plugin {name!r}", hint=hint, where=where)
     if name not in _packages:
-        _packages.add(name)
+        _packages[name] = known[name].module.partition(".")[0]
         _run(f"the plugin {name!r}", known[name].value, None, known[name].load)
 
 
@@ -124,44 +129,87 @@ def name_of(made_by: Callable[..., Any]) -> str:
     return made_by.__module__ if where is None or not made_by.__module__.startswith(_MODULES) else where.file
 
 
-def guarded(made_by: Callable[P, R], what: str) -> Callable[P, R]:
-    """MADE_BY; what it raises, if it belongs to a plugin, is reported as a failure of WHAT, not as a bug of ours."""
+def guarded(
+    made_by: Callable[P, R], what: str, takes: Sequence[str] | None = None, *, exactly: bool = True
+) -> Callable[P, R]:
+    """MADE_BY; what it raises, if it belongs to a plugin, is reported as a failure of WHAT, not as a bug of ours.
+
+    TAKES names what it is called with, if nothing in a file decides on that; unless EXACTLY, more may follow.
+    """
     if is_ours(made_by):
         return made_by
+    if iscoroutinefunction(made_by):
+        raise UsageError(f"{what} is an async function", hint="write def, without async", where=place_of(made_by))
+    if takes is not None:
+        refuse_wrong_params(made_by, what, takes, exactly=exactly)
 
     @wraps(made_by)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return made_by(*args, **kwargs)
-        except ConductorError:
+        except PASSED_ON:
             raise
-        except Exception as error:
+        except BaseException as error:  # SystemExit too: one function must not end the whole run in silence
             raise failure(made_by, what, error) from error
 
     return call
 
 
-def failure(made_by: Callable[..., Any], what: str, error: Exception) -> CannotTellError:
+def refuse_wrong_params(made_by: Callable[..., Any], what: str, takes: Sequence[str], *, exactly: bool = True) -> None:
+    """Refuse a function of a plugin that cannot be called with what TAKES names."""
+    try:
+        params = signature(made_by)
+    except ValueError:  # some functions written in C do not tell
+        return
+    try:
+        (params.bind if exactly else params.bind_partial)(*takes)
+    except TypeError:
+        wanted = f"({', '.join(takes)}{'' if exactly else ', …'})"
+        raise UsageError(
+            f"{what} cannot be called: its function has the parameters {cut(str(params), _LONGEST)}",
+            hint=f"it is called with {wanted}",
+            where=place_of(made_by),
+        ) from None
+
+
+def failure(made_by: Callable[..., Any], what: str, error: BaseException) -> CannotTellError:
     """The error about WHAT, whose function MADE_BY raised ERROR."""
-    code = getattr(made_by, "__code__", None)
-    place = _last(error, code.co_filename) if isinstance(code, CodeType) else None
-    at = "" if place is None else f" at {place.file}:{place.line}"
-    return CannotTellError(f"{what} raises {_error_text(error)}{at}")
+    return CannotTellError(f"{what} raises {error_text(error)}{_at(_origin(error, made_by) or place_of(made_by))}")
 
 
-def _error_text(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+def wrong_return(made_by: Callable[..., Any], what: str, returned: object, wanted: str) -> CannotTellError:
+    """The error about WHAT, whose function MADE_BY RETURNED something else than WANTED."""
+    shown = repr(returned) if isinstance(returned, (str, int, float)) else type(returned).__name__
+    text = cut(one_line(shown), _LONGEST)
+    return CannotTellError(f"{what} returns {text}, but must return {wanted}{_at(place_of(made_by))}")
+
+
+def error_text(error: BaseException) -> str:
+    """ERROR on one line that is not too long."""
+    text = cut(one_line(str(error)), _LONGEST)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def told_with_place(error: BaseException) -> str:
+    """ERROR on one line, with its place if it comes from a plugin."""
+    return f"{error_text(error)}{_at(_origin(error))}"
+
+
+def _at(place: Location | None) -> str:
+    return "" if place is None else f" at {place.file}:{place.line}"
 
 
 def _is_path(name: str) -> bool:
     return name.endswith(".py") or "/" in name or os.sep in name
 
 
-def _load_file(path: str, shown: str, where: Location | None) -> None:
+def _load_file(path: str, shown: str, where: Location | None, seen_from: str) -> None:
     try:
         source = read_bytes(path)
     except OSError as error:
-        hint = "name one Python file" if os.path.isdir(path) else "is the path right? It is relative to what names it"
+        hint = f"is the path right? It is relative to {seen_from}"
+        if os.path.isdir(path):
+            hint = "name one Python file; a plugin of several modules is a package that is installed"
         what = str(error.strerror).lower()
         raise UsageError(f"cannot read the plugin {shown}: {what}", hint=hint, where=where) from error
     _files[path] = shown
@@ -214,20 +262,23 @@ def _run(plugin: str, path: str, where: Location | None, act: Callable[[], objec
         hint = "stdout is for results: print to sys.stderr, or not while the plugin is loaded"
         raise UsageError(f"{plugin} prints to stdout", hint=hint, where=_last(error, path) or where) from None
     except SystemExit as error:
+        code = "" if error.code is None else cut(one_line(repr(error.code)), _LONGEST)
         raise UsageError(
-            f"{plugin} ends the program: sys.exit",
+            f"{plugin} ends the program: sys.exit({code})",
             hint="a plugin registers names and returns; what runs alone belongs below if __name__ == '__main__'",
             where=_last(error, path) or where,
         ) from None
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         place = _last(error, path) or where
-        raise UsageError(f"{plugin} raises {_error_text(error)}", hint=_hint(error, path), where=place) from error
+        raise UsageError(f"{plugin} raises {error_text(error)}", hint=_hint(error, path), where=place) from error
     if _registered == before and path in _files:  # a package may have been imported before
         hint = "use a decorator: from mcp_conductor import matcher, check, preset, step, reporter"
         raise UsageError(f"{plugin} registers nothing", hint=hint, where=where)
 
 
-def _hint(error: Exception, path: str) -> str | None:
+def _hint(error: BaseException, path: str) -> str | None:
     if isinstance(error, ModuleNotFoundError):
         return f"install it where we are installed ({sys.executable}); a plugin cannot import files next to it"
     return f"python {_files[path]} shows all of the traceback" if path in _files else None
@@ -235,19 +286,38 @@ def _hint(error: Exception, path: str) -> str | None:
 
 def _last(error: BaseException, path: str) -> Location | None:
     """The innermost place in the plugin that ERROR came through; of a package, where it came from."""
+    if path in _files:
+        return _innermost(error, lambda trace: trace.tb_frame.f_code.co_filename == path)
+    return _innermost(error, lambda trace: not _is_machinery(trace))
+
+
+def _origin(error: BaseException, made_by: Callable[..., Any] | None = None) -> Location | None:
+    """The innermost place in a plugin, or in the file of MADE_BY, that ERROR came through."""
+    code = getattr(unwrap(made_by), "__code__", None) if made_by is not None else None
+    own = code.co_filename if isinstance(code, CodeType) else ""
+    return _innermost(error, lambda trace: trace.tb_frame.f_code.co_filename in (own, *_files) or _is_packaged(trace))
+
+
+def _innermost(error: BaseException, is_meant: Callable[[TracebackType], bool]) -> Location | None:
     place: Location | None = None
     trace: TracebackType | None = error.__traceback__
     while trace is not None:
-        code = trace.tb_frame.f_code
-        if code.co_filename == path or (path not in _files and not _is_machinery(trace)):
-            place = _place(code, trace.tb_lineno)
+        if is_meant(trace):
+            place = _place(trace.tb_frame.f_code, trace.tb_lineno)
         trace = trace.tb_next
     return place
 
 
+def _module(trace: TracebackType) -> str:
+    return str(trace.tb_frame.f_globals.get("__name__", ""))
+
+
 def _is_machinery(trace: TracebackType) -> bool:
-    module = str(trace.tb_frame.f_globals.get("__name__", ""))
-    return module.startswith((_OURS, "importlib", "_frozen_importlib"))
+    return _module(trace).startswith((_OURS, "importlib", "_frozen_importlib"))
+
+
+def _is_packaged(trace: TracebackType) -> bool:
+    return _module(trace).partition(".")[0] in _packages.values()
 
 
 def _place(code: CodeType, line: int) -> Location:

@@ -21,6 +21,9 @@ FAILING = {
     "prints": ("import sys\nprint('hello')\n", "prints to stdout", 2),
     "writes to stdout": ("import sys\n\nsys.stdout.write('hello')\n", "prints to stdout", 3),
     "exits": ("import sys\nsys.exit(0)\n", "ends the program: sys.exit", 2),
+    "exits with a reason": ("import sys\nsys.exit('no\\nmore')\n", r"ends the program: sys.exit('no\nmore')", 2),
+    "raises what is no Exception": ("raise BaseException('odd')\n", "raises BaseException: odd", 1),
+    "raises two lines": ("raise ValueError('two\\nlines')\n", "raises ValueError: two lines", 1),
     "registers nothing": ("x = 1\n", "registers nothing", None),
     "registers without a name": (
         "from mcp_conductor import matcher\n\n@matcher\ndef f(actual):\n    pass\n",
@@ -49,12 +52,19 @@ def test_a_plugin_that_cannot_be_loaded_is_told_with_its_line(tmp_path, name):
     assert refused.value.hint or name == "is binary"
 
 
-@pytest.mark.parametrize(("name", "message"), [("./none.py", "no such file"), ("./", "is a directory")])
-def test_a_plugin_that_is_no_file_is_told_with_what_to_do(tmp_path, name, message):
+@pytest.mark.parametrize(
+    ("name", "named_in", "message", "hint"),
+    [
+        ("./none.py", "", "no such file", "relative to the current directory"),
+        ("./none.py", "conductor.config.json", "no such file", "relative to the file that names it"),
+        ("./", "", "is a directory", "name one Python file"),
+    ],
+)
+def test_a_plugin_that_is_no_file_is_told_with_what_to_do(tmp_path, name, named_in, message, hint):
     with pytest.raises(UsageError) as refused:
-        plugins.load(name, str(tmp_path))
+        plugins.load(name, str(tmp_path), named_in)
     assert message in refused.value.message
-    assert refused.value.hint
+    assert hint in str(refused.value.hint)
 
 
 def test_a_pipe_is_not_waited_for(tmp_path):

@@ -74,7 +74,7 @@ FAULTS: Catalog[Act] = Catalog("fault", __name__)
 
 def fault(act: Act) -> Act:
     """Register a fault under its function's name; its keyword arguments are its params."""
-    FAULTS.add(act.__name__, guarded(act, f"the fault {act.__name__!r}"), act)
+    FAULTS.add(act.__name__, guarded(act, f"the fault {act.__name__!r}", ["spoiled"], exactly=False), act)
     return act
 
 

@@ -1,17 +1,18 @@
 """Checks of plugins: each brings its requirement along, and what goes wrong in it is not the fault of the server."""
 
 import re
+from asyncio import CancelledError
 from collections.abc import AsyncIterator, Callable, Iterable
 from functools import wraps
-from inspect import isasyncgenfunction
+from inspect import isasyncgenfunction, iscoroutinefunction
 from os.path import basename, splitext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_conductor.checks.engine.check import CHECKS, Act, Check, Judge
 from mcp_conductor.checks.engine.findings import FailedCheck, NotSeen
 from mcp_conductor.checks.requirements import require
-from mcp_conductor.errors import ConductorError
-from mcp_conductor.plugins import failure, name_of
+from mcp_conductor.errors import CannotTellError, UsageError
+from mcp_conductor.plugins import PASSED_ON, failure, name_of, place_of, refuse_wrong_params, wrong_return
 from mcp_conductor.report.model import Finding
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 PluginJudge = Callable[["Record"], Iterable[Finding | str]]
 PluginAct = Callable[["Probe"], AsyncIterator[Finding | str]]
 Look = TypeVar("Look", bound=PluginJudge | PluginAct)
+_MOST = 10_000  # findings of one check: one that never ends must not fill the memory
 _ID = re.compile(r"[a-z0-9]+(?:[-.][a-z0-9]+)*")
 
 
@@ -49,6 +51,7 @@ def check(
 
     def register(function: Look) -> Look:
         what, plugin = f"the check {name!r}", name_of(function)
+        _refuse_wrong_shape(function, what)
         if isasyncgenfunction(function):
             registered = Check(name, probe=_guarded_probe(function, what), needs=needs, alone=alone, last=last)
         else:
@@ -69,20 +72,27 @@ def check(
     return register
 
 
+def _refuse_wrong_shape(function: Callable[..., Any], what: str) -> None:
+    if iscoroutinefunction(function):
+        hint = "a probe yields what is wrong: an async function without yield finds nothing"
+        raise UsageError(f"{what} is not an async generator", hint=hint, where=place_of(function))
+    refuse_wrong_params(function, what, ["probe" if isasyncgenfunction(function) else "record"])
+
+
 def _guarded_judge(judge: Callable[..., Any], what: str) -> Judge:
     @wraps(judge)
     def look(record: "Record") -> Iterable[Finding]:
         # A list is asked for many times in a check, and what is wrong with it is wrong each time.
         told: set[tuple[str, str | None]] = set()
         try:
-            for each in map(_finding, judge(record)):
+            for number, found in enumerate(_iterable(judge(record), judge, what)):
+                _stop_at_many(number, what)
+                each = _finding(found, judge, what)
                 if (each.message, each.path) not in told:
                     told.add((each.message, each.path))
                     yield each
-        except (NotSeen, ConductorError):
-            raise
-        except Exception as error:  # noqa: BLE001  # code of users may raise anything; it is reported as theirs
-            yield FailedCheck(message=failure(judge, what, error).message)
+        except BaseException as error:  # noqa: BLE001  # code of users may raise anything; it is reported as theirs
+            yield _failed(judge, what, error)
 
     return look
 
@@ -90,16 +100,41 @@ def _guarded_judge(judge: Callable[..., Any], what: str) -> Judge:
 def _guarded_probe(act: Callable[..., Any], what: str) -> Act:
     @wraps(act)
     async def look(probe: "Probe") -> AsyncIterator[Finding]:
+        number = 0
         try:
             async for each in act(probe):
-                yield _finding(each)
-        except (NotSeen, ConductorError):
-            raise
-        except Exception as error:  # noqa: BLE001  # code of users may raise anything; it is reported as theirs
-            yield FailedCheck(message=failure(act, what, error).message)
+                _stop_at_many(number, what)
+                number += 1
+                yield _finding(each, act, what)
+        except BaseException as error:  # noqa: BLE001  # code of users may raise anything; it is reported as theirs
+            yield _failed(act, what, error)
 
     return look
 
 
-def _finding(found: Any) -> Finding:
-    return found if isinstance(found, Finding) else Finding(message=str(found))
+def _failed(made_by: Callable[..., Any], what: str, error: BaseException) -> FailedCheck:
+    """What ERROR says of the check; raises what ends more than the check."""
+    if isinstance(error, CannotTellError):
+        return FailedCheck(message=error.message)
+    if isinstance(error, (NotSeen, CancelledError, *PASSED_ON)):
+        raise error
+    return FailedCheck(message=failure(made_by, what, error).message)
+
+
+def _stop_at_many(number: int, what: str) -> None:
+    if number == _MOST:
+        raise CannotTellError(f"{what} found {_MOST} things, and was stopped there")
+
+
+def _iterable(found: Any, made_by: Callable[..., Any], what: str) -> Iterable[Any]:
+    if isinstance(found, Iterable):
+        return found
+    raise wrong_return(made_by, what, found, "findings, for example by yield")
+
+
+def _finding(found: Any, made_by: Callable[..., Any], what: str) -> Finding:
+    if isinstance(found, str):
+        return Finding(message=found)
+    if not isinstance(found, Finding):
+        raise wrong_return(made_by, what, found, "a Finding or a text")
+    return found

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import wraps
 
 from mcp_conductor.catalog import Catalog
-from mcp_conductor.errors import CannotTellError
-from mcp_conductor.plugins import guarded, is_ours
+from mcp_conductor.plugins import guarded, is_ours, wrong_return
 from mcp_conductor.report.model import Report
 from mcp_conductor.text.visible import visible
 
@@ -51,15 +50,14 @@ def reporter(name: str, *, suffix: str, escapes: bool = False, live: bool = Fals
     def register(write: Write) -> Write:
         if live and not is_ours(write):
             raise TypeError("a report that is written while the run goes on cannot come from a plugin")
-        reported = guarded(write, f"the report format {name!r}")
+        what = f"the report format {name!r}"
+        reported = guarded(write, what, ["report"])
 
         @wraps(write)
         def written(report: Report) -> str:
             text = reported(report)
             if not isinstance(text, str):
-                raise CannotTellError(
-                    f"the report format {name!r} returns {type(text).__name__}, but must return a text"
-                )
+                raise wrong_return(write, what, text, "a text")
             return text if escapes else visible(text)
 
         shown = write if escapes and is_ours(write) else written

@@ -10,12 +10,14 @@ happen twice: a step that has an effect looks at `call.repeating`, where `Call` 
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
+from functools import wraps
+from inspect import isawaitable
 
 from mcp_conductor.catalog import Catalog
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import read_all
-from mcp_conductor.plugins import guarded
+from mcp_conductor.plugins import guarded, is_ours, wrong_return
 from mcp_conductor.server.definitions import AskFailed
 from mcp_conductor.server.placeholders import KNOWN, Draft, Known, Scope, draft, text_draft
 
@@ -27,8 +29,29 @@ STEPS: Catalog[ReadStep] = Catalog("step", __name__)
 
 def step(read: ReadStep) -> ReadStep:
     """Register a step under the name of its function."""
-    STEPS.add(read.__name__, guarded(read, f"the step {read.__name__!r}"), read)
+    STEPS.add(read.__name__, _of_plugin(read) if not is_ours(read) else read, read)
     return read
+
+
+def _of_plugin(read: ReadStep) -> ReadStep:
+    """A step of a plugin, whose function may wait or not."""
+    what = f"the step {read.__name__!r}"
+    guarded_read = guarded(read, what, ["given", "script"])
+
+    @wraps(read)
+    def read_step(given: Field, script: "Script") -> Step:
+        act = guarded_read(given, script)
+        if not callable(act):
+            raise wrong_return(read, what, act, "the function that runs for each request")
+
+        async def perform(scope: Scope) -> None:
+            pending: object = act(scope)
+            if isawaitable(pending):
+                await pending
+
+        return perform
+
+    return read_step
 
 
 class StepFailedError(AskFailed):

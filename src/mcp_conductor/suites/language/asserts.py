@@ -17,7 +17,7 @@ from typing import Any
 from mcp_conductor.catalog import Catalog
 from mcp_conductor.errors import CannotTellError, UsageError, nearest
 from mcp_conductor.files.fields import Field
-from mcp_conductor.plugins import with_plugins
+from mcp_conductor.plugins import refuse_wrong_params, with_plugins
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.message import read
@@ -299,8 +299,10 @@ def predicate(word: str) -> Callable[[Callable[..., str | None]], Callable[..., 
         raise TypeError(f'a predicate is a word of letters and digits, as in @predicate("isOdd"), not {word!r}')
 
     def register(function: Callable[..., str | None]) -> Callable[..., str | None]:
+        what = f"the predicate {word!r}"
+        judge = judging(function, what)
         takes_text = len(signature(function).parameters) > 1
-        judge = judging(function, f"the predicate {word!r}")
+        refuse_wrong_params(function, what, ["value", "text"] if takes_text else ["value"])
 
         def read_predicate(written: str) -> Judge:
             if bool(written) != takes_text:

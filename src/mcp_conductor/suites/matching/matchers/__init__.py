@@ -13,9 +13,9 @@ from functools import cache, wraps
 from typing import Any, TypeAlias
 
 from mcp_conductor.catalog import Catalog
-from mcp_conductor.errors import CannotTellError
-from mcp_conductor.plugins import guarded, is_ours
+from mcp_conductor.plugins import guarded, is_ours, wrong_return
 from mcp_conductor.protocol import Json
+from mcp_conductor.text.visible import cut
 
 PREFIX = "match:"
 _NAME = re.compile(r"[A-Za-z]\w*")
@@ -24,6 +24,7 @@ ANYTHING = "match:any"
 # What tools/list says of the tool that was called, under its name.
 Tools: TypeAlias = Mapping[str, Json]
 Judge = Callable[..., str | None]
+_LONGEST = 10_000  # characters of what a plugin says is wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +75,14 @@ def judging(judge: Judge, what: str) -> Judge:
     """JUDGE, as it can be relied on: of a plugin, a mistake in it must not look like an answer."""
     if is_ours(judge):
         return judge
-    call = guarded(judge, what)
+    call = guarded(judge, what, ["actual"], exactly=False)
 
     @wraps(judge)
     def checked(*args: Any, **kwargs: Any) -> str | None:
         found = call(*args, **kwargs)
         if found is not None and not isinstance(found, str):
-            raise CannotTellError(f"{what} returns {found!r}, but must return None, or a text that says what is wrong")
-        return found
+            raise wrong_return(judge, what, found, "None, or a text that says what is wrong")
+        return None if found is None else cut(found, _LONGEST)
 
     return checked
 
