@@ -66,9 +66,10 @@ if TYPE_CHECKING:
     from mcp_conductor.report.formats import reporter as reporter
     from mcp_conductor.report.model import Finding as Finding, Outcome as Outcome, Report as Report
     from mcp_conductor.server.call import Call as Call
-    from mcp_conductor.server.faults import SpoiledReply as SpoiledReply, fault as fault
+    from mcp_conductor.server.faults import fault as fault
     from mcp_conductor.server.placeholders import Scope as Scope
     from mcp_conductor.server.presets import preset as preset
+    from mcp_conductor.server.spoiled_reply import SpoiledReply as SpoiledReply
     from mcp_conductor.server.steps import Script as Script, step as step
     from mcp_conductor.suites.language.asserts import predicate as predicate
     from mcp_conductor.suites.matching.matchers import matcher as matcher
@@ -119,7 +120,7 @@ _HOMES = {
     "ServerDown": "errors",
     "ServerSpec": "protocol.server_spec",
     "Session": "client.session",
-    "SpoiledReply": "server.faults",
+    "SpoiledReply": "server.spoiled_reply",
     "StdioNotSupported": "errors",
     "StdioSpec": "protocol.server_spec",
     "StreamsSpec": "protocol.server_spec",

@@ -21,8 +21,8 @@ from mcp_conductor.server.call import Call
 from mcp_conductor.server.client import Client, Send
 from mcp_conductor.server.config import ServerConfig, TransportConfig
 from mcp_conductor.server.definitions import Prompt, Refusal, Resource, Template, Tool, error_result
-from mcp_conductor.server.faults import SpoiledReply
 from mcp_conductor.server.server import Deliver, Server
+from mcp_conductor.server.spoiled_reply import SpoiledReply
 
 _KINDS = ("tools", "resources", "prompts")
 # Members that the modern era adds to every result; our server adds its own.

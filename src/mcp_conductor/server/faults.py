@@ -8,7 +8,7 @@ import inspect
 import re
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Any
@@ -22,6 +22,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.server.params import BadParam, checked_params, make_with
+from mcp_conductor.server.spoiled_reply import SpoiledReply
 
 WHEN_KEYS = ("method", "name", "nth", "every", "probability")
 ANOTHER_TYPE = "a value of another type"
@@ -30,42 +31,6 @@ _STEP = re.compile(r'(?:^|(?!^)\.)([^.\[\]"]+)|\["([^"]+)"\]|\[([0-9]{1,9})\]')
 _HEADER_VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 # What every result of the modern era has: not what a schema is about.
 _ENVELOPE = ("_meta", "resultType", "ttlMs", "cacheScope")
-
-
-@dataclass(slots=True)
-class SpoiledReply:
-    """How one reply differs from what it should be."""
-
-    random: Random  # of the fault that acts at the moment
-    delay: float = 0.0  # seconds before the request is even looked at
-    silent: bool = False  # there is no reply
-    changes: list[Callable[[Json], Json]] = field(default_factory=list)  # to the reply, as a value; they never raise
-    garble: list[Callable[[bytes], bytes]] = field(default_factory=list)  # to the reply, as bytes
-    copies: int = 1
-    noise: list[bytes] = field(default_factory=list)  # lines before it that are not messages (stdio)
-    part: float = 1.0  # how much of it is sent
-    close: bool = False  # then stdout, or the connection, is closed
-    exit_code: int | None = None  # then the process ends
-    status: int | None = None  # of the HTTP response, instead of an answer
-    headers: list[tuple[str, str]] = field(default_factory=list)  # of the HTTP response
-    content_type: str | None = None  # of the HTTP response
-    cut_stream: int | None = None  # the HTTP event stream breaks off after this many events
-    forget_events: bool = False  # and cannot be resumed
-    expire_session: bool = False  # the HTTP session ends with this request
-
-    @property
-    def truncates(self) -> bool:
-        return self.part < 1.0
-
-    def changed(self, reply: Json) -> Json:
-        for change in self.changes:
-            reply = change(reply)
-        return reply
-
-    def garbled(self, text: bytes) -> bytes:
-        for garble in self.garble:
-            text = garble(text)
-        return text[: int(len(text) * self.part)]
 
 
 Act = Callable[..., None]

@@ -20,9 +20,10 @@ from mcp_conductor.server.call import Call
 from mcp_conductor.server.client import Client, Send
 from mcp_conductor.server.config import ServerConfig
 from mcp_conductor.server.definitions import AskFailed, InputRequired, Refusal, error_result
-from mcp_conductor.server.faults import Faults, SpoiledReply
+from mcp_conductor.server.faults import Faults
 from mcp_conductor.server.methods import METHODS
 from mcp_conductor.server.rounds import Rounds
+from mcp_conductor.server.spoiled_reply import SpoiledReply
 from mcp_conductor.server.state import ServerState
 
 # What becomes of a request: its reply, or None when it was cancelled and gets none.

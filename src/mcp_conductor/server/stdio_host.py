@@ -18,8 +18,8 @@ from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.message import Message, compact, decode, members
 from mcp_conductor.server.client import Client, modern_client
 from mcp_conductor.server.definitions import Refusal, unreadable
-from mcp_conductor.server.faults import SpoiledReply
 from mcp_conductor.server.server import Deliver, Server
+from mcp_conductor.server.spoiled_reply import SpoiledReply
 
 DRAIN_SECONDS = 10.0
 HURRY_SECONDS = 1.0

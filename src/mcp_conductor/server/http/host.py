@@ -22,13 +22,13 @@ from mcp_conductor.protocol.message import Message, compact, decode
 from mcp_conductor.server.client import Client, introduction, modern_client, version_in
 from mcp_conductor.server.config import TransportConfig
 from mcp_conductor.server.definitions import Refusal, unreadable
-from mcp_conductor.server.faults import SpoiledReply
 from mcp_conductor.server.http.admission import Admission
 from mcp_conductor.server.http.exchange import EVENT_TYPE, JSON_TYPE, HttpExchange, HttpRefused
 from mcp_conductor.server.http.sessions import HttpSessions
 from mcp_conductor.server.http.sse_host import SseHost
 from mcp_conductor.server.http.streams import PostSender, Stream, answer, first_word, pump, speak
 from mcp_conductor.server.server import Server
+from mcp_conductor.server.spoiled_reply import SpoiledReply
 
 
 class HttpHost:

@@ -8,11 +8,11 @@ from mcp_conductor.protocol.dialect import DIALECTS, INVALID_REQUEST, WITHOUT_VE
 from mcp_conductor.protocol.message import Message, members
 from mcp_conductor.server.client import Client
 from mcp_conductor.server.config import TransportConfig
-from mcp_conductor.server.faults import SpoiledReply
 from mcp_conductor.server.http.exchange import EVENT_TYPE, HttpExchange
 from mcp_conductor.server.http.streams import PostSender, Stream, Streams, answer, first_word, pump, speak
 from mcp_conductor.server.identity import new_token
 from mcp_conductor.server.server import Deliver, Server
+from mcp_conductor.server.spoiled_reply import SpoiledReply
 
 _MOST_SESSIONS = 10_000
 

@@ -9,11 +9,11 @@ from mcp_conductor.protocol.message import decode
 from mcp_conductor.server.client import Client
 from mcp_conductor.server.config import TransportConfig
 from mcp_conductor.server.definitions import unreadable
-from mcp_conductor.server.faults import SpoiledReply
 from mcp_conductor.server.http.exchange import EVENT_TYPE, HttpExchange
 from mcp_conductor.server.http.streams import Stream, pump, speak
 from mcp_conductor.server.identity import new_token
 from mcp_conductor.server.server import Deliver, Server
+from mcp_conductor.server.spoiled_reply import SpoiledReply
 
 
 class SseHost:

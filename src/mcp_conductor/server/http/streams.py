@@ -12,9 +12,9 @@ from typing import Any
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
-from mcp_conductor.server.faults import SpoiledReply
 from mcp_conductor.server.http.exchange import EVENT_TYPE, JSON_TYPE, Headers, HttpExchange
 from mcp_conductor.server.http.limits import LIMITS
+from mcp_conductor.server.spoiled_reply import SpoiledReply
 
 _MOST_EVENTS = 1000  # kept for clients that resume the stream, or have not opened it yet
 _MOST_DIGITS = 18
