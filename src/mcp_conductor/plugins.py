@@ -181,7 +181,9 @@ def wrong_return(made_by: Callable[..., Any], what: str, returned: object, wante
     """The error about WHAT, whose function MADE_BY RETURNED something else than WANTED."""
     shown = repr(returned) if isinstance(returned, (str, int, float)) else type(returned).__name__
     text = cut(one_line(shown), _LONGEST)
-    return CannotTellError(f"{what} returns {text}, but must return {wanted}{_at(place_of(made_by))}")
+    place = place_of(made_by)
+    at = "" if place is None else f" ({place.file}:{place.line})"
+    return CannotTellError(f"{what} returns {text}, but must return {wanted}{at}")
 
 
 def error_text(error: BaseException) -> str:

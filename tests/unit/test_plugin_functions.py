@@ -99,7 +99,7 @@ def test_a_wrong_answer_is_told_with_the_place_of_the_function():
     with pytest.raises(CannotTellError) as failed:
         judging(lambda actual: 17, "the matcher 'ours'")(1)
     assert failed.value.message.startswith("the matcher 'ours' returns 17, but must return None, or a text")
-    assert f" at {__file__}:" in failed.value.message
+    assert f" ({__file__}:" in failed.value.message
 
 
 def test_what_a_matcher_says_is_not_endless():
@@ -125,7 +125,7 @@ def yields_a_number(_):
         (raising(SystemExit(3)), "the check 'ours' raises SystemExit: 3 at "),
         (endless, "the check 'ours' found 10000 things, and was stopped there"),
         (returns_none, "the check 'ours' returns NoneType, but must return findings"),
-        (yields_a_number, "the check 'ours' returns 17, but must return a Finding or a text at "),
+        (yields_a_number, "the check 'ours' returns 17, but must return a Finding or a text ("),
     ],
 )
 def test_a_judge_that_fails_is_an_error_of_the_check(judge, told):

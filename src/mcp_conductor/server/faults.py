@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from mcp_conductor.catalog import Catalog
-from mcp_conductor.errors import nearest
+from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import Mistakes
 from mcp_conductor.plugins import guarded, with_plugins
@@ -22,7 +22,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.server.params import BadParam, checked_params, make_with
-from mcp_conductor.server.spoiled_reply import SpoiledReply
+from mcp_conductor.server.spoiled_reply import SpoiledReply, say_nothing
 
 WHEN_KEYS = ("method", "name", "nth", "every", "probability")
 ANOTHER_TYPE = "a value of another type"
@@ -221,8 +221,9 @@ class Fault:
 class Faults:
     """The faults of one server, and how often each has had a chance to strike."""
 
-    def __init__(self, faults: tuple[Fault, ...], seed: int) -> None:
+    def __init__(self, faults: tuple[Fault, ...], seed: int, complain: Callable[[str], None] = say_nothing) -> None:
         self._faults = faults
+        self._complain = complain
         self._counts = [0] * len(faults)
         # Each has its own, so that what strikes does not depend on the traffic that concerns others.
         self._randoms = [Random(f"{seed}/{index}") for index in range(len(faults))]
@@ -235,10 +236,16 @@ class Faults:
                 continue
             self._counts[index] += 1
             if each.strikes(self._counts[index], random):
-                spoiled = spoiled or SpoiledReply(random)
+                spoiled = spoiled or SpoiledReply(random, complain=self._complain)
                 spoiled.random = random
-                each.act(spoiled)
+                self._act(each, spoiled)
         return spoiled
+
+    def _act(self, fault: Fault, spoiled: SpoiledReply) -> None:
+        try:
+            fault.act(spoiled)
+        except UsageError as error:  # one of a plugin; it did not fail when the file was read
+            self._complain(f"{error}; the reply is sent without it")
 
 
 def read(entry: Field) -> Fault:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from mcp_conductor.plugins import told_with_place
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.compose import compose_error, compose_result
 from mcp_conductor.protocol.dialect import (
@@ -46,7 +47,7 @@ class Server(ServerState):
 
     def __init__(self, config: ServerConfig, complain: Callable[[str], None] = lambda _: None) -> None:
         super().__init__(config, complain)
-        self._faults = Faults(config.faults, config.seed) if config.faults else None
+        self._faults = Faults(config.faults, config.seed, complain) if config.faults else None
         self._methods = {version: self.offered_methods(DIALECTS[version]) for version in config.versions}
 
     def offered_methods(self, dialect: Dialect) -> dict[str, Callable[[Call], Any]]:
@@ -84,7 +85,7 @@ class Server(ServerState):
                 pending = self._begin(call, message)
                 if type(pending) is dict:
                     pending = self._finished_reply(call, pending)
-            except Exception as outcome:  # noqa: BLE001  # see _outcome
+            except BaseException as outcome:  # noqa: BLE001  # see _outcome
                 pending = self._outcome(call, outcome)
             if type(pending) is dict:
                 deliver(pending if spoiled is None else spoiled.changed(pending))
@@ -132,7 +133,7 @@ class Server(ServerState):
         except asyncio.CancelledError:
             deliver(None)
             raise
-        except Exception as outcome:  # noqa: BLE001  # see _outcome
+        except BaseException as outcome:  # noqa: BLE001  # see _outcome
             reply = self._outcome(call, outcome)
         finally:
             if call.client.running.get(call.id) is asyncio.current_task():
@@ -152,9 +153,11 @@ class Server(ServerState):
         formed["_meta"] = {f"{META}serverInfo": self.config.info, **formed.get("_meta", {})}
         return formed
 
-    def _outcome(self, call: Call, outcome: Exception) -> Json:
+    def _outcome(self, call: Call, outcome: BaseException) -> Json:
         """The reply to a request that did not end with a result of its own."""
         match outcome:
+            case asyncio.CancelledError() | KeyboardInterrupt() | GeneratorExit():
+                raise outcome
             case InputRequired():
                 return self._finished_reply(call, outcome.result())
             case AskFailed() if call.method == "tools/call":
@@ -163,8 +166,8 @@ class Server(ServerState):
                 return _error(call, Refusal(INTERNAL_ERROR, str(outcome)))
             case Refusal():
                 return _error(call, outcome)
-            case _:  # one definition that fails must not end the server
-                self.complain(f"{call.method} failed: {outcome!r}")
+            case _:  # one definition that fails, or exits, must not end the server
+                self.complain(f"{call.method} failed: {told_with_place(outcome)}")
                 return _error(call, Refusal(INTERNAL_ERROR, f"Internal error: {type(outcome).__name__}"))
 
     def hear(self, message: Message, client: Client) -> None:

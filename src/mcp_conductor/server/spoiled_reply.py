@@ -3,8 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
+from typing import TypeVar
 
+from mcp_conductor.errors import UsageError
+from mcp_conductor.plugins import guarded, wrong_return
 from mcp_conductor.protocol import Json
+
+R = TypeVar("R")
+_CHANGE = "a change that a fault makes"
+
+
+def say_nothing(_: str) -> None: ...
 
 
 @dataclass(slots=True)
@@ -14,7 +23,7 @@ class SpoiledReply:
     random: Random  # of the fault that acts at the moment
     delay: float = 0.0  # seconds before the request is even looked at
     silent: bool = False  # there is no reply
-    changes: list[Callable[[Json], Json]] = field(default_factory=list)  # to the reply, as a value; they never raise
+    changes: list[Callable[[Json], Json]] = field(default_factory=list)  # to the reply, as a value; ours never raise
     garble: list[Callable[[bytes], bytes]] = field(default_factory=list)  # to the reply, as bytes
     copies: int = 1
     noise: list[bytes] = field(default_factory=list)  # lines before it that are not messages (stdio)
@@ -27,6 +36,7 @@ class SpoiledReply:
     cut_stream: int | None = None  # the HTTP event stream breaks off after this many events
     forget_events: bool = False  # and cannot be resumed
     expire_session: bool = False  # the HTTP session ends with this request
+    complain: Callable[[str], None] = say_nothing  # is told what fails in a fault of a plugin
 
     @property
     def truncates(self) -> bool:
@@ -34,10 +44,22 @@ class SpoiledReply:
 
     def changed(self, reply: Json) -> Json:
         for change in self.changes:
-            reply = change(reply)
+            reply = self._result(change, reply, dict)
         return reply
 
     def garbled(self, text: bytes) -> bytes:
         for garble in self.garble:
-            text = garble(text)
+            text = self._result(garble, text, bytes)
         return text[: int(len(text) * self.part)]
+
+    def _result(self, change: Callable[[R], R], given: R, kind: type) -> R:
+        """What CHANGE makes of GIVEN; if it is of a plugin and fails, GIVEN: the client waits for a reply."""
+        try:
+            result = guarded(change, _CHANGE, ["reply"])(given)
+            if isinstance(result, kind):
+                return result
+            failed: UsageError = wrong_return(change, _CHANGE, result, kind.__name__)
+        except UsageError as error:
+            failed = error
+        self.complain(f"{failed}; the reply is sent without it")
+        return given

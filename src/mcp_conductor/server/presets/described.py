@@ -8,8 +8,9 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.errors import UsageError
-from mcp_conductor.plugins import place_of
+from mcp_conductor.plugins import failure, place_of, refuse_wrong_params, wrong_return
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import compact
 from mcp_conductor.server.definitions import Act, Definition, Prompt, Resource, Template, Tool, text, text_result
 from mcp_conductor.server.presets import Kind, Preset
 from mcp_conductor.server.presets.making import completions_for, contents, message
@@ -36,9 +37,18 @@ def described(made: Any, preset: Preset) -> Definition:
         raise UsageError(
             f"the preset {preset.name!r} does not return a {preset.kind}",
             hint=f"return a dict with {name!r}, a text, and {key!r}, a function",
-            where=place_of(getattr(preset.make, "__wrapped__", preset.make)),
+            where=place_of(preset.make),
         )
+    refuse_wrong_params(made[key], f"{key!r} of the preset {preset.name!r}", ["call"])
     listed = {member: value for member, value in made.items() if member not in (key, "completions")}
+    try:
+        compact(listed)
+    except (TypeError, ValueError) as error:
+        hint = "what MCP lists of it must be JSON: texts, numbers, booleans, None, lists and dicts"
+        where = place_of(preset.make)
+        raise UsageError(
+            f"the preset {preset.name!r} returns what is not JSON: {error}", hint=hint, where=where
+        ) from None
     return _MAKERS[preset.kind](listed, made[key], made.get("completions"))
 
 
@@ -85,8 +95,16 @@ def _whole(act: Callable[..., Any], result: "Callable[[Call, str], Json]") -> Ac
     """ACT, whose texts become a RESULT."""
 
     def answer(call: "Call", given: Any) -> Json:
-        answered: Json = result(call, given) if isinstance(given, str) else given
-        return answered
+        if isinstance(given, str):
+            return result(call, given)
+        what = f"the function for {call.method}"
+        if not isinstance(given, dict):
+            raise TypeError(wrong_return(act, what, given, "a text, or the result as a dict").message)
+        try:
+            compact(given)
+        except (TypeError, ValueError) as error:
+            raise TypeError(failure(act, f"the result of {what}", error).message) from None
+        return given
 
     async def later(call: "Call", given: Any) -> Json:
         return answer(call, await given)
