@@ -193,16 +193,18 @@ def is_url(word: str) -> bool:
 
 def is_added_url(word: str) -> bool:
     """Whether WORD is a URL of a transport that was added to ours."""
-    return _scheme(word) in SCHEMES
+    return scheme_of(word) in SCHEMES
 
 
-def _scheme(word: str) -> str:
-    return word.partition("://")[0] if "://" in word else ""
+def scheme_of(word: str) -> str:
+    """The scheme that WORD begins with, if it is a URL; else nothing."""
+    scheme = word.partition("://")[0] if "://" in word else ""
+    return scheme if scheme.isascii() and scheme.replace("+", "").replace("-", "").replace(".", "").isalnum() else ""
 
 
 def at_url(url: str) -> ServerSpec | None:
     """The server at URL, where a transport has registered its scheme."""
-    make = SCHEMES.get(_scheme(url))
+    make = SCHEMES.get(scheme_of(url))
     return None if make is None else make(url)
 
 

@@ -113,19 +113,25 @@ def opens(kind: str, **schemes: "Callable[[str], ServerSpec]") -> Callable[[AnyO
     """
 
     def register(opener: AnyOpener) -> AnyOpener:
-        if not opener.__module__.startswith(_OURS):
-            _refuse_clash(kind, schemes, opener)
-        _OPENERS[kind] = opener
-        if schemes:
-            from mcp_conductor.protocol.server_spec import SCHEMES
-
-            SCHEMES.update(schemes)
+        if opener.__module__.startswith(_OURS):
+            _OPENERS[kind] = opener
+        else:
+            _add_plugged(kind, schemes, opener)
         return opener
 
     return register
 
 
-def _refuse_clash(kind: str, schemes: Iterable[str], opener: Callable[..., Any]) -> None:
+def _add_plugged(kind: str, schemes: "dict[str, Callable[[str], ServerSpec]]", opener: Opener) -> None:
+    from mcp_conductor.protocol.server_spec import SCHEMES
+    from mcp_conductor.transport.plugged import guarded_opener, guarded_spec
+
+    _refuse_clash(kind, schemes, opener)
+    _OPENERS[kind] = guarded_opener(opener, kind)
+    SCHEMES.update({scheme: guarded_spec(make, scheme) for scheme, make in schemes.items()})
+
+
+def _refuse_clash(kind: str, schemes: Iterable[str], opener: Opener) -> None:
     """A plugin must not replace a transport that the programs already have."""
     from mcp_conductor.plugins import count_registration, place_of
     from mcp_conductor.protocol.server_spec import SCHEMES
