@@ -165,6 +165,44 @@ def test_a_transport_of_a_plugin_reaches_its_servers(cli):
     assert json.loads(done.out)["tools"][0]["name"] == "look"
 
 
+@pytest.mark.parametrize("named_by", ["flag", "settings"])
+@pytest.mark.parametrize("program", ["bridge", "all servers"])
+def test_programs_for_many_servers_take_a_transport_of_a_plugin(cli, tmp_path, program, named_by):
+    with socketserver.TCPServer(("127.0.0.1", 0), Connection) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        table = {"mcpServers": {"one": {"url": f"tcp://127.0.0.1:{server.server_address[1]}"}}}
+        plugin = str(EXAMPLES / "transport.py")
+        named = {"plugins": [plugin]} if named_by == "settings" else {}
+        file = tmp_path / "conductor.config.json"
+        file.write_text(json.dumps({**table, **named}))
+        flag = ("--plugin", plugin) if named_by == "flag" else ()
+        if program == "bridge":
+            wrapper = tmp_path / "bridge.py"  # flags of the bridge, which mcp-cli has too
+            wrapper.write_text(
+                f"import os, sys\nos.execv(sys.executable, {[*CONDUCTOR, 'bridge', str(file), *flag]!r})\n"
+            )
+            done = cli(sys.executable, str(wrapper), "--method", "tools/list")
+        else:
+            done = cli("--config", str(file), "--server", "all", *flag, "--method", "tools/list")
+        thread.join(30)
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["tools"][0]["name"] == ("one__look" if program == "bridge" else "one/look")
+
+
+def test_a_url_that_no_transport_knows_is_no_command(cli):
+    done = cli("tcp://127.0.0.1:1", "--method", "tools/list")
+    assert (done.code, done.err.splitlines()[0]) == (1, "error: no transport for tcp:// is known")
+    assert "--plugin FILE" in done.err
+
+
+def test_a_transport_of_an_installed_package_need_not_be_named(tmp_path, installed):
+    (tmp_path / "site" / "acme_conductor.py").write_text((EXAMPLES / "transport.py").read_text())
+    done = run("check", "--", "tcp://127.0.0.1:1", cwd=tmp_path, env=installed)
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: cannot connect to tcp://127.0.0.1:1: ")
+
+
 def test_a_transport_of_a_plugin_cannot_take_the_place_of_ours(tmp_path):
     (tmp_path / "theirs.py").write_text((EXAMPLES / "transport.py").read_text().replace("tcp=at", "https=at"))
     done = run("discover", "https://127.0.0.1:1/", "--plugin", "./theirs.py", cwd=tmp_path)

@@ -11,6 +11,7 @@ from mcp_conductor.cli.exit_codes import OK, PROGRAMS
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.plan import run_time
+from mcp_conductor.cli.target import load_plugins
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.client.targets import specs_of_file
 from mcp_conductor.errors import UsageError
@@ -40,6 +41,7 @@ def list_all(given: Given, terminal: Terminal) -> int:
     if method not in _LISTS:
         raise UsageError(f"--server all takes a list method, not {method!r}", hint=f"one of {', '.join(_LISTS)}")
     methods.check(method, given)
+    load_plugins(given, terminal)
     file, budgets = os.path.expanduser(given.need("--config")), budgets_of(given)
     return run_interruptibly(_list(file, method, run_time(given), budgets, terminal))
 

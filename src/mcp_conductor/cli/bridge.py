@@ -8,6 +8,7 @@ from mcp_conductor.cli.budget_flags import MESSAGE_LIMIT_FLAGS, budgets_of
 from mcp_conductor.cli.flag_values import number
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.interruptible import run_interruptibly, serve_until_cancelled
+from mcp_conductor.cli.plugin_flag import PLUGIN_FLAG, load_named_plugins, load_plugins_of_file
 from mcp_conductor.cli.serve import ALLOW_HOST, exit_codes, hold_standard_streams
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import ConductorError, UsageError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from mcp_conductor.server.config import TransportConfig
 
 FLAGS: Groups = {
-    "Servers": (Flag("--config", "the file with mcpServers, if it is not given as a word", "FILE"),),
+    "Servers": (Flag("--config", "the file with mcpServers, if it is not given as a word", "FILE"), PLUGIN_FLAG),
     "How it is served": (
         Flag("--transport", "stdio (default), streamable-http or sse", "TRANSPORT"),
         Flag("--host", "the address to listen on; default 127.0.0.1", "HOST"),
@@ -44,6 +45,8 @@ def main(argv: list[str], terminal: Terminal) -> int:
         terminal.show(_help())
         return 0
     file, transport = _file(given), _transport(given)
+    load_named_plugins(given, terminal)
+    load_plugins_of_file(file, terminal)
     separator, budgets = given.one("--separator") or SEPARATOR, budgets_of(given)
     hold_standard_streams()
     return run_interruptibly(_serve(os.path.expanduser(file), transport, separator, budgets, terminal))

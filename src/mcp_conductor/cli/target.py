@@ -7,9 +7,9 @@ from dataclasses import replace
 from mcp_conductor.cli.budget_flags import budgets_of
 from mcp_conductor.cli.flag_values import choice
 from mcp_conductor.cli.flags import Flag, Given
-from mcp_conductor.cli.plugin_flag import PLUGIN_FLAG, load_named_plugins
+from mcp_conductor.cli.plugin_flag import PLUGIN_FLAG, load_named_plugins, load_plugins_of_file
 from mcp_conductor.cli.secret_flags import secrets_of_flags
-from mcp_conductor.cli.terminal import Terminal, print_to_stderr
+from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.settings_file import SETTINGS, SettingsFile, nearest_settings
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
@@ -19,6 +19,8 @@ from mcp_conductor.protocol.server_spec import (
     ServerSpec,
     StdioSpec,
     from_words,
+    is_url,
+    scheme_of,
 )
 
 _URL_FLAGS = ("--header", "--token", "--cacert", "--insecure", "--oauth")
@@ -52,16 +54,25 @@ def load_plugins(given: Given, terminal: Terminal) -> None:
     It must be called where a signal still ends the program at once: a plugin may take any time.
     """
     load_named_plugins(given, terminal)
+    if given.words:
+        _find_transport(given.words[0])
     file = given.one("--config") or nearest_settings(terminal.directory)
     if given.words or file is None or "--compat" in given:
         return
-    shown = file if "--config" in given else os.path.relpath(file, terminal.directory)
-    path = os.path.join(terminal.directory, os.path.expanduser(file))
-    settings = SettingsFile(path, shown=shown, here=terminal.directory, environ=terminal.environ)
-    from mcp_conductor.plugins import load_those_of_settings
+    load_plugins_of_file(file if "--config" in given else os.path.relpath(file, terminal.directory), terminal)
 
-    if load_those_of_settings(settings):
-        print_to_stderr()
+
+def _find_transport(word: str) -> None:
+    """Refuse WORD, which names a server, if it is a URL that no transport knows, also none of an installed plugin."""
+    scheme = scheme_of(word)
+    if not scheme or is_url(word) or os.path.exists(word):
+        return
+    from mcp_conductor.plugins import load_packages, with_plugins
+
+    load_packages()
+    if not is_url(word):
+        hint = "a server is at http:// or https://, or a plugin knows how to reach it: --plugin FILE"
+        raise UsageError(f"no transport for {scheme}:// is known", hint=with_plugins(hint))
 
 
 def source_file(given: Given, directory: str) -> str | None:
