@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 from mcp_conductor.errors import Location, UsageError, nearest
-from mcp_conductor.plugins import count_registration, is_ours, load_packages, place_of, with_plugins
+from mcp_conductor.plugins import NameTakenError, count_registration, is_ours, load_packages, place_of, with_plugins
 
 T = TypeVar("T")
 _FEW = 12  # names that fit into a hint
@@ -67,7 +67,7 @@ class Catalog(Generic[T]):
         if is_ours(later):
             return ValueError(f"there are two of the {self._what} {name!r}")
         place = f"built in ({first.__module__})" if is_ours(first) else f"registered at {place_of(first)}"
-        return UsageError(
+        return NameTakenError(
             f"the {self._what} {name!r} exists already: it is {place}",
             hint="choose another name, for example one that begins with the name of your project",
             where=place_of(later),

@@ -35,7 +35,12 @@ PASSED_ON = (ConductorError, KeyboardInterrupt, GeneratorExit)
 _files: dict[str, str] = {}  # what messages call a file, by its real path
 _packages: dict[str, str] = {}  # the packages of installed plugins that were loaded, by their names
 _packages_known = False
+_broken: list[str] = []  # what installed plugins failed by that were loaded because of an unknown name
 _registered = 0  # names, by all plugins
+
+
+class NameTakenError(UsageError):
+    """A plugin registers a name that exists already."""
 
 
 def load(name: str, directory: str, named_in: str = "", where: Location | None = None) -> None:
@@ -76,8 +81,14 @@ def load_package(name: str, where: Location | None = None) -> None:
         hint = f"did you mean {near!r}?" if near else f"{listed}; the path of a file has a slash or ends with .py"
         raise UsageError(f"unknown plugin {name!r}", hint=hint, where=where)
     if name not in _packages:
-        _packages[name] = known[name].module.partition(".")[0]
-        _run(f"the plugin {name!r}", known[name].value, None, known[name].load)
+        entry = known[name]
+        _packages[name] = entry.module.partition(".")[0]
+        of = f" of the package {entry.dist.name}" if entry.dist else ""
+        try:
+            _run(f"the plugin {name!r}{of}", entry.value, where, entry.load)
+        except UsageError:
+            del _packages[name]  # it was not loaded
+            raise
 
 
 def load_packages() -> None:
@@ -89,13 +100,18 @@ def load_packages() -> None:
     if not _packages_known:
         _packages_known = True
         for name in _entry_points():
-            load_package(name)
+            try:
+                load_package(name)
+            except NameTakenError:
+                raise  # which of the two is meant is not known
+            except UsageError as error:  # it was not asked for: others may have the name
+                _broken.append(error.message)
 
 
 def loaded_plugins_text() -> str:
-    """The plugins that were loaded, for the end of a hint; nothing, if there are none."""
+    """The plugins that were loaded, and those that could not be, for the end of a hint; nothing, if there are none."""
     names = [*_files.values(), *sorted(_packages)]
-    return f"plugins: {', '.join(names)}" if names else ""
+    return "; ".join([f"plugins: {', '.join(names)}"] * bool(names) + _broken)
 
 
 def with_plugins(hint: str | None) -> str | None:
@@ -281,6 +297,8 @@ def _run(plugin: str, path: str, where: Location | None, act: Callable[[], objec
 
 
 def _hint(error: BaseException, path: str) -> str | None:
+    if isinstance(error, ModuleNotFoundError) and path not in _files and path.partition(":")[0] == error.name:
+        return f"the package is not whole: its entry point is {path}"
     if isinstance(error, ModuleNotFoundError):
         return f"install it where we are installed ({sys.executable}); a plugin cannot import files next to it"
     return f"python {_files[path]} shows all of the traceback" if path in _files else None

@@ -143,7 +143,24 @@ def test_an_installed_plugin_that_fails_is_told_by_its_name_and_line(tmp_path, i
     module.write_text("import sys\n\n\nraise RuntimeError('not today')\n")
     done = run("serve", "--list-presets", "--plugin", "acme", cwd=tmp_path, env=installed)
     assert done.returncode == 2
-    assert done.stderr.startswith(f"error: the plugin 'acme' raises RuntimeError: not today\n  --> {module}:4:1\n")
+    what = "the plugin 'acme' of the package acme raises RuntimeError: not today"
+    assert done.stderr.startswith(f"error: {what}\n  --> {module}:4:1\n")
+
+
+def test_a_broken_package_does_not_hide_the_names_of_others(project, tmp_path, installed):
+    names = tmp_path / "site" / "acme-1.0.dist-info" / "entry_points.txt"
+    names.write_text("[mcp_conductor.plugins]\na_bad = not_there\nacme = acme_conductor\n")
+    settings = json.loads((project / "conductor.config.json").read_text())
+    (project / "conductor.config.json").write_text(json.dumps({**settings, "plugins": ["predicate.py"]}))
+    done = run("test", cwd=project, env=installed)
+    assert (done.returncode, done.stderr) == (0, "")
+    unknown = run("check", "--explain", "no-such-check", cwd=tmp_path, env=installed)
+    assert unknown.returncode == 2
+    assert unknown.stderr == (
+        "error: there is no requirement 'no-such-check'\n"
+        "  hint: --list shows all (plugins: acme; the plugin 'a_bad' of the package acme raises "
+        "ModuleNotFoundError: No module named 'not_there')\n"
+    )
 
 
 class Connection(socketserver.StreamRequestHandler):

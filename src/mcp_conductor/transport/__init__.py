@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from mcp_conductor.errors import ConductorError, ConfigError, UsageError
+from mcp_conductor.errors import ConductorError, ConfigError
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message
@@ -133,7 +133,7 @@ def _add_plugged(kind: str, schemes: "dict[str, Callable[[str], ServerSpec]]", o
 
 def _refuse_clash(kind: str, schemes: Iterable[str], opener: Opener) -> None:
     """A plugin must not replace a transport that the programs already have."""
-    from mcp_conductor.plugins import count_registration, place_of
+    from mcp_conductor.plugins import NameTakenError, count_registration, place_of
     from mcp_conductor.protocol.server_spec import SCHEMES
 
     count_registration(opener)
@@ -144,7 +144,7 @@ def _refuse_clash(kind: str, schemes: Iterable[str], opener: Opener) -> None:
     else:
         return
     hint = "give it a name of your own, for instance one that begins with that of your project"
-    raise UsageError(f"the {known} exists already", hint=hint, where=place_of(opener))
+    raise NameTakenError(f"the {known} exists already", hint=hint, where=place_of(opener))
 
 
 def open_transport(
