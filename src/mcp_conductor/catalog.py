@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 from mcp_conductor.errors import Location, UsageError, nearest
-from mcp_conductor.plugins import NameTakenError, count_registration, is_ours, load_packages, place_of, with_plugins
+from mcp_conductor.plugins import (
+    NameTakenError,
+    count_registration,
+    is_ours,
+    load_packages,
+    place_of,
+    when_forgotten,
+    with_plugins,
+)
 
 T = TypeVar("T")
 _FEW = 12  # names that fit into a hint
@@ -32,6 +40,8 @@ class Catalog(Generic[T]):
             raise self._clash(name, made_by, self._makers[name])
         self._things[name] = thing
         self._makers[name] = made_by
+        if not is_ours(made_by):
+            when_forgotten(lambda: (self._things.pop(name), self._makers.pop(name)))
 
     def get(self, name: str, where: Location | None = None) -> T:
         """The thing of this name, which was asked for at WHERE."""

@@ -37,6 +37,9 @@ _packages: dict[str, str] = {}  # the packages of installed plugins that were lo
 _packages_known = False
 _broken: list[str] = []  # what installed plugins failed by that were loaded because of an unknown name
 _registered = 0  # names, by all plugins
+_loading: list[str] = []  # the files that are being loaded: a plugin may load another
+_undo: dict[str, list[Callable[[], object]]] = {}  # what takes back the names of a file
+_clear_caches: list[Callable[[], object]] = []
 
 
 class NameTakenError(UsageError):
@@ -106,6 +109,34 @@ def load_packages() -> None:
                 raise  # which of the two is meant is not known
             except UsageError as error:  # it was not asked for: others may have the name
                 _broken.append(error.message)
+
+
+def loaded_files() -> list[str]:
+    """The paths of the plugins that are files, for who wants to know whether one changes."""
+    return list(_files)
+
+
+def forget(path: str) -> None:
+    """Take back all that the file at PATH registered, so that it can be loaded again."""
+    from linecache import checkcache
+
+    for undo in reversed(_undo.pop(path, [])):
+        undo()
+    _files.pop(path, None)
+    for clear in _clear_caches:
+        clear()
+    checkcache(path)  # messages show its lines
+
+
+def when_forgotten(undo: Callable[[], object]) -> None:
+    """Have UNDO called when the file that is being loaded is forgotten; for what registers a name."""
+    if _loading:
+        _undo.setdefault(_loading[-1], []).append(undo)
+
+
+def cleared_with_plugins(clear: Callable[[], object]) -> None:
+    """Have CLEAR called whenever a plugin is forgotten; for what keeps what names mean."""
+    _clear_caches.append(clear)
 
 
 def loaded_plugins_text() -> str:
@@ -231,6 +262,7 @@ def _load_file(path: str, shown: str, where: Location | None, seen_from: str) ->
         what = str(error.strerror).lower()
         raise UsageError(f"cannot read the plugin {shown}: {what}", hint=hint, where=where) from error
     _files[path] = shown
+    _loading.append(path)
     try:
         code = _compile(source, path, shown, where)
         module = ModuleType(f"{_MODULES}.{os.path.basename(path).removesuffix('.py')}_{len(_files)}")
@@ -238,8 +270,10 @@ def _load_file(path: str, shown: str, where: Location | None, seen_from: str) ->
         sys.modules[module.__name__] = module  # where dataclasses, pickle and inspect look for it
         _run(f"the plugin {shown}", path, where, lambda: exec(code, module.__dict__))  # noqa: S102  # it was asked for
     except UsageError:
-        del _files[path]  # it was not loaded
+        forget(path)  # the half of a plugin is none
         raise
+    finally:
+        _loading.remove(path)
 
 
 def _compile(source: bytes, path: str, shown: str, where: Location | None) -> CodeType:

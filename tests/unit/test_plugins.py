@@ -103,3 +103,26 @@ def test_a_matcher_that_fails_answers_neither_yes_nor_no(judge, message):
     with pytest.raises(CannotTellError) as failed:
         judging(judge, "the matcher 'ours'")(1)
     assert failed.value.message.startswith(f"the matcher 'ours' {message}")
+
+
+def test_a_file_that_is_forgotten_can_be_loaded_again(tmp_path):
+    (tmp_path / "ours.py").write_text(
+        f"from {__name__} import THINGS\n\n\ndef make():\n    pass\n\n\nTHINGS.add('again', 2, make)\n"
+    )
+    plugins.load("./ours.py", str(tmp_path))
+    (path,) = plugins.loaded_files()
+    plugins.forget(path)
+    assert "again" not in THINGS
+    plugins.load("./ours.py", str(tmp_path))
+    assert THINGS.get("again") == 2
+
+
+def test_half_of_a_plugin_that_fails_leaves_no_name(tmp_path):
+    (tmp_path / "ours.py").write_text(
+        f"from {__name__} import THINGS\n\n\ndef make():\n    pass\n\n\nTHINGS.add('half', 3, make)\n1 / 0\n"
+    )
+    for _ in range(2):  # also the second time the reason is the first one
+        with pytest.raises(UsageError) as refused:
+            plugins.load("./ours.py", str(tmp_path))
+        assert "ZeroDivisionError" in refused.value.message
+    assert "half" not in THINGS

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time as clock
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -20,6 +20,7 @@ from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.cli.time_limit import TimeLimit
 from mcp_conductor.cli.wanted_tests import WantedTests
 from mcp_conductor.errors import Location, UsageError
+from mcp_conductor.plugins import forget, loaded_files
 from mcp_conductor.report.formats.wording import warning_text
 from mcp_conductor.report.model import BAD, Finding, Outcome, Report, strict, strict_outcome
 from mcp_conductor.suites.language.variables import Variables
@@ -51,8 +52,29 @@ def main(argv: list[str], terminal: Terminal) -> int:
     if "--help" in given:
         terminal.show(_USAGE + help_text(FLAGS) + _EXIT_CODES)
         return 0
-    run = _CommandLine(in_our_words(given), terminal)
-    return run_interruptibly(run.watch() if "--watch" in given else run.once())
+    given = in_our_words(given)
+    run = _CommandLine(given, terminal)
+    return run_interruptibly(_watch(run, given, terminal) if "--watch" in given else run.once())
+
+
+async def _watch(run: "_CommandLine", given: Given, terminal: Terminal) -> int:
+    """Run again whenever a test file, a plugin, or a file that the server is started from, changes."""
+    plugins: set[str] = set()
+    while True:
+        try:
+            if plugins.difference(loaded_files()):
+                run = _CommandLine(given, terminal)  # it loads them
+            await run.once()
+        except UsageError as error:
+            terminal.say_error(error)
+        plugins.update(loaded_files())
+        seen = run.stamps(plugins)
+        terminal.say("waiting for a change; Ctrl-C ends")
+        while (now := run.stamps(plugins)) == seen:  # noqa: ASYNC110  # there is no event for this in the standard library
+            await asyncio.sleep(_WATCH_SECONDS)
+        for file in plugins:
+            if now.get(file) != seen.get(file):
+                forget(file)
 
 
 class _CommandLine:
@@ -217,20 +239,9 @@ class _CommandLine:
                 f"error: the run took longer than {limit.seconds:g} s\n  hint: --timeout TIME allows more"
             )
 
-    async def watch(self) -> int:
-        """Run again whenever a test file, or a file that the server is started from, changes."""
-        while True:
-            try:
-                await self.once()
-            except UsageError as error:
-                self._terminal.say_error(error)
-            seen = self._stamps()
-            self._terminal.say("waiting for a change; Ctrl-C ends")
-            while self._stamps() == seen:  # noqa: ASYNC110  # there is no event for this in the standard library
-                await asyncio.sleep(_WATCH_SECONDS)
-
-    def _stamps(self) -> dict[str, float]:
-        files = set(self._planning.files)
+    def stamps(self, plugins: Collection[str]) -> dict[str, float]:
+        """When each file changed that has to do with the run."""
+        files = {*self._planning.files, *plugins}
         for text in self._given.words or (".",):
             files.update(files_of(read_pattern(text), self._terminal.directory))
         for spec in self._wanted.specs.values():

@@ -7,6 +7,7 @@ and says once why the server is gone.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -123,12 +124,16 @@ def opens(kind: str, **schemes: "Callable[[str], ServerSpec]") -> Callable[[AnyO
 
 
 def _add_plugged(kind: str, schemes: "dict[str, Callable[[str], ServerSpec]]", opener: Opener) -> None:
+    from mcp_conductor.plugins import when_forgotten
     from mcp_conductor.protocol.server_spec import SCHEMES
     from mcp_conductor.transport.plugged import guarded_opener, guarded_spec
 
     _refuse_clash(kind, schemes, opener)
     _OPENERS[kind] = guarded_opener(opener, kind)
-    SCHEMES.update({scheme: guarded_spec(make, scheme) for scheme, make in schemes.items()})
+    when_forgotten(lambda: _OPENERS.pop(kind))
+    for scheme, make in schemes.items():
+        SCHEMES[scheme] = guarded_spec(make, scheme)
+        when_forgotten(partial(SCHEMES.pop, scheme))
 
 
 def _refuse_clash(kind: str, schemes: Iterable[str], opener: Opener) -> None:

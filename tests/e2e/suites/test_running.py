@@ -282,30 +282,57 @@ def test_an_interrupted_run_leaves_nothing_behind(suite, serve, tmp_path, surrou
     assert survivors() == []
 
 
+class Watching:
+    """A run with --watch: what it says, change after change."""
+
+    def __init__(self, words, directory, surroundings):
+        self._process = started(["test", "--watch", *words], directory, surroundings)
+        os.set_blocking(self._process.stdout.fileno(), False)
+        self._seen = b""
+        self._rounds = 0
+        self.next_round()
+
+    def next_round(self):
+        """What was said until all is done, and a change is waited for."""
+        self._rounds += 1
+        wait_for(self._waits)
+        return self._seen.split(b"waiting for a change")[self._rounds - 1]
+
+    def _waits(self):
+        self._seen += self._process.stdout.read() or b""
+        return self._seen.count(b"waiting for a change") >= self._rounds
+
+    def end(self):
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait(timeout=20)
+        self._process.stdout.close()
+        return self._process.returncode
+
+
 def test_watch_runs_again_when_a_file_changes(suite, book, tmp_path, surroundings, survivors):
     file = tmp_path / suite(TWO)
-    process = started(["test", "-v", "--watch", "--", *book], tmp_path, surroundings)
-    os.set_blocking(process.stdout.fileno(), False)
-    seen = b""
-
-    def waiting(times):
-        nonlocal seen
-        seen += process.stdout.read() or b""
-        return seen.count(b"waiting for a change") >= times
-
-    wait_for(lambda: waiting(1))
+    run = Watching(["-v", "--", *book], tmp_path, surroundings)
     file.write_text(file.read_text() + "  - {it: three, call: motto, expect: {ok: true}}\n")
-    wait_for(lambda: waiting(2))
+    assert b"3 passed" in run.next_round()
     file.write_text("description: [")
-    wait_for(lambda: waiting(3))
-    process.send_signal(signal.SIGINT)
-    process.wait(timeout=20)
-    process.stdout.close()
-    assert process.returncode == 130
-    assert b"2 passed" in seen
-    assert b"3 passed" in seen
-    assert b"is not YAML" in seen
+    assert b"is not YAML" in run.next_round()
+    assert run.end() == 130
     assert survivors() == []
+
+
+def test_watch_loads_a_plugin_again_when_it_changes(suite, book, tmp_path, surroundings):
+    suite('- {it: one, call: motto, expect: {result: {content: "match:ours"}}}')
+    plugin = tmp_path / "ours.py"
+    says = 'from mcp_conductor import matcher\n\n\n@matcher("ours")\ndef ours(actual):\n    return {}\n'
+    plugin.write_text(says.format("'is the first'"))
+    run = Watching(["--plugin", "ours.py", "--", *book], tmp_path, surroundings)
+    plugin.write_text(says.format("'is the second one'"))
+    assert b"is the second one" in run.next_round()
+    plugin.write_text("@matcher(\n")
+    assert b"the plugin ours.py is not Python" in run.next_round()
+    plugin.write_text(says.format("None"))
+    assert b"1 passed" in run.next_round()
+    assert run.end() == 130
 
 
 def test_a_reader_who_goes_away_is_no_error(suite, book, tmp_path, surroundings, survivors):

@@ -12,6 +12,7 @@ from mcp_conductor.checks.engine.record import SMALL, Record, Traits, judged_par
 from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import UsageError
+from mcp_conductor.plugins import cleared_with_plugins
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, TASKS_EXTENSION, Dialect, named_in
 from mcp_conductor.protocol.message import Message
@@ -277,6 +278,9 @@ def _heard_in_tests(version: str, transport: str) -> list[tuple[Requirement, Che
         for requirement, each in chosen_checks(options, version, transport)
         if each.judge is not None
     ]
+
+
+cleared_with_plugins(_heard_in_tests.cache_clear)
 
 
 def polite(frames: list[Frame], dialect: Dialect, capabilities: Json) -> list[Frame]:

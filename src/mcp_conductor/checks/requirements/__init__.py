@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files
 
 from mcp_conductor.errors import UsageError, nearest
-from mcp_conductor.plugins import load_packages, with_plugins
+from mcp_conductor.plugins import load_packages, when_forgotten, with_plugins
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, versions_between
 from mcp_conductor.protocol.message import read
@@ -89,6 +89,7 @@ def require(
         raise TypeError(f"{name!r} is a name of the specification: begin it with the name of your project")
     if any(group in (each.group, each.id) for each in known.values()):
         raise TypeError(f"the group {group!r} is one of the specification: name it after your project")
+    when_forgotten(lambda: _of_plugins.pop(name))
     _of_plugins[name] = Requirement(
         id=name,
         group=group,

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from mcp_conductor.errors import UsageError, nearest
-from mcp_conductor.plugins import with_plugins
+from mcp_conductor.plugins import cleared_with_plugins, with_plugins
 from mcp_conductor.suites.matching.matchers import MATCHERS, PREFIX, SPECIAL_KEYS, Judge, Matcher, Tools
 from mcp_conductor.suites.matching.matchers.arguments import read_arguments
 from mcp_conductor.suites.matching.matchers.regexes import read_regex
@@ -59,6 +59,9 @@ def read_pattern(text: str) -> Pattern:
         raise UsageError(f"cannot be used: {error}", hint=f"it is written {found.usage}") from None
     optional = negated and name == "exists"
     return Pattern(text, found.judge, arguments, negated, optional, found.wants_tools)
+
+
+cleared_with_plugins(read_pattern.cache_clear)
 
 
 def _pattern_without_name(text: str, asked: str, *, negated: bool) -> Pattern:
