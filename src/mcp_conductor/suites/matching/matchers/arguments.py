@@ -26,15 +26,35 @@ _AGE = re.compile(rf"([0-9]{{1,12}}(?:\.[0-9]+)?)({'|'.join(_UNITS)})")
 
 
 def read_arguments(text: str, params: list[inspect.Parameter]) -> tuple[Any, ...]:
-    """The values for PARAMS in TEXT, where colons stand between them; raises ValueError that says what is wrong."""
+    """The values for PARAMS in TEXT, where colons stand between them; raises ValueError that says what is wrong.
+
+    The last ones may be left out, if the function has a value for them.
+    """
     if not params:
         return ()
     readers = [_reader(param.annotation) for param in params]
-    arguments = _read_split(text, readers, [param.name.upper() for param in params])
-    bounds = dict(zip((param.name for param in params), arguments, strict=True))
-    if "low" in bounds and bounds["low"] > bounds["high"]:
+    arguments = _read_some(text, readers, [param.name.upper() for param in params], needed(params))
+    bounds = dict(zip((param.name for param in params), arguments, strict=False))
+    if {"low", "high"} <= bounds.keys() and bounds["low"] > bounds["high"]:
         raise ValueError("the bounds are reversed: write the smaller one first")
     return arguments
+
+
+def needed(params: list[inspect.Parameter]) -> int:
+    """How many of PARAMS a text must give."""
+    return sum(param.default is inspect.Parameter.empty for param in params)
+
+
+def _read_some(text: str, readers: list[Callable[[str], Any]], names: list[str], least: int) -> tuple[Any, ...]:
+    """What READERS make of TEXT, or only the first of them, but at LEAST so many."""
+    problems: dict[int, ValueError] = {}
+    for count in range(len(readers), max(least, 1) - 1, -1):
+        try:
+            return _read_split(text, readers[:count], names[:count])
+        except ValueError as error:
+            problems[count] = error
+    written = text.count(":") + 1
+    raise problems.get(written, problems[len(readers)])
 
 
 def _read_split(text: str, readers: list[Callable[[str], Any]], names: list[str]) -> tuple[Any, ...]:
@@ -59,7 +79,8 @@ def _reader(annotation: Any) -> Callable[[str], Any]:
     if typing.get_origin(annotation) is Literal:
         return lambda text: _read_word(text, typing.get_args(annotation))
     if annotation not in _READERS:
-        raise ValueError(f"its function wants {annotation!r}, which cannot be read from a text")
+        wanted = getattr(annotation, "__name__", repr(annotation))
+        raise ValueError(f"its function wants {wanted}, which cannot be read from a text")
     return _READERS[annotation]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.plugins import cleared_with_plugins, with_plugins
 from mcp_conductor.suites.matching.matchers import MATCHERS, PREFIX, SPECIAL_KEYS, Judge, Matcher, Tools
-from mcp_conductor.suites.matching.matchers.arguments import read_arguments
+from mcp_conductor.suites.matching.matchers.arguments import needed, read_arguments
 from mcp_conductor.suites.matching.matchers.regexes import read_regex
 from mcp_conductor.suites.matching.matchers.text import has_part, resembles
 
@@ -49,12 +49,12 @@ def read_pattern(text: str) -> Pattern:
         return _pattern_without_name(text, asked, negated=negated)
     found = MATCHERS.get(name)
     params = found.params
-    if not colon and params:
+    if not colon and needed(params):
         raise UsageError(f"has nothing after {name!r}", hint=_advice(found.usage, text))
     if colon and not params:
         raise UsageError(f"has {rest!r} after {name!r}, which takes no argument", hint=_advice(found.usage, text))
     try:
-        arguments = read_arguments(rest, params)
+        arguments = read_arguments(rest, params) if colon else ()
     except ValueError as error:
         raise UsageError(f"cannot be used: {error}", hint=f"it is written {found.usage}") from None
     optional = negated and name == "exists"
