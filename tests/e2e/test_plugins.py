@@ -112,6 +112,12 @@ def test_checks_of_plugins_fail_warn_and_break_like_ours_but_are_not_graded(proj
     assert done.returncode == 1
 
 
+def test_checks_of_plugins_are_not_left_out_of_a_check_of_a_client_in_silence(project):
+    client = f"{sys.executable} -c 0 {{server}}"
+    done = run("check", "--client", client, "--plugin", "check.py", cwd=project)
+    assert done.stderr.startswith("warning: checks of plugins are for servers: with --client they do not run\n")
+
+
 @pytest.fixture
 def installed(tmp_path):
     """A package with a plugin, as it would be installed: the environment that finds it."""

@@ -1,5 +1,6 @@
 """`conductor check`: does this server follow the specification?"""
 
+from mcp_conductor.checks.requirements import any_of_plugins
 from mcp_conductor.cli.budget_flags import LIMIT_FLAGS
 from mcp_conductor.cli.check_run import CheckRun
 from mcp_conductor.cli.flags import Flag, Groups, help_text, parse
@@ -81,6 +82,8 @@ def main(argv: list[str], terminal: Terminal) -> int:
         return 0
     if "--client" in given or "--transcript" in given:
         load_named_plugins(given, terminal)
+        if "--client" in given and any_of_plugins():
+            terminal.say("warning: checks of plugins are for servers: with --client they do not run")
     else:
         load_plugins(given, terminal)
     if "--list" in given or "--explain" in given:

@@ -106,6 +106,11 @@ def require(
     )
 
 
+def any_of_plugins() -> bool:
+    """Whether a plugin that was loaded has requirements."""
+    return bool(_of_plugins)
+
+
 def of_plugin(name: str) -> bool:
     """Whether the requirement of this id comes from a plugin: it says nothing about the specification."""
     return name in _of_plugins
