@@ -126,13 +126,13 @@ def opens(kind: str, **schemes: "Callable[[str], ServerSpec]") -> Callable[[AnyO
 def _add_plugged(kind: str, schemes: "dict[str, Callable[[str], ServerSpec]]", opener: Opener) -> None:
     from mcp_conductor.plugins import when_forgotten
     from mcp_conductor.protocol.server_spec import SCHEMES
-    from mcp_conductor.transport.plugged import guarded_opener, guarded_spec
 
     _refuse_clash(kind, schemes, opener)
-    _OPENERS[kind] = guarded_opener(opener, kind)
+    plugged = import_module("mcp_conductor.transport.plugged")  # it is above us, as all transports are
+    _OPENERS[kind] = plugged.guarded_opener(opener, kind)
     when_forgotten(lambda: _OPENERS.pop(kind))
     for scheme, make in schemes.items():
-        SCHEMES[scheme] = guarded_spec(make, scheme)
+        SCHEMES[scheme] = plugged.guarded_spec(make, scheme)
         when_forgotten(partial(SCHEMES.pop, scheme))
 
 

@@ -10,7 +10,7 @@ from mcp_conductor.plugins import PASSED_ON, failure, guarded, refuse_wrong_para
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.protocol.server_spec import ServerSpec, is_spec
 
 if TYPE_CHECKING:
     from mcp_conductor.transport import Authorize, Listener, Opener, Transport
@@ -52,7 +52,7 @@ def guarded_spec(make: Callable[[str], ServerSpec], scheme: str) -> Callable[[st
 
     def spec_at(url: str) -> ServerSpec:
         spec = read(url)
-        if not isinstance(spec, ServerSpec):
+        if not is_spec(spec):
             raise wrong_return(make, what, spec, "a ServerSpec")
         return spec
 
