@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 # Each of these costs every call of mcp-cli time, or is not ours to import at all.
 BANNED = {
-    "anyio", "argparse", "click", "difflib", "h11", "httpcore2", "httpx", "importlib.metadata", "jsonschema_rs", "mcp",
+    "anyio", "argparse", "click", "difflib", "h11", "httpx", "importlib.metadata", "jsonschema_rs", "mcp",
     "mcp_conductor.protocol.schema", "mcp_conductor.files.settings", "mcp_conductor.files.source", "pathlib", "pydantic", "rich",
     "shutil", "tempfile", "urllib.request", "httptools", "xml", "yaml",
 }  # fmt: skip
@@ -38,7 +38,12 @@ def test_the_judges_of_a_run_of_tests_need_no_http_client():
         f"sys.path += {sys.path!r}; from mcp_conductor.checks.engine.check import CHECKS; CHECKS.items()"
     )
     assert "mcp_conductor.checks.server.http_wire" in loaded
-    assert loaded & {"anyio", "h11", "httpcore2"} == set()
+    assert loaded & {"mcp_conductor.transport.http_client", "mcp_conductor.transport.http_connecting"} == set()
+
+
+def test_http_is_spoken_without_any_library():
+    loaded = loaded_after("import mcp_conductor.transport.streamable_http, mcp_conductor.transport.http_sse")
+    assert loaded & (BANNED | {"httpcore", "httpcore2"}) == set()
 
 
 # What Windows has not: modules, and names of `os` and `signal`.

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import ssl
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -49,6 +50,35 @@ def http() -> Iterator[Callable[..., HttpServer]]:
     yield start
     for server in servers:
         server.stop()
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory):
+    """A self-signed certificate for 127.0.0.1, with its key, in one file."""
+    folder = tmp_path_factory.mktemp("tls")
+    key, cert = folder / "key.pem", folder / "cert.pem"
+    words = ["-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    try:
+        done = subprocess.run(
+            ["openssl", "req", "-x509", *words, "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert],
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+    except FileNotFoundError:
+        pytest.skip("a certificate needs the command openssl")
+    if done.returncode:
+        pytest.skip(f"openssl could not make a certificate: {done.stderr.decode(errors='replace')[-200:]}")
+    both = folder / "both.pem"
+    both.write_text(cert.read_text() + key.read_text())
+    return str(both)
+
+
+@pytest.fixture
+def tls(certificate):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context
 
 
 @pytest.fixture

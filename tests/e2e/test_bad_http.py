@@ -3,7 +3,6 @@
 import gzip
 import json
 import socket
-import ssl
 import subprocess
 import threading
 import time
@@ -63,35 +62,6 @@ def test_a_header_value_beyond_ascii_is_sent_or_refused_in_good_order(cli, http)
     run = cli(http().url, *LIST, "--header", "X-City: Zürich", "--timeout", "2s")
     assert run.code in (0, 1)
     assert "internal error" not in run.err
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    """A self-signed certificate for 127.0.0.1, with its key, in one file."""
-    folder = tmp_path_factory.mktemp("tls")
-    key, cert = folder / "key.pem", folder / "cert.pem"
-    words = ["-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
-    try:
-        done = subprocess.run(
-            ["openssl", "req", "-x509", *words, "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert],
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
-    except FileNotFoundError:
-        pytest.skip("a certificate needs the command openssl")
-    if done.returncode:
-        pytest.skip(f"openssl could not make a certificate: {done.stderr.decode(errors='replace')[-200:]}")
-    both = folder / "both.pem"
-    both.write_text(cert.read_text() + key.read_text())
-    return str(both)
-
-
-@pytest.fixture
-def tls(certificate):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    return context
 
 
 def test_a_self_signed_certificate_is_not_trusted(cli, http, tls):

@@ -12,7 +12,8 @@ from urllib.parse import unquote, urlsplit
 
 from mcp_conductor.errors import TransportError
 from mcp_conductor.protocol.server_spec import AsgiSpec, origin
-from mcp_conductor.transport.http_client import Admits, HttpClient, RawReply, wire_headers
+from mcp_conductor.transport.http_client import HttpClient, RawReply, wire_headers
+from mcp_conductor.transport.http_connecting import Admits
 
 LIFESPAN_SECONDS = 10.0  # for an application to start, and to end
 HANG_UP_SECONDS = 1.0  # for an application to notice that the client has disconnected
@@ -30,6 +31,9 @@ class AsgiClient(HttpClient):
         self._app = spec.app
         self._lifespan = _Lifespan(spec) if spec.lifespan else None
         self._open: set[_Request] = set()
+
+    def begin(self, *_: object) -> None:
+        """An application is called in a task."""
 
     async def _send(
         self,
@@ -100,6 +104,9 @@ class _Request:
             raise
         if not self.status:
             raise self._failure("before it answered")
+
+    def take_whole(self) -> None:
+        """A body is read as it comes."""
 
     async def aiter_stream(self) -> AsyncIterator[bytes]:
         while (chunk := await self._chunks.get()) is not None:

@@ -380,8 +380,8 @@ def test_a_session_of_http_sse_expires_with_its_stream(on_sse):
         ("messages", "tool_4", "modern", 0, ""),
         ("messages", "tool_5", "modern", 0, ""),
         ("stdio", "tool_2", "modern", 1, "error: "),
-        ("stdio", "tool_3", "modern", 1, "server disconnected without sending a response"),
-        ("stdio", "tool_4", "modern", 1, "server disconnected without sending a response"),
+        ("stdio", "tool_3", "modern", 1, "the server closed the connection before an answer came"),
+        ("stdio", "tool_4", "modern", 1, "the server closed the connection before an answer came"),
     ],
 )
 def test_mcp_cli_survives_every_example_with_a_clear_message(cli, tmp_path, file, tool, protocol, code, told):
