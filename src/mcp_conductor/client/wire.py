@@ -49,6 +49,7 @@ class Wire:
         self._ledger = Ledger()
         self._waiting = Waiting()
         self._stray: asyncio.Future[Message] | None = None
+        self._heads: list[str] | None = None  # of HTTP requests that go out before their message is noted down
         self._intake = Intake(self._loop)
         self._end: asyncio.Future[str] = self._loop.create_future()
 
@@ -101,8 +102,13 @@ class Wire:
     def send(self, message: Message) -> None:
         """Send MESSAGE, and wait for nothing."""
         # First the server gets its work, then we do our book-keeping; no reply is heard before we return to the loop.
+        heads: list[str] = []
+        self._heads = heads
         self._transport.send(message)
+        self._heads = None
         self.transcript.add(self._now(), "client", message.text)
+        for head in heads:
+            self.trace(head)
 
     def unsent(self) -> int:
         """How many bytes the server has not taken yet."""
@@ -178,7 +184,10 @@ class Wire:
             self.note(f"{wrong - MOST_COMPLAINTS} more messages of this batch broke a rule of JSON-RPC")
 
     def trace(self, text: str) -> None:
-        self.transcript.add(self._now(), "http", text)
+        if self._heads is None:
+            self.transcript.add(self._now(), "http", text)
+        else:
+            self._heads.append(text)
 
     def failed(self, request_id: Id, error: ConductorError) -> None:
         self._intake.then(lambda: self._fail_now(request_id, error))

@@ -1,6 +1,6 @@
 """Access to one server at a URL: the headers with its credentials, and what to do when it refuses them (401, 403)."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from mcp_conductor.errors import HttpStatusError
@@ -10,6 +10,7 @@ from mcp_conductor.protocol.oddities import shortened
 from mcp_conductor.protocol.server_spec import HttpSpec
 from mcp_conductor.transport import Authorize, Listener, client_for
 from mcp_conductor.transport.http_client import Response, head
+from mcp_conductor.transport.http_connection import Reply
 
 _EXCERPT = 200
 _MOST_READ = 10_000  # of what is shown in part
@@ -38,16 +39,39 @@ class HttpAccess:
 
     @asynccontextmanager
     async def open(
-        self, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None = None
+        self,
+        method: str,
+        url: str,
+        headers: list[tuple[str, str]],
+        body: bytes | None = None,
+        begun: Response | None = None,
     ) -> AsyncIterator[Response]:
-        """Send a request with the credentials; the context is its answer."""
+        """Send a request with the credentials; the context is its answer. BEGUN is one to what was sent already."""
         everything = [*headers, *self._fixed]
         if self._authorization is not None:
             everything += await self._authorization.headers()
-        self._listener.trace(head(f"{method} {url}", everything))
-        async with self._http.open(method, url, everything, body) as response:
-            self._listener.trace(head(f"HTTP {response.status}", response.headers))
+        if begun is None:
+            self._listener.trace(head(f"{method} {url}", everything))
+        async with self._http.open(method, url, everything, body, begun=begun) as response:
+            if begun is None:
+                self._listener.trace(head(f"HTTP {response.status}", response.headers))
             yield response
+
+    def begin(self, headers: list[tuple[str, str]], body: bytes, on_head: Callable[[Reply], object]) -> Reply | None:
+        """POST now, if nothing has to be waited for; None if something has, and nothing was sent. See HttpClient."""
+        if self._authorization is not None:
+            return None
+        everything = [*headers, *self._fixed]
+        reply = self._http.begin("POST", self.url, everything, body, on_head)
+        if reply is not None:
+            self._listener.trace(head(f"POST {self.url}", everything))
+        return reply
+
+    def begun(self, reply: Reply) -> Response:
+        """The answer to what `begin` has sent."""
+        response = self._http.begun(self.url, reply)
+        self._listener.trace(head(f"HTTP {response.status}", response.headers))
+        return response
 
     async def authorize_after(self, response: Response) -> bool:
         """Get a token if RESPONSE asks for one; whether there is a new one: then try again."""

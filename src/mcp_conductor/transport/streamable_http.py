@@ -20,7 +20,8 @@ from mcp_conductor.protocol.message import Message, classify, decode
 from mcp_conductor.protocol.server_spec import HttpSpec
 from mcp_conductor.transport import Authorize, Listener, finish, opens
 from mcp_conductor.transport.http_access import HttpAccess, is_rpc_error
-from mcp_conductor.transport.http_client import Response
+from mcp_conductor.transport.http_client import Response, failure
+from mcp_conductor.transport.http_connection import Reply
 
 GOODBYE_SECONDS = 2.0  # for what must still be said when we leave
 DEFAULT_RETRY_SECONDS = 1.0
@@ -54,7 +55,7 @@ class StreamableHttp:
         self._settled = False
         self._session: str | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._by_id: dict[Id, asyncio.Task[None]] = {}
+        self._by_id: dict[Id, asyncio.Task[None] | Reply] = {}  # what waits for the answer to a request
         self._gate: asyncio.Task[None] | None = None  # the last message that others must not overtake
         self._tools: dict[str, Annotations] = {}
         self._overdue = False
@@ -70,14 +71,60 @@ class StreamableHttp:
                 self._overdue = True
                 self._listener.note(f"{len(self._tasks)} messages of ours are not delivered yet; no more are sent")
             return
-        task = asyncio.ensure_future(self._deliver(message, self._gate))
+        gate = self._gate
+        if message.kind != "request":
+            self._gate = self._start(message, gate)
+        elif (gate is not None and not gate.done()) or not self._begin(message):
+            self._start(message, gate)
+
+    def _begin(self, message: Message) -> bool:
+        """Send a request without a task, if that can be done at once: a task would cost as much as all the rest."""
+        if message.method == "initialize":  # its answer may begin a session
+            return False
+        headers, body = self._request(message)
+        reply = self._access.begin(headers, body, partial(self._on_head, message))
+        if reply is not None and message.id is not None:
+            self._by_id[message.id] = reply
+        return reply is not None
+
+    def _on_head(self, message: Message, reply: Reply) -> None:
+        """The head of an answer is there, or none will come."""
+        try:
+            self._take_at_once(message, reply)
+        except ConductorError as error:
+            self._fail(message, error)
+        except Exception as error:  # noqa: BLE001  # as in a task: no request may wait for its answer
+            self._fail(message, TransportError(f"internal error: {error!r}"))
+
+    def _take_at_once(self, message: Message, reply: Reply) -> None:
+        """Take an answer that has come whole; what is left to be waited for needs a task."""
+        if message.id is not None:
+            self._by_id.pop(message.id, None)
+        if not reply.status:
+            reply.close()
+            if not reply.never_read:
+                raise failure(self._access.url, reply)
+            self._start(message, None)
+            return
+        response = self._access.begun(reply)
+        if 200 <= response.status < 300 and response.media_type == "application/json":
+            body = response.whole()
+            if body is not None:
+                response.insist_on_size("the body of the answer", len(body))
+                self._take_json(message, body)
+                return
+        self._start(message, None, response)
+
+    def _start(
+        self, message: Message, gate: "asyncio.Task[None] | None", begun: Response | None = None
+    ) -> "asyncio.Task[None]":
+        task = asyncio.ensure_future(self._deliver(message, gate, begun))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(partial(self._on_task_ended, message))
         if message.kind == "request" and message.id is not None:
             self._by_id[message.id] = task
-        else:
-            self._gate = task
+        return task
 
     def _on_task_ended(self, message: Message, task: "asyncio.Task[None]") -> None:
         """A task of ours has ended; if that was a bug, no request may wait for its answer."""
@@ -86,9 +133,9 @@ class StreamableHttp:
 
     def abandon(self, request_id: Id) -> None:
         """Close the stream of this request."""
-        task = self._by_id.pop(request_id, None)
-        if task is not None:
-            task.cancel()
+        waiting = self._by_id.pop(request_id, None)
+        if waiting is not None:
+            waiting.cancel()
 
     def unsent(self) -> int:
         return 0
@@ -98,8 +145,8 @@ class StreamableHttp:
         last = [task for task in self._tasks if task not in self._by_id.values() and task.get_name() != "GET"]
         if last:
             await asyncio.wait(last, timeout=GOODBYE_SECONDS)
-        for task in self._tasks:
-            task.cancel()
+        for waiting in (*self._tasks, *self._by_id.values()):
+            waiting.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._session is not None:
             with suppress(ConductorError, TimeoutError):
@@ -110,11 +157,13 @@ class StreamableHttp:
                     pass
         await self._access.aclose()
 
-    async def _deliver(self, message: Message, gate: "asyncio.Task[None] | None") -> None:
+    async def _deliver(
+        self, message: Message, gate: "asyncio.Task[None] | None", begun: Response | None = None
+    ) -> None:
         if gate is not None and not gate.done():
             await asyncio.wait({gate})
         try:
-            await self._post(message)
+            await self._post(message, begun)
         except ConductorError as error:
             self._fail(message, error)
         finally:
@@ -128,17 +177,22 @@ class StreamableHttp:
             what = message.method if message.kind == "notification" else "our answer"
             self._listener.note(f"{what} was not delivered: {error.message}")
 
-    async def _post(self, message: Message) -> None:
-        body = message.text.encode(errors="surrogateescape")
+    async def _post(self, message: Message, begun: Response | None) -> None:
+        """POST MESSAGE, and take the answer, which may have BEGUN already."""
         while True:
-            headers = [_ACCEPT, ("Content-Type", "application/json"), *self._headers(message)]
-            async with self._access.open("POST", self._access.url, headers, body) as response:
+            headers, body = self._request(message)
+            async with self._access.open("POST", self._access.url, headers, body, begun) as response:
+                begun = None
                 if await self._access.authorize_after(response):
                     continue
                 if self._dialect.handshake and message.kind == "request" and message.method == "initialize":
                     self._session = response.header("mcp-session-id")
                 await self._take(message, response)
                 return
+
+    def _request(self, message: Message) -> tuple[list[tuple[str, str]], bytes]:
+        headers = [_ACCEPT, ("Content-Type", "application/json"), *self._headers(message)]
+        return headers, message.text.encode(errors="surrogateescape")
 
     def _headers(self, message: Message | None = None) -> list[tuple[str, str]]:
         routing = [] if message is None else routing_headers(message.raw, self._annotations(message))
@@ -165,16 +219,19 @@ class StreamableHttp:
         elif response.media_type == "text/event-stream":
             await self._follow(response, message)
         elif response.media_type == "application/json":
-            body = await response.read()
-            if not self._hear(body, request_id, message) and request_id is not None:
-                said = self._access.excerpt(body)
-                raise TransportError(f"{message.method} was answered with a message that is not its answer: {said!r}")
+            self._take_json(message, await response.read())
         elif request_id is not None:
             kind = response.media_type or "no content type"
             said = self._access.excerpt(await response.read())
             raise TransportError(f"{message.method} was answered with {kind}: {said!r}")
         else:
             self._on_delivered(message)
+
+    def _take_json(self, message: Message, body: bytes) -> None:
+        request_id = message.id if message.kind == "request" else None
+        if not self._hear(body, request_id, message) and request_id is not None:
+            said = self._access.excerpt(body)
+            raise TransportError(f"{message.method} was answered with a message that is not its answer: {said!r}")
 
     async def _take_refusal(self, message: Message, response: Response) -> None:
         """Report a status that means failure; a JSON-RPC error in the body is the answer."""
