@@ -64,12 +64,12 @@ async def test_a_proxy_that_does_not_answer_is_named(said, words):
     assert "the proxy at 127.0.0.1:" in raised.value.message
 
 
-async def test_a_tunnel_through_a_proxy_carries_tls(http, tls, certificate):
-    behind = http(tls=tls)
+def tunnelling(port: int):
+    """A proxy that connects everyone with PORT."""
 
     async def proxy(reader, writer):
         assert (await request(reader)).startswith(b"CONNECT mcp.localhost:443 ")
-        inner_reader, inner = await asyncio.open_connection("127.0.0.1", behind.port)
+        inner_reader, inner = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"HTTP/1.0 200 Connection established\r\n\r\n")
 
         async def pump(source, sink):
@@ -79,11 +79,26 @@ async def test_a_tunnel_through_a_proxy_carries_tls(http, tls, certificate):
 
         await asyncio.gather(pump(reader, inner), pump(inner_reader, writer))
 
-    async with Talk(proxy) as server:
+    return proxy
+
+
+async def test_a_tunnel_through_a_proxy_carries_tls(http, tls, certificate):
+    async with Talk(tunnelling(http(tls=tls).port)) as server:
         response, _ = await through(server.url, "https://mcp.localhost/mcp", verify=False)
         assert response.status == 405
         with pytest.raises(TransportError, match=r"TLS with mcp\.localhost: "):
             await through(server.url, "https://mcp.localhost/mcp", cafile=certificate)
+
+
+async def test_the_way_to_a_proxy_may_be_tls_with_a_certificate_that_the_system_trusts(
+    http, tls, certificate, monkeypatch
+):
+    async with Talk(tunnelling(http(tls=tls).port), tls=tls) as server:
+        with pytest.raises(TransportError, match=r"TLS with 127\.0\.0\.1: "):
+            await through(server.url, "https://mcp.localhost/mcp", verify=False)
+        monkeypatch.setenv("SSL_CERT_FILE", certificate)
+        response, _ = await through(server.url, "https://mcp.localhost/mcp", verify=False)
+        assert response.status == 405
 
 
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "http://", "http://[::1", "http://127.0.0.1:99999"])

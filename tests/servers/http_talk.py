@@ -6,14 +6,15 @@ import asyncio
 class Talk:
     """A server in this loop: a coroutine of the test talks on each connection."""
 
-    def __init__(self, talk):
+    def __init__(self, talk, tls=None):
         self._talk = talk
+        self._tls = tls
         self.connections = 0
         self.writers = []
 
     async def __aenter__(self):
-        self._server = await asyncio.start_server(self._on_connection, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/mcp"
+        self._server = await asyncio.start_server(self._on_connection, "127.0.0.1", 0, ssl=self._tls)
+        self.url = f"{'https' if self._tls else 'http'}://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/mcp"
         return self
 
     async def __aexit__(self, *_):

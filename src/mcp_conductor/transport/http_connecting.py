@@ -54,12 +54,19 @@ class Connecting:
         self._cafile = cafile
         self._verify = verify
         self._tls: ssl.SSLContext | None = None  # what is trusted, once it is needed
+        self._proxy_tls: ssl.SSLContext | None = None
 
     def tls(self) -> ssl.SSLContext:
         """What is trusted for TLS with a server."""
         if self._tls is None:
             self._tls = trusted(self._cafile, verify=self._verify)
         return self._tls
+
+    def _tls_of_proxies(self) -> ssl.SSLContext:
+        """What is trusted for TLS with a proxy: what the user said of a server does not hold for it."""
+        if self._proxy_tls is None:
+            self._proxy_tls = trusted(None, verify=True)
+        return self._proxy_tls
 
     async def connect(self, place: Place) -> Connection:
         proxy = place.proxy
@@ -70,7 +77,7 @@ class Connecting:
             connection = await self._reach(proxy.host, proxy.port, None)
         try:
             if proxy is not None and proxy.scheme == "https":
-                await _start_tls(connection, trusted(None, verify=True), proxy.host)
+                await _start_tls(connection, self._tls_of_proxies(), proxy.host)
             if proxy is not None and place.scheme == "https":
                 await _open_tunnel(connection, place, proxy)
             if place.scheme == "https":
