@@ -12,14 +12,16 @@ from mcp_conductor.errors import RequestTimeout, TransportError
 from mcp_conductor.protocol.budgets import Budgets
 
 
-async def mcp(reader, writer, *, silent=()):
-    """A server of MCP: one JSON body for each request, and no word to the methods in SILENT."""
+async def mcp(reader, writer, *, silent=(), last=None):
+    """A server of MCP: one JSON body for each request, and no word to the methods in SILENT; it ends with the LAST."""
     while True:
         head, _, body = (await request(reader)).partition(b"\r\n\r\n")
         if not head.startswith(b"POST"):
             writer.write(b"HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n")
             continue
         asked = json.loads(body)
+        if asked["method"] == last:
+            return
         if "id" not in asked:
             writer.write(b"HTTP/1.1 202 OK\r\nContent-Length: 0\r\n\r\n")
         elif asked["method"] not in silent:
@@ -75,3 +77,26 @@ async def test_an_answer_that_is_longer_than_allowed_is_refused_however_it_comes
         for _ in range(2):
             with pytest.raises(TransportError, match="the body of the answer is longer than"):
                 await session.request("ping")
+
+
+async def test_an_answer_that_is_given_up_before_its_task_began_is_closed():
+    ended = asyncio.Event()
+
+    async def hold(reader, writer):
+        if not (await asyncio.gather(mcp(reader, writer, last="tools/call"), return_exceptions=True))[0]:
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nX-Mark: 1\r\n\r\n")
+            await asyncio.gather(reader.read(), return_exceptions=True)
+            ended.set()
+
+    async with Talk(hold) as server, connect(server.url) as session, asyncio.timeout(10):
+        for _ in range(3):
+            await session.request("ping")
+        calling = asyncio.ensure_future(session.request("tools/call", {"name": "x"}))
+        for _ in range(10_000):  # turns of the loop
+            if any("X-Mark" in frame.text for frame in session.transcript.frames):
+                break
+            await asyncio.sleep(0)
+        session.transport.abandon(session.next_id() - 1)
+        await ended.wait()
+        calling.cancel()
+        await asyncio.gather(calling, return_exceptions=True)

@@ -113,7 +113,8 @@ class StreamableHttp:
                 response.insist_on_size("the body of the answer", len(body))
                 self._take_json(message, body)
                 return
-        self._start(message, None, response)
+        # A task that is cancelled before it began closes nothing.
+        self._start(message, None, response).add_done_callback(lambda _: reply.close())
 
     def _start(
         self, message: Message, gate: "asyncio.Task[None] | None", begun: Response | None = None
