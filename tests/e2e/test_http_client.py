@@ -166,13 +166,14 @@ async def test_to_be_cancelled_at_any_turn_leaves_nothing_open(cancelled_after):
     gc.collect()  # an open socket would be a warning, which is an error here
 
 
-async def test_a_body_is_not_read_faster_than_it_is_taken(client):
+@pytest.mark.parametrize("headers", [b"", b"Content-Length: 1\r\n", b"Transfer-Encoding: chunked\r\n\r\n0\r\n"])
+async def test_no_more_is_read_than_is_taken_of_a_body_or_of_what_follows_it(client, headers):
     sent = 0
 
     async def flood(reader, writer):
         nonlocal sent
         await request(reader)
-        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n" + headers + b"\r\n")
         while sent < 64 << 20:
             writer.write(b"x" * 2**16)
             await writer.drain()

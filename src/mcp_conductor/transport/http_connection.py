@@ -207,7 +207,7 @@ class Reply:
         except NotHttp as error:
             self.fail(error)
             return
-        if self.answer.came - self._taken > _MOST_HELD:
+        if self.answer.came - self._taken > _MOST_HELD or self.answer.rest:
             self._connection.transport.pause_reading()
         self._tell()
 
