@@ -18,7 +18,7 @@ from mcp_conductor import (
     UsageError,
     connect,
 )
-from mcp_conductor.transport import process_tree, processes, stdio
+from mcp_conductor.transport import children, process_tree, stdio
 
 
 @pytest.fixture
@@ -304,6 +304,6 @@ async def test_without_process_groups_the_child_itself_is_ended(spec, monkeypatc
 
 async def test_without_proc_a_whole_group_is_ended_all_the_same(spec, monkeypatch):
     monkeypatch.setattr(process_tree, "PROC", False)
-    monkeypatch.setattr(processes, "PROC", False)
+    monkeypatch.setattr(children, "PROC", False)
     async with connect(spec("subprocess.Popen(['sleep', '60']); hello(); serve({'ping': {}})")) as session:
         assert await session.request("ping") == {}

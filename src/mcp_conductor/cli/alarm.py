@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from mcp_conductor import posix
 from mcp_conductor.cli.signals import after
-from mcp_conductor.transport.processes import is_starting, kill_all
+from mcp_conductor.transport.children import is_starting, kill_all
 
 _AGAIN_SECONDS = 0.05
 

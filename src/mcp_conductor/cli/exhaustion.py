@@ -25,8 +25,8 @@ def end_for_shortage(error: object, exit_code: int) -> None:
         return
     _reserve.clear()
     # Where modules cannot be loaded any more, nothing was started either.
-    if (processes := sys.modules.get("mcp_conductor.transport.processes")) is not None:
-        processes.kill_all()
+    if (children := sys.modules.get("mcp_conductor.transport.children")) is not None:
+        children.kill_all()
     os.write(2, told.encode())
     os._exit(exit_code)
 

@@ -10,7 +10,7 @@ from mcp_conductor.cli.exhaustion import ending_for_shortage
 from mcp_conductor.cli.exit_codes import COULD_NOT_RUN, code_of_signal
 from mcp_conductor.cli.signals import on_signals, restore
 from mcp_conductor.cli.terminal import Interrupted
-from mcp_conductor.transport.processes import adopt_orphans, kill_all
+from mcp_conductor.transport.children import adopt_orphans, kill_all
 
 HURRY_SECONDS = 1.0  # for work that does not end after the second signal
 DEAF_SECONDS = 4.0  # until the event loop notices the first: it may be in the middle of long work

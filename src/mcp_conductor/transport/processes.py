@@ -1,22 +1,21 @@
-"""Child processes: started so that no signal and no cancel can lose one, and ended with all that they started.
+"""Child processes on an event loop: started so that no cancel can lose one, and ended with all that they started.
 
-A start has no moment at which it waits, so it cannot be cancelled halfway; asyncio's own start can, and then waits for
+`children` starts them without a moment at which we could be cancelled; asyncio's own start has one, and then waits for
 pipes that another process may hold open. The end follows the specification: close stdin, wait, SIGTERM, wait, SIGKILL.
-Signals go to everything in the child's session, to what left the session but not its parents, and, in our programs, to
-what lost its parents: Linux then makes it a child of ours (`adopt_orphans`). Nothing here waits for a pipe to close.
+Nothing here waits for a pipe to close.
 """
 
 import asyncio
 import os
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from subprocess import PIPE, Popen
 from threading import Thread
 from typing import Protocol
 
 from mcp_conductor import posix
-from mcp_conductor.transport.process_tree import PROC, Member, adopted, descendants, reap, session_members
+from mcp_conductor.transport import children
+from mcp_conductor.transport.children import Child
+from mcp_conductor.transport.process_tree import Member
 
 GRACE_SECONDS = 2.0  # for each step of the end
 
@@ -25,11 +24,6 @@ _CHUNK = 2**16
 _MOST_LEFT = 17  # chunks in a pipe that was made as large as Linux allows, and one more
 _POLL_SECONDS = 0.01
 _KILLED_SECONDS = 0.5  # for the system to remove what got SIGKILL
-
-_running: dict[int, "Process"] = {}  # by the process id, which is also that of the session
-_starting = 0  # a process that is being started is not among them yet
-_wants_orphans = False
-_gets_orphans = False
 
 
 class Owner(Protocol):
@@ -47,47 +41,9 @@ class Owner(Protocol):
 
 def start(command: tuple[str, ...], *, cwd: str | None, env: Mapping[str, str] | None, owner: Owner) -> "Process":
     """Start COMMAND in a session of its own. Raises OSError, or ValueError for words that no command line can hold."""
-    global _starting, _wants_orphans, _gets_orphans  # noqa: PLW0603  # of this process, of which there is one
-    _starting += 1
-    try:
-        if _wants_orphans and not _gets_orphans:
-            _wants_orphans = False
-            _gets_orphans = posix.become_subreaper()
-        apart = posix.session_of_its_own()
-        child = Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, bufsize=0, cwd=cwd, env=env, **apart)
-        process = Process(child, owner)
-        _running[child.pid] = process
-    finally:
-        _starting -= 1
+    process = Process(children.start(command, cwd=cwd, env=env), owner)
     process.listen()
     return process
-
-
-def adopt_orphans() -> None:
-    """From the first start on, what loses its parents becomes our child, so that it can be ended too.
-
-    For programs of our own: in the process of another program it would be a surprise.
-    """
-    global _wants_orphans  # noqa: PLW0603
-    _wants_orphans = PROC
-
-
-def _orphans() -> set[Member]:
-    return adopted(_running) if _gets_orphans else set()
-
-
-def kill_all() -> None:
-    """Kill all our child processes at once, without waiting for them."""
-    if (worker := sys.modules.get("mcp_conductor.bounded.worker")) is not None:  # most runs never load it
-        worker.kill_worker()
-    for process in list(_running.values()):
-        process.signal(posix.KILL, process.left_running())
-    posix.signal_all((each.pid for each in _orphans()), posix.KILL)
-
-
-def is_starting() -> bool:
-    """Whether a process is being started at this moment, so that `kill_all` may miss it."""
-    return _starting > 0
 
 
 async def happens(event: asyncio.Event, seconds: float) -> bool:
@@ -101,21 +57,17 @@ async def happens(event: asyncio.Event, seconds: float) -> bool:
 class Process:
     """One child process and its three pipes."""
 
-    def __init__(self, child: "Popen[bytes]", owner: Owner) -> None:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        assert child.stderr is not None
-        self.pid = child.pid
+    def __init__(self, child: Child, owner: Owner) -> None:
+        pipes = (child.popen.stdin, child.popen.stdout, child.popen.stderr)
         self._child = child
         self._owner = owner
         self._loop = asyncio.get_running_loop()
-        self._pipes = {0: child.stdin, 1: child.stdout, 2: child.stderr}
+        self._pipes = {fd: pipe for fd, pipe in enumerate(pipes) if pipe is not None}
         self._files = {fd: pipe.fileno() for fd, pipe in self._pipes.items()}
         self._unsent = bytearray()
         self._ending = False  # stdin is to be closed as soon as all is written
         self._exited = asyncio.Event()
         self._watched: int | None = None
-        self._kin: set[Member] = set()  # what it started, as far as that was seen while it lived
 
     def listen(self) -> None:
         for file in self._files.values():
@@ -127,7 +79,7 @@ class Process:
     # Its end, as the system tells it.
 
     def _watch(self) -> None:
-        self._watched = posix.descriptor_of(self.pid)
+        self._watched = posix.descriptor_of(self._child.pid)
         try:
             if self._watched is not None:
                 self._loop.add_reader(self._watched, self._reap)
@@ -137,12 +89,12 @@ class Process:
         Thread(target=self._wait_in_thread, daemon=True).start()
 
     def _wait_in_thread(self) -> None:
-        self._child.wait()
+        self._child.popen.wait()
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._reap)
 
     def _reap(self) -> None:
-        if self._child.poll() is not None and not self._exited.is_set():
+        if self._child.popen.poll() is not None and not self._exited.is_set():
             self._stop_watching()
             self._read_the_rest()
             self._exited.set()
@@ -157,7 +109,7 @@ class Process:
     @property
     def returncode(self) -> int | None:
         """Its exit code, or the negative number of the signal that ended it; None while it lives."""
-        return self._child.returncode
+        return self._child.popen.returncode
 
     async def exits(self, seconds: float = GRACE_SECONDS) -> bool:
         """Whether the process ends within SECONDS."""
@@ -250,8 +202,7 @@ class Process:
 
     def close_stdin(self) -> None:
         """Say nothing more; what was said before still goes out if the process takes it."""
-        # When it has ended, nothing leads any more to a child that has a session of its own.
-        self._see_kin()
+        self._child.see_kin()
         self._ending = True
         if not self._unsent:
             self._close(0)
@@ -263,58 +214,41 @@ class Process:
         self.close_stdin()
         if not await self.exits():
             self._drop_stdin()
-            self._see_kin()
-            self.signal(posix.TERMINATE, self._kin)
+            self._child.see_kin()
+            self._child.signal(posix.TERMINATE)
             if not await self.exits():
-                self._see_kin()
-                self.signal(posix.KILL, self._kin)
+                self._child.see_kin()
+                self._child.signal(posix.KILL)
                 await self.exits()
         try:
             return await self._sweep()
         finally:
             self._forget()
 
-    def _see_kin(self) -> None:
-        self._kin |= descendants([self.pid])
-
     def _forget(self) -> None:
         self._stop_watching()
         self._read_the_rest()
         for fd in tuple(self._files):
             self._close(fd)
-        if _gets_orphans:
-            reap(_running)
-        _running.pop(self.pid, None)
-
-    def signal(self, number: int, kin: Iterable[Member] = ()) -> None:
-        """Send a signal to the process, to all in its session, and to its KIN."""
-        posix.signal_group(self.pid, number)
-        posix.signal_all((each.pid for each in session_members(self.pid) | set(kin)), number)
+        self._child.forget()
 
     def left_running(self) -> set[Member]:
         """What is still alive of all that the process started, itself included."""
-        left = session_members(self.pid) | {each for each in self._kin if each.alive()}
-        if all(other.returncode is not None for other in _running.values()):
-            # No other process runs that orphans could belong to.
-            left |= _orphans()
-        return left | descendants({self.pid, *(each.pid for each in left)})
+        return self._child.left_running()
 
     async def _sweep(self) -> set[Member]:
         """End what the process left behind: SIGTERM, wait, SIGKILL."""
-        if not self._anything_left():
+        if not self._child.anything_left():
             return set()
-        self.signal(posix.TERMINATE, self.left_running())
+        self._child.signal(posix.TERMINATE, self.left_running())
         if await self._gone(GRACE_SECONDS):
             return set()
-        self.signal(posix.KILL, self.left_running())
+        self._child.signal(posix.KILL, self.left_running())
         return set() if await self._gone(_KILLED_SECONDS) else self.left_running()
 
     async def _gone(self, seconds: float) -> bool:
         # Poll: grandchildren are not ours to wait for.
         deadline = self._loop.time() + seconds
-        while self._anything_left() and self._loop.time() < deadline:  # noqa: ASYNC110
+        while self._child.anything_left() and self._loop.time() < deadline:  # noqa: ASYNC110
             await asyncio.sleep(_POLL_SECONDS)
-        return not self._anything_left()
-
-    def _anything_left(self) -> bool:
-        return bool(self.left_running()) if PROC else posix.group_lives(self.pid)
+        return not self._child.anything_left()
