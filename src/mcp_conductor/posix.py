@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 TERMINATE = int(signal.SIGTERM)
 KILL = int(getattr(signal, "SIGKILL", signal.SIGTERM))
 STOP_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+HAS_SESSIONS = hasattr(os, "setsid")
 TIMER_SIGNAL: int | None = getattr(signal, "SIGALRM", None)  # what the timer of the process sends, if there is one
 
 _SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>

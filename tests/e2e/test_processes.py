@@ -13,6 +13,7 @@ import pytest
 from mcp_conductor import connect
 from mcp_conductor.errors import ConnectionLost
 from mcp_conductor.protocol.server_spec import StdioSpec
+from mcp_conductor.transport import children
 from mcp_conductor.transport.stdio import open_stdio
 
 LADDER_SECONDS = 9.0  # three steps of two seconds, the sweep, and a busy machine
@@ -294,3 +295,50 @@ def test_mcp_conductor_is_conductor():
 
     programs = {each.name: each.value for each in entry_points(group="console_scripts")}
     assert programs["mcp-conductor"] == programs["conductor"]
+
+
+def test_a_server_that_was_started_ahead_is_the_one_that_is_used(spec):
+    server = spec("time.sleep(60)")
+    children.start_ahead(server.command, cwd=server.cwd, env=server.env)
+    (ahead,) = children._ahead.values()
+    try:
+        assert children.start(server.command, cwd=server.cwd, env={"OTHER": "1"}) is not ahead
+        assert children.start(server.command, cwd=server.cwd, env=server.env) is ahead
+        assert children.start(server.command, cwd=server.cwd, env=server.env) is not ahead
+    finally:
+        children.kill_all()
+        for child in list(children._running.values()):
+            child.popen.communicate(timeout=10)
+            child.forget()
+
+
+def test_a_server_that_was_started_ahead_and_not_used_is_killed(spec, survivors):
+    server = spec("time.sleep(60)")
+    children.start_ahead(server.command, cwd=server.cwd, env=server.env)
+    (ahead,) = children._ahead.values()
+    children.kill_unused()
+    assert ahead.popen.returncode == -signal.SIGKILL
+    assert survivors() == []
+
+
+def test_what_cannot_be_started_ahead_is_refused_when_it_is_asked_for():
+    children.start_ahead(("no-such-program",), cwd=None, env={})
+    with pytest.raises(FileNotFoundError):
+        children.start(("no-such-program",), cwd=None, env={})
+
+
+def test_what_must_not_miss_a_process_waits_until_it_has_started(monkeypatch, spec):
+    seen = []
+    popen = children.Popen
+
+    def interrupted(*words, **options):
+        children.when_started(lambda: seen.append(len(children._running)))
+        assert seen == []
+        return popen(*words, **options)
+
+    monkeypatch.setattr(children, "Popen", interrupted)
+    before = len(children._running)
+    child = children.start(spec("pass").command, cwd=None, env={})
+    assert seen == [before + 1]
+    child.popen.communicate(timeout=10)
+    child.forget()

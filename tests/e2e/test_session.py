@@ -17,8 +17,9 @@ from mcp_conductor import (
     TransportError,
     UsageError,
     connect,
+    posix,
 )
-from mcp_conductor.transport import children, process_tree, stdio
+from mcp_conductor.transport import children, process_tree
 
 
 @pytest.fixture
@@ -296,7 +297,7 @@ async def test_a_platform_without_processes_says_so(spec, monkeypatch, platform)
 
 
 async def test_without_process_groups_the_child_itself_is_ended(spec, monkeypatch):
-    monkeypatch.setattr(stdio, "_HAS_SESSIONS", False)
+    monkeypatch.setattr(posix, "HAS_SESSIONS", False)
     monkeypatch.delattr(os, "killpg")
     async with connect(spec("hello(); answer(hear(), {'ping': {}}); signal.pause()")) as session:
         assert await session.request("ping") == {}

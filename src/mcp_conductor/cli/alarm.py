@@ -3,14 +3,10 @@
 The event loop cannot do that, because it does not run then. Without SIGALRM, as on Windows, there is no alarm.
 """
 
-import os
 from collections.abc import Callable
 
 from mcp_conductor import posix
-from mcp_conductor.cli.signals import after
-from mcp_conductor.transport.children import is_starting, kill_all
-
-_AGAIN_SECONDS = 0.05
+from mcp_conductor.cli.signals import after, end_at_once
 
 
 def _nothing() -> None: ...
@@ -24,19 +20,9 @@ class _Alarm:
 
     def set(self, seconds: float, code: int, *, for_signal: bool = False, say: Callable[[], None] = _nothing) -> None:
         """After SECONDS, SAY why, kill every process that we started, and exit with CODE."""
-        if self._for_signal and not for_signal:
-            return
-
-        def leave(*_: object) -> None:
-            if is_starting():  # that process would be missed
-                posix.set_timer(_AGAIN_SECONDS)
-                return
-            say()
-            kill_all()
-            os._exit(code)
-
-        self._for_signal = for_signal
-        after(max(seconds, _AGAIN_SECONDS), leave)
+        if not self._for_signal or for_signal:
+            self._for_signal = for_signal
+            after(seconds, lambda *_: end_at_once(code, say))
 
     def clear(self, *, for_signal: bool = False) -> None:
         """Cancel the alarm. Python drops our reaction to the timer when it ends, so this must be called before."""

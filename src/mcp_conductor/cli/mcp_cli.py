@@ -3,38 +3,14 @@
 The exit code comes from what happened on the wire, never from the wording of a message.
 """
 
-import asyncio
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any
-
 from mcp_conductor import __version__
 from mcp_conductor.cli import methods
-from mcp_conductor.cli.display import Display
-from mcp_conductor.cli.exhaustion import end_for_shortage
-from mcp_conductor.cli.exit_codes import OK, PROGRAMS, code_of_error
-from mcp_conductor.cli.flags import Given, help_text, parse
-from mcp_conductor.cli.interruptible import run_interruptibly
-from mcp_conductor.cli.operations import perform
-from mcp_conductor.cli.plan import FLAGS, CallPlan, plan, run_time
+from mcp_conductor.cli.exit_codes import OK
+from mcp_conductor.cli.flags import help_text, parse
+from mcp_conductor.cli.plan import FLAGS, CallPlan, plan
 from mcp_conductor.cli.program import run_program
 from mcp_conductor.cli.secret_flags import secrets_of_flags
 from mcp_conductor.cli.terminal import Terminal
-from mcp_conductor.cli.time_limit import TimeLimit
-from mcp_conductor.client.connect import connect
-from mcp_conductor.client.negotiation import NONE
-from mcp_conductor.client.session import Session
-from mcp_conductor.errors import ConductorError, MethodError, UsageError
-from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, TASKS_EXTENSION
-from mcp_conductor.protocol.message import Message, parse as parse_message, render
-
-if TYPE_CHECKING:
-    from mcp_conductor.cli.follow import Follow
-    from mcp_conductor.transport.authorization import Authorization
-    from mcp_conductor.transport.http_client import HttpClient
-
-
-_CODES = PROGRAMS["mcp-cli"]
 
 USAGE = """\
 usage: mcp-cli COMMAND [ARGS …] --method METHOD [FLAGS]
@@ -70,184 +46,29 @@ def _main(argv: list[str], terminal: Terminal) -> int:
         terminal.show(f"mcp-cli {__version__}\n")
         return OK
     if (given.one("--method") or "").startswith("oauth/"):
-        return _run_oauth(given, terminal)
+        from mcp_conductor.cli.oauth_run import run_oauth_step
+
+        return run_oauth_step(given, terminal)
     if given.one("--server") == "all":
         from mcp_conductor.cli.all_servers import list_all, means_all
 
         if means_all(given):
             return list_all(given, terminal)
-    return _Run(plan(given, terminal), terminal).run()
+    return _call(plan(given, terminal), terminal)
 
 
-def _run_oauth(given: Given, terminal: Terminal) -> int:
-    """One step of OAuth, by plain HTTP: no MCP server is spoken to."""
-    method = given.need("--method")
-    methods.check(method, given)
-    if given.words:
-        raise UsageError(f"{method} takes no server but --server-url", hint=f"--server-url {given.words[0]}")
+def _call(call: CallPlan, terminal: Terminal) -> int:
+    """Carry out the plan. The server gets ready while we import the rest of what we need, which takes as long."""
+    from mcp_conductor.cli.display import Display
+    from mcp_conductor.transport.children import kill_unused, start_ahead
 
-    async def talk() -> Any:
-        from mcp_conductor.cli.oauth_methods import run_oauth
-        from mcp_conductor.transport.http_client import HttpClient
-
-        http = HttpClient(cafile=given.one("--cacert"), verify="--insecure" not in given)
-        try:
-            async with TimeLimit(run_time(given), terminal):
-                return await run_oauth(method, given, http, show=terminal.say)
-        finally:
-            await http.aclose()
-
+    display = Display(call, terminal)
     try:
-        terminal.write_result_as_it_is(render(run_interruptibly(talk()), 2) + "\n")
-    except MethodError as error:
-        terminal.write_result_as_it_is(render({"error": error.error}, 2) + "\n")
-        return _CODES.method
-    except TimeoutError:
-        terminal.say(f"error: no result within {run_time(given):g} s\n  hint: --timeout TIME allows more")
-        return _CODES.timeout
-    return OK
+        if call.spec.kind == "stdio" and (server := call.spec.as_process()) is not None:
+            start_ahead(server.command, cwd=server.cwd, env=server.env)
+        from mcp_conductor.cli.call_run import CallRun
 
-
-class _Run:
-    """One run of a plan."""
-
-    def __init__(self, plan: CallPlan, terminal: Terminal) -> None:
-        self.plan = plan
-        self.terminal = terminal
-        self.display = Display(plan, terminal)
-        self.transcript = self.display.transcript
-        self.limit = TimeLimit(plan.timeout, terminal)
-        self.following = False
-        self.last_status: Json | None = None  # of a task that is being waited for
-
-    def run(self) -> int:
-        try:
-            return run_interruptibly(self.talk())
-        finally:
-            self.display.close()
-
-    async def talk(self) -> int:
-        try:
-            return await self.within_time()
-        except ConductorError as error:
-            return self.report(error)
-
-    def report(self, error: ConductorError) -> int:
-        if isinstance(error, MethodError):
-            self.print(render({"error": error.error}, 2))
-            if error.method != self.plan.method:
-                self.terminal.say_error(error)
-            return _CODES.method
-        self.terminal.say_error(error)
-        return code_of_error(error, _CODES)
-
-    def no_hurry(self) -> None:
-        """Lift the time limit: a pager may show the result for hours, unless --timeout was given."""
-        if "--timeout" not in self.plan.given:
-            self.limit.lift()
-
-    def print(self, text: str) -> None:
-        self.no_hurry()
-        self.terminal.write_result_as_it_is(text + "\n")
-
-    def say_internal_error(self, _: asyncio.AbstractEventLoop, context: Json) -> None:
-        """A bug of ours in a callback; without this asyncio would print a traceback."""
-        end_for_shortage(context.get("exception"), _CODES.server)
-        self.terminal.say(f"internal error: {context.get('message')}: {context.get('exception')!r}")
-
-    async def within_time(self) -> int:
-        follow = _follow(self.terminal, self.plan.spec.budgets.notification_bytes) if self.plan.follow else None
-        asyncio.get_running_loop().set_exception_handler(self.say_internal_error)
-        try:
-            async with self.limit, self.connection(follow) as session:
-                try:
-                    code = await self.operate(session)
-                except MemoryError as error:
-                    # Here and not later: Python 3.11 may crash on the way out if it gets no memory at all.
-                    end_for_shortage(error, _CODES.server)
-                    raise
-                if follow is not None:
-                    self.following = True
-                    self.no_hurry()
-                    await follow.run(session, self.plan)
-                return code
-        except TimeoutError:
-            return self.timed_out()
-
-    def connection(self, follow: "Follow | None") -> AbstractAsyncContextManager[Session]:
-        plan = self.plan
-        with_tasks = "--run-as-task" in plan.given or (plan.method or "").startswith("tasks/")
-        return connect(
-            plan.spec,
-            protocol=NONE if _opens_itself(plan.raw) else None,
-            answers=plan.answers,
-            timeout=plan.request_timeout or plan.timeout,
-            transcript=self.transcript,
-            extensions={TASKS_EXTENSION: {}} if with_tasks else {},
-            on_incoming=follow.take if follow else self.display.show_progress,
-            authorize=self.authorize if "--oauth" in plan.given else None,
-        )
-
-    def authorize(self, http: "HttpClient") -> "Authorization":
-        from mcp_conductor.cli.oauth_methods import settings_of
-        from mcp_conductor.transport.authorization import Authorization
-
-        spec = self.plan.spec.as_http()
-        assert spec is not None  # another server refuses --oauth
-        return Authorization(
-            server_url=spec.url,
-            http=http,
-            version=spec.protocol or NEWEST_HANDSHAKE.version,
-            settings=settings_of(self.plan.given, self.terminal.directory),
-            show=self.terminal.say,
-        )
-
-    def timed_out(self) -> int:
-        """What --timeout means depends on what we were doing: with --follow, it is the normal end."""
-        if self.following:
-            return OK
-        if self.last_status is not None:
-            self.print(render(self.last_status, 2))
-        waiting = self.transcript.unanswered
-        error = ConductorError(
-            f"no result within {self.plan.timeout:g} s" + (f": {waiting} was not answered" if waiting else ""),
-            hint="--timeout TIME allows more; --verbose shows what is said",
-        )
-        error.stderr = self.transcript.stderr_tail()
-        self.terminal.say_error(error)
-        return _CODES.timeout
-
-    async def operate(self, session: Session) -> int:
-        """Do what was asked for, and print the result."""
-        if self.plan.raw is not None:
-            return self.print_raw(await session.say(self.plan.raw))
-        if self.plan.method is None:
-            return OK
-        outcome = await perform(session, self.plan, self.note_status)
-        self.print(render(outcome.result, 2))
-        if outcome.complaint is not None:
-            self.terminal.say(f"error: {outcome.complaint}")
-            return _CODES.server
-        return _CODES.method if outcome.failed else OK
-
-    def note_status(self, task: Json) -> None:
-        self.last_status = task
-
-    def print_raw(self, reply: Message | None) -> int:
-        if reply is None:
-            return OK
-        self.print(reply.text)
-        failed = reply.kind == "error" or (reply.kind == "result" and methods.is_tool_error(reply.result))
-        return _CODES.method if failed else OK
-
-
-def _follow(terminal: Terminal, budget: int) -> "Follow":
-    from mcp_conductor.cli.follow import Follow
-
-    return Follow(terminal, budget)
-
-
-def _opens_itself(raw: str | None) -> bool:
-    """Whether a raw message is itself the beginning of a conversation."""
-    message = parse_message(raw or "")
-    return message.kind == "request" and message.method in ("initialize", "server/discover")
+        return CallRun(call, terminal, display).run()
+    finally:
+        kill_unused()
+        display.close()

@@ -6,6 +6,7 @@ in the background of a script) stays ignored.
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import FrameType
@@ -16,10 +17,33 @@ from mcp_conductor.cli.exit_codes import code_of_signal
 
 Reaction = Callable[[int, FrameType | None], Any]
 
+_SHORTEST_TIMER = 0.05
+
 
 def exit_at_once_on_signals() -> None:
     """Until something runs that has to be cleaned up, a signal just ends the program, without a traceback."""
-    on_signals(lambda number, _: os._exit(code_of_signal(number)))
+    on_signals(lambda number, _: end_at_once(code_of_signal(number)))
+
+
+def _nothing() -> None: ...
+
+
+def end_at_once(code: int, say: Callable[[], None] = _nothing) -> None:
+    """SAY why, kill every process that we started, and exit with CODE."""
+    children = sys.modules.get("mcp_conductor.transport.children")
+    # `when_started` stands last there: before all of it is imported, nothing is started.
+    when_started, kill_all = getattr(children, "when_started", _call), getattr(children, "kill_all", _nothing)
+
+    def end() -> None:
+        say()
+        kill_all()
+        os._exit(code)
+
+    when_started(end)
+
+
+def _call(then: Callable[[], object]) -> None:
+    then()
 
 
 def on_signals(reaction: Reaction) -> dict[int, Any]:
@@ -42,4 +66,4 @@ def after(seconds: float, reaction: Reaction) -> None:
     """Call REACTION after SECONDS, also while the event loop is busy; without a timer, never."""
     if posix.TIMER_SIGNAL is not None:
         signal.signal(posix.TIMER_SIGNAL, reaction)
-        posix.set_timer(seconds)
+        posix.set_timer(max(seconds, _SHORTEST_TIMER))  # 0 would be no timer

@@ -4,7 +4,6 @@ A transport knows nothing of ids, eras or methods. It hands over whole messages,
 and says once why the server is gone.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -17,6 +16,8 @@ from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message
 
 if TYPE_CHECKING:
+    import asyncio
+
     from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
     from mcp_conductor.transport.http_client import HttpClient
 
@@ -179,6 +180,8 @@ def client_for(spec: "HttpSpec") -> "HttpClient":
 
 async def finish(cleanup: Coroutine[object, object, None]) -> None:
     """Run CLEANUP to its end even if we are cancelled meanwhile, once or several times; then be cancelled."""
+    import asyncio  # which a program that only starts a process, and has no event loop yet, does without
+
     task = asyncio.ensure_future(cleanup)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -194,6 +197,8 @@ async def finish(cleanup: Coroutine[object, object, None]) -> None:
 @asynccontextmanager
 async def meanwhile(work: Coroutine[object, object, Made]) -> AsyncIterator["asyncio.Task[Made]"]:
     """Run WORK while this block runs; at its end WORK is cancelled, and what it raises then is ignored."""
+    import asyncio
+
     task = asyncio.ensure_future(work)
     try:
         yield task

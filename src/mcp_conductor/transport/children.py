@@ -6,15 +6,21 @@ Signals go to everything in a child's session, to what left the session but not 
 what lost its parents: Linux then makes it a child of ours (`adopt_orphans`).
 """
 
+import os
 import sys
-from collections.abc import Iterable, Mapping
-from subprocess import PIPE, Popen
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from subprocess import PIPE, Popen, TimeoutExpired
 
 from mcp_conductor import posix
 from mcp_conductor.transport.process_tree import PROC, Member, adopted, descendants, reap, session_members
 
+_KILLED_SECONDS = 0.5  # for the system to remove what got SIGKILL
+
 _running: dict[int, "Child"] = {}  # by the process id, which is also that of the session
 _starting = 0  # a process that is being started is not among them yet
+_ahead: dict[tuple[object, ...], "Child"] = {}  # by what they were started with
+_next: list[Callable[[], object]] = []  # what to do when it is
 _wants_orphans = False
 _gets_orphans = False
 
@@ -58,19 +64,58 @@ class Child:
         _running.pop(self.pid, None)
 
 
-def start(command: tuple[str, ...], *, cwd: str | None, env: Mapping[str, str] | None) -> Child:
-    """Start COMMAND in a session of its own. Raises OSError, or ValueError for words that no command line can hold."""
+def start(command: tuple[str, ...], *, cwd: str | None, env: Mapping[str, str]) -> Child:
+    """Start COMMAND in a session of its own, with ENV in addition to our environment; or take what was started ahead.
+
+    Raises OSError, or ValueError for words that no command line can hold.
+    """
+    started = _ahead.pop(_key(command, cwd, env), None)
+    return _start(command, cwd, env) if started is None else started
+
+
+def start_ahead(command: tuple[str, ...], *, cwd: str | None, env: Mapping[str, str]) -> None:
+    """Start what `start` will be asked for: it gets ready while we do.
+
+    If it cannot be started, nothing happens: `start` will try again, and say why.
+    """
+    if posix.HAS_SESSIONS:
+        adopt_orphans()
+        with suppress(OSError, ValueError):
+            _ahead[_key(command, cwd, env)] = _start(command, cwd, env)
+
+
+def kill_unused() -> None:
+    """Kill what was started ahead and not asked for."""
+    while _ahead:
+        _, child = _ahead.popitem()
+        child.signal(posix.KILL, child.left_running())
+        for pipe in (child.popen.stdin, child.popen.stdout, child.popen.stderr):
+            if pipe is not None:
+                pipe.close()
+        with suppress(TimeoutExpired):
+            child.popen.wait(_KILLED_SECONDS)
+        child.forget()
+
+
+def _key(command: tuple[str, ...], cwd: str | None, env: Mapping[str, str]) -> tuple[object, ...]:
+    return (command, cwd, *env.items())
+
+
+def _start(command: tuple[str, ...], cwd: str | None, env: Mapping[str, str]) -> Child:
     global _starting, _wants_orphans, _gets_orphans  # noqa: PLW0603  # of this process, of which there is one
     _starting += 1
     try:
         if _wants_orphans and not _gets_orphans:
             _wants_orphans = False
             _gets_orphans = posix.become_subreaper()
-        apart = posix.session_of_its_own()
-        child = Child(Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, bufsize=0, cwd=cwd, env=env, **apart))
+        environment, apart = {**os.environ, **env} if env else None, posix.session_of_its_own()
+        popen = Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, bufsize=0, cwd=cwd, env=environment, **apart)
+        child = Child(popen)
         _running[child.pid] = child
     finally:
         _starting -= 1
+        while _next and not _starting:
+            _next.pop()()
     return child
 
 
@@ -96,6 +141,9 @@ def kill_all() -> None:
     posix.signal_all((each.pid for each in _orphans()), posix.KILL)
 
 
-def is_starting() -> bool:
-    """Whether a process is being started at this moment, so that `kill_all` may miss it."""
-    return _starting > 0
+def when_started(then: Callable[[], object]) -> None:
+    """Call THEN; if a process is being started at this moment, which `kill_all` would miss, as soon as it has been."""
+    if _starting:
+        _next.append(then)
+    else:
+        then()

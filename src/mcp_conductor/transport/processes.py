@@ -39,8 +39,8 @@ class Owner(Protocol):
         """The process has ended."""
 
 
-def start(command: tuple[str, ...], *, cwd: str | None, env: Mapping[str, str] | None, owner: Owner) -> "Process":
-    """Start COMMAND in a session of its own. Raises OSError, or ValueError for words that no command line can hold."""
+def start(command: tuple[str, ...], *, cwd: str | None, env: Mapping[str, str], owner: Owner) -> "Process":
+    """Start COMMAND, as `children.start` does, and listen to it."""
     process = Process(children.start(command, cwd=cwd, env=env), owner)
     process.listen()
     return process

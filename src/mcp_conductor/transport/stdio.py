@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from mcp_conductor import posix
 from mcp_conductor.errors import StdioNotSupported, TransportError
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.budgets import DEFAULT, Budgets
@@ -32,7 +33,6 @@ LONGEST_STDERR_LINE = 64 * 2**10
 MOST_UNSENT = 256 * 2**20  # bytes that the server has not read; then it is as good as gone
 
 _TURN_SECONDS = 0.02  # of work on what a server said, before others have their turn
-_HAS_SESSIONS = hasattr(os, "setsid")
 
 
 @opens("stdio")
@@ -110,7 +110,7 @@ class StdioTransport:
                 hint="use a server with a url",
             )
         try:
-            self._process = await self._started(spec, {**os.environ, **spec.env} if spec.env else None)
+            self._process = await self._started(spec)
         except OSError as error:
             if spec.cwd and not os.path.isdir(spec.cwd):  # noqa: ASYNC240  # we have failed anyway
                 raise TransportError(f"cannot start {name!r}: {spec.cwd!r} is not a directory") from error
@@ -119,11 +119,12 @@ class StdioTransport:
         except ValueError as error:  # a NUL in a word
             raise TransportError(f"cannot start {name!r}: {error}") from error
 
-    async def _started(self, spec: StdioSpec, env: dict[str, str] | None) -> "Process | AsyncioProcess":
-        if _HAS_SESSIONS:
-            return processes.start(spec.command, cwd=spec.cwd, env=env, owner=self)
+    async def _started(self, spec: StdioSpec) -> "Process | AsyncioProcess":
+        if posix.HAS_SESSIONS:
+            return processes.start(spec.command, cwd=spec.cwd, env=spec.env, owner=self)
         from mcp_conductor.transport.asyncio_process import AsyncioProcess
 
+        env = {**os.environ, **spec.env} if spec.env else None
         return await AsyncioProcess.start(_found_on_path(spec.command), cwd=spec.cwd, env=env, owner=self)
 
     # What the process tells us.

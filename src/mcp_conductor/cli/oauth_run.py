@@ -1,0 +1,43 @@
+"""One run of `mcp-cli` with a method of OAuth: plain HTTP, no MCP server."""
+
+from typing import Any
+
+from mcp_conductor.cli import methods
+from mcp_conductor.cli.exit_codes import OK, PROGRAMS
+from mcp_conductor.cli.flags import Given
+from mcp_conductor.cli.interruptible import run_interruptibly
+from mcp_conductor.cli.oauth_methods import run_oauth
+from mcp_conductor.cli.plan import run_time
+from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.cli.time_limit import TimeLimit
+from mcp_conductor.errors import MethodError, UsageError
+from mcp_conductor.protocol.message import render
+from mcp_conductor.transport.http_client import HttpClient
+
+_CODES = PROGRAMS["mcp-cli"]
+
+
+def run_oauth_step(given: Given, terminal: Terminal) -> int:
+    """One step of OAuth, by plain HTTP: no MCP server is spoken to."""
+    method = given.need("--method")
+    methods.check(method, given)
+    if given.words:
+        raise UsageError(f"{method} takes no server but --server-url", hint=f"--server-url {given.words[0]}")
+
+    async def talk() -> Any:
+        http = HttpClient(cafile=given.one("--cacert"), verify="--insecure" not in given)
+        try:
+            async with TimeLimit(run_time(given), terminal):
+                return await run_oauth(method, given, http, show=terminal.say)
+        finally:
+            await http.aclose()
+
+    try:
+        terminal.write_result_as_it_is(render(run_interruptibly(talk()), 2) + "\n")
+    except MethodError as error:
+        terminal.write_result_as_it_is(render({"error": error.error}, 2) + "\n")
+        return _CODES.method
+    except TimeoutError:
+        terminal.say(f"error: no result within {run_time(given):g} s\n  hint: --timeout TIME allows more")
+        return _CODES.timeout
+    return OK
