@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from mcp_conductor.protocol.budgets import (
         Budgets as Budgets,
     )
+    from mcp_conductor.protocol.in_process_spec import (
+        AsgiSpec as AsgiSpec,
+        StreamsSpec as StreamsSpec,
+    )
     from mcp_conductor.protocol.ledger import (
         Exchange as Exchange,
     )
@@ -41,11 +45,9 @@ if TYPE_CHECKING:
         Message as Message,
     )
     from mcp_conductor.protocol.server_spec import (
-        AsgiSpec as AsgiSpec,
         HttpSpec as HttpSpec,
         ServerSpec as ServerSpec,
         StdioSpec as StdioSpec,
-        StreamsSpec as StreamsSpec,
     )
     from mcp_conductor.protocol.transcript import (
         Transcript as Transcript,
@@ -81,7 +83,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Answers": "protocol.answers",
-    "AsgiSpec": "protocol.server_spec",
+    "AsgiSpec": "protocol.in_process_spec",
     "Backoff": "bridge",
     "Bridge": "bridge",
     "BridgeEvent": "bridge",
@@ -123,7 +125,7 @@ _HOMES = {
     "SpoiledReply": "server.spoiled_reply",
     "StdioNotSupported": "errors",
     "StdioSpec": "protocol.server_spec",
-    "StreamsSpec": "protocol.server_spec",
+    "StreamsSpec": "protocol.in_process_spec",
     "Tool": "protocol.views",
     "ToolResult": "protocol.views",
     "Transcript": "protocol.transcript",

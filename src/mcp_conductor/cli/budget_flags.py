@@ -1,7 +1,5 @@
 """Flags for how much of what a server says is taken in; see `protocol/budgets.py`."""
 
-from dataclasses import replace
-
 from mcp_conductor.cli.flag_values import count, size
 from mcp_conductor.cli.flags import Flag, Given
 from mcp_conductor.protocol.budgets import DEFAULT, Budgets
@@ -23,7 +21,7 @@ LIMIT_FLAGS = (
 # `mcp-cli` remembers only the end of a conversation.
 ONE_SHOT_LIMIT_FLAGS = (
     *MESSAGE_LIMIT_FLAGS,
-    replace(_NOTIFICATIONS, help="--follow: the size of the notifications that wait to be printed; default 16MB"),
+    _NOTIFICATIONS._replace(help="--follow: the size of the notifications that wait to be printed; default 16MB"),
 )
 TEST_LIMIT_FLAGS = (*LIMIT_FLAGS, _NOTIFICATIONS)
 

@@ -85,7 +85,7 @@ class CheckRun:
     def _aim(self) -> str:
         """Find out what is to be checked: its name."""
         without = {name: values for name, values in self._given.values.items() if name != "--protocol"}
-        self._spec = target(replace(self._given, values=without), self._terminal, program="conductor check")
+        self._spec = target(self._given.with_values(without), self._terminal, program="conductor check")
         return self._spec.label
 
     async def run(self) -> int:

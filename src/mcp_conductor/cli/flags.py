@@ -6,13 +6,12 @@ accident.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from mcp_conductor.errors import UsageError, nearest
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(NamedTuple):
     """One flag: a switch, or, if it has a METAVAR, a flag with a value."""
 
     name: str
@@ -22,13 +21,19 @@ class Flag:
     short: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Given:
     """What stood on a command line: the server's words, and our flags with their values."""
 
-    words: tuple[str, ...] = ()
-    values: Mapping[str, list[str]] = field(default_factory=dict)
-    after: tuple[str, ...] = ()  # the server's words, where the others are not
+    def __init__(
+        self, words: tuple[str, ...] = (), values: Mapping[str, list[str]] | None = None, after: tuple[str, ...] = ()
+    ) -> None:
+        self.words = words
+        self.values: Mapping[str, list[str]] = values or {}
+        self.after = after  # the server's words, where the others are not
+
+    def with_values(self, values: Mapping[str, list[str]]) -> "Given":
+        """The same words with other flags."""
+        return Given(self.words, values, self.after)
 
     def __contains__(self, name: str) -> bool:
         return name in self.values

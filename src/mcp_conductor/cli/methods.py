@@ -1,8 +1,7 @@
 """Every method that `mcp-cli` can call: one row each, with its flags and how its params are built."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.errors import UsageError, nearest
@@ -10,8 +9,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import LOG_LEVELS, MODERN
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(NamedTuple):
     """One method: what it needs, what it may take, and its params."""
 
     help: str

@@ -2,8 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp_conductor.cli import methods
 from mcp_conductor.cli.budget_flags import ONE_SHOT_LIMIT_FLAGS
@@ -98,8 +97,7 @@ FLAGS: Groups = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallPlan:
+class CallPlan(NamedTuple):
     """What is to be done."""
 
     given: Given

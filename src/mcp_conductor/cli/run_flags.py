@@ -1,7 +1,5 @@
 """The flags of `conductor test`, and what they say together."""
 
-from dataclasses import replace
-
 from mcp_conductor.cli.budget_flags import TEST_LIMIT_FLAGS
 from mcp_conductor.cli.flags import Flag, Given, Groups
 from mcp_conductor.cli.target import TARGET_FLAGS
@@ -35,7 +33,7 @@ FLAGS: Groups = {
         Flag("--shard", "the Ith of N parts of all files, for several machines", "I/N"),
         Flag("--collect-only", "list them, and run none"),
     ),
-    "Server": tuple(replace(flag, short="-c") if flag.name == "--config" else flag for flag in TARGET_FLAGS),
+    "Server": tuple(flag._replace(short="-c") if flag.name == "--config" else flag for flag in TARGET_FLAGS),
     "Running": (
         Flag("--jobs", "run N files at a time; auto: one for each processor", "N|auto", short="-j"),
         Flag("--parallel", "the same as --jobs auto"),
@@ -89,4 +87,4 @@ def in_our_words(given: Given) -> Given:
         values["--wire"] = []
     if "--no-analysis" in given:
         values.setdefault("--max-errors", ["1"])
-    return replace(given, values=values)
+    return given.with_values(values)

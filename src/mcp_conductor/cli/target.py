@@ -1,7 +1,6 @@
 """Which server the command line means: words or a URL, or an entry of a settings file; flags override the file."""
 
 import os
-import shlex
 from dataclasses import replace
 
 from mcp_conductor.cli.budget_flags import budgets_of
@@ -79,6 +78,8 @@ def source_file(given: Given, directory: str) -> str | None:
     """The file that findings about a server or client belong to: its settings, or what is started; as in DIRECTORY."""
     named = [*given.all("--config"), *given.all("--transcript"), *given.words]
     if "--client" in given:
+        import shlex
+
         named = shlex.split(given.need("--client"))
     elif not named:
         found = nearest_settings(directory)

@@ -11,7 +11,6 @@ import stat
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from mcp_conductor import posix
@@ -38,16 +37,23 @@ class Interrupted(Exception):  # noqa: N818  # an event, not an error
         self.exit_code = code_of_signal(number)
 
 
-@dataclass(frozen=True, slots=True)
 class Terminal:
     """The outside world of one run."""
 
-    stdout: BinaryIO | None
-    stderr: BinaryIO | None
-    stdin: BinaryIO | None
-    environ: Mapping[str, str]
-    directory: str
-    redactor: Redactor = field(default_factory=Redactor)  # of this run
+    def __init__(
+        self,
+        stdout: BinaryIO | None,
+        stderr: BinaryIO | None,
+        stdin: BinaryIO | None,
+        environ: Mapping[str, str],
+        directory: str,
+    ) -> None:
+        self.stdout = stdout
+        self.stderr = stderr
+        self.stdin = stdin
+        self.environ = environ
+        self.directory = directory
+        self.redactor = Redactor()  # of this run
 
     @classmethod
     def of_process(cls, *, bad: int) -> "Terminal":

@@ -6,16 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.errors import ConfigError
 from mcp_conductor.files.settings_file import SettingsFile
+from mcp_conductor.protocol.in_process_spec import AsgiApp, AsgiSpec, StreamsSpec
 from mcp_conductor.protocol.message import kind_of
-from mcp_conductor.protocol.server_spec import (
-    AsgiApp,
-    AsgiSpec,
-    ServerSpec,
-    StreamsSpec,
-    from_words,
-    is_spec,
-    is_url,
-)
+from mcp_conductor.protocol.server_spec import ServerSpec, from_words, is_spec, is_url
 
 if TYPE_CHECKING:
     from mcp_conductor.files.settings import Surroundings

@@ -6,7 +6,7 @@ be answered is declared as a capability, and nothing else is: both come from the
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
@@ -25,8 +25,7 @@ _STUB_MESSAGE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """Our answer to one question: a result or a JSON-RPC error, and what the user should hear about it."""
 
     result: Json | None = None

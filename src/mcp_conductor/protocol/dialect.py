@@ -5,8 +5,7 @@ its version and the client's capabilities in `_meta`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp_conductor.protocol import Json
 
@@ -53,8 +52,7 @@ _FIRST_CONTENT = frozenset({"text", "image", "resource"})
 _CONTENT = _FIRST_CONTENT | {"audio", "resource_link"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OAuthRules:
+class OAuthRules(NamedTuple):
     """What one revision wants of authorization, as far as the others differ."""
 
     resource: bool = True  # RFC 8707: tokens are asked for by the server's URL
@@ -68,8 +66,7 @@ class OAuthRules:
 _FIRST_OAUTH = OAuthRules(resource=False, resource_metadata=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
+class Dialect(NamedTuple):
     """One revision of the specification, as far as it differs from the others."""
 
     version: str

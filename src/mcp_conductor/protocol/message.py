@@ -22,13 +22,14 @@ SAFE_INTEGER = 2**53 - 1
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _ID = rf'"id"\s*:\s*({_STRING}|-?[0-9]+)'
+# Patterns are texts here: most messages need none of them, and need not compile them.
 # The id of a text that cannot be parsed as a whole: among the first scalar members, or the very last member. Both are
 # certain to be members of the outermost object.
-_LEADING_ID = re.compile(rf"\s*\{{(?:\s*{_STRING}\s*:\s*(?:{_STRING}|[-+.\w]+)\s*,)*?\s*{_ID}\s*[,}}]")
-_TRAILING_ID = re.compile(rf",\s*{_ID}\s*\}}\s*$")
+_LEADING_ID = rf"\s*\{{(?:\s*{_STRING}\s*:\s*(?:{_STRING}|[-+.\w]+)\s*,)*?\s*{_ID}\s*[,}}]"
+_TRAILING_ID = rf",\s*{_ID}\s*\}}\s*$"
 _HEAD, _TAIL = 65536, 4096  # how much of the ends of a text is looked at for its id
 _KEPT = 2048  # of each end of a text that is too large
-_LEFT_OUT = re.compile(" … [0-9]+ more bytes … ")
+_LEFT_OUT = " … [0-9]+ more bytes … "
 
 
 class Digits(float):
@@ -89,7 +90,7 @@ def parse(text: str) -> Message:
 
 def read(text: str) -> Any:
     """The JSON value in TEXT, no digit lost; NaN and Infinity are not JSON. Raises ValueError or RecursionError."""
-    if "-0" in text and _NEGATIVE_ZERO.search(text):
+    if "-0" in text and re.search(_NEGATIVE_ZERO, text):
         return _PATIENT_DECODER.decode(text)
     try:
         value, end = _SCAN(text, 0)
@@ -170,7 +171,7 @@ def classify(raw: Any) -> tuple[Kind, Id | None, str | None]:
 
 
 def _odd_id(identity: Any, problem: str | None) -> tuple[str | None, Id | None]:
-    if isinstance(identity, Digits) and _INTEGER.fullmatch(identity.text):
+    if isinstance(identity, Digits) and re.fullmatch("-?[0-9]+", identity.text):
         return problem, identity
     if isinstance(identity, float):
         return (problem if identity.is_integer() else "an id must not have a fraction"), identity
@@ -295,7 +296,7 @@ def _escape_surrogates(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        return re.sub(_SURROGATE, lambda found: f"\\u{ord(found[0]):04x}", text)
     return text
 
 
@@ -308,9 +309,9 @@ def _salvaged_id(text: str, whole: bytes | None = None) -> Id | None:
     """The id that TEXT shows, of which WHOLE has all if TEXT has only the ends."""
     if '"method"' in text[:_TAIL]:
         return None
-    found = _LEADING_ID.match(text[:_HEAD])
+    found = re.match(_LEADING_ID, text[:_HEAD])
     if found is None:
-        found = _TRAILING_ID.search(text[-_TAIL:])
+        found = re.search(_TRAILING_ID, text[-_TAIL:])
         # In a text that was cut off, the last may be an inner id.
         if found is None or not braces_close(whole or text.encode(errors="surrogatepass")):
             return None
@@ -333,7 +334,7 @@ def _cut_off(line: bytes, problem: TooLarge) -> Message:
 
 def is_cut_off(text: str) -> bool:
     """Whether TEXT is what was kept of a message that was too large to be read: what is wrong with it is our doing."""
-    return len(text) <= 2 * _KEPT + 100 and _LEFT_OUT.search(text) is not None
+    return len(text) <= 2 * _KEPT + 100 and re.search(_LEFT_OUT, text) is not None
 
 
 class _NotJsonError(ValueError):
@@ -377,9 +378,8 @@ def _remarks(text: str) -> list[str]:
 
 _END = object()
 _MOST_DIGITS = 4300
-_INTEGER = re.compile(r"-?[0-9]+")
-_NEGATIVE_ZERO = re.compile(r"-0(?<![^\[:,\s]-0)\s*(?:[,}\]]|$)")  # which begins with what is quick to find
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_NEGATIVE_ZERO = r"-0(?<![^\[:,\s]-0)\s*(?:[,}\]]|$)"  # which begins with what is quick to find
+_SURROGATE = "[\ud800-\udfff]"
 _DECODER = json.JSONDecoder(parse_float=_float, parse_constant=_refuse)
 _PATIENT_DECODER = json.JSONDecoder(parse_float=_float, parse_constant=_refuse, parse_int=_patient_int)
 _SCAN: Callable[[str, int], tuple[Any, int]] = _DECODER.scan_once  # type: ignore[attr-defined]

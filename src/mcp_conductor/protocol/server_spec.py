@@ -1,13 +1,12 @@
 """Which server is meant, and how to reach it: a command to start, or a URL to call; never both, never neither.
 
-A server in our own process is reached without either: as an ASGI application, or by a pair of streams. All of these
-are a ServerSpec, and so is what others add; no other module asks which of them it has.
+A server in our own process is reached without either (`in_process_spec`). All of these are a ServerSpec, and so is
+what others add; no other module asks which of them it has.
 """
 
-from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypeGuard
-from urllib.parse import urlsplit
+from typing import ClassVar, TypeGuard
 
 from mcp_conductor.errors import ConfigError, UsageError
 from mcp_conductor.protocol.budgets import DEFAULT, Budgets
@@ -17,9 +16,6 @@ TRANSPORTS = ("stdio", "sse", "http")
 # Where there are no processes to start.
 _NO_PROCESSES = ("emscripten", "wasi", "ios", "tvos", "watchos")
 _GUESSED_ENDPOINT_SECONDS = 3.0  # for the first event, where HTTP+SSE is only a guess
-
-_Event = MutableMapping[str, Any]
-AsgiApp = Callable[[_Event, Callable[[], Awaitable[_Event]], Callable[[_Event], Awaitable[None]]], Awaitable[None]]
 
 
 def supported_transports(platform: str) -> tuple[str, ...]:
@@ -146,37 +142,6 @@ class HttpSpec(ServerSpec):
         return self
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AsgiSpec(HttpSpec):
-    """A server that is an ASGI application, called without a socket; its lifespan is that of the connection."""
-
-    app: AsgiApp
-    url: str = "http://127.0.0.1:8000/mcp"
-    lifespan: bool = True  # whether to tell the application that it starts and ends
-
-    @property
-    def label(self) -> str:
-        return f"the application {type(self.app).__name__}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamsSpec(ServerSpec):
-    """A server at the other end of two streams of messages.
-
-    READ is iterated over; WRITE has `send`, as the streams of anyio, or `write`, as those of asyncio. ENCODE makes what
-    is written from a line of JSON, DECODE makes a line of JSON from what is read.
-    """
-
-    read: AsyncIterable[Any]
-    write: object
-    encode: Callable[[str], Any] = lambda line: line.encode(errors="surrogateescape") + b"\n"
-    decode: Callable[[Any], Any] = lambda item: item
-
-    module = "mcp_conductor.transport.stream_pair"
-    kind = "streams"
-    label = "the server at the other end of the streams"
-
-
 # What each scheme makes of a URL, where a transport was added to ours that is named by URLs: see transport.opens().
 SCHEMES: dict[str, Callable[[str], ServerSpec]] = {}
 
@@ -230,6 +195,8 @@ def from_words(words: tuple[str, ...], *, transport: str | None = None) -> Serve
 
 def url_problem(url: str) -> str | None:
     """Why URL cannot be the address of a server."""
+    from urllib.parse import urlsplit
+
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -242,6 +209,8 @@ def url_problem(url: str) -> str | None:
 
 def origin(url: str) -> tuple[str, str, int]:
     """Scheme, host and port of URL: what must be equal for credentials to be sent along."""
+    from urllib.parse import urlsplit
+
     parts = urlsplit(url)
     return parts.scheme, (parts.hostname or "").lower(), parts.port or (443 if parts.scheme == "https" else 80)
 

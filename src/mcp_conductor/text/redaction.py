@@ -7,7 +7,6 @@ import re
 from binascii import Error as NotBase64, a2b_base64
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
 from mcp_conductor.text.secret_forms import LONG_VALUE, SHORTEST, encoded
 
@@ -117,6 +116,8 @@ def without_credentials(headers: Iterable[tuple[str, str]]) -> Iterator[tuple[st
 
 def secrets_of_url(url: str) -> list[str]:
     """The user and password of URL, and the values of its query, by the same rule as those of an environment."""
+    from urllib.parse import unquote, urlsplit
+
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -138,12 +139,18 @@ def secrets_of_words(words: Iterable[str]) -> list[str]:
         if name.startswith("-") and len(value) >= _SHORTEST_WORD and re.search(_SOUNDS_SECRET, name):
             found.append(value)
         before = word
-        for userinfo in re.findall(_USERINFO, word) if "@" in word else ():
-            user, _, password = userinfo.partition(":")
-            # A name alone is a token; one with a password is a secret only if it is long.
-            parts = [userinfo, password, *([user] if not password or len(user) >= LONG_VALUE else [])]
-            found += [*parts, *map(unquote, parts)]
+        found += _secrets_of_users(word) if "@" in word else ()
     return [value for value in found if value]
+
+
+def _secrets_of_users(word: str) -> Iterator[str]:
+    from urllib.parse import unquote
+
+    for userinfo in re.findall(_USERINFO, word):
+        user, _, password = userinfo.partition(":")
+        # A name alone is a token; one with a password is a secret only if it is long.
+        parts = [userinfo, password, *([user] if not password or len(user) >= LONG_VALUE else [])]
+        yield from (*parts, *map(unquote, parts))
 
 
 def _is_secret(name: str, value: str) -> bool:

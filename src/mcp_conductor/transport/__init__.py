@@ -167,7 +167,7 @@ def open_transport(
 
 def client_for(spec: "HttpSpec") -> "HttpClient":
     """What carries requests to a server by HTTP."""
-    from mcp_conductor.protocol.server_spec import AsgiSpec
+    from mcp_conductor.protocol.in_process_spec import AsgiSpec
 
     if isinstance(spec, AsgiSpec):
         from mcp_conductor.transport.asgi_client import AsgiClient

@@ -11,7 +11,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from mcp_conductor.errors import TransportError
-from mcp_conductor.protocol.server_spec import AsgiSpec, origin
+from mcp_conductor.protocol.in_process_spec import AsgiSpec
+from mcp_conductor.protocol.server_spec import origin
 from mcp_conductor.transport.http_client import HttpClient, RawReply, wire_headers
 from mcp_conductor.transport.http_connecting import Admits
 

@@ -13,8 +13,8 @@ from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.errors import ConfigError
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import Dialect
+from mcp_conductor.protocol.in_process_spec import StreamsSpec
 from mcp_conductor.protocol.message import Message, decode
-from mcp_conductor.protocol.server_spec import StreamsSpec
 from mcp_conductor.transport import Authorize, Listener, finish, opens
 
 GOODBYE_SECONDS = 2.0  # for what must still be said when we leave

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 ROW = """
-from dataclasses import replace
-ROWS += (replace(ROWS[-1], version="2099-01-01"),)
+
+ROWS += (ROWS[-1]._replace(version="2099-01-01"),)
 DIALECTS = """
 
 spec = importlib.util.find_spec("mcp_conductor.protocol.dialect")

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from typing import Any
 
 from mcp_conductor.checks.engine.check import judged, probed
@@ -237,7 +236,7 @@ class _Nonsense(Answers):
 
     def _accept(self, chosen: Any, schema: Any) -> Any:
         content = {name: {"no": "sense"} for name in _properties(schema)}
-        return replace(super()._accept(chosen, schema), result={"action": "accept", "content": content})
+        return super()._accept(chosen, schema)._replace(result={"action": "accept", "content": content})
 
 
 def _properties(schema: Any) -> Json:

@@ -1,0 +1,44 @@
+"""Servers in our own process: an ASGI application, or what is at the other end of a pair of streams.
+
+Apart from `server_spec`, because our programs never need them.
+"""
+
+from collections.abc import AsyncIterable, Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
+
+_Event = MutableMapping[str, Any]
+AsgiApp = Callable[[_Event, Callable[[], Awaitable[_Event]], Callable[[_Event], Awaitable[None]]], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsgiSpec(HttpSpec):
+    """A server that is an ASGI application, called without a socket; its lifespan is that of the connection."""
+
+    app: AsgiApp
+    url: str = "http://127.0.0.1:8000/mcp"
+    lifespan: bool = True  # whether to tell the application that it starts and ends
+
+    @property
+    def label(self) -> str:
+        return f"the application {type(self.app).__name__}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamsSpec(ServerSpec):
+    """A server at the other end of two streams of messages.
+
+    READ is iterated over; WRITE has `send`, as the streams of anyio, or `write`, as those of asyncio. ENCODE makes what
+    is written from a line of JSON, DECODE makes a line of JSON from what is read.
+    """
+
+    read: AsyncIterable[Any]
+    write: object
+    encode: Callable[[str], Any] = lambda line: line.encode(errors="surrogateescape") + b"\n"
+    decode: Callable[[Any], Any] = lambda item: item
+
+    module = "mcp_conductor.transport.stream_pair"
+    kind = "streams"
+    label = "the server at the other end of the streams"
