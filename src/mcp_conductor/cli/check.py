@@ -2,9 +2,7 @@
 
 from mcp_conductor.checks.requirements import any_of_plugins
 from mcp_conductor.cli.budget_flags import LIMIT_FLAGS
-from mcp_conductor.cli.check_run import CheckRun
 from mcp_conductor.cli.flags import Flag, Groups, help_text, parse
-from mcp_conductor.cli.interruptible import run_interruptibly
 from mcp_conductor.cli.plugin_flag import load_named_plugins
 from mcp_conductor.cli.run_flags import OUTPUT_FLAGS
 from mcp_conductor.cli.target import TARGET_FLAGS, load_plugins
@@ -96,6 +94,8 @@ def main(argv: list[str], terminal: Terminal) -> int:
         them = named_requirements(given.all("--explain"))
         terminal.show(explained_as_json(them) if "--json" in given else explained(them))
         return 0
+    from mcp_conductor.cli.interruptible import run_interruptibly
+
     if "--client" in given:
         from mcp_conductor.cli.check_client import ClientCheckRun
 
@@ -106,4 +106,6 @@ def main(argv: list[str], terminal: Terminal) -> int:
         return run_interruptibly(RecordingCheckRun(given, terminal).run())
     if "--scenario" in given:
         raise UsageError("--scenario is for --client CMD")
+    from mcp_conductor.cli.check_run import CheckRun
+
     return run_interruptibly(CheckRun(given, terminal).run())
