@@ -1,23 +1,17 @@
 """`conductor bridge`: the servers of a settings file, served as one."""
 
-import asyncio
 import os
 from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.cli.budget_flags import MESSAGE_LIMIT_FLAGS, budgets_of
 from mcp_conductor.cli.flag_values import number
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
-from mcp_conductor.cli.interruptible import run_interruptibly, serve_until_cancelled
 from mcp_conductor.cli.plugin_flag import PLUGIN_FLAG, load_named_plugins, load_plugins_of_file
 from mcp_conductor.cli.serve import ALLOW_HOST, exit_codes, hold_standard_streams
 from mcp_conductor.cli.terminal import Terminal
-from mcp_conductor.errors import ConductorError, UsageError
-from mcp_conductor.protocol.budgets import Budgets
-from mcp_conductor.text.error_lines import cause
-from mcp_conductor.text.visible import one_line
+from mcp_conductor.errors import UsageError
 
 if TYPE_CHECKING:
-    from mcp_conductor.bridge.facade import Facade, PendingEvents
     from mcp_conductor.server.config import TransportConfig
 
 FLAGS: Groups = {
@@ -34,8 +28,6 @@ FLAGS: Groups = {
 }
 SEPARATOR = "__"
 _TRANSPORTS = {"stdio": "stdio", "streamable-http": "streamable-http", "http": "streamable-http", "sse": "sse"}
-_START_SECONDS = 5.0  # then we serve the servers that are ready, and announce the others later
-_CALL_SECONDS = 600.0  # our caller has its own deadline
 
 
 def main(argv: list[str], terminal: Terminal) -> int:
@@ -48,8 +40,11 @@ def main(argv: list[str], terminal: Terminal) -> int:
     load_named_plugins(given, terminal)
     load_plugins_of_file(file, terminal)
     separator, budgets = given.one("--separator") or SEPARATOR, budgets_of(given)
+    from mcp_conductor.cli.bridge_run import serve_bridge
+    from mcp_conductor.cli.interruptible import run_interruptibly
+
     hold_standard_streams()
-    return run_interruptibly(_serve(os.path.expanduser(file), transport, separator, budgets, terminal))
+    return run_interruptibly(serve_bridge(os.path.expanduser(file), transport, separator, budgets, terminal))
 
 
 def _help() -> str:
@@ -92,52 +87,3 @@ def _transport(given: Given) -> "TransportConfig":
         allowed_hosts=over.allowed_hosts,
         path="/sse" if served == "sse" else "/mcp",
     )
-
-
-async def _serve(file: str, transport: "TransportConfig", separator: str, budgets: Budgets, terminal: Terminal) -> int:
-    from mcp_conductor.bridge import Bridge
-    from mcp_conductor.bridge.facade import Facade, PendingEvents
-
-    events = PendingEvents()
-    bridge = Bridge(file, timeout=_CALL_SECONDS, start_timeout=_START_SECONDS, on_event=events.put, budgets=budgets)
-    terminal.learn(bridge.secrets())
-    async with bridge:
-        facade = Facade(bridge, transport, separator, terminal.say)
-        await facade.refresh()
-        for name, health in bridge.health().items():
-            if health.last_error is not None:
-                error = health.last_error
-                hint = f"\n  hint: {one_line(error.hint)}" if error.hint else ""
-                terminal.say(f"{name}: {health.state}: {_error_line(error)}{hint}")
-            elif health.state != "up":
-                terminal.say(f"{name}: {health.state}: no answer within {_START_SECONDS:g} s")
-        following = asyncio.create_task(_follow(events, facade, terminal))
-        try:
-            return await serve_until_cancelled(lambda stop: _host(facade, transport, stop, terminal))
-        finally:
-            following.cancel()
-
-
-def _error_line(error: ConductorError) -> str:
-    """ERROR on one line, so that no server can imitate a line of ours; with the cause from its stderr."""
-    why = cause(error.stderr)
-    return one_line(error.message + (f" ({why.strip()})" if why else ""))
-
-
-async def _follow(events: "PendingEvents", facade: "Facade", terminal: Terminal) -> None:
-    """Pass on what happens to the servers: to our clients, and as one line each to stderr."""
-    while True:
-        event = await events.get()
-        if event.kind in ("connected", "lost", "down"):
-            terminal.say(f"{event.server}: {event.kind}" + (f": {_error_line(event.error)}" if event.error else ""))
-        await facade.take(event)
-
-
-async def _host(facade: "Facade", transport: "TransportConfig", stop: asyncio.Event, terminal: Terminal) -> int:
-    if transport.type == "stdio":
-        from mcp_conductor.server.stdio_host import serve_stdio
-
-        return await serve_stdio(facade.server, stop)
-    from mcp_conductor.server.http.serving import serve_http
-
-    return await serve_http(facade.server, transport, stop, lambda url: terminal.say(f"Bridge listening at {url}"))

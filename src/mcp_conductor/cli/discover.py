@@ -1,23 +1,9 @@
-"""`conductor discover`: a first suite for any server."""
-
-import os
-from collections.abc import Iterator
+"""`conductor discover`: a first suite for any server. What writes it is imported when it is to be written."""
 
 from mcp_conductor.cli.budget_flags import LIMIT_FLAGS
-from mcp_conductor.cli.flag_values import time
-from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
-from mcp_conductor.cli.interruptible import run_interruptibly
-from mcp_conductor.cli.live import telling
-from mcp_conductor.cli.secret_flags import secrets_of_flags
-from mcp_conductor.cli.target import TARGET_FLAGS, load_plugins, target
+from mcp_conductor.cli.flags import Flag, Groups, help_text, parse
+from mcp_conductor.cli.target import TARGET_FLAGS, load_plugins
 from mcp_conductor.cli.terminal import Terminal
-from mcp_conductor.errors import UsageError
-from mcp_conductor.files.writing import write_file
-from mcp_conductor.protocol.server_spec import ServerSpec
-from mcp_conductor.suites.authoring.discover import Discovery, Wishes, discover
-from mcp_conductor.suites.authoring.suite_text import suite_text
-from mcp_conductor.suites.running.job import DEFAULT_SECONDS
-from mcp_conductor.suites.running.select import SUFFIXES
 
 FLAGS: Groups = {
     "Server": TARGET_FLAGS,
@@ -57,68 +43,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
         terminal.show(_USAGE + help_text(FLAGS) + _EXAMPLE)
         return 0
     load_plugins(given, terminal)
-    return run_interruptibly(_discover(given, terminal))
+    from mcp_conductor.cli.discover_run import write_suite
+    from mcp_conductor.cli.interruptible import run_interruptibly
 
-
-async def _discover(given: Given, terminal: Terminal) -> int:
-    terminal.learn(secrets_of_flags(given))
-    output = _output(given, terminal)
-    spec = target(given, terminal, program="conductor discover")
-    wishes = Wishes(
-        record="--record-expectations" in given,
-        writes="--include-writes" in given,
-        timeout=time(given, "--timeout") or DEFAULT_SECONDS,
-        paths=machine_paths(spec, terminal),
-        redactor=terminal.redactor,
-    )
-    async with telling(terminal) as tell:
-        found = await discover(spec, wishes, tell)
-    text = suite_text(found, protocol=given.one("--protocol"))
-    if output is None:
-        terminal.write_result_as_it_is(text)
-    else:
-        write_file(os.path.join(terminal.directory, output), text, shown=output)
-        terminal.say(f"wrote {output}: {case_count(found)}")
-        if not output.endswith(SUFFIXES):
-            terminal.say(f"  hint: `conductor test` finds files called NAME{SUFFIXES[0]} by itself")
-    for line in remarks(found):
-        terminal.say(line)
-    return 0
-
-
-def _output(given: Given, terminal: Terminal) -> str | None:
-    """The file to write, which must not exist; this is checked before a server is started."""
-    file = given.one("--output")
-    if file is None and "--force" in given:
-        raise UsageError("--force is for --output FILE")
-    if file is None or "--force" in given:
-        return file
-    if os.path.lexists(os.path.join(terminal.directory, file)):
-        raise UsageError(f"{file} exists already", hint="--force overwrites it")
-    return file
-
-
-def machine_paths(spec: ServerSpec, terminal: Terminal) -> tuple[str, ...]:
-    """Directories that have other names on other machines."""
-    process = spec.as_process()
-    places = (process and process.cwd, terminal.directory, terminal.environ.get("HOME"))
-    return tuple(dict.fromkeys(place for place in places if place))
-
-
-def case_count(found: Discovery) -> str:
-    """How many tests a suite has, and how many of them are to be skipped."""
-    cases, skipped = len(found.written), len(found.skipped)
-    return f"{cases} test{'' if cases == 1 else 's'}" + (f", {skipped} of them to be skipped" if skipped else "")
-
-
-def remarks(found: Discovery) -> Iterator[str]:
-    """What the writer of a suite should know about it."""
-    if found.skipped:
-        names = ", ".join(str(draft.tool["name"]) for draft in found.skipped if draft.tool is not None)
-        yield f"not called, because they are not marked read-only: {names}"
-        yield "  hint: conductor discover --include-writes calls them, too"
-    for case in found.written:
-        if case.remark:
-            yield f"{case.draft.what}: {case.remark}"
-    for draft in found.left_out:
-        yield f"left out: {draft.what}: {draft.gap}"
+    return run_interruptibly(write_suite(given, terminal))

@@ -7,7 +7,6 @@ from mcp_conductor import __version__
 from mcp_conductor.cli.exit_codes import PROGRAMS
 from mcp_conductor.cli.flag_values import number
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
-from mcp_conductor.cli.interruptible import run_interruptibly, serve_until_cancelled
 from mcp_conductor.cli.plugin_flag import PLUGIN_FLAG, load_named_plugins
 from mcp_conductor.cli.program import run_program
 from mcp_conductor.cli.terminal import Terminal, print_to_stderr
@@ -73,6 +72,8 @@ def _run(given: Given, terminal: Terminal, program: str) -> int:
         if "--validate" in given:
             terminal.show(_summary(config))
         else:
+            from mcp_conductor.cli.interruptible import run_interruptibly
+
             hold_standard_streams()
             print_to_stderr()
             return run_interruptibly(_serve(config, terminal))
@@ -131,6 +132,7 @@ def hold_standard_streams() -> None:
 
 
 async def _serve(config: "ServerConfig", terminal: Terminal) -> int:
+    from mcp_conductor.cli.interruptible import serve_until_cancelled
     from mcp_conductor.server.server import Server
 
     server = Server(config, terminal.say)

@@ -1,0 +1,83 @@
+"""A suite for a server, written as `conductor discover` was asked to."""
+
+import os
+from collections.abc import Iterator
+
+from mcp_conductor.cli.flag_values import time
+from mcp_conductor.cli.flags import Given
+from mcp_conductor.cli.live import telling
+from mcp_conductor.cli.secret_flags import secrets_of_flags
+from mcp_conductor.cli.target import target
+from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.errors import UsageError
+from mcp_conductor.files.writing import write_file
+from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.suites.authoring.discover import Discovery, Wishes, discover
+from mcp_conductor.suites.authoring.suite_text import suite_text
+from mcp_conductor.suites.running.job import DEFAULT_SECONDS
+from mcp_conductor.suites.running.select import SUFFIXES
+
+
+async def write_suite(given: Given, terminal: Terminal) -> int:
+    """Ask the server what it offers, and write the suite: the exit code."""
+    terminal.learn(secrets_of_flags(given))
+    output = _output(given, terminal)
+    spec = target(given, terminal, program="conductor discover")
+    wishes = Wishes(
+        record="--record-expectations" in given,
+        writes="--include-writes" in given,
+        timeout=time(given, "--timeout") or DEFAULT_SECONDS,
+        paths=machine_paths(spec, terminal),
+        redactor=terminal.redactor,
+    )
+    async with telling(terminal) as tell:
+        found = await discover(spec, wishes, tell)
+    text = suite_text(found, protocol=given.one("--protocol"))
+    if output is None:
+        terminal.write_result_as_it_is(text)
+    else:
+        write_file(os.path.join(terminal.directory, output), text, shown=output)
+        terminal.say(f"wrote {output}: {case_count(found)}")
+        if not output.endswith(SUFFIXES):
+            terminal.say(f"  hint: `conductor test` finds files called NAME{SUFFIXES[0]} by itself")
+    for line in remarks(found):
+        terminal.say(line)
+    return 0
+
+
+def _output(given: Given, terminal: Terminal) -> str | None:
+    """The file to write, which must not exist; this is checked before a server is started."""
+    file = given.one("--output")
+    if file is None and "--force" in given:
+        raise UsageError("--force is for --output FILE")
+    if file is None or "--force" in given:
+        return file
+    if os.path.lexists(os.path.join(terminal.directory, file)):
+        raise UsageError(f"{file} exists already", hint="--force overwrites it")
+    return file
+
+
+def machine_paths(spec: ServerSpec, terminal: Terminal) -> tuple[str, ...]:
+    """Directories that have other names on other machines."""
+    process = spec.as_process()
+    places = (process and process.cwd, terminal.directory, terminal.environ.get("HOME"))
+    return tuple(dict.fromkeys(place for place in places if place))
+
+
+def case_count(found: Discovery) -> str:
+    """How many tests a suite has, and how many of them are to be skipped."""
+    cases, skipped = len(found.written), len(found.skipped)
+    return f"{cases} test{'' if cases == 1 else 's'}" + (f", {skipped} of them to be skipped" if skipped else "")
+
+
+def remarks(found: Discovery) -> Iterator[str]:
+    """What the writer of a suite should know about it."""
+    if found.skipped:
+        names = ", ".join(str(draft.tool["name"]) for draft in found.skipped if draft.tool is not None)
+        yield f"not called, because they are not marked read-only: {names}"
+        yield "  hint: conductor discover --include-writes calls them, too"
+    for case in found.written:
+        if case.remark:
+            yield f"{case.draft.what}: {case.remark}"
+    for draft in found.left_out:
+        yield f"left out: {draft.what}: {draft.gap}"
