@@ -114,12 +114,21 @@ def one_shots(rounds: Rounds) -> Iterator[Row]:
         own = pick(ours.seconds) * 1000
         what = f"one-shot tools/list, {name}: mcp-cli / "
         if inspector is not None:
-            yield Row(what=what + "Inspector", unit="ms", ours=own, other=pick(inspector.seconds) * 1000, at_most=0.40)
+            yield Row(what=what + "Inspector", unit="ms", ours=own, other=pick(inspector.seconds) * 1000, at_most=0.30)
         yield Row(what=what + "python -c 'import asyncio'", unit="ms", ours=own, other=pick(python.seconds) * 1000)
     memory = {"unit": "MB", "ours": max(ours.megabytes), "at_most": 40, "absolute": True}
     if inspector is not None:
         yield Row(what="one-shot peak memory: mcp-cli / Inspector", other=max(inspector.megabytes), **memory)
     yield Row(what="one-shot peak memory: mcp-cli / python -c …", other=max(python.megabytes), **memory)
+
+
+def helps(rounds: Rounds) -> Iterator[Row]:
+    programs, python = one_shot.helps(), one_shot.asyncio_alone()
+    one_shot.interleave([python, *programs.values()], rounds.starts)
+    for name, runs in programs.items():
+        ours, other = median(runs.seconds) * 1000, median(python.seconds) * 1000
+        what = f"{name} --help / python -c 'import asyncio'"
+        yield Row(what=what, unit="ms", ours=ours, other=other, at_most=1.3)
 
 
 def http_one_shots(rounds: Rounds) -> Iterator[Row]:
@@ -327,7 +336,7 @@ def print_row(row: Row) -> None:
 
 # One-shots first: their memory can only be told while this process is small.
 MEASUREMENTS = {
-    "clients": (one_shots, http_one_shots, calls, http_calls, long_lines, long_lists),
+    "clients": (one_shots, helps, http_one_shots, calls, http_calls, long_lines, long_lists),
     "servers": (server_starts, server_calls) if servers.POSSIBLE else (),
     "tests": (test_files, test_folders),
 }

@@ -94,6 +94,15 @@ def mcp_cli(tools: int = 1, page: int = 100) -> Runs:
     return Runs((*MCP_CLI, *SERVER, str(tools), str(page), "--method", "tools/list"), tools)
 
 
+def helps() -> dict[str, Runs]:
+    """The help of every program, by the words that show it."""
+    programs = ("mcp-cli", "conductor", "mcp-conductor", "server-composable")
+    commands = ("test", "check", "discover", "init", "serve", "bridge")
+    shown = [(name,) for name in programs] + [("conductor", name) for name in commands]
+    folder = os.path.dirname(sys.executable)
+    return {" ".join(words): Runs((os.path.join(folder, words[0]), *words[1:], "--help")) for words in shown}
+
+
 def asyncio_alone() -> Runs:
     return Runs((sys.executable, "-c", "import asyncio"))
 
