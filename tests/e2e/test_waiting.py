@@ -5,7 +5,8 @@ import contextvars
 
 import pytest
 
-from mcp_conductor.client.deadlines import Waiting
+from mcp_conductor.client import deadlines
+from mcp_conductor.client.deadlines import PendingReply, Waiting
 from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import build
@@ -16,7 +17,7 @@ WHO = contextvars.ContextVar("WHO", default="nobody")
 
 
 async def wait(waiting, said, seconds=5.0):
-    reply = waiting.add(1, "x", seconds)
+    reply = waiting.add(REQUEST, seconds)
     said.append("asked")
     exchange = await reply
     said.append(f"heard by {WHO.get()}")
@@ -68,7 +69,7 @@ async def test_a_waiting_task_can_be_cancelled_and_a_late_reply_does_no_harm():
 
 async def test_a_reply_that_is_there_already_needs_no_waiting():
     waiting = Waiting()
-    reply = waiting.add(1, "x", 5.0)
+    reply = waiting.add(REQUEST, 5.0)
     waiting.settle(EXCHANGE)
     assert await reply == EXCHANGE
 
@@ -86,9 +87,86 @@ async def test_many_can_be_gathered_and_all_can_fail_at_once():
     waiting = Waiting()
 
     async def one(number):
-        return await waiting.add(number, "x", 5.0)
+        return await waiting.add(REQUEST._replace(id=number), 5.0)
 
     tasks = [asyncio.create_task(one(number)) for number in range(100)]
     await asyncio.sleep(0)
     asyncio.get_running_loop().call_soon(waiting.fail_all, ValueError)
     assert {type(error) for error in await asyncio.gather(*tasks, return_exceptions=True)} == {ValueError}
+
+
+class Unknown(PendingReply):
+    """What asyncio cannot take for a future: as if a version of Python had another mark of them than ours."""
+
+    __slots__ = ()
+
+    @property
+    def _asyncio_future_blocking(self):
+        raise AttributeError
+
+    @_asyncio_future_blocking.setter
+    def _asyncio_future_blocking(self, value):
+        pass
+
+
+@pytest.fixture
+def other_python(monkeypatch):
+    monkeypatch.setattr(PendingReply, "direct", True)
+    monkeypatch.setattr(deadlines, "PendingReply", Unknown)
+    monkeypatch.setattr(Unknown, "direct", True, raising=False)
+
+
+async def answered(waiting, *, context=None, brought_in=None):
+    """What a task hears that is answered by a callback, with their contexts."""
+    loop = asyncio.get_running_loop()
+    task = loop.create_task(wait(waiting, []), context=context)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    loop.call_soon(waiting.settle, EXCHANGE, context=brought_in)
+    return await task
+
+
+async def test_where_asyncio_knows_no_futures_but_its_own_all_goes_on_after_one_warning(other_python):
+    waiting = Waiting()
+    with pytest.warns(RuntimeWarning, match="calls take a little longer"):
+        assert await answered(waiting) == EXCHANGE
+    assert await answered(waiting) == EXCHANGE
+
+
+@pytest.mark.filterwarnings("ignore:.*calls take a little longer")
+async def test_where_asyncio_knows_no_futures_but_its_own_waits_end_as_they_do_elsewhere(other_python):
+    waiting = Waiting()
+    early = asyncio.create_task(wait(waiting, []))
+    asyncio.get_running_loop().call_soon(waiting.settle, EXCHANGE)  # before asyncio has refused it
+    assert await early == EXCHANGE
+    with pytest.raises(RequestTimeout):
+        await wait(waiting, [], 0.01)
+    cancelled = asyncio.create_task(wait(waiting, []))
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
+    waiting.settle(EXCHANGE)
+    failing = asyncio.create_task(wait(waiting, []))
+    await asyncio.sleep(0)
+    waiting.fail_all(RuntimeError)
+    with pytest.raises(RuntimeError):
+        await failing
+
+
+async def test_where_a_task_cannot_go_on_at_once_it_does_a_turn_later_after_one_warning(monkeypatch):
+    monkeypatch.setattr(PendingReply, "direct", True)
+    waiting, context = Waiting(), contextvars.copy_context()
+    with pytest.warns(RuntimeWarning, match="calls take a little longer"):  # nothing enters a context twice
+        assert await answered(waiting, context=context, brought_in=context) == EXCHANGE
+    assert await answered(waiting, context=context, brought_in=context) == EXCHANGE
+
+
+async def test_a_reply_that_fails_with_an_error_like_that_of_asyncio_is_not_taken_for_it():
+    waiting = Waiting()
+    task = asyncio.create_task(wait(waiting, []))
+    await asyncio.sleep(0)
+    waiting.fail_all(RuntimeError)
+    with pytest.raises(RuntimeError):
+        await task
+    assert PendingReply.direct

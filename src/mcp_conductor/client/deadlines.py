@@ -3,7 +3,9 @@
 import asyncio
 import math
 from collections.abc import Callable, Generator
-from contextvars import Context
+from contextvars import Context, copy_context
+from time import monotonic
+from typing import Any, ClassVar
 
 from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol import Id
@@ -16,23 +18,55 @@ class PendingReply:
 
     The task continues as soon as the reply is there, within the callback that brought it. A Future would wake it
     one turn of the event loop later, which takes as long as everything else that we do for a call. asyncio accepts any
-    object as a future that has `_asyncio_future_blocking`.
+    object as a future that has `_asyncio_future_blocking`; where it does not, a Future is awaited after all.
     """
 
-    _asyncio_future_blocking = False
+    __slots__ = (
+        "_asyncio_future_blocking",
+        "_context",
+        "_error",
+        "_exchange",
+        "_loop",
+        "_wake",
+        "deadline",
+        "request",
+        "seconds",
+    )
+    direct: ClassVar[bool] = True  # whether asyncio takes us for futures, as far as we know
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, request: Message, seconds: float = math.inf, deadline: float = math.inf
+    ) -> None:
+        self.request = request
+        self.seconds = seconds
+        self.deadline = deadline
         self._loop = loop
+        self._asyncio_future_blocking = False
         self._wake: Callable[[PendingReply], object] | None = None
         self._context: Context | None = None
         self._exchange: Exchange | None = None
         self._error: BaseException | None = None
 
-    def __await__(self) -> "Generator[PendingReply, None, Exchange]":
-        if not self.done():
-            self._asyncio_future_blocking = True
-            yield self
+    def __await__(self) -> Generator[Any, None, Exchange]:
+        if self._exchange is None and self._error is None:
+            if PendingReply.direct:
+                self._asyncio_future_blocking = True
+                try:
+                    yield self
+                except RuntimeError:
+                    if self._context is not None:  # it is the reply that failed
+                        raise
+                    _do_without("asyncio does not wait for objects of ours")
+            if self._context is None and not self.done():
+                yield from self._future().__await__()
         return self.result()
+
+    def _future(self) -> "asyncio.Future[None]":
+        """What asyncio waits for in our place."""
+        future = self._loop.create_future()
+        self._wake = lambda _: None if future.done() else future.set_result(None)
+        self._context = copy_context()
+        return future
 
     def done(self) -> bool:
         return self._exchange is not None or self._error is not None
@@ -44,7 +78,7 @@ class PendingReply:
         return self._exchange
 
     def settle(self, exchange: Exchange) -> None:
-        if not self.done():
+        if self._exchange is None and self._error is None:
             self._exchange = exchange
             self._go_on()
 
@@ -57,10 +91,15 @@ class PendingReply:
         wake, self._wake = self._wake, None
         if wake is None or self._context is None:
             return
-        if asyncio.current_task(self._loop) is None:
-            self._context.run(wake, self)
-        else:  # another task brought the reply; two cannot run at once
-            self._loop.call_soon(wake, self, context=self._context)
+        if PendingReply.direct and asyncio.current_task(self._loop) is None:
+            try:
+                self._context.run(wake, self)
+            except RuntimeError:  # what the task itself raises does not come here
+                _do_without("a task of asyncio cannot be continued at once")
+            else:
+                return
+        # Another task brought the reply, and two cannot run at once; or asyncio does not let us.
+        self._loop.call_soon(wake, self, context=self._context)
 
     # What asyncio's tasks ask of a future.
 
@@ -80,14 +119,14 @@ class PendingReply:
         return True
 
 
-class _Waiter:
-    __slots__ = ("deadline", "method", "reply", "seconds")
+def _do_without(why: str) -> None:
+    """From now on let asyncio wait for its own futures: calls take longer, and all else is the same. Said once."""
+    if PendingReply.direct:
+        PendingReply.direct = False
+        import warnings
 
-    def __init__(self, method: str, reply: PendingReply, seconds: float, deadline: float) -> None:
-        self.method = method
-        self.reply = reply
-        self.seconds = seconds
-        self.deadline = deadline
+        text = f"{why} in this version of Python: mcp_conductor does without that, and calls take a little longer"
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 class Waiting:
@@ -95,44 +134,45 @@ class Waiting:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._waiters: dict[Id, _Waiter] = {}
+        self._replies: dict[Id | None, PendingReply] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._look_at = math.inf  # when the timer is due
 
-    def add(self, identity: Id, method: str, seconds: float) -> PendingReply:
+    def add(self, request: Message, seconds: float) -> PendingReply:
         """The reply to come; it fails with RequestTimeout after SECONDS without reply or progress."""
-        deadline = self._loop.time() + seconds
-        reply = PendingReply(self._loop)
-        self._waiters[identity] = _Waiter(method, reply, seconds, deadline)
-        self._watch(deadline)
+        deadline = monotonic() + seconds
+        reply = self._replies[request.id] = PendingReply(self._loop, request, seconds, deadline)
+        if deadline < self._look_at:
+            self._watch(deadline)
         return reply
 
     def __contains__(self, identity: Id) -> bool:
-        return identity in self._waiters
+        return identity in self._replies
 
     def settle(self, exchange: Exchange) -> None:
-        waiter = self._waiters.pop(exchange.request.id, None) if exchange.request.id is not None else None
-        if waiter is not None:
-            waiter.reply.settle(exchange)
+        reply = self._replies.pop(exchange.request.id, None)
+        if reply is not None:
+            reply.settle(exchange)
 
     def extend(self, request: Message) -> None:
         """REQUEST makes progress: its time starts again."""
-        waiter = self._waiters.get(request.id) if request.id is not None else None
-        if waiter is not None:
-            waiter.deadline = self._loop.time() + waiter.seconds
+        reply = self._replies.get(request.id)
+        if reply is not None:
+            reply.deadline = monotonic() + reply.seconds
 
     def forget(self, identity: Id) -> None:
-        self._waiters.pop(identity, None)
+        self._replies.pop(identity, None)
 
     def fail(self, identity: Id, error: Exception) -> None:
-        waiter = self._waiters.pop(identity, None)
-        if waiter is not None:
-            waiter.reply.fail(error)
+        reply = self._replies.pop(identity, None)
+        if reply is not None:
+            reply.fail(error)
 
     def fail_all(self, error: Callable[[str], Exception]) -> None:
         """No request will be answered; ERROR makes the reason from the method."""
-        waiters, self._waiters = self._waiters, {}
-        for waiter in waiters.values():
-            waiter.reply.fail(error(waiter.method))
+        replies, self._replies = self._replies, {}
+        for reply in replies.values():
+            reply.fail(error(reply.request.method))
 
     def stop(self) -> None:
         if self._timer is not None:
@@ -140,15 +180,15 @@ class Waiting:
 
     def _watch(self, deadline: float) -> None:
         """Look for overdue requests at DEADLINE. One timer serves all: most requests are answered long before."""
-        if deadline < math.inf and (self._timer is None or deadline < self._timer.when()):
-            self.stop()
-            self._timer = self._loop.call_at(deadline, self._expire)
+        self.stop()
+        self._look_at = deadline
+        self._timer = self._loop.call_later(deadline - monotonic(), self._expire)
 
     def _expire(self) -> None:
-        self._timer = None
-        now = self._loop.time()
-        for waiter in list(self._waiters.values()):
-            if waiter.deadline <= now:
-                waiter.reply.fail(RequestTimeout(waiter.method, waiter.seconds))
-            else:
-                self._watch(waiter.deadline)
+        self._timer, self._look_at = None, math.inf
+        now = monotonic()
+        for reply in list(self._replies.values()):
+            if reply.deadline <= now:
+                reply.fail(RequestTimeout(reply.request.method, reply.seconds))
+            elif reply.deadline < self._look_at:
+                self._watch(reply.deadline)

@@ -29,7 +29,7 @@ from mcp_conductor.protocol.compose import compose, compose_in
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE, Dialect
 from mcp_conductor.protocol.input_rounds import is_final, next_round
 from mcp_conductor.protocol.ledger import Exchange, progress_token
-from mcp_conductor.protocol.message import Message, build, compact, kind_of
+from mcp_conductor.protocol.message import Message, build, compact, kind_of, new_message
 from mcp_conductor.protocol.oddities import excerpt
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.transport import Listener, Transport
@@ -171,7 +171,7 @@ class Session:
     def compose(self, method: str, params: Json | None = None) -> Json:
         """A request of ours, as it would be sent: with an id of its own, and in the modern era with who we are."""
         if self.dialect.handshake:
-            return compose(method, params, identity=self.next_id())
+            return compose(method, params, identity=self._options.ids.next())
         capabilities = self.client_capabilities(self.dialect)
         return compose_in(
             self.dialect, method, params, identity=self.next_id(), client=self.client, capabilities=capabilities
@@ -317,7 +317,7 @@ class Session:
 
     def _build(self, method: str, params: Json | None) -> Message:
         raw = self.compose(method, params)
-        return Message(compact(raw), raw, "request", raw["id"])
+        return new_message(compact(raw), raw, "request", raw["id"], None)
 
     async def _exchange_in_new_session(
         self, over: HttpStatusError, method: str, params: Json | None, timeout: float | None
@@ -335,13 +335,15 @@ class Session:
             raise (MethodError(method, again.error) if again.error else again) from None
 
     def _result_of(self, exchange: Exchange) -> Any:
-        reply, method = exchange.reply, exchange.request.method
+        reply = exchange.reply
         assert reply is not None
+        if reply.kind == "result" and isinstance(reply.raw["result"], dict):
+            return reply.raw["result"]
+        method = exchange.request.method
         if reply.kind == "error":
             raise self._wire.with_context(MethodError(method, reply.error))
         if reply.kind != "result":
             why = f"the answer to {method} cannot be used: {reply.problem}: {excerpt(reply, self.redact)}"
             raise self._wire.with_context(ProtocolError(why, heard=reply))
-        if not isinstance(reply.result, dict):
-            self.note(f"{method}: a result must be an object, not {kind_of(reply.result)}")
+        self.note(f"{method}: a result must be an object, not {kind_of(reply.result)}")
         return reply.result

@@ -101,14 +101,20 @@ class Wire:
 
     def send(self, message: Message) -> None:
         """Send MESSAGE, and wait for nothing."""
+        self._send(message)
+
+    def _send(self, message: Message) -> float:
+        """Send MESSAGE: the time of it."""
         # First the server gets its work, then we do our book-keeping; no reply is heard before we return to the loop.
         heads: list[str] = []
         self._heads = heads
         self._transport.send(message)
         self._heads = None
-        self.transcript.add(self._now(), "client", message.text)
+        now = monotonic() - self._began
+        self.transcript.add(now, "client", message.text)
         for head in heads:
             self.trace(head)
+        return now
 
     def unsent(self) -> int:
         """How many bytes the server has not taken yet."""
@@ -157,7 +163,7 @@ class Wire:
         return self._intake.busy
 
     def heard(self, message: Message, answers: Id | None = None) -> None:
-        now = self._now()
+        now = monotonic() - self._began
         self.transcript.add(now, "server", message.text)
         if answers is not None:
             message = message._replace(id=answers)
@@ -243,9 +249,8 @@ class Wire:
             raise self._loss_error(self._end.result())
         if message.id is None or message.id in self._waiting:
             raise UsageError(f"a request needs an id that no open request has: {excerpt(message, self.redact)}")
-        self.send(message)
-        self._ledger.sent(message, self._now())
-        return self._waiting.add(message.id, message.method, seconds)
+        self._ledger.sent(message, self._send(message))
+        return self._waiting.add(message, seconds)
 
     def _give_up(self, request: Message, reason: str) -> None:
         if request.id is None or self._ledger.lost(request.id, self._now()) is None:

@@ -7,9 +7,7 @@ it breaks. Reading never raises, because a tester must be able to show what a br
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from json.encoder import encode_basestring
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -73,7 +71,14 @@ class Message(NamedTuple):
 
     def remarks(self) -> list[str]:
         """What a careful reader notices although the message is usable: repeated keys, integers beyond 2^53 - 1."""
-        return _remarks(self.text)
+        from mcp_conductor.protocol.remarks import remarks
+
+        return remarks(self.text, SAFE_INTEGER)
+
+
+def new_message(text: str, raw: Any, kind: Kind, identity: Id | None, problem: str | None) -> Message:
+    """As `Message(…)`, in less than half the time."""
+    return _new_tuple(Message, (text, raw, kind, identity, problem))
 
 
 def parse(text: str) -> Message:
@@ -85,7 +90,7 @@ def parse(text: str) -> Message:
     except ValueError as error:
         return _unreadable(text, f"not JSON: {why_not_json(error)}")
     kind, identity, problem = classify(raw)
-    return Message(text, raw, kind, identity, problem)
+    return new_message(text, raw, kind, identity, problem)
 
 
 def read(text: str) -> Any:
@@ -228,7 +233,8 @@ def compact(value: Any) -> str:
     """VALUE as JSON on one line, fast: what we send."""
     try:
         if not (Digits.seen and _holds_digits(value)):
-            return _escape_surrogates("".join(_ENCODE(value, 0)))
+            text = "".join(_ENCODE(value, 0))
+            return text if text.isascii() else _escape_surrogates(text)
     except (ValueError, RecursionError):  # infinity, or nesting too deep for the C encoder
         pass
     return render(value)
@@ -355,28 +361,8 @@ def _patient_int(text: str) -> float:
     return int(text) if len(text) < _MOST_DIGITS and text != "-0" else Digits(text)
 
 
-def _remarks(text: str) -> list[str]:
-    remarks: list[str] = []
-
-    def pairs(members: list[tuple[str, Any]]) -> Json:
-        known = dict(members)
-        if len(known) < len(members):
-            repeated = [name for name, times in Counter(name for name, _ in members).items() if times > 1]
-            remarks.extend(f"the key {encode_basestring(name)} stands twice in one object" for name in repeated)
-        return known
-
-    def integer(text: str) -> float:
-        number = _patient_int(text)
-        if abs(number) > SAFE_INTEGER:
-            remarks.append(f"{text[:40]} is beyond 2^53 - 1: many peers cannot hold it")
-        return number
-
-    with suppress(ValueError, RecursionError):
-        json.loads(text, object_pairs_hook=pairs, parse_int=integer)
-    return remarks
-
-
 _END = object()
+_new_tuple = tuple.__new__
 _MOST_DIGITS = 4300
 _NEGATIVE_ZERO = r"-0(?<![^\[:,\s]-0)\s*(?:[,}\]]|$)"  # which begins with what is quick to find
 _SURROGATE = "[\ud800-\udfff]"

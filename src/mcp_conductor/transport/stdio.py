@@ -32,6 +32,7 @@ READY_SECONDS = 30.0  # for readyPattern, where no startupTimeout is given
 LONGEST_STDERR_LINE = 64 * 2**10
 MOST_UNSENT = 256 * 2**20  # bytes that the server has not read; then it is as good as gone
 
+_RETURN = ord("\r")
 _TURN_SECONDS = 0.02  # of work on what a server said, before others have their turn
 
 
@@ -94,7 +95,7 @@ class StdioTransport:
         self._closed_pipes: set[int] = set()  # not read to the end yet
         # Lines that wait for the next turn, by pipe; the pipe is not read meanwhile.
         self._waiting: dict[int, deque[bytes]] = {1: deque(), 2: deque()}
-        self._outbox: list[bytes] = []
+        self._outbox: list[str] = []
         self._server_spoke = True
         self._closing = False
         self._gone = False
@@ -172,7 +173,7 @@ class StdioTransport:
         if fd == 2:
             self._mutter(line)
         elif line and not line.isspace() and not self._gone:
-            self._listener.heard(decode(line.removesuffix(b"\r"), self._budgets))
+            self._listener.heard(decode(line[:-1] if line[-1] == _RETURN else line, self._budgets))
 
     def _mutter(self, line: bytes) -> None:
         text = line.removesuffix(b"\r").decode(errors="replace")
@@ -232,20 +233,23 @@ class StdioTransport:
 
     def send(self, message: Message) -> None:
         """Write at once if the server has spoken since the last time, else together with what else is written now."""
-        data = message.text.encode(errors="surrogateescape") + b"\n"
-        if not self._process.reads:
+        if self._outbox:
+            self._outbox.append(message.text)
+        elif not self._process.reads:
             self._consider_gone()
         elif self._server_spoke:
             self._server_spoke = False
-            self._process.write(data)
+            self._write(message.text)
         else:
-            if not self._outbox:
-                self._loop.call_soon(self._flush)
-            self._outbox.append(data)
+            self._loop.call_soon(self._flush)
+            self._outbox.append(message.text)
+
+    def _write(self, lines: str) -> None:
+        self._process.write(f"{lines}\n".encode(errors="surrogateescape"))
 
     def _flush(self) -> None:
         if self._outbox:
-            self._process.write(b"".join(self._outbox))
+            self._write("\n".join(self._outbox))
         self._outbox.clear()
         if self._process.unsent() > MOST_UNSENT:
             self._tell_gone(f"the server does not read its stdin: more than {MOST_UNSENT >> 20} MiB wait to be read")
