@@ -98,8 +98,6 @@ async def test_many_can_be_gathered_and_all_can_fail_at_once():
 class Unknown(PendingReply):
     """What asyncio cannot take for a future: as if a version of Python had another mark of them than ours."""
 
-    __slots__ = ()
-
     @property
     def _asyncio_future_blocking(self):
         raise AttributeError

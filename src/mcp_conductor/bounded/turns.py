@@ -35,21 +35,22 @@ class Pace:
 class Intake:
     """Work that is done in the order in which it came, at once as far as there is time for it."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, tell: Callable[[bool], None]) -> None:
         self._loop = loop
+        self._tell = tell  # hears when there is work left, and when there is none
         self._left: deque[Iterator[object]] = deque()
-        self.busy = False
+        self._busy = False
 
     def take(self, steps: Iterator[object]) -> None:
         """Do STEPS when everything that came before is done."""
         self._left.append(steps)
-        if not self.busy:
-            self.busy = True
+        if not self._busy:
+            self._set_busy(True)
             self._go_on()
 
     def then(self, step: Callable[[], object]) -> None:
         """Do STEP when everything that came before is done: now, if nothing is left."""
-        if self.busy:
+        if self._busy:
             self.take(step() for _ in (0,))
         else:
             step()
@@ -57,6 +58,10 @@ class Intake:
     def forget(self) -> None:
         """Drop all work that is left."""
         self._left.clear()
+
+    def _set_busy(self, busy: bool) -> None:
+        self._busy = busy
+        self._tell(busy)
 
     def _go_on(self) -> None:
         until = monotonic() + TURN_SECONDS
@@ -68,7 +73,7 @@ class Intake:
                         return
                 if self._left:
                     self._left.popleft()
-            self.busy = False
+            self._set_busy(False)
         except BaseException:
             if self._left:
                 self._left.popleft()

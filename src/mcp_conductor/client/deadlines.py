@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from asyncio import current_task
 from collections.abc import Callable, Generator
 from contextvars import Context, copy_context
 from time import monotonic
@@ -21,31 +22,20 @@ class PendingReply:
     object as a future that has `_asyncio_future_blocking`; where it does not, a Future is awaited after all.
     """
 
-    __slots__ = (
-        "_asyncio_future_blocking",
-        "_context",
-        "_error",
-        "_exchange",
-        "_loop",
-        "_wake",
-        "deadline",
-        "request",
-        "seconds",
-    )
     direct: ClassVar[bool] = True  # whether asyncio takes us for futures, as far as we know
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, request: Message, seconds: float = math.inf, deadline: float = math.inf
-    ) -> None:
+    # Most of these stay as they are here in most calls.
+    _asyncio_future_blocking = False
+    _wake: "Callable[[PendingReply], object] | None" = None
+    _context: Context | None = None
+    _exchange: Exchange | None = None
+    _error: BaseException | None = None
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, request: Message, seconds: float, deadline: float) -> None:
+        self._loop = loop
         self.request = request
         self.seconds = seconds
         self.deadline = deadline
-        self._loop = loop
-        self._asyncio_future_blocking = False
-        self._wake: Callable[[PendingReply], object] | None = None
-        self._context: Context | None = None
-        self._exchange: Exchange | None = None
-        self._error: BaseException | None = None
 
     def __await__(self) -> Generator[Any, None, Exchange]:
         if self._exchange is None and self._error is None:
@@ -59,7 +49,7 @@ class PendingReply:
                     _do_without("asyncio does not wait for objects of ours")
             if self._context is None and not self.done():
                 yield from self._future().__await__()
-        return self.result()
+        return self.result() if self._exchange is None else self._exchange
 
     def _future(self) -> "asyncio.Future[None]":
         """What asyncio waits for in our place."""
@@ -88,18 +78,19 @@ class PendingReply:
             self._go_on()
 
     def _go_on(self) -> None:
-        wake, self._wake = self._wake, None
-        if wake is None or self._context is None:
+        wake, context = self._wake, self._context
+        if wake is None or context is None:
             return
-        if PendingReply.direct and asyncio.current_task(self._loop) is None:
+        self._wake = None
+        if PendingReply.direct and current_task(self._loop) is None:
             try:
-                self._context.run(wake, self)
+                context.run(wake, self)
             except RuntimeError:  # what the task itself raises does not come here
                 _do_without("a task of asyncio cannot be continued at once")
             else:
                 return
         # Another task brought the reply, and two cannot run at once; or asyncio does not let us.
-        self._loop.call_soon(wake, self, context=self._context)
+        self._loop.call_soon(wake, self, context=context)
 
     # What asyncio's tasks ask of a future.
 
@@ -130,47 +121,44 @@ def _do_without(why: str) -> None:
 
 
 class Waiting:
-    """The open requests of one session, by id."""
+    """The open requests of one session: the replies to come, by id."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._replies: dict[Id | None, PendingReply] = {}
+        self.replies: dict[Id | None, PendingReply] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._look_at = math.inf  # when the timer is due
 
     def add(self, request: Message, seconds: float) -> PendingReply:
         """The reply to come; it fails with RequestTimeout after SECONDS without reply or progress."""
         deadline = monotonic() + seconds
-        reply = self._replies[request.id] = PendingReply(self._loop, request, seconds, deadline)
+        reply = self.replies[request.id] = PendingReply(self._loop, request, seconds, deadline)
         if deadline < self._look_at:
             self._watch(deadline)
         return reply
 
-    def __contains__(self, identity: Id) -> bool:
-        return identity in self._replies
-
     def settle(self, exchange: Exchange) -> None:
-        reply = self._replies.pop(exchange.request.id, None)
+        reply = self.replies.pop(exchange.request.id, None)
         if reply is not None:
             reply.settle(exchange)
 
     def extend(self, request: Message) -> None:
         """REQUEST makes progress: its time starts again."""
-        reply = self._replies.get(request.id)
+        reply = self.replies.get(request.id)
         if reply is not None:
             reply.deadline = monotonic() + reply.seconds
 
     def forget(self, identity: Id) -> None:
-        self._replies.pop(identity, None)
+        self.replies.pop(identity, None)
 
     def fail(self, identity: Id, error: Exception) -> None:
-        reply = self._replies.pop(identity, None)
+        reply = self.replies.pop(identity, None)
         if reply is not None:
             reply.fail(error)
 
     def fail_all(self, error: Callable[[str], Exception]) -> None:
         """No request will be answered; ERROR makes the reason from the method."""
-        replies, self._replies = self._replies, {}
+        replies, self.replies = self.replies, {}
         for reply in replies.values():
             reply.fail(error(reply.request.method))
 
@@ -187,7 +175,7 @@ class Waiting:
     def _expire(self) -> None:
         self._timer, self._look_at = None, math.inf
         now = monotonic()
-        for reply in list(self._replies.values()):
+        for reply in list(self.replies.values()):
             if reply.deadline <= now:
                 reply.fail(RequestTimeout(reply.request.method, reply.seconds))
             elif reply.deadline < self._look_at:

@@ -25,11 +25,11 @@ from mcp_conductor.errors import (
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.answers import Answers, Incoming
 from mcp_conductor.protocol.budgets import Budgets
-from mcp_conductor.protocol.compose import compose, compose_in
+from mcp_conductor.protocol.compose import compose, compose_in, compose_request
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE, Dialect
 from mcp_conductor.protocol.input_rounds import is_final, next_round
 from mcp_conductor.protocol.ledger import Exchange, progress_token
-from mcp_conductor.protocol.message import Message, build, compact, kind_of, new_message
+from mcp_conductor.protocol.message import Message, build, compact, kind_of
 from mcp_conductor.protocol.oddities import excerpt
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.transport import Listener, Transport
@@ -171,7 +171,7 @@ class Session:
     def compose(self, method: str, params: Json | None = None) -> Json:
         """A request of ours, as it would be sent: with an id of its own, and in the modern era with who we are."""
         if self.dialect.handshake:
-            return compose(method, params, identity=self._options.ids.next())
+            return compose(method, params, identity=self.next_id())
         capabilities = self.client_capabilities(self.dialect)
         return compose_in(
             self.dialect, method, params, identity=self.next_id(), client=self.client, capabilities=capabilities
@@ -183,16 +183,21 @@ class Session:
 
     async def reply_to(self, method: str, params: Json | None = None, timeout: float | None = None) -> Message:
         """The message that holds the result of METHOD."""
-        asked = params
+        asked, wire = params, self._wire
         for round_number in range(MOST_ROUNDS):
+            message = self._build(method, asked)
             try:
-                exchange = await self._wire.exchange(self._build(method, asked), timeout)
+                exchange = await wire.ask(message, timeout)
+            except (RequestTimeout, asyncio.CancelledError) as error:
+                wire.stopped_waiting(message, error)
+                raise
             except HttpStatusError as error:
                 exchange = await self._exchange_in_new_session(error, method, asked, timeout)
-            result = self._result_of(exchange)
-            if self.dialect.handshake or not isinstance(result, dict) or is_final(method, result, self.dialect):
-                assert exchange.reply is not None
-                return exchange.reply
+            reply = self._usable(exchange)
+            if self.dialect.handshake or not isinstance(result := reply.result, dict):
+                return reply
+            if is_final(method, result, self.dialect):
+                return reply
             if not result.get("inputRequests"):
                 await asyncio.sleep(_ROUND_PAUSES[min(round_number, len(_ROUND_PAUSES) - 1)])
             asked = next_round(params or {}, result, self.input_responses(result.get("inputRequests")))
@@ -220,7 +225,7 @@ class Session:
             ended.add_done_callback(self._subscription_ended)
             return acknowledged
         if ended.done():
-            self._result_of(ended.result())
+            self._usable(ended.result())
             raise ProtocolError("the server ended the subscription without acknowledging it")
         ended.cancel()
         raise RequestTimeout(message.method, self.timeout)
@@ -316,8 +321,10 @@ class Session:
     # How a request is carried out.
 
     def _build(self, method: str, params: Json | None) -> Message:
+        if self.dialect.handshake:
+            return compose_request(method, params, self._options.ids.next())
         raw = self.compose(method, params)
-        return new_message(compact(raw), raw, "request", raw["id"], None)
+        return Message(compact(raw), raw, "request", raw["id"])
 
     async def _exchange_in_new_session(
         self, over: HttpStatusError, method: str, params: Json | None, timeout: float | None
@@ -334,11 +341,12 @@ class Session:
         except HttpStatusError as again:
             raise (MethodError(method, again.error) if again.error else again) from None
 
-    def _result_of(self, exchange: Exchange) -> Any:
+    def _usable(self, exchange: Exchange) -> Message:
+        """The reply of EXCHANGE, which has a result."""
         reply = exchange.reply
         assert reply is not None
         if reply.kind == "result" and isinstance(reply.raw["result"], dict):
-            return reply.raw["result"]
+            return reply
         method = exchange.request.method
         if reply.kind == "error":
             raise self._wire.with_context(MethodError(method, reply.error))
@@ -346,4 +354,4 @@ class Session:
             why = f"the answer to {method} cannot be used: {reply.problem}: {excerpt(reply, self.redact)}"
             raise self._wire.with_context(ProtocolError(why, heard=reply))
         self.note(f"{method}: a result must be an object, not {kind_of(reply.result)}")
-        return reply.result
+        return reply

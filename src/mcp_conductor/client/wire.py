@@ -50,7 +50,8 @@ class Wire:
         self._waiting = Waiting()
         self._stray: asyncio.Future[Message] | None = None
         self._heads: list[str] | None = None  # of HTTP requests that go out before their message is noted down
-        self._intake = Intake(self._loop)
+        self.busy = False  # with earlier messages, see `Listener`
+        self._intake = Intake(self._loop, self._set_busy)
         self._end: asyncio.Future[str] = self._loop.create_future()
 
     def attach(self, transport: Transport) -> None:
@@ -65,19 +66,22 @@ class Wire:
 
     async def exchange(self, message: Message, timeout: float | None) -> Exchange:
         """Send a request and wait for its reply; an error reply is a reply."""
-        reply = self._ask(message, self._timeout if timeout is None else timeout)
         try:
-            return await reply
-        except RequestTimeout as error:
+            return await self.ask(message, timeout)
+        except (RequestTimeout, asyncio.CancelledError) as error:
+            self.stopped_waiting(message, error)
+            raise
+
+    def stopped_waiting(self, message: Message, error: RequestTimeout | asyncio.CancelledError) -> None:
+        """Tell the server, where it should know, that ERROR came in place of its reply to MESSAGE."""
+        if isinstance(error, RequestTimeout):
             unsent = self._transport.unsent()
             error.hint = f"the server does not read its stdin: {unsent} bytes wait to be read" if unsent else None
             error.stderr, error.context = self.transcript.stderr_tail(), self._context
             self._give_up(message, "timed out")
-            raise
-        except asyncio.CancelledError:
+        else:
             self.transcript.unanswered = message.method
             self._give_up(message, "the client is stopping")
-            raise
 
     async def say(self, text: str, *, timeout: float | None = None) -> Message | None:
         """Send exactly this text, valid or not, and return what answers it; nothing answers a notification."""
@@ -158,16 +162,15 @@ class Wire:
 
     # What we hear; called by the transport.
 
-    @property
-    def busy(self) -> bool:
-        return self._intake.busy
+    def _set_busy(self, busy: bool) -> None:
+        self.busy = busy
 
     def heard(self, message: Message, answers: Id | None = None) -> None:
         now = monotonic() - self._began
         self.transcript.add(now, "server", message.text)
         if answers is not None:
             message = message._replace(id=answers)
-        if message.kind == "batch" or self._intake.busy:
+        if message.kind == "batch" or self.busy:
             self._intake.take(self._steps(message, now))
         else:
             self._take(message, now)
@@ -243,14 +246,14 @@ class Wire:
 
     # How a request is carried out.
 
-    def _ask(self, message: Message, seconds: float) -> PendingReply:
-        """Send a request; what comes back is its reply to come."""
+    def ask(self, message: Message, timeout: float | None) -> PendingReply:
+        """Send a request: its reply to come. Who stops waiting for that says so to `stopped_waiting`."""
         if self._end.done():
             raise self._loss_error(self._end.result())
-        if message.id is None or message.id in self._waiting:
+        if message.id is None or message.id in self._waiting.replies:
             raise UsageError(f"a request needs an id that no open request has: {excerpt(message, self.redact)}")
         self._ledger.sent(message, self._send(message))
-        return self._waiting.add(message, seconds)
+        return self._waiting.add(message, self._timeout if timeout is None else timeout)
 
     def _give_up(self, request: Message, reason: str) -> None:
         if request.id is None or self._ledger.lost(request.id, self._now()) is None:

@@ -3,10 +3,15 @@
 Messages that checks break on purpose are written by hand where they are sent.
 """
 
+from functools import lru_cache
 from typing import Any
 
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.dialect import Dialect
+from mcp_conductor.protocol.message import Message, compact
+
+_new_tuple = tuple.__new__
+_as_json = lru_cache(100)(compact)  # of methods, which are few
 
 
 def compose(method: str, params: Json | None = None, *, identity: Id | None = None) -> Json:
@@ -18,6 +23,16 @@ def compose(method: str, params: Json | None = None, *, identity: Id | None = No
     if params is not None:
         raw["params"] = params
     return raw
+
+
+def compose_request(method: str, params: Json | None, identity: int) -> Message:
+    """The message of a request; of its text, only what differs between requests is encoded."""
+    if params is None:
+        raw = compose(method, identity=identity)
+        return Message(compact(raw), raw, "request", identity)
+    raw = {"jsonrpc": "2.0", "id": identity, "method": method, "params": params}
+    text = f'{{"jsonrpc":"2.0","id":{identity},"method":{_as_json(method)},"params":{compact(params)}}}'
+    return _new_tuple(Message, (text, raw, "request", identity, None))  # as `Message(…)`, in half the time
 
 
 def compose_in(

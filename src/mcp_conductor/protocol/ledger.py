@@ -76,8 +76,8 @@ class Ledger:
 
     def heard(self, message: Message, at: float) -> Exchange | None:
         """The exchange that MESSAGE completes, if it does; progress is remembered with its request."""
-        kind, identity = message.kind, message.id
-        if identity in self._open and identity is not None and kind != "request":
+        identity, kind = message.id, message.kind
+        if identity is not None and identity in self._open and kind != "request":
             return self._close(identity, message, at)
         if kind == "notification" and message.method == "notifications/progress":
             self._note_progress(message)

@@ -76,11 +76,6 @@ class Message(NamedTuple):
         return remarks(self.text, SAFE_INTEGER)
 
 
-def new_message(text: str, raw: Any, kind: Kind, identity: Id | None, problem: str | None) -> Message:
-    """As `Message(…)`, in less than half the time."""
-    return _new_tuple(Message, (text, raw, kind, identity, problem))
-
-
 def parse(text: str) -> Message:
     """Read one message; what cannot be read is an invalid message that says why."""
     try:
@@ -89,8 +84,7 @@ def parse(text: str) -> Message:
         return _unreadable(text, "nested too deeply to be read")
     except ValueError as error:
         return _unreadable(text, f"not JSON: {why_not_json(error)}")
-    kind, identity, problem = classify(raw)
-    return new_message(text, raw, kind, identity, problem)
+    return _new_tuple(Message, (text, raw, *classify(raw)))  # as `Message(…)`, in half the time
 
 
 def read(text: str) -> Any:

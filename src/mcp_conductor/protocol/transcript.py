@@ -28,8 +28,7 @@ _FRAME_BYTES = 200  # of memory for a frame besides its text
 class Frame(NamedTuple):
     """One thing that happened: a line from either side, a line of stderr, or a note of ours.
 
-    Only the text is kept: it is the truth, and tuples of plain values cost the garbage collector nothing, however long
-    the conversation. The message is parsed again when it is asked for.
+    Only the text is kept, which is the truth. The message is parsed again when it is asked for.
     """
 
     at: float
@@ -82,7 +81,8 @@ class Transcript:
         self.forgotten = Forgotten()
         self._most_bytes = budgets.transcript_bytes
         self._most_stderr_bytes = budgets.stderr_bytes
-        self._frames: dict[int, Frame] = {}
+        # Of plain tuples of plain values: they cost the garbage collector nothing, however long the conversation.
+        self._frames: dict[int, tuple[float, Source, str]] = {}
         self._stderr: deque[int] = deque()  # which of them are the server's stderr
         self._first = 0  # no frame has a lower number
         self._bytes = 0
@@ -101,7 +101,7 @@ class Transcript:
     @property
     def frames(self) -> list[Frame]:
         """All frames that are remembered."""
-        return list(self._frames.values())
+        return [_new_tuple(Frame, each) for each in self._frames.values()]
 
     @property
     def size(self) -> int:
@@ -119,21 +119,20 @@ class Transcript:
             self._last_of_others = self._last_at
 
     def add(self, at: float, source: Source, text: str) -> None:
-        frame = _new_tuple(Frame, (at, source, text))  # as `Frame(…)`, in a third of the time
         number = self.mark
-        self._frames[number] = frame
+        self._frames[number] = (at, source, text)
         self.mark = number + 1
         self._last_at = at
         self._bytes = total = self._bytes + text.__sizeof__() + _FRAME_BYTES
         if source == "stderr":
             self._stderr.append(number)
-            self._stderr_bytes += frame.size
+            self._stderr_bytes += text.__sizeof__() + _FRAME_BYTES
             while self._stderr_bytes > self._most_stderr_bytes and len(self._stderr) > 1:
                 self._forget(self._stderr[0])
         if total > self._most_bytes:
             self._shrink()
         if self.listener is not None:
-            self.listener(frame)
+            self.listener(Frame(at, source, text))
 
     def _shrink(self) -> None:
         while self._bytes > self._most_bytes and len(self._frames) > 1:
@@ -143,7 +142,7 @@ class Transcript:
             self._forget(self._first)
 
     def _forget(self, number: int) -> None:
-        frame = self._frames.pop(number)
+        frame = Frame(*self._frames.pop(number))
         size = frame.size
         self._bytes -= size
         if frame.source == "stderr":
@@ -165,25 +164,25 @@ class Transcript:
         for number, frame in reversed(self._frames.items()):
             if number < start:
                 break
-            found.append(frame)
+            found.append(_new_tuple(Frame, frame))
         found.reverse()
         return found
 
     def messages(self, source: Source) -> Iterator[Message]:
-        return (message for frame in self._frames.values() if frame.source == source for message in frame.messages())
+        return (message for frame in self.frames if frame.source == source for message in frame.messages())
 
     def notes(self) -> list[str]:
-        return [frame.text for frame in self._frames.values() if frame.source == "note"]
+        return [text for _, source, text in self._frames.values() if source == "note"]
 
     def stderr_tail(self) -> tuple[str, ...]:
         """The last lines that the server's process wrote to stderr, fit to be shown."""
         tail: list[str] = []
         for number in reversed(self._stderr):
-            frame = self._frames[number]
-            if frame.at <= self._last_of_others:
+            at, _, text = self._frames[number]
+            if at <= self._last_of_others:
                 break
-            if not frame.text.isspace() and frame.text:
-                tail.append(frame.text)
+            if not text.isspace() and text:
+                tail.append(text)
                 if len(tail) == _STDERR_TAIL:
                     break
         return tuple(line[:_LONGEST_TAIL_LINE] for line in redacted_lines(tail[::-1], self.redact))
@@ -192,7 +191,7 @@ class Transcript:
         """Requests of the client with their replies, in the order in which they ended; unanswered ones come last."""
         ledger = Ledger()
         ended = []
-        for frame in self._frames.values():
+        for frame in self.frames:
             for message in frame.messages():
                 if frame.source == "client" and message.kind == "request":
                     ledger.sent(message, frame.at)
@@ -207,7 +206,7 @@ class Transcript:
 
     def to_jsonl(self) -> Iterator[str]:
         stderr = LineRedactor(self.redactor)
-        return (self.line(frame.shown_after(stderr)) for frame in self._frames.values())
+        return (self.line(frame.shown_after(stderr)) for frame in self.frames)
 
     @classmethod
     def from_jsonl(cls, lines: Iterable[str]) -> "Transcript":

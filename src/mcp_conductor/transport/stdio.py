@@ -139,7 +139,7 @@ class StdioTransport:
             if self._stderr.waiting() > LONGEST_STDERR_LINE:
                 lines.append(self._stderr.rest())
         if len(lines) == 1 and not self._waiting[fd] and not self._listener.busy:
-            self._take(fd, lines[0])
+            (self._mutter if fd == 2 else self._hear)(lines[0])
         elif lines:
             self._waiting[fd].extend(lines)
             self._take_some(fd)
@@ -153,8 +153,9 @@ class StdioTransport:
     def _take_some(self, fd: int) -> None:
         """Take the lines that wait, for one turn of the loop."""
         waiting, enough = self._waiting[fd], monotonic() + _TURN_SECONDS
-        while waiting and not self._listener.busy:
-            self._take(fd, waiting.popleft())
+        take, listener = self._mutter if fd == 2 else self._hear, self._listener
+        while waiting and not listener.busy:
+            take(waiting.popleft())
             if monotonic() > enough:
                 break
         if waiting:
@@ -169,10 +170,8 @@ class StdioTransport:
             else:
                 self._process.resume(fd)
 
-    def _take(self, fd: int, line: bytes) -> None:
-        if fd == 2:
-            self._mutter(line)
-        elif line and not line.isspace() and not self._gone:
+    def _hear(self, line: bytes) -> None:
+        if line and not line.isspace() and not self._gone:
             self._listener.heard(decode(line[:-1] if line[-1] == _RETURN else line, self._budgets))
 
     def _mutter(self, line: bytes) -> None:
@@ -214,7 +213,7 @@ class StdioTransport:
             self._loop.call_soon(self._tell_gone, why)
             return
         if rest := self._stdout.rest():
-            self._take(1, rest)
+            self._hear(rest)
         self._gone = True
         reason = why or self._how_it_ended()
         if self._signs is not None:

@@ -2,9 +2,18 @@
 
 import json
 
-from mcp_conductor.protocol.compose import compose, compose_error, compose_in, compose_result, initialize_params
+import pytest
+
+from mcp_conductor.protocol.compose import (
+    compose,
+    compose_error,
+    compose_in,
+    compose_request,
+    compose_result,
+    initialize_params,
+)
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE, NEWEST_MODERN
-from mcp_conductor.protocol.message import build
+from mcp_conductor.protocol.message import build, read
 
 CLIENT = {"name": "c", "version": "1"}
 
@@ -42,3 +51,17 @@ def test_replies_repeat_the_id_or_have_none():
     assert build(compose_result(1, {})).kind == "result"
     assert compose_error(None, {"code": -1})["id"] is None
     assert "id" not in compose_error(None, {"code": -1}, named=False)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        None,
+        {},
+        {"name": "tool", "arguments": {"a": [1, 2.5, None, True], "ü": "€ \ud800 \u2028"}},
+        read('{"exact": 1.10, "large": 12345678901234567890123456789, "small": -0}'),
+    ],
+)
+@pytest.mark.parametrize("method", ["tools/call", 'odd "name"\n', "ü\udc80"])
+def test_a_request_is_the_same_whether_it_is_encoded_at_once_or_in_parts(method, params):
+    assert compose_request(method, params, 7) == build(compose(method, params, identity=7))

@@ -1,5 +1,7 @@
 """A transcript keeps everything, tells who answered whom, and lets no secret out."""
 
+import gc
+
 import pytest
 
 from mcp_conductor.errors import UsageError
@@ -213,3 +215,9 @@ def test_a_line_that_is_no_frame_is_refused_with_its_number(line):
         Transcript.from_jsonl(['{"at":1,"source":"note","text":"x"}', line])
     assert caught.value.message.startswith("line 2 of the recording")
     assert len(caught.value.message) < 200
+
+
+def test_the_garbage_collector_does_not_look_at_what_is_remembered():
+    transcript = Transcript.of([Frame(0.5, "server", '{"jsonrpc":"2.0"}'), Frame(1.5, "stderr", "a line")])
+    gc.collect()
+    assert [gc.is_tracked(kept) for kept in transcript._frames.values()] == [False, False]
