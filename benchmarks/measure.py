@@ -20,6 +20,7 @@ import servers
 
 SMALL, LARGE = 8, 64  # megabytes in a line
 FEW, MANY, PAGE = 1_000, 10_000, 100  # tools, or tests
+ONE, SMALL_FILE, MIDDLE_FILE = 1, 20, 100  # tests
 FILES, AT_ONCE = 64, 16
 
 
@@ -39,6 +40,7 @@ class Rounds:
     servers: int
     server_calls: int
     server_waves: int
+    small_suites: int
     suites: int
     folders: int
 
@@ -56,6 +58,7 @@ THOROUGH = Rounds(
     servers=5,
     server_calls=1_000,
     server_waves=50,
+    small_suites=25,
     suites=9,
     folders=3,
 )
@@ -72,6 +75,7 @@ QUICK = Rounds(
     servers=1,
     server_calls=500,
     server_waves=25,
+    small_suites=7,
     suites=3,
     folders=1,
 )
@@ -293,16 +297,21 @@ def long_lists(rounds: Rounds) -> Iterator[Row]:
 
 
 def test_files(rounds: Rounds) -> Iterator[Row]:
+    sizes = {size: suites.OneFile() for size in (ONE, SMALL_FILE, MIDDLE_FILE, FEW, MANY)}
     with suites.folder(suites.SERVER) as directory:
-        few, many = (suites.ours(directory, suites.write(directory, str(tests), tests), tests) for tests in (FEW, MANY))
-        bare, aegis = suites.bare(directory, str(FEW), FEW), suites.aegis(directory, str(FEW), FEW)
-        one_shot.interleave([runs for runs in (few, bare, aegis, many) if runs is not None], rounds.suites)
-    for name, pick in (("median", median), ("best", min)):
-        own, what = pick(few.seconds) * 1000, f"{FEW:,} tests, {name}: conductor test / "
-        yield Row(what=what + "bare script", unit="ms", ours=own, other=pick(bare.seconds) * 1000, at_most=2.5)
-        if aegis is not None:
-            yield Row(what=what + "mcp-aegis", unit="ms", ours=own, other=pick(aegis.seconds) * 1000, at_most=0.5)
-    large, small = median(many.seconds) * 1000, median(few.seconds) * 1000
+        for size, file in sizes.items():
+            file.write(directory, size, bare=size == FEW)
+            one_shot.interleave(file.runs(), rounds.small_suites if size < FEW else rounds.suites)
+    for size, file in sizes.items():
+        for name, pick in (("median", median), ("best", min)):
+            own, what = pick(file.ours.seconds) * 1000, f"{size:,} test{'s' * (size > 1)}, {name}: conductor test / "
+            if file.bare is not None:
+                other = pick(file.bare.seconds) * 1000
+                yield Row(what=what + "bare script", unit="ms", ours=own, other=other, at_most=1.3)
+            if file.aegis is not None:
+                other = pick(file.aegis.seconds) * 1000
+                yield Row(what=what + "mcp-aegis", unit="ms", ours=own, other=other, at_most=1.0)
+    large, small = (median(sizes[size].ours.seconds) * 1000 for size in (MANY, FEW))
     yield Row(what=f"tests in a file: {MANY:,} / {FEW:,}", unit="ms", ours=large, other=small, at_most=11)
 
 

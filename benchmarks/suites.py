@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from one_shot import HERE, SERVER, Runs, node, timed
 
@@ -96,6 +96,24 @@ class SuiteRuns(Runs):
         """Every run proves itself."""
 
 
+@dataclass
+class OneFile:
+    """One test file, and who runs it: `conductor test`, and the others that are there."""
+
+    ours: SuiteRuns = field(init=False)
+    bare: SuiteRuns | None = None
+    aegis: SuiteRuns | None = None
+
+    def write(self, directory: str, tests: int, *, bare: bool) -> None:
+        """Write the file, of so many TESTS; BARE: the bare script runs it too."""
+        name = write(directory, str(tests), tests)
+        self.ours, self.aegis = ours(directory, name, tests), aegis(directory, name, tests)
+        self.bare = bare_script(directory, name, tests) if bare else None
+
+    def runs(self) -> list[SuiteRuns]:
+        return [runs for runs in (self.ours, self.bare, self.aegis) if runs is not None]
+
+
 @contextmanager
 def folder(server: tuple[str, ...]) -> Iterator[str]:
     """A directory for test files, in which the settings say what the server is."""
@@ -139,7 +157,7 @@ def bare_server(python: str, kind: str = "Plain") -> tuple[str, ...]:
     return (python, "-S", "-E", "-c", f"import sys; sys.path[:0] = [{folder!r}]; import plain; plain.{kind}().run()")
 
 
-def bare(directory: str, name: str, tests: int) -> SuiteRuns:
+def bare_script(directory: str, name: str, tests: int) -> SuiteRuns:
     command = (sys.executable, os.path.join(HERE, "bare_suite.py"), name + ENDING, *SERVER)
     return SuiteRuns(command, directory=directory, says=f"{tests} answered")
 
