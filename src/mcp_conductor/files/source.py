@@ -14,6 +14,7 @@ from json import JSONDecodeError, JSONDecoder
 from typing import Any, NoReturn
 
 from mcp_conductor.errors import Location, UsageError, location_in
+from mcp_conductor.files.common_yaml import CommonYaml, read_common_yaml
 from mcp_conductor.files.reading import read_bytes
 
 Path = tuple[str | int, ...]
@@ -32,11 +33,23 @@ class Document:
     text: str
     data: Any
     json: bool
-    root: Any = None  # the nodes of YAML, which know their places
+    common: CommonYaml | None = None  # YAML that was read without places, except for some
+
+    @cached_property
+    def root(self) -> Any:
+        """The nodes of YAML, which know their places; None for JSON."""
+        if self.json:
+            return None
+        from mcp_conductor.files.yaml_nodes import compose
+
+        return compose(self.file, self.text)
 
     def locate(self, path: Path) -> Location | None:
         """Where the value at PATH stands, or the innermost part of PATH that exists."""
         if not self.json:
+            if (start := self._start_of_item(path)) is not None:
+                line, column = start
+                return self._location(line + 1, column + 1, self._written(line, column + 1))
             found = self._find_node(path)
             return None if found is None else self._location_of(*found)
         place, (first, last) = self._json_places.find(path)
@@ -64,8 +77,23 @@ class Document:
         line, column = mark.line, mark.column + 1
         if start.line == end.line == line and end.column > start.column:
             return self._location(line + 1, column, (start.column + 1, end.column + 1))
+        return self._location(line + 1, column, self._written(line, column))
+
+    def _written(self, line: int, column: int) -> tuple[int, int]:
+        """From COLUMN to the end of what is written in LINE."""
         written = len(self._lines[line].partition(" #")[0].rstrip()) if line < len(self._lines) else 0
-        return self._location(line + 1, column, (column, max(column, written) + 1))
+        return column, max(column, written) + 1
+
+    def _start_of_item(self, path: Path) -> tuple[int, int] | None:
+        """Where an item of a list in the outermost mapping begins, such as a test, if that is known without nodes.
+
+        Every test that passes has a place too; to read the file a second time for it would cost as much as the first.
+        """
+        match path, self.common:
+            case (str(key), int(index)), CommonYaml(data, items) if 0 <= index < len(items.get(key, ())):
+                item = data[key][index]
+                return items[key][index] if isinstance(item, dict) and len(item) > 1 else None
+        return None
 
     def _location(self, line: int, column: int, value: tuple[int, int] | None = None) -> Location:
         source = self._lines[line - 1] if line <= len(self._lines) else ""
@@ -118,10 +146,15 @@ def parse(text: str, file: str, *, json: bool | None = None) -> Document:
     """Read JSON (if FILE is called so, or JSON is true) or YAML text."""
     if _is_json(file) if json is None else json:
         return Document(file, text, _parse_json(text, file), json=True)
+    common = read_common_yaml(text)
+    if common is not None:
+        return Document(file, text, common.data, json=False, common=common)
     from mcp_conductor.files.yaml_nodes import compose, construct
 
     root = compose(file, text)
-    return Document(file, text, construct(root, file, text), json=False, root=root)
+    document = Document(file, text, construct(root, file, text), json=False)
+    document.__dict__["root"] = root  # it is not read again for its places
+    return document
 
 
 def _below(node: Any, step: str | int) -> Any:

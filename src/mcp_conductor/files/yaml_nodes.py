@@ -3,25 +3,14 @@
 There are merge keys too, as most readers have them. What is merged stands where it was written; its place is there.
 """
 
-import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, ClassVar, NoReturn
 
 from mcp_conductor.errors import Location, UsageError, location_in
+from mcp_conductor.files.yaml_scalars import CORE, MOST_VALUES, NOT_ONLY_TEXT, core_value
 
-# The core schema of YAML 1.2, section 10.3.2: what plain text may be besides text.
-_CORE: dict[str, tuple[str, Callable[[str], Any]]] = {
-    "null": (r"~|null|Null|NULL|", lambda _: None),
-    "bool": (r"true|True|TRUE|false|False|FALSE", lambda text: text.lower() == "true"),
-    "int": (
-        r"[-+]?[0-9]{1,4000}|0o[0-7]{1,4000}|0x[0-9a-fA-F]{1,3000}",
-        lambda text: int(text, 0 if text[:2] in ("0o", "0x") else 10),
-    ),
-    "float": (r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", float),
-}
-_NOT_ONLY_TEXT = frozenset("~nNtTfF+-.0123456789")  # what null, booleans and numbers begin with
 _TAG = "tag:yaml.org,2002:"
 _TEXT = _TAG + "str"
 _DEEPEST = 500
@@ -32,7 +21,6 @@ _MOST_QUOTED = 10_000
 _MERGE = "<<"
 # Half of a character, as JSON spells it; a backslash before it that is itself escaped makes it something else.
 _SURROGATE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?=u[dD][89a-fA-F][0-9a-fA-F]{2})")
-MOST_VALUES = 1_000_000  # of a YAML file, its aliases written out: some seconds, and half a gigabyte
 
 
 def compose(file: str, text: str) -> Any:
@@ -159,7 +147,7 @@ def _core_loader(*, counts: bool) -> Any:
             if kind is not scalar:
                 return collections[kind]
             # Most scalars can be nothing but text, as their first character shows; it need not be tried out.
-            if not implicit[0] or (value and value[0] not in _NOT_ONLY_TEXT):
+            if not implicit[0] or (value and value[0] not in NOT_ONLY_TEXT):
                 return _TEXT
             return super().resolve(kind, value, implicit)
 
@@ -172,7 +160,7 @@ def _core_loader(*, counts: bool) -> Any:
             self.count()
             return super().resolve(kind, value, implicit)
 
-    for name, (form, _) in _CORE.items():
+    for name, (form, _) in CORE.items():
         CoreLoader.add_implicit_resolver(_TAG + name, re.compile(rf"(?:{form})\Z"), None)
     return CountingLoader if counts else CoreLoader
 
@@ -297,12 +285,9 @@ def _scalar(node: Any) -> Any:
     kind = node.tag.removeprefix(_TAG)
     if kind in ("str", "!"):
         return node.value
-    if kind not in _CORE or not re.fullmatch(_CORE[kind][0], node.value):
+    if kind not in CORE or not re.fullmatch(CORE[kind][0], node.value):
         raise ValueError(f"{node.value!r} cannot be read as {node.tag}")
-    value = _CORE[kind][1](node.value)
-    if value in (math.inf, -math.inf):
-        raise ValueError(f"{node.value[:20]}… is too large a number")
-    return value
+    return core_value(kind, node.value)
 
 
 def child(node: Any, step: str | int) -> tuple[Any, Any] | None:

@@ -156,8 +156,8 @@ class Expect:
         return found
 
     def _of_result(self, wanted: Template, reply: Json, observed: Observed, variables: Variables) -> list[Finding]:
-        where = wanted.given.document.locate(wanted.given.path)
         if "result" not in reply:
+            where = wanted.given.document.locate(wanted.given.path)
             message = f"the reply is an error, not a result: {compact(reply.get('error'))}"
             return [Finding(message=message, path="error", actual=reply.get("error"), where=where)]
         shown = plain(reply, observed.dialect, {"result": wanted.given.value}, verbatim=True)["result"]
@@ -209,13 +209,14 @@ class Expect:
         return found + [Finding(message=message, where=self._at(key)) for message in left]
 
     def _of_time(self, observed: Observed) -> list[Finding]:
-        where = self._at("performance")
-        taken = f"the reply took {observed.seconds * 1000:.0f} ms"
         if self.slowest is not None and observed.seconds > self.slowest:
-            return [Finding(message=f"{taken}, more than {self.slowest * 1000:g} ms", where=where)]
-        if self.quickest is not None and observed.seconds < self.quickest:
-            return [Finding(message=f"{taken}, less than {self.quickest * 1000:g} ms", where=where)]
-        return []
+            limit = f"more than {self.slowest * 1000:g} ms"
+        elif self.quickest is not None and observed.seconds < self.quickest:
+            limit = f"less than {self.quickest * 1000:g} ms"
+        else:
+            return []
+        message = f"the reply took {observed.seconds * 1000:.0f} ms, {limit}"
+        return [Finding(message=message, where=self._at("performance"))]
 
 
 def stray(line: str) -> Finding:

@@ -32,11 +32,11 @@ class Notifications:
         return bool(self.wanted) and not self.findings(heard, variables)
 
     def findings(self, heard: list[Json], variables: Variables) -> list[Finding]:
-        where = self.given.document.locate(self.given.path)
         if self.how == "exactly" and len(heard) != len(self.wanted):
             methods = ", ".join(str(each.get("method")) for each in heard[:_MOST_NAMED]) or "none"
             methods += ", …" if len(heard) > _MOST_NAMED else ""
             message = f"{_notifications(len(heard))} came, not {len(self.wanted)}: {methods}"
+            where = self.given.document.locate(self.given.path)
             return [Finding(message=message, actual=heard[:_MOST_SHOWN], where=where)]
         left = list(heard)
         found: list[Finding] = []
