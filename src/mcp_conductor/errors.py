@@ -18,10 +18,10 @@ exception means that we could not go on. A mistake of a server after which we ca
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from mcp_conductor.text.visible import cut, visible
+from mcp_conductor.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,187 @@
+"""Dataclasses as the standard library makes them, in a tenth of its time.
+
+The standard library writes and compiles six functions for each class; a third of the start of a program was spent on
+that. Here all classes share what can be shared, and `__init__` is written when the first object is made. What is not
+simple (inheritance, ClassVar, InitVar, options that are rarely used) is left to the standard library.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import MISSING, Field, FrozenInstanceError
+from operator import attrgetter
+from reprlib import recursive_repr
+from typing import TYPE_CHECKING, Any, ClassVar
+
+__all__ = ["dataclass"]
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass  # for a reader of types there is no difference
+else:
+
+    def dataclass(cls: type | None = None, /, **options: bool) -> Any:
+        """What `dataclasses.dataclass` is."""
+        if cls is None:
+            return lambda cls: dataclass(cls, **options)
+        fields = _simple_fields(cls, **options)
+        return dataclasses.dataclass(cls, **options) if fields is None else _made(cls, fields, **options)
+
+
+_OPTIONS = {"frozen", "slots", "kw_only"}
+_OURS = {"__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__post_init__", "__match_args__"}
+# Of the standard library, for itself: that a field is neither a ClassVar nor an InitVar.
+_KIND: Any = getattr(dataclasses, "_FIELD", None)
+
+
+def _simple_fields(cls: type, **options: bool) -> dict[str, Field[Any]] | None:
+    """The fields of CLS; None where the standard library has to make the class."""
+    known = cls.__dict__
+    if _KIND is None or cls.__bases__ != (object,) or type(cls) is not type or not options.keys() <= _OPTIONS:
+        return None
+    if not _OURS.isdisjoint(known) or "__slots__" in known:
+        return None
+    fields: dict[str, Field[Any]] = {}
+    optional = False
+    for name, kind in getattr(cls, "__annotations__", {}).items():
+        origin = getattr(kind, "__origin__", kind)
+        if isinstance(kind, (str, dataclasses.InitVar)) or origin is ClassVar or kind is dataclasses.KW_ONLY:
+            return None
+        default = known.get(name, MISSING)
+        each: Any = default if isinstance(default, Field) else dataclasses.field(default=default)
+        has_default = each.default is not MISSING or each.default_factory is not MISSING
+        if not each.init or not each.compare or each.hash is not None or each.kw_only is not MISSING:
+            return None
+        if optional and not has_default and not options.get("kw_only"):
+            return None  # it is a mistake, which the standard library reports
+        optional = optional or has_default
+        each.name, each.type, each.kw_only = name, kind, options.get("kw_only", False)
+        each._field_type = _KIND  # noqa: SLF001  # what `dataclasses.replace` and `fields` look at
+        fields[name] = each
+    return fields
+
+
+def _made(
+    cls: type, fields: dict[str, Field[Any]], *, frozen: bool = False, slots: bool = False, kw_only: bool = False
+) -> type:
+    members = dict(cls.__dict__) if slots else {}
+    for name, each in fields.items():
+        if slots:
+            members.pop(name, None)
+        elif each.default is not MISSING:
+            setattr(cls, name, each.default)
+        elif name in cls.__dict__:
+            delattr(cls, name)
+    members |= {
+        "__dataclass_fields__": fields,
+        "__dataclass_params__": _Params(frozen=frozen),
+        "__match_args__": () if kw_only else tuple(fields),
+        "__init__": _init_later,
+        "__repr__": _repr,
+        "__eq__": _eq,
+        "__hash__": _hash if frozen else None,
+        "_compared": staticmethod(attrgetter(*fields) if len(fields) > 1 else _few(*fields)),
+    }
+    if frozen:
+        members |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
+    if not slots:
+        for name, member in members.items():
+            setattr(cls, name, member)
+        return cls
+    if frozen:
+        members |= {"__getstate__": _state, "__setstate__": _set_state}
+    members["__slots__"] = tuple(fields)
+    members.pop("__dict__", None)
+    members.pop("__weakref__", None)
+    made = type(cls.__name__, (object,), members)
+    made.__qualname__ = cls.__qualname__
+    return made
+
+
+class _Params:
+    """What the standard library asks of a class that another one inherits from."""
+
+    __slots__ = ("frozen",)
+
+    def __init__(self, *, frozen: bool) -> None:
+        self.frozen = frozen
+
+
+def _few(*names: str) -> Callable[[Any], tuple[Any, ...]]:
+    """The fields of a class that has one or none, as a tuple."""
+    return lambda value: tuple(getattr(value, name) for name in names)
+
+
+def _init_later(self: Any, /, *args: Any, **members: Any) -> None:
+    cls = next(each for each in type(self).__mro__ if each.__dict__.get("__init__") is _init_later)
+    init = _init_of(cls)
+    setattr(cls, "__init__", init)  # noqa: B010  # type checkers forbid it in the other way
+    init(self, *args, **members)
+
+
+def _init_of(cls: Any) -> Callable[..., None]:
+    """The function that sets all fields, as a person would write it."""
+    fields: dict[str, Field[Any]] = cls.__dataclass_fields__
+    frozen, slotted = cls.__dataclass_params__.frozen, "__slots__" in cls.__dict__
+    names: dict[str, Any] = {"_make": object()}
+    given, lines = [], []
+    for name, each in fields.items():
+        value = name
+        if each.default is not MISSING:
+            names[f"_of_{name}"] = each.default
+            given.append(f"{name}=_of_{name}")
+        elif each.default_factory is not MISSING:
+            names[f"_of_{name}"] = each.default_factory
+            given.append(f"{name}=_make")
+            value = f"_of_{name}() if {name} is _make else {name}"
+        else:
+            given.append(name)
+        if not frozen:
+            lines.append(f"self.{name} = {value}")
+        elif slotted:
+            names[f"_set_{name}"] = cls.__dict__[name].__set__  # the quickest of the ways to set what is frozen
+            lines.append(f"_set_{name}(self, {value})")
+        else:
+            names["_set"] = object.__setattr__
+            lines.append(f"_set(self, {name!r}, {value})")
+    order = ["self", *(["*"] if fields and all(each.kw_only for each in fields.values()) else []), *given]
+    exec(f"def __init__({', '.join(order)}):\n " + "\n ".join(lines or ["pass"]), names)  # noqa: S102
+    made: Callable[..., None] = names["__init__"]
+    made.__qualname__ = f"{cls.__qualname__}.__init__"
+    made.__annotations__ = {name: each.type for name, each in fields.items()} | {"return": None}
+    return made
+
+
+@recursive_repr("...")
+def _repr(self: Any) -> str:
+    names = [name for name, each in self.__dataclass_fields__.items() if each.repr]
+    return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+
+
+def _eq(self: Any, other: Any) -> Any:
+    if other.__class__ is not self.__class__:
+        return NotImplemented
+    return self._compared(self) == self._compared(other)
+
+
+def _hash(self: Any) -> int:
+    return hash(self._compared(self))
+
+
+def _refuse_to_set(self: Any, name: str, value: Any) -> None:
+    if "__dataclass_fields__" in type(self).__dict__ or name in self.__dataclass_fields__:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+    object.__setattr__(self, name, value)
+
+
+def _refuse_to_delete(self: Any, name: str) -> None:
+    if "__dataclass_fields__" in type(self).__dict__ or name in self.__dataclass_fields__:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
+    object.__delattr__(self, name)
+
+
+def _state(self: Any) -> list[Any]:
+    return [getattr(self, name) for name in self.__dataclass_fields__]
+
+
+def _set_state(self: Any, state: list[Any]) -> None:
+    for name, value in zip(self.__dataclass_fields__, state, strict=True):
+        object.__setattr__(self, name, value)
