@@ -7,7 +7,9 @@ is counted too, since `(a+)+` has one state that follows itself in two ways.
 
 import math
 from collections import defaultdict, deque
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from mcp_conductor.values import dataclass
 
 MOST_POSITIONS = 1_000
 _MOST_FOLLOWERS = 20_000

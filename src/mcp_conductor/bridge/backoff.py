@@ -1,7 +1,8 @@
 """When to try again: soon at first, then after longer and longer delays, and never all at the same moment."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from mcp_conductor.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

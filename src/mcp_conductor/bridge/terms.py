@@ -1,7 +1,7 @@
 """What the parts of a bridge tell each other, and what it tells those who watch it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from mcp_conductor.bridge.backoff import Backoff
@@ -9,6 +9,7 @@ from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.views import Prompt, Resource, ResourceTemplate, Tool
+from mcp_conductor.values import dataclass
 
 State = Literal["up", "retrying", "down"]
 EventKind = Literal[

@@ -6,11 +6,12 @@ of a thousand tests is read in a quarter of the time, and a small one needs no p
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from json import loads
 from typing import Any
 
 from mcp_conductor.files.yaml_scalars import MOST_VALUES, plain_value
+from mcp_conductor.values import dataclass
 
 # What a plain scalar may begin with, and be made of, when it is not within brackets. Each part begins with another
 # character, so that nothing is tried twice.

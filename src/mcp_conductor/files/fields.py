@@ -5,7 +5,6 @@ wrong, and the nearest name.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mcp_conductor.errors import UsageError, nearest
@@ -14,6 +13,7 @@ from mcp_conductor.files.source import Document, Path
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.environment_variables import filled
 from mcp_conductor.protocol.message import kind_of, render
+from mcp_conductor.values import dataclass
 
 FREE = "x-"  # what a key begins with that means nothing to us: a place for anchors
 

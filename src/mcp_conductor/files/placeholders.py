@@ -14,7 +14,7 @@ results from then on: copy a result before you change it.
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field as member
+from dataclasses import field as member
 from inspect import Signature, signature
 from itertools import chain, islice
 from json import JSONDecodeError, JSONDecoder
@@ -24,6 +24,7 @@ from mcp_conductor.errors import nearest
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import read_all
 from mcp_conductor.protocol.message import compact
+from mcp_conductor.values import dataclass
 
 Scope = TypeVar("Scope")
 Fill = Callable[[Scope], Any]

@@ -7,7 +7,7 @@ system come in as values (`Surroundings`).
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os.path import isabs, join, normpath
 from types import NoneType
 from typing import Any, NoReturn
@@ -30,6 +30,7 @@ from mcp_conductor.protocol.server_spec import (
     is_sse,
     url_problem,
 )
+from mcp_conductor.values import dataclass
 
 # Other clients' words for Streamable HTTP.
 _TRANSPORT_OF_TYPE = {

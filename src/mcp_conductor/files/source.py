@@ -8,7 +8,6 @@ file costs no YAML parser.
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from json import JSONDecodeError, JSONDecoder
 from typing import Any, NoReturn
@@ -16,6 +15,7 @@ from typing import Any, NoReturn
 from mcp_conductor.errors import Location, UsageError, location_in
 from mcp_conductor.files.common_yaml import CommonYaml, read_common_yaml
 from mcp_conductor.files.reading import read_bytes
+from mcp_conductor.values import dataclass
 
 Path = tuple[str | int, ...]
 

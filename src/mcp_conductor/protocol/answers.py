@@ -5,13 +5,13 @@ be answered is declared as a capability, and nothing else is: both come from the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND, Dialect
 from mcp_conductor.protocol.message import Message, render
+from mcp_conductor.values import dataclass
 
 REJECTED = -1  # the code that the specification's example of a refused sampling request has
 # The event loop waits for it, and forms are flat objects: a form for a person does not take longer.

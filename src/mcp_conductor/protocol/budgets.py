@@ -5,7 +5,8 @@ Values are counted before a message is parsed, because parsed they take far more
 
 import re
 import sys
-from dataclasses import dataclass
+
+from mcp_conductor.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,8 @@ prime a stream that can be resumed.
 """
 
 import codecs
-from dataclasses import dataclass
+
+from mcp_conductor.values import dataclass
 
 _LONGEST_RETRY = 24 * 3600 * 1000  # milliseconds; more is a mistake
 

@@ -6,13 +6,14 @@ A check that fails raises TransportError, because the authorization server canno
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from mcp_conductor.errors import TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_MODERN, OAuthRules
+from mcp_conductor.values import dataclass
 
 OFFLINE_ACCESS = "offline_access"
 _PROTECTED_RESOURCE = "/.well-known/oauth-protected-resource"

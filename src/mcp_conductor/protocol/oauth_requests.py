@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
@@ -12,6 +12,7 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import OAuthRules
 from mcp_conductor.protocol.oauth import endpoint, words
+from mcp_conductor.values import dataclass
 
 AuthMethod = Literal["none", "client_secret_basic", "client_secret_post", "private_key_jwt"]
 SigningAlgorithm = Literal["ES256", "RS256"]

@@ -6,12 +6,12 @@ Untrusted, with the flag that allows it.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Literal
 
 from mcp_conductor.errors import TransportError
 from mcp_conductor.protocol.server_spec import origin
+from mcp_conductor.values import dataclass
 
 Kind = Literal["public", "loopback", "private", "link-local", "multicast", "unspecified"]
 

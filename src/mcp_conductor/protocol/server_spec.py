@@ -5,12 +5,13 @@ what others add; no other module asks which of them it has.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import ClassVar, TypeGuard
 
 from mcp_conductor.errors import ConfigError, UsageError
 from mcp_conductor.protocol.budgets import DEFAULT, Budgets
 from mcp_conductor.text.redaction import secrets_of_environment, secrets_of_headers, secrets_of_url, secrets_of_words
+from mcp_conductor.values import dataclass
 
 TRANSPORTS = ("stdio", "sse", "http")
 # Where there are no processes to start.

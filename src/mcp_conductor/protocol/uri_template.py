@@ -8,10 +8,11 @@ in use is not read, and does not match.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import quote, unquote_to_bytes
 
 from mcp_conductor.protocol.budgets import LONGEST_URI
+from mcp_conductor.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
 """Lines of a file with marks and notes below them: the only printer of carets."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from mcp_conductor.errors import Location
 from mcp_conductor.text.visible import blank, one_line, visible
+from mcp_conductor.values import dataclass
 
 Paint = Callable[[str], str]
 Range = tuple[int, int]  # of indexes into a line, the end excluded

@@ -6,13 +6,14 @@ that was looked at. Exit codes, colours and formats are the business of those wh
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final, Literal
 
 from mcp_conductor.errors import Location
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
 from mcp_conductor.text.redaction import redacted_lines
+from mcp_conductor.values import dataclass
 
 Status = Literal["passed", "failed", "warned", "skipped", "errored", "not-run"]
 STATUSES: tuple[Status, ...] = ("passed", "failed", "warned", "skipped", "errored", "not-run")

@@ -1,13 +1,14 @@
 """A server as its file describes it, and as a program may describe it: what it has, and how clients reach it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.server.definitions import Prompt, Resource, Template, Tool
 from mcp_conductor.server.faults import Fault
+from mcp_conductor.values import dataclass
 
 TRANSPORTS = ("stdio", "streamable-http", "sse")
 TransportType = Literal["stdio", "streamable-http", "sse"]

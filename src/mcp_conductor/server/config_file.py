@@ -6,7 +6,6 @@ that name the file, the line, the column and the nearest known name.
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from mcp_conductor.errors import UsageError, nearest
@@ -32,6 +31,7 @@ from mcp_conductor.server.faults import read as read_fault
 from mcp_conductor.server.params import checked_params, make_with
 from mcp_conductor.server.presets import MEMBERS, PRESETS, Kind
 from mcp_conductor.server.presets.described import described
+from mcp_conductor.values import dataclass
 
 KEYS = (
     "$schema",

@@ -5,7 +5,7 @@ file may write them out, and both look the same from here on.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +14,7 @@ from mcp_conductor.protocol.dialect import INVALID_REQUEST, PARSE_ERROR
 from mcp_conductor.protocol.http_headers import Annotations, annotations_of
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.schema import checker
+from mcp_conductor.values import dataclass
 
 if TYPE_CHECKING:
     from mcp_conductor.protocol.uri_template import UriTemplate

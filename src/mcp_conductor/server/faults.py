@@ -8,7 +8,6 @@ import inspect
 import re
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Any
@@ -23,6 +22,7 @@ from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.server.params import BadParam, checked_params, make_with
 from mcp_conductor.server.spoiled_reply import SpoiledReply, say_nothing
+from mcp_conductor.values import dataclass
 
 WHEN_KEYS = ("method", "name", "nth", "every", "probability")
 ANOTHER_TYPE = "a value of another type"

@@ -1,13 +1,14 @@
 """How a reply is to differ from the right one: what faults write, and what the hosts carry out."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import Random
 from typing import TypeVar
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.plugins import guarded, wrong_return
 from mcp_conductor.protocol import Json
+from mcp_conductor.values import dataclass
 
 R = TypeVar("R")
 _CHANGE = "a change that a fault makes"

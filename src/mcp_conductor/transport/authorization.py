@@ -9,7 +9,7 @@ import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -55,6 +55,7 @@ from mcp_conductor.transport.oauth_endpoints import (
 from mcp_conductor.transport.oauth_http import OAuthHttp
 from mcp_conductor.transport.signing import client_assertion
 from mcp_conductor.transport.token_store import Grant, TokenStore
+from mcp_conductor.values import dataclass
 
 CLIENT_NAME = "MCP Conductor"
 MOST_TRIES = 3

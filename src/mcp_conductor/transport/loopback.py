@@ -9,11 +9,11 @@ import threading
 import webbrowser
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.oauth import redirect_params
+from mcp_conductor.values import dataclass
 
 PATH = "/callback"
 MOST_VISITS = 100  # at the same time; a browser opens more connections than it uses

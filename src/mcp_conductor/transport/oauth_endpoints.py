@@ -8,7 +8,6 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from mcp_conductor.errors import TransportError
 from mcp_conductor.protocol import Json
@@ -36,6 +35,7 @@ from mcp_conductor.text.redaction import Redactor, secrets_of_headers
 from mcp_conductor.text.visible import cut
 from mcp_conductor.transport.http_client import HttpClient
 from mcp_conductor.transport.oauth_http import OAuthHttp
+from mcp_conductor.values import dataclass
 
 REPLY_SECONDS = 30.0
 LARGEST_REPLY = 2**20

@@ -7,7 +7,7 @@ A grant belongs to one server and one issuer, and is never used with another.
 
 import json
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, get_args
 
 from mcp_conductor.errors import UsageError
@@ -16,6 +16,7 @@ from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.oauth import words
 from mcp_conductor.protocol.oauth_requests import AuthMethod, OAuthClient
+from mcp_conductor.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

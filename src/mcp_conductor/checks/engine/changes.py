@@ -7,7 +7,7 @@ another session: what changes by itself, or is told late, is not a finding.
 import asyncio
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from itertools import pairwise
 from time import perf_counter
@@ -26,6 +26,7 @@ from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.report.model import Finding
 from mcp_conductor.text.visible import cut
+from mcp_conductor.values import dataclass
 
 LISTS = {"tools/list": "name", "resources/list": "uri", "prompts/list": "name"}  # and what tells their items apart
 UPDATED = "notifications/resources/updated"

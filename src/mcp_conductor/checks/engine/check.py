@@ -5,11 +5,11 @@ Both yield findings; none means that the requirement is kept. `NotSeen` means th
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mcp_conductor.catalog import Catalog
 from mcp_conductor.report.model import Finding
+from mcp_conductor.values import dataclass
 
 if TYPE_CHECKING:
     from mcp_conductor.checks.engine.probe import Probe

@@ -6,7 +6,7 @@ sees two messages and not two hundred; the whole trail is there for those who wa
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from mcp_conductor.client.session import Session
@@ -14,6 +14,7 @@ from mcp_conductor.protocol.message import read
 from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.report.model import NOTHING, Finding
 from mcp_conductor.text.visible import cut
+from mcp_conductor.values import dataclass
 
 SENT, CAME = "--> ", "<-- "
 MOST_LINES = 100

@@ -5,7 +5,7 @@ What is expected does not fail the run. It costs as much as before: grades are m
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 
 from mcp_conductor.checks.engine.judging import Verdicts
@@ -15,6 +15,7 @@ from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import load
 from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.report.model import Finding, Outcome
+from mcp_conductor.values import dataclass
 
 _KEYS = ("id", "reason", "revision", "transport", "expires")
 _TRANSPORTS = ("stdio", "http", "sse")

@@ -5,10 +5,10 @@ is left by what is broken. What was not seen counts neither way; what someone ex
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.report.model import Outcome
+from mcp_conductor.values import dataclass
 
 LETTERS = "ABCDEF"
 WEIGHTS = {"critical": 10, "major": 5, "minor": 2}

@@ -6,7 +6,7 @@ Our transport would hide what is looked for: which header was left out, what sta
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import Any, Protocol
 
@@ -23,6 +23,7 @@ from mcp_conductor.protocol.message import Message, compact, parse, read
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.text.visible import cut
 from mcp_conductor.transport import client_for
+from mcp_conductor.values import dataclass
 
 EVIL_ORIGIN = "http://evil.example"
 EVENTS = "text/event-stream"

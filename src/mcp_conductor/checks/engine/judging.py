@@ -1,7 +1,7 @@
 """What judges make of a conversation, live or recorded; and which requirements are meant at all."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 
 from mcp_conductor.bounded.worker import checkpoint
@@ -19,6 +19,7 @@ from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.report.model import Finding, Outcome, Status
+from mcp_conductor.values import dataclass
 
 MOST_FINDINGS = 100  # of one requirement that are reported; those that are alike are shown as one
 _TOLD_BY_TESTS = ("stdio-stdout-clean-server",)  # noise is a finding of the test during which it came

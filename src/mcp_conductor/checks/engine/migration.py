@@ -5,7 +5,6 @@ what the catalogue has since the modern revision, as steps: one for everything t
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 from mcp_conductor.checks.engine.check import CHECKS
 from mcp_conductor.checks.engine.judging import Options, asked_for
@@ -14,6 +13,7 @@ from mcp_conductor.checks.requirements import Requirement
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import HANDSHAKE, MODERN
 from mcp_conductor.report.model import Outcome
+from mcp_conductor.values import dataclass
 
 
 def _always(_: Traits) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -21,6 +21,7 @@ from mcp_conductor.protocol.message import Message, build
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.transport import meanwhile
+from mcp_conductor.values import dataclass
 
 GRACE_SECONDS = 0.15  # for what a server says unasked, once it has answered what came later
 

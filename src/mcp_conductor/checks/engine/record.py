@@ -1,7 +1,6 @@
 """A conversation, as judges see it: who said what, in order, and what answered what."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +10,7 @@ from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message, is_cut_off
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
+from mcp_conductor.values import dataclass
 
 MOST_BYTES = 8_000_000  # of what a server said that are judged; of answers to requests, as many again
 SMALL = 200_000  # bytes; a conversation of less is always judged as a whole

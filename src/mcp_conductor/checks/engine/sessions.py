@@ -9,7 +9,7 @@ closed behind the back of the probes, which need not wait for it.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Self
 
 from mcp_conductor.checks.engine.findings import NotSeen
@@ -24,6 +24,7 @@ from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.transport import finish
+from mcp_conductor.values import dataclass
 
 STARTS_PER_ANSWER = 15  # how much longer than an answer the first start may take: packages are fetched, code compiled
 SLOWER = 8.0  # how much longer than the first a later start may take, while others start too

@@ -7,7 +7,6 @@ tell the same on every platform, and tell it of this very moment.
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from mcp_conductor.checks.engine.evidence import Trail
 from mcp_conductor.checks.engine.sessions import answered_since
 from mcp_conductor.errors import ConductorError, RequestTimeout
 from mcp_conductor.transport import meanwhile
+from mcp_conductor.values import dataclass
 
 if TYPE_CHECKING:
     from mcp_conductor.checks.engine.probe import Probe

@@ -1,7 +1,7 @@
 """What a client did in one scenario, as judges see it: who said what on which connection, and how it ended."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, NamedTuple, Optional
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
@@ -12,6 +12,7 @@ from mcp_conductor.protocol.message import Message, render
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report.model import NOTHING, Finding
 from mcp_conductor.text.visible import cut
+from mcp_conductor.values import dataclass
 
 # The connection was closed by the client, by its signal, without a word, or by us.
 Ending = Literal["eof", "sigterm", "cut", "ours"]

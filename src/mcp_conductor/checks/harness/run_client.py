@@ -11,7 +11,7 @@ import shlex
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_conductor.checks.harness import fake_browser, relay
 from mcp_conductor.checks.harness.client_record import ClientRecord, Outcome
@@ -26,6 +26,7 @@ from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.protocol.server_spec import StdioSpec
 from mcp_conductor.text.visible import cut
 from mcp_conductor.transport.stdio import StdioTransport, open_stdio
+from mcp_conductor.values import dataclass
 
 PLACEHOLDERS = ("{server}", "{url}", "{config}")
 QUIET_SECONDS = 5.0  # a client that says nothing for so long, and is not asked anything, has nothing more to say

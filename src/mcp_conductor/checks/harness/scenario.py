@@ -5,7 +5,6 @@ and raises `NotSeen` when the client never did what it is about: what a client d
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from mcp_conductor.catalog import Catalog
@@ -13,6 +12,7 @@ from mcp_conductor.checks.harness.client_record import ClientRecord
 from mcp_conductor.checks.harness.scripted_server import ServerScript
 from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.report.model import Finding
+from mcp_conductor.values import dataclass
 
 Judge = Callable[[ClientRecord], Iterable[Finding]]
 S = TypeVar("S", bound=type[ServerScript])

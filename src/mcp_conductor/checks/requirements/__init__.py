@@ -1,6 +1,5 @@
 """The requirements of the specification, in our words: what must hold, for whom, since when, and how it can be seen."""
 
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
@@ -9,6 +8,7 @@ from mcp_conductor.plugins import load_packages, when_forgotten, with_plugins
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, versions_between
 from mcp_conductor.protocol.message import read
+from mcp_conductor.values import dataclass
 
 LEVELS = ("MUST", "SHOULD", "MAY")
 SEVERITIES = ("critical", "major", "minor")

@@ -9,9 +9,10 @@ line with ! before it is the one that breaks them.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+
+from mcp_conductor.values import dataclass
 
 _FILES = ("examples.txt", "client_examples.txt")
 

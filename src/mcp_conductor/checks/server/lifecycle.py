@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from mcp_conductor.checks.engine.capabilities import capability_flaws, served_undeclared
@@ -20,6 +19,7 @@ from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message, kind_of, render
 from mcp_conductor.report.model import Finding
 from mcp_conductor.transport.stdio import StdioTransport
+from mcp_conductor.values import dataclass
 
 _UNKNOWN_VERSIONS = ("1999-01-01", "1.0.0")
 _QUESTIONS = ("roots/list", "sampling/createMessage", "elicitation/create")

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -21,6 +21,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RELATED_TASK
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
+from mcp_conductor.values import dataclass
 
 CALL = "tasks.requests.tools.call"
 MOST_LIVES = 6

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -30,6 +30,7 @@ from mcp_conductor.protocol.dialect import (
 )
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
+from mcp_conductor.values import dataclass
 
 MOST_LIVES = 6
 MOST_LOOKS = 40

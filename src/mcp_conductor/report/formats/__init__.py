@@ -7,13 +7,13 @@ text is made visible here.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 
 from mcp_conductor.catalog import Catalog
 from mcp_conductor.plugins import guarded, is_ours, wrong_return
 from mcp_conductor.report.model import Report
 from mcp_conductor.text.visible import visible
+from mcp_conductor.values import dataclass
 
 Write = Callable[[Report], str]
 

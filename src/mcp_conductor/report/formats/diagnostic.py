@@ -4,7 +4,7 @@ The form is that of our errors: a headline, `--> file:line:column`, the source l
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from mcp_conductor.report.excerpt import Note, excerpt, wrapped
@@ -13,6 +13,7 @@ from mcp_conductor.report.formats.wording import counted, headline, value_text
 from mcp_conductor.report.model import NOTHING, Finding, Outcome
 from mcp_conductor.text.error_lines import abridged, cause
 from mcp_conductor.text.visible import one_line, visible
+from mcp_conductor.values import dataclass
 
 Ink = Literal["red", "green", "yellow", "cyan", "bold", "dim"]
 

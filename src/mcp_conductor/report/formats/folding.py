@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mcp_conductor.report.model import Finding, Outcome
+from mcp_conductor.values import dataclass
 
 # What is quoted, places in a list, and methods.
 _NAMES = re.compile(r"""'[^']*'|"[^"]*"|\[\d+\]|\b[a-z]+(?:/[A-Za-z_]+)+\b""")

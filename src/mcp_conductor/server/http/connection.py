@@ -9,7 +9,7 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import coroutine
 from typing import Any
 
@@ -19,6 +19,7 @@ from mcp_conductor.protocol.dialect import INVALID_REQUEST
 from mcp_conductor.server.http.exchange import HttpExchange, HttpRefused
 from mcp_conductor.server.http.heads import END, HeadBytes, check_head, header_name, parts_of
 from mcp_conductor.server.http.limits import LIMITS, Limits
+from mcp_conductor.values import dataclass
 
 _MOST_EMPTY_LINES = 100  # of one read, that are taken for the end of a body
 _AT_ONCE = struct.pack("ii", 1, 0)

@@ -4,13 +4,13 @@ what a config file, `--list-presets` and the schema for editors show of it.
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 from mcp_conductor.catalog import Catalog
 from mcp_conductor.plugins import guarded
 from mcp_conductor.protocol import Json
 from mcp_conductor.server.definitions import Definition
+from mcp_conductor.values import dataclass
 
 Kind = Literal["tool", "resource", "resource template", "prompt"]
 Make = Callable[..., Definition | Json | list[Definition] | list[Json]]  # JSON: see `described`

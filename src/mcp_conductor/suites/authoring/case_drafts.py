@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -21,6 +21,7 @@ from mcp_conductor.protocol.uri_template import parse
 from mcp_conductor.suites.authoring.recorder import plain_data, plain_text
 from mcp_conductor.suites.authoring.yaml_text import is_writable
 from mcp_conductor.text.visible import cut
+from mcp_conductor.values import dataclass
 
 NOT_CALLED = "not marked read-only, so not called yet; check its arguments, then remove this line"
 _LONGEST_NOTE = 80

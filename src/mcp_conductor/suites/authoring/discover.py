@@ -10,7 +10,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from time import time
 from typing import Any
 
@@ -36,6 +36,7 @@ from mcp_conductor.suites.language.variables import Variables
 from mcp_conductor.suites.running.connecting import converse
 from mcp_conductor.suites.running.conversation import Conversation, Done
 from mcp_conductor.text.redaction import Redactor
+from mcp_conductor.values import dataclass
 
 _NO_VARIABLES = Variables()
 _MOST_LOOKS = 1_000_000  # at items, to see that a list has what it had

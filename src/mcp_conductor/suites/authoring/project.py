@@ -9,7 +9,6 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from mcp_conductor.errors import UsageError
@@ -17,6 +16,7 @@ from mcp_conductor.files.reading import open_file
 from mcp_conductor.files.settings import TABLES
 from mcp_conductor.files.source import load
 from mcp_conductor.protocol import Json
+from mcp_conductor.values import dataclass
 
 _SETTINGS = ("mcp.json", ".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json", "claude_desktop_config.json")
 _KEYS = ("type", "command", "args", "env", "cwd", "url", "headers")

@@ -6,7 +6,6 @@ everything that differed between two calls; and values that are too long or too 
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from string import digits
 from typing import Any
@@ -18,6 +17,7 @@ from mcp_conductor.suites.matching.differences import is_number, same
 from mcp_conductor.suites.matching.matchers import PREFIX
 from mcp_conductor.suites.matching.matchers.regexes import read_regex
 from mcp_conductor.suites.matching.matchers.times import iso_moment
+from mcp_conductor.values import dataclass
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?"

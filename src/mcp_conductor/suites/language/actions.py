@@ -5,7 +5,6 @@ be, and returns how to make a message of it when its time comes.
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from mcp_conductor.files.fields import Field
@@ -13,6 +12,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.suites.language.keys import IN_CALL, known_members
 from mcp_conductor.suites.language.variables import Filling, Variables, filling
+from mcp_conductor.values import dataclass
 
 Names = Collection[str] | None  # of the variables that a file knows at some place; None: any
 Kind = Literal["request", "list", "notification", "raw"]

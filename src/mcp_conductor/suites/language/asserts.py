@@ -10,7 +10,6 @@ All matchers of texts may follow the path, and some words of their own:
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
@@ -37,6 +36,7 @@ from mcp_conductor.suites.matching.matchers.patterns import read_pattern
 from mcp_conductor.suites.matching.matchers.regexes import read_written_regex
 from mcp_conductor.suites.matching.matchers.text import ends_with, starts_with
 from mcp_conductor.suites.matching.paths import JsonPath, scan_path
+from mcp_conductor.values import dataclass
 
 Judge = Callable[[Any], str | None]
 # What a predicate makes of the text after its word; None where a matcher of the same name is meant.

@@ -1,7 +1,7 @@
 """What a test expects, and the findings when a reply differs: each with its place in the file."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from mcp_conductor.suites.language.templates import Template
 from mcp_conductor.suites.language.variables import Variables
 from mcp_conductor.suites.matching.comparison import Mismatch
 from mcp_conductor.suites.matching.expected import Expected, compile_expected, compile_text
+from mcp_conductor.values import dataclass
 
 # What may stand under `expect`, and what the manual says of it.
 EXPECT_KEYS = {

@@ -1,7 +1,5 @@
 """Which notifications a test expects, which came, and the findings when they differ."""
 
-from dataclasses import dataclass
-
 from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import read_all
@@ -15,6 +13,7 @@ from mcp_conductor.suites.language.templates import Template
 from mcp_conductor.suites.language.variables import Variables
 from mcp_conductor.suites.matching.comparison import Mismatch
 from mcp_conductor.suites.matching.expected import Expected, compile_expected
+from mcp_conductor.values import dataclass
 
 _MOST_NAMED = 50  # methods of notifications that came
 _MOST_SHOWN = 1000  # notifications that a finding holds

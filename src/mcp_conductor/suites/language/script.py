@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from mcp_conductor.files.fields import Field
@@ -17,6 +16,7 @@ from mcp_conductor.suites.language.actions import Names
 from mcp_conductor.suites.language.templates import Template
 from mcp_conductor.suites.language.variables import Filling, Variables, filling
 from mcp_conductor.suites.matching.expected import Expected, compile_expected
+from mcp_conductor.values import dataclass
 
 CLIENT_KEYS = ("roots", "sampling", "elicitation")
 _METHODS = {"sampling": "sampling/createMessage", "elicitation": "elicitation/create"}

@@ -1,7 +1,7 @@
 """One step of a test file: what is sent, what is expected of it, and what is kept of the reply for later steps."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from mcp_conductor.suites.language.script import NOTHING_SCRIPTED, Script, read_
 from mcp_conductor.suites.language.variables import NO_PLACEHOLDERS, Filling, also, check_name, filling
 from mcp_conductor.suites.matching.matchers.regexes import read_written_regex
 from mcp_conductor.suites.matching.paths import JsonPath, parse_path
+from mcp_conductor.values import dataclass
 
 # What a step may have in addition to what it sends, and what the manual says about it.
 STEP_KEYS = {

@@ -4,7 +4,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 from typing import Any
 
@@ -32,6 +32,7 @@ from mcp_conductor.suites.language.steps import (
 from mcp_conductor.suites.language.tables import Row, file_of_rows, names_of_rows, read_rows
 from mcp_conductor.suites.language.variables import Filling, Variables, filling
 from mcp_conductor.suites.matching.paths import JsonPath
+from mcp_conductor.values import dataclass
 
 # What a file may have, and what the manual says of it.
 SUITE_KEYS = {

@@ -9,7 +9,7 @@ the `vars` of a file, the `vars` or the row of a test, and what earlier tests ha
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from random import Random
 from string import ascii_lowercase, digits
@@ -22,6 +22,7 @@ from mcp_conductor.files.placeholders import MISSING, NAME, Draft, Vocabulary, d
 from mcp_conductor.files.settings_file import SettingsFile
 from mcp_conductor.files.source import load
 from mcp_conductor.protocol.message import compact, read
+from mcp_conductor.values import dataclass
 
 PREFIX = "MCP_VAR_"
 ENVIRONMENT = "env"  # the root of environment variables, which no variable can be called

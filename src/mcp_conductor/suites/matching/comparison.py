@@ -1,6 +1,5 @@
 """A comparison of what is expected with what came, under way: where it is, and what it has found."""
 
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, NoReturn
 
 from mcp_conductor.bounded.worker import checkpoint
@@ -10,6 +9,7 @@ from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.matching.differences import without_nothing
 from mcp_conductor.suites.matching.matchers import Tools
 from mcp_conductor.suites.matching.paths import Step, joined, spelled
+from mcp_conductor.values import dataclass
 
 MOST_MISMATCHES: Final = 1000
 MOST_TRIALS: Final = 1_000_000  # of one part of what came by one pattern: some seconds

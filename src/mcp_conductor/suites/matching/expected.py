@@ -5,7 +5,6 @@ compiled when it is read, and every mistake in it is refused then; comparing nev
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, Protocol
 
@@ -26,6 +25,7 @@ from mcp_conductor.suites.matching.comparison import (
 )
 from mcp_conductor.suites.matching.differences import buckets, described, difference, element_count, same, shown, take
 from mcp_conductor.suites.matching.matchers import MATCHERS, PREFIX, SPECIAL_KEYS, Tools
+from mcp_conductor.values import dataclass
 
 _ORDER_IS_LOOKED_AT: Final = 2000  # elements; more would take too long for a hint
 _MOST_GUESSES: Final = 50

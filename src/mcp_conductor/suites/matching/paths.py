@@ -14,7 +14,7 @@ This is all of the grammar:
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import Any
 
@@ -23,6 +23,7 @@ from mcp_conductor.protocol.message import kind_of, read, why_not_json
 from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.matching.blobs import OF_BYTES, from_base64, sha256
 from mcp_conductor.suites.matching.differences import described, element_count, same, shown
+from mcp_conductor.values import dataclass
 
 PIPES = ("json", "count", "length")
 # Directly after `| json` these are names of members, which may well be called so.

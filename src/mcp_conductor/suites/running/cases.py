@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -21,6 +21,7 @@ from mcp_conductor.suites.running.normalization import comparable
 from mcp_conductor.suites.running.skip_conditions import holds
 from mcp_conductor.suites.running.snapshots import Snapshots
 from mcp_conductor.text.redaction import Redactor
+from mcp_conductor.values import dataclass
 
 _MOST_WIRE = 200  # lines of what was said that an outcome keeps
 _MOST_EVIDENCE = 1_000_000  # characters of that, and of what was written to stderr

@@ -5,7 +5,6 @@ be read a moment later. So after each reply we look until nothing more comes: no
 """
 
 import asyncio
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -29,6 +28,7 @@ from mcp_conductor.suites.language.steps import Step
 from mcp_conductor.suites.language.variables import Variables
 from mcp_conductor.suites.running.server_lists import NAMING, ServerLists, may_be_unknown
 from mcp_conductor.transport import meanwhile
+from mcp_conductor.values import dataclass
 
 NOTIFICATION_SECONDS = 1.0  # how long a notification may come after the reply
 STDERR_SECONDS = 0.25  # how long a line on stderr may come after the reply, or after the conversation was opened

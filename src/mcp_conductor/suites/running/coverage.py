@@ -1,11 +1,12 @@
 """Which tools, resources and prompts of a server the tests have used, and which not."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.values import dataclass
 
 # For each kind: the capability, the list, the member that names an item, and the method that uses one.
 _KINDS = {

@@ -1,7 +1,7 @@
 """What is run: the tests of one file on one server, and how."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_conductor.client.session import Session
 from mcp_conductor.protocol.server_spec import ServerSpec
@@ -9,6 +9,7 @@ from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.suites.language.suite import Case, Suite
 from mcp_conductor.suites.language.variables import Variables
 from mcp_conductor.text.redaction import Redactor
+from mcp_conductor.values import dataclass
 
 DEFAULT_SECONDS = 10.0  # for each request
 

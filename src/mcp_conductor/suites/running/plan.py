@@ -6,7 +6,6 @@ import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.files.reading import read_bytes
@@ -27,6 +26,7 @@ from mcp_conductor.suites.running.select import (
     read_pattern,
     shard_of,
 )
+from mcp_conductor.values import dataclass
 
 _LAST_FAILED = os.path.join(".conductor", "last-failed.json")
 

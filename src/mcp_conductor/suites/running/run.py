@@ -7,7 +7,7 @@ by a signal, still yields the rest: what was not run, and the end of each file.
 import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mcp_conductor.errors import ConductorError, Location, UsageError
 from mcp_conductor.protocol import Json
@@ -20,6 +20,7 @@ from mcp_conductor.suites.running.file_run import FileRun, SharedServers
 from mcp_conductor.suites.running.job import Job, RunOptions
 from mcp_conductor.suites.running.snapshots import Snapshots
 from mcp_conductor.suites.running.transports import with_comparison
+from mcp_conductor.values import dataclass
 
 _EVENTS_SECONDS = 0.01  # how long an event may wait to be yielded
 _WHY = {"timeout": "the limit of --timeout was reached", "bug": "conductor has a bug"}  # tests were not run

@@ -4,11 +4,11 @@ import glob
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from mcp_conductor.bounded.regex import compile_regex
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.suites.language.suite import Case, Suite
+from mcp_conductor.values import dataclass
 
 SUFFIXES = (".test.mcp.yml", ".test.mcp.yaml")
 _LINE = re.compile(r"^(.*\.ya?ml):(\d+)$")

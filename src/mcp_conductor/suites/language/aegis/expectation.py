@@ -1,7 +1,7 @@
 """What a test of mcp-aegis expects: we report all differences, and the rules of mcp-aegis decide if the test passes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from mcp_conductor.errors import UsageError
@@ -11,6 +11,7 @@ from mcp_conductor.suites.language.actions import Names
 from mcp_conductor.suites.language.aegis import reply_passes, stderr_passes
 from mcp_conductor.suites.language.expectations import Expect, Observed, read_expect, stray
 from mcp_conductor.suites.language.variables import Variables
+from mcp_conductor.values import dataclass
 
 _KEYS = ("response", "stderr", "performance")  # what mcp-aegis knows below `expect`
 _PASSES = "mcp-aegis passes it; without --compat aegis it is a failure"

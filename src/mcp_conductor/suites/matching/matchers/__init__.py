@@ -8,7 +8,6 @@ There are two kinds: texts such as `match:contains:x` (`@matcher`), and keys suc
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache, wraps
 from typing import Any, TypeAlias
 
@@ -16,6 +15,7 @@ from mcp_conductor.catalog import Catalog
 from mcp_conductor.plugins import guarded, is_ours, wrong_return
 from mcp_conductor.protocol import Json
 from mcp_conductor.text.visible import cut
+from mcp_conductor.values import dataclass
 
 PREFIX = "match:"
 _NAME = re.compile(r"[A-Za-z]\w*")

@@ -5,7 +5,6 @@ first that fits would call `[match:any, {id: 1}]` unlike `[{id: 1}, {id: 2}]`.
 """
 
 from collections import deque
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -15,6 +14,7 @@ from mcp_conductor.suites.matching.comparison import Comparison, Place
 from mcp_conductor.suites.matching.differences import buckets, described, element_count, shown, take
 from mcp_conductor.suites.matching.expected import Node, Plain, compare, compile_node, matches
 from mcp_conductor.suites.matching.matchers import ANYTHING, special_key
+from mcp_conductor.values import dataclass
 
 _MOST_TRIED = 20
 

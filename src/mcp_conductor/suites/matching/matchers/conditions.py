@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from decimal import Decimal
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
@@ -14,6 +13,7 @@ from mcp_conductor.suites.matching.differences import NUMBER, described, number_
 from mcp_conductor.suites.matching.matchers import matcher
 from mcp_conductor.suites.matching.matchers.times import Moment, day_of, iso_moment
 from mcp_conductor.suites.matching.paths import JsonPath, parse_path
+from mcp_conductor.values import dataclass
 
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "<=": le, ">=": ge, "!=": ne, "==": eq, "<": lt, ">": gt, "=": eq,

@@ -1,7 +1,6 @@
 """The texts after `match:` in a file, read: which matcher, with which arguments, or what the mistake is."""
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -11,6 +10,7 @@ from mcp_conductor.suites.matching.matchers import MATCHERS, PREFIX, SPECIAL_KEY
 from mcp_conductor.suites.matching.matchers.arguments import needed, read_arguments
 from mcp_conductor.suites.matching.matchers.regexes import read_regex
 from mcp_conductor.suites.matching.matchers.text import has_part, resembles
+from mcp_conductor.values import dataclass
 
 _NAME = re.compile(r"[A-Za-z]\w*(?=:|\Z)")
 # What makes a text that begins with no name a regular expression.

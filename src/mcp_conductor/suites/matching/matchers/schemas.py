@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from mcp_conductor.bounded.worker import TooSlowError
@@ -16,6 +15,7 @@ from mcp_conductor.suites.matching.comparison import Comparison, Place, Undecide
 from mcp_conductor.suites.matching.differences import shown, without_nothing
 from mcp_conductor.suites.matching.expected import Node, compile_node
 from mcp_conductor.suites.matching.matchers import ANYTHING, Tools, matcher, special_key
+from mcp_conductor.values import dataclass
 
 _RESPONSE = {"jsonrpc", "id", "result"}
 

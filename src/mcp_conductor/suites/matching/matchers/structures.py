@@ -3,7 +3,6 @@
 A maker is given the value of its key, the mapping that the key stands in, and whether a `match:partial` is around it.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from mcp_conductor.files.fields import Field
@@ -15,6 +14,7 @@ from mcp_conductor.suites.matching.expected import Leaf, Node, Plain, Together, 
 from mcp_conductor.suites.matching.matchers import ANYTHING, Tools, special_key
 from mcp_conductor.suites.matching.matchers.conditions import cross_field, read_condition
 from mcp_conductor.suites.matching.paths import JsonPath, joined, parse_path
+from mcp_conductor.values import dataclass
 
 
 @special_key("partial")
