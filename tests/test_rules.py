@@ -29,6 +29,31 @@ def test_a_server_on_stdio_starts_without_any_of_the_slow_modules():
     assert loaded_after(imports) & (BANNED - needed) == set()
 
 
+# What a run of tests needs only when something is wrong, or is asked for.
+BANNED_IN_TESTS = (BANNED - {"mcp_conductor.protocol.schema", "mcp_conductor.files.source"}) | {
+    "csv", "importlib.resources", "platform", "random", "uuid", "zipfile", "mcp_conductor.files.yaml_nodes",
+    "mcp_conductor.report.event_log", "mcp_conductor.report.formats.check_console",
+    "mcp_conductor.report.formats.github_actions", "mcp_conductor.suites.language.asserts",
+    "mcp_conductor.suites.running.server_coverage",
+    "mcp_conductor.suites.running.transports",
+}  # fmt: skip
+
+
+def test_a_small_suite_that_passes_imports_only_what_it_needs(tmp_path):
+    (tmp_path / "a.test.mcp.yml").write_text(
+        "description: A tool\ntests:\n  - it: answers\n    call: {tool: look, args: {}}\n"
+        '    expect:\n      result:\n        match:partial:\n          content: "match:type:array"\n'
+    )
+    server = f"import sys; sys.path[:0] = [{str(ROOT / 'tests' / 'servers')!r}]; import plain; plain.Plain().run()"
+    words = ["test", str(tmp_path), "--", sys.executable, "-S", "-E", "-c", server]
+    loaded = loaded_after(
+        f"sys.path += {sys.path!r}; sys.argv = ['conductor', *{words!r}]; "
+        "from mcp_conductor.cli import conductor; assert conductor() == 0"
+    )
+    assert loaded & BANNED_IN_TESTS == set()
+    assert len({name for name in loaded if name.startswith("mcp_conductor")}) <= 205
+
+
 def test_the_judges_of_a_run_of_tests_need_no_http_client():
     loaded = loaded_after(
         f"sys.path += {sys.path!r}; from mcp_conductor.checks.engine.check import CHECKS; CHECKS.items()"

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.cli.flag_values import choice, number
 from mcp_conductor.cli.flags import Given
@@ -15,19 +15,19 @@ from mcp_conductor.cli.rerun import RerunCommands
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
 from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.files.writing import write_file
-from mcp_conductor.report.event_log import EventLog, log_to_file
 from mcp_conductor.report.events import CaseFinished, Event, FileFinished, FileStarted, Warned
 from mcp_conductor.report.formats import REPORTERS
-from mcp_conductor.report.formats.check_console import CheckConsole
 from mcp_conductor.report.formats.console import Console
-from mcp_conductor.report.formats.folding import InRevisions
-from mcp_conductor.report.formats.github_actions import append_summary, from_root
 from mcp_conductor.report.formats.wording import counted, warning_text
 from mcp_conductor.report.model import BAD, Finding, Outcome, Report, Status, redacted, redacted_outcome
 from mcp_conductor.suites.running.job import Job
 from mcp_conductor.suites.running.run import Result
 from mcp_conductor.suites.running.select import SUFFIXES
-from mcp_conductor.suites.running.server_coverage import figures_text
+
+if TYPE_CHECKING:
+    from mcp_conductor.report.event_log import EventLog
+    from mcp_conductor.report.formats.check_console import CheckConsole
+    from mcp_conductor.report.formats.folding import InRevisions
 
 _DEFAULT_WIDTH = 100
 
@@ -64,12 +64,8 @@ class Output:
             timing=self._timing,
             again=self._again,
         )
-        self._of_checks = CheckConsole(
-            colour=self._colour,
-            verbosity=-1 if self._failures_alone else verbosity,
-            width=width,
-            max_errors=max_errors,
-        )
+        self._verbosity = verbosity
+        self._max_errors = max_errors
         self._logs: list[EventLog] = []  # reports that are written as it happens
         self._progress = RunInProgress()
         live = not self._to_stderr and "--quiet" not in given and terminal.is_live()
@@ -89,8 +85,10 @@ class Output:
         self._told = {}
         self._shown = set()
 
-    def _log(self, file: str | None) -> EventLog:
+    def _log(self, file: str | None) -> "EventLog":
         """The events of the run, for a file or for stdout."""
+        from mcp_conductor.report.event_log import EventLog, log_to_file
+
         terminal = self._terminal
         if file is not None:
             return log_to_file(os.path.join(terminal.directory, file), file, terminal.redactor)
@@ -173,17 +171,30 @@ class Output:
             self._show(self._console.durations(report, self._durations))
         self._show(self._console.coverage(report.metrics))
         if "serverCoverage" in report.metrics:
+            from mcp_conductor.suites.running.server_coverage import figures_text
+
             self._show(figures_text(report.metrics["serverCoverage"]))
         self._show(_flakes(report))
         if "seed" in report.metrics:
             self._show(f"shuffled with --seed {report.metrics['seed']}\n")
         self._show(self._console.end(report))
 
+    @cached_property
+    def _of_checks(self) -> "CheckConsole":
+        from mcp_conductor.report.formats.check_console import CheckConsole  # a run of tests does not need it
+
+        return CheckConsole(
+            colour=self._colour,
+            verbosity=-1 if self._failures_alone else self._verbosity,
+            width=_width(self._terminal),
+            max_errors=self._max_errors,
+        )
+
     def show_revision(self, version: str, outcomes: Sequence[Outcome], seconds: float) -> None:
         """Show what came of one of several revisions, when it is done."""
         self._show(self._of_checks.revision(version, outcomes, seconds))
 
-    def show_check(self, report: Report, shown: Sequence[InRevisions], again: str) -> None:
+    def show_check(self, report: Report, shown: "Sequence[InRevisions]", again: str) -> None:
         """Show the report of a check. SHOWN are its outcomes, those that are alike in several revisions as one.
 
         AGAIN are the lines that say what to run next.
@@ -224,6 +235,8 @@ class Output:
         problems: list[UsageError] = []
         if not self._reports and badge is None:
             return problems
+        from mcp_conductor.report.formats.github_actions import append_summary, from_root
+
         later = [(kind, file) for kind, file in self._reports if not self._logs or not REPORTERS.get(kind).live]
         while self._logs:
             log = self._logs.pop(0)

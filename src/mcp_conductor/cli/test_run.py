@@ -23,12 +23,10 @@ from mcp_conductor.plugins import forget, loaded_files
 from mcp_conductor.report.formats.wording import warning_text
 from mcp_conductor.report.model import BAD, Finding, Outcome, Report, strict, strict_outcome
 from mcp_conductor.suites.language.variables import Variables
-from mcp_conductor.suites.running import coverage
 from mcp_conductor.suites.running.job import RunOptions
 from mcp_conductor.suites.running.plan import Plan
 from mcp_conductor.suites.running.run import Run
 from mcp_conductor.suites.running.select import files_of, read_pattern
-from mcp_conductor.suites.running.server_coverage import figures
 
 _WATCH_SECONDS = 0.3
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
@@ -171,11 +169,15 @@ class TestRun:
         last, strictly = runs[-1].results, "--strict" in self._given
         rounds = [[outcome for result in run.results for outcome in result.outcomes] for run in runs]
         metrics: dict[str, object] = {}
-        whole = coverage.merged([each.touched for each in last if each.touched is not None])
         if self._options.coverage:
+            from mcp_conductor.suites.running import coverage
+
+            whole = coverage.merged([each.touched for each in last if each.touched is not None])
             metrics["coverage"] = coverage.figures(whole)
             metrics["coveragePercent"] = round(coverage.percentage(whole), 1)
         if self._wanted.coverage_folder is not None:
+            from mcp_conductor.suites.running.server_coverage import figures
+
             metrics["serverCoverage"] = figures(next(iter(self._wanted.specs.values())), self._wanted.coverage_folder)
         if len(runs) > 1:
             metrics["repeat"] = len(runs)

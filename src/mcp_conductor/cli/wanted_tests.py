@@ -1,7 +1,6 @@
 """What one command line of `conductor test` means: the tests that are wanted, their variables, and their servers."""
 
 import os
-import random
 import re
 
 from mcp_conductor.cli.flag_values import choice, number
@@ -13,7 +12,6 @@ from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.suites.language.variables import Variables, from_command_line, of_settings
 from mcp_conductor.suites.running.job import in_ci
 from mcp_conductor.suites.running.plan import Planning, Wanted
-from mcp_conductor.suites.running.server_coverage import with_coverage
 
 _AEGIS_SETTINGS = "aegis.config.json"
 
@@ -25,7 +23,7 @@ class WantedTests:
         self._given = given
         self._terminal = terminal
         seed = number(given, "--seed", 0, 10**9)
-        self.seed = random.SystemRandom().randrange(10**6) if seed is None else seed
+        self.seed = int.from_bytes(os.urandom(8)) % 10**6 if seed is None else seed
         self.lenient = choice(given, "--compat", ("aegis",)) is not None  # files of mcp-aegis are taken as they are
         self.in_ci = in_ci(terminal.environ)
         load_plugins(Given(given.after, given.values), terminal)
@@ -89,7 +87,11 @@ class WantedTests:
                 spec = target(given, self._terminal, program="conductor test")
             else:
                 spec = named_server(given, self._terminal, name)
-            self.specs[name] = spec if self.coverage_folder is None else with_coverage(spec, self.coverage_folder)
+            if self.coverage_folder is not None:
+                from mcp_conductor.suites.running.server_coverage import with_coverage
+
+                spec = with_coverage(spec, self.coverage_folder)
+            self.specs[name] = spec
         return self.specs[name]
 
     @property

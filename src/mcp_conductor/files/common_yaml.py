@@ -15,7 +15,7 @@ from mcp_conductor.values import dataclass
 
 # What a plain scalar may begin with, and be made of, when it is not within brackets. Each part begins with another
 # character, so that nothing is tried twice.
-_PLAIN = r"(?:[A-Za-z0-9_$/(+^\x80-\U0010ffff]|[-.](?=[0-9A-Za-z_/]))(?:[^ :#]++|:(?! |$)|(?<! )#| ++(?![#:]|$))*+"
+_PLAIN = r"(?:[^ !-#%-'*,-.:<-@\[\\\]`{-~]|[-.](?=[0-9A-Za-z_/]))(?:[^ :#]++|:(?! |$)|(?<! )#| ++(?![#:]|$))*+"
 _DOUBLE = r'"(?:[^"\\]++|\\["\\bfnrt])*+"'
 _SINGLE = r"'(?:[^']++|'')*+'"
 _SCALAR = f"{_PLAIN}|{_DOUBLE}|{_SINGLE}"

@@ -4,10 +4,10 @@ Apart from `server_spec`, because our programs never need them.
 """
 
 from collections.abc import AsyncIterable, Awaitable, Callable, MutableMapping
-from dataclasses import dataclass
 from typing import Any
 
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
+from mcp_conductor.values import dataclass
 
 _Event = MutableMapping[str, Any]
 AsgiApp = Callable[[_Event, Callable[[], Awaitable[_Event]], Callable[[_Event], Awaitable[None]]], Awaitable[None]]

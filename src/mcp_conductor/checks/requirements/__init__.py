@@ -1,7 +1,7 @@
 """The requirements of the specification, in our words: what must hold, for whom, since when, and how it can be seen."""
 
 from functools import cache
-from importlib.resources import files
+from pkgutil import get_data
 
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.plugins import load_packages, when_forgotten, with_plugins
@@ -47,7 +47,10 @@ def requirements() -> dict[str, Requirement]:
 
 @cache
 def _of_the_specification() -> dict[str, Requirement]:
-    entries = read(files(__package__).joinpath("requirements.json").read_text(encoding="utf-8"))
+    # importlib.resources would do it too, and import zipfile and tempfile, in every run of tests.
+    data = get_data(__package__, "requirements.json")
+    assert data is not None
+    entries = read(data.decode("utf-8"))
     return {
         entry["id"]: Requirement(
             **{

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.errors import Location
 from mcp_conductor.files.fields import Field
@@ -13,7 +13,6 @@ from mcp_conductor.protocol.dialect import META, Dialect
 from mcp_conductor.protocol.message import compact, kind_of
 from mcp_conductor.report.model import NOTHING, Finding
 from mcp_conductor.suites.language.actions import Names
-from mcp_conductor.suites.language.asserts import Assertion, compile_assert
 from mcp_conductor.suites.language.keys import IN_EXPECT, known_members
 from mcp_conductor.suites.language.notifications import Notifications, read_notifications
 from mcp_conductor.suites.language.templates import Template
@@ -21,6 +20,9 @@ from mcp_conductor.suites.language.variables import Variables
 from mcp_conductor.suites.matching.comparison import Mismatch
 from mcp_conductor.suites.matching.expected import Expected, compile_expected, compile_text
 from mcp_conductor.values import dataclass
+
+if TYPE_CHECKING:
+    from mcp_conductor.suites.language.asserts import Assertion
 
 # What may stand under `expect`, and what the manual says of it.
 EXPECT_KEYS = {
@@ -329,6 +331,8 @@ def _read_asserts(given: Field, known: Names) -> tuple[Template, ...]:
     if isinstance(given.value, str):
         hint = f"each assertion is an element: asserts: [{compact(given.value)}]"
         given.refuse("must be an array, not a string", hint)
+    from mcp_conductor.suites.language.asserts import compile_assert  # and the matchers that it names
+
     return tuple(read_all(lambda item: Template(item, known, compile_assert), given.items()))
 
 

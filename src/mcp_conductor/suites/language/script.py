@@ -10,7 +10,6 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import REJECTED, Answer, Answers
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND, Dialect
 from mcp_conductor.protocol.message import compact
-from mcp_conductor.protocol.samples import filled_in
 from mcp_conductor.report.model import Finding
 from mcp_conductor.suites.language.actions import Names
 from mcp_conductor.suites.language.templates import Template
@@ -203,6 +202,8 @@ def _elicitation_answer(reply: Any, params: Json) -> Answer:
     if reply == "cancel":
         return Answer(result={"action": "cancel"})
     if reply in ("accept", "auto"):
+        from mcp_conductor.protocol.samples import filled_in  # with all that is known of JSON Schema
+
         content = {} if params.get("mode") == "url" else {"content": filled_in(params.get("requestedSchema"))}
         return Answer(result={"action": "accept", **content})
     if isinstance(reply, dict) and "action" not in reply:

@@ -10,11 +10,8 @@ the `vars` of a file, the `vars` or the row of a test, and what earlier tests ha
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import field, replace
-from datetime import UTC, datetime
-from random import Random
 from string import ascii_lowercase, digits
-from typing import Any, Final, TypeAlias
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
@@ -23,6 +20,9 @@ from mcp_conductor.files.settings_file import SettingsFile
 from mcp_conductor.files.source import load
 from mcp_conductor.protocol.message import compact, read
 from mcp_conductor.values import dataclass
+
+if TYPE_CHECKING:
+    from random import Random
 
 PREFIX = "MCP_VAR_"
 ENVIRONMENT = "env"  # the root of environment variables, which no variable can be called
@@ -41,9 +41,11 @@ class Chance:
         self._random: Random | None = None
 
     @property
-    def random(self) -> Random:
-        # Made when first used: seeding costs more than most tests need of it.
+    def random(self) -> "Random":
+        # Made when first used: seeding costs more than most tests need of it, and so does the import.
         if self._random is None:
+            from random import Random
+
             self._random = Random(self.seed)
         return self._random
 
@@ -204,11 +206,15 @@ def _variable(name: str) -> Fill:
 
 def uuid() -> Fill:
     """A random UUID."""
+    from uuid import UUID  # it imports much, and few files need it
+
     return lambda variables: str(UUID(int=variables.chance.random.getrandbits(128), version=4))
 
 
 def now() -> Fill:
     """The time, in UTC, as 2026-01-31T12:00:00.000Z."""
+
+    from datetime import UTC, datetime
 
     def fill(variables: Variables) -> str:
         moment = datetime.fromtimestamp(variables.clock(), UTC)

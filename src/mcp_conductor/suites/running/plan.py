@@ -3,7 +3,6 @@
 import gc
 import json
 import os
-import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
@@ -188,11 +187,11 @@ class Planning:
                 if chosen(suite, case) and any(each.means(case) for each in meant) and (case.only or not only)
             ]
             if self._wanted.shuffle:
-                random.Random(f"{self._wanted.seed}:{suite.file}").shuffle(cases)
+                _shuffle(cases, f"{self._wanted.seed}:{suite.file}")
             if cases:
                 jobs += self._jobs_of(suite, tuple(cases))
         if self._wanted.shuffle:
-            random.Random(self._wanted.seed).shuffle(jobs)
+            _shuffle(jobs, self._wanted.seed)
         return jobs
 
     def _only(self, suites: list[Suite]) -> tuple[bool, Finding | None]:
@@ -245,6 +244,12 @@ def _no_collecting() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def _shuffle(things: list[Job] | list[Case], seed: int | str) -> None:
+    from random import Random  # few runs need it
+
+    Random(seed).shuffle(things)
 
 
 def _count(suite: Suite) -> int:

@@ -19,7 +19,6 @@ from mcp_conductor.suites.running.coverage import Touched
 from mcp_conductor.suites.running.file_run import FileRun, SharedServers
 from mcp_conductor.suites.running.job import Job, RunOptions
 from mcp_conductor.suites.running.snapshots import Snapshots
-from mcp_conductor.suites.running.transports import with_comparison
 from mcp_conductor.values import dataclass
 
 _EVENTS_SECONDS = 0.01  # how long an event may wait to be yielded
@@ -208,6 +207,8 @@ class Run:
                     self._tell(CaseStarted(id=identity, title=title, worker=worker))
                     outcome = await file.run(case)
                     if first is not None:
+                        from mcp_conductor.suites.running.transports import with_comparison
+
                         replies = (file.replies.get(case.name), first.replies.get(case.name))
                         paths = self._options.snapshot_paths
                         outcome = with_comparison(outcome, suite, case, *replies, other=first.job.suffix, paths=paths)
