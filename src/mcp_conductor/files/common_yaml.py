@@ -8,6 +8,7 @@ of a thousand tests is read in a quarter of the time, and a small one needs no p
 import re
 from dataclasses import field
 from json import loads
+from sys import intern
 from typing import Any
 
 from mcp_conductor.files.yaml_scalars import MOST_VALUES, plain_value
@@ -147,7 +148,7 @@ class _Lines:
         indent = len(spaces)
         item = indent + len(dash) if dash else 0
         if key is not None:
-            key = _text(key) if key[0] in "\"'" else key
+            key = intern(_text(key) if key[0] in "\"'" else key)
             if len(key) > _LONGEST_KEY:
                 raise Unusual
         elif value is None:

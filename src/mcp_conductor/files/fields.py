@@ -5,6 +5,7 @@ wrong, and the nearest name.
 """
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, NoReturn
 
 from mcp_conductor.errors import UsageError, nearest
@@ -16,6 +17,8 @@ from mcp_conductor.protocol.message import kind_of, render
 from mcp_conductor.values import dataclass
 
 FREE = "x-"  # what a key begins with that means nothing to us: a place for anchors
+
+_keys = cache(frozenset[str])  # of the few tuples of keys that there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,10 @@ class Field:
             self.refuse(f"must be an object, not {kind_of(self.value)}")
         if known is None:
             return {key: self.member(key, value) for key, value in self.value.items()}
-        unknown = [key for key in self.value if key not in known and not key.startswith(FREE)]
+        keys = _keys(known)
+        if self.value.keys() <= keys:
+            return {key: self.member(key, value) for key, value in self.value.items()}
+        unknown = [key for key in self.value if key not in keys and not key.startswith(FREE)]
         if unknown:
             found = Mistakes() if mistakes is None else mistakes
             for key in unknown[:MOST]:
@@ -79,7 +85,7 @@ class Field:
             found.leave_out(len(unknown[MOST:]))
             if mistakes is None:
                 found.tell()
-        return {key: self.member(key, value) for key, value in self.value.items() if key in known}
+        return {key: self.member(key, value) for key, value in self.value.items() if key in keys}
 
     def items(self) -> "list[Field]":
         if not isinstance(self.value, list):

@@ -100,6 +100,11 @@ class Document:
         return Location(self.file, line, column, source, value)
 
     @cached_property
+    def has_no_braces(self) -> bool:
+        """Whether no text of the data has two braces in it, which begin a placeholder; where it is not known, False."""
+        return self.common is not None and "{{" not in self.text
+
+    @cached_property
     def _json_places(self) -> "JsonPlaces":
         return JsonPlaces(self.text)  # once: a file may have many mistakes
 

@@ -40,6 +40,7 @@ EXPECT_KEYS = {
     "snapshot": "true: the reply is as it was the first time; `expect: snapshot` is short for it",
     "no_response_within": "no reply comes within this time; with `cancel_after`, after the cancellation",
 }
+_EXPECT_KEYS = tuple(EXPECT_KEYS)
 _MODERN_MEMBERS = ("resultType", "ttlMs", "cacheScope")
 
 
@@ -319,7 +320,7 @@ def read_expect(given: Field, known: Names) -> Expect:
     if given.value == "snapshot":
         return Expect(given, snapshot=True)
     mistakes = Mistakes()
-    members = known_members(given, tuple(EXPECT_KEYS), IN_EXPECT, mistakes)
+    members = known_members(given, _EXPECT_KEYS, IN_EXPECT, mistakes)
     found: dict[str, Any] = {}
     for key, each in members.items():
         found |= mistakes.read(each, partial(_READ[key], known=known), {})

@@ -140,6 +140,10 @@ class Reading:
 def read_step(given: Field, members: dict[str, Field], reading: Reading, mistakes: Mistakes | None = None) -> Step:
     """The step that MEMBERS of GIVEN describe; raises what is wrong with it, and the MISTAKES that were made before."""
     mistakes = Mistakes() if mistakes is None else mistakes
+    if members.keys() <= _USUAL_KEYS:  # as of nearly all tests: there is nothing else to read
+        actions, expects = _actions(given, members, reading.names, reading, mistakes)
+        mistakes.tell()
+        return _usual_step(given, actions, expects)
     own: dict[str, Filling] = mistakes.read(members.get("vars"), lambda field: read_vars(field, reading.names), {})
     names = also(reading.names, names_in(members.get("vars")))
     steps = _steps_of(members, own, reading, mistakes) if "steps" in members else ()
@@ -162,6 +166,25 @@ def read_step(given: Field, members: dict[str, Field], reading: Reading, mistake
     )
     mistakes.tell()
     return step
+
+
+_USUAL_KEYS = frozenset({"it", "expect", *ACTIONS})
+
+
+def _usual_step(given: Field, actions: tuple[Action, ...], expects: tuple[Expect | None, ...]) -> Step:
+    return Step(
+        given=given,
+        actions=actions,
+        expects=expects,
+        captures={},
+        script=NOTHING_SCRIPTED,
+        vars={},
+        timeout=None,
+        cancel_after=None,
+        delay=None,
+        retry=None,
+        until=None,
+    )
 
 
 def read_steps(given: Field, reading: Reading) -> tuple[Step, ...]:

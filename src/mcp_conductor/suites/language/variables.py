@@ -185,7 +185,7 @@ NO_PLACEHOLDERS: Final[Collection[str]] = frozenset({"{{"})
 
 def also(known: Collection[str] | None, names: Collection[str]) -> Collection[str] | None:
     """What is KNOWN, and NAMES."""
-    return known if known is None or known is NO_PLACEHOLDERS else {*known, *names}
+    return known if not names or known is None or known is NO_PLACEHOLDERS else {*known, *names}
 
 
 def filling(field: Field, known: Collection[str] | None) -> Filling:
@@ -193,8 +193,8 @@ def filling(field: Field, known: Collection[str] | None) -> Filling:
 
     A variable that is not known is refused, unless it has a default; the others are what the Filling `needs`.
     """
-    # Most values of a long suite have none: one look at each text, and nothing else is made.
-    if known is NO_PLACEHOLDERS or not may_have_placeholders(field.value):
+    # Most values of a long suite have none: one look at each text, or at the whole file, and nothing else is made.
+    if known is NO_PLACEHOLDERS or field.document.has_no_braces or not may_have_placeholders(field.value):
         return Draft(field.value)
     words = Vocabulary(roots=_ROOTS, functions=FUNCTIONS, variable=_variable, variables=known, strict=True)
     return draft(field, words)

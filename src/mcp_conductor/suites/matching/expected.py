@@ -6,7 +6,7 @@ compiled when it is read, and every mistake in it is refused then; comparing nev
 
 from collections.abc import Callable
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Any, Final, NoReturn, Protocol
 
 from mcp_conductor.errors import CannotTellError, UsageError, nearest
 from mcp_conductor.files.fields import Field
@@ -259,7 +259,7 @@ def compile_text(field: Field) -> Callable[[str], str | None]:
     if wanted == "toBeEmpty":
         return lambda text: f"is not empty: {shown(text.strip())}" if text.strip() else None
     if wanted.startswith(PREFIX):
-        complaint = _compile_leaf(field).complaint
+        complaint = _compile_leaf(field.refuse, wanted).complaint
         return _decided(lambda text: complaint(text, None))
     return lambda text: None if text.strip() == wanted.strip() else difference(wanted.strip(), text.strip())
 
@@ -277,20 +277,29 @@ def _decided(complaint: Callable[[str], str | None]) -> Callable[[str], str | No
 def compile_node(field: Field, *, partial: bool) -> Node:
     value = field.value
     if isinstance(value, str) and value.startswith(PREFIX):
-        return _compile_leaf(field)
+        return _compile_leaf(field.refuse, value)
     if not isinstance(value, (dict, list)) or is_plain(value):
         return Plain(value, partial)
     if isinstance(value, list):
         return Elements(value, read_all(lambda item: compile_node(item, partial=partial), field.items()), partial)
-    members = field.members()
-    if any(key.startswith(PREFIX) for key in members):
-        return _compile_special(field, members, partial=partial)
-    return Members(value, _compile_each(members, partial=partial), partial)
+    for key in value:
+        if key.startswith(PREFIX):
+            return _compile_special(field, field.members(), partial=partial)
+    return Members(value, _compile_each(field, value, partial=partial), partial)
 
 
-def _compile_each(members: dict[str, Field], *, partial: bool) -> dict[str, Node]:
-    nodes = read_all(lambda each: compile_node(each, partial=partial), members.values())
-    return dict(zip(members, nodes, strict=True))
+def _compile_each(field: Field, members: Json, *, partial: bool) -> dict[str, Node]:
+    """The nodes of MEMBERS of FIELD."""
+
+    def compile_member(member: tuple[str, Any]) -> Node:
+        key, value = member
+        if isinstance(value, str):  # as most are; few need a Field, with which to refuse them
+            if not value.startswith(PREFIX):
+                return Plain(value, partial)
+            return _compile_leaf(lambda problem, hint: field.member(key, value).refuse(problem, hint), value)
+        return compile_node(field.member(key, value), partial=partial)
+
+    return dict(zip(members, read_all(compile_member, members.items()), strict=True))
 
 
 def is_plain(value: Any) -> bool:
@@ -308,14 +317,13 @@ def is_plain(value: Any) -> bool:
     return True
 
 
-def _compile_leaf(field: Field) -> Leaf:
+def _compile_leaf(refuse: Callable[[str, str | None], NoReturn], text: str) -> Leaf:
     from mcp_conductor.suites.matching.matchers.patterns import read_pattern
 
-    text = field.value
     try:
         pattern = read_pattern(text.removeprefix(PREFIX))
     except UsageError as error:
-        field.refuse(f"{shown(text)} {error.message}", error.hint)
+        refuse(f"{shown(text)} {error.message}", error.hint)
     return Leaf(text, pattern.complaint, pattern.optional)
 
 
@@ -333,8 +341,8 @@ def _compile_special(field: Field, members: dict[str, Field], *, partial: bool) 
     used = {"value"} if "extractField" in special else set()
     others = {key: each for key, each in members.items() if not key.startswith(PREFIX) and key not in used}
     if others:
-        nodes = _compile_each(others, partial=partial)
         values = {key: each.value for key, each in others.items()}
+        nodes = _compile_each(field, values, partial=partial)
         parts.append(((), Members(values, nodes, open=True)))
     return Together(tuple(parts))
 

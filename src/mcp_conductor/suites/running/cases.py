@@ -149,7 +149,7 @@ class Cases:
         return outcome, attempt.lost
 
     def _reason_to_skip(self, case: Case, conversation: Conversation) -> str | None:
-        lacking = sorted(case.step.needs & self._memory.missing.keys())
+        lacking = sorted(case.step.needs & self._memory.missing.keys()) if self._memory.missing else ()
         if lacking:
             return f"needs {lacking[0]}, which {self._memory.missing[lacking[0]]!r} did not capture"
         if case.skip_if is not None and holds(case.skip_if, conversation, self._memory.variables.environ):
