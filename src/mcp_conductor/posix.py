@@ -138,6 +138,16 @@ def wait_for_room(stream: BinaryIO, seconds: float | None = None) -> bool:
     return bool(select.select([], [stream], [], seconds)[1])
 
 
+def anything_to_read(descriptors: Iterable[int]) -> bool:
+    """Whether one of DESCRIPTORS has something to read, or has come to its end; where that cannot be told, True."""
+    if not hasattr(select, "poll"):
+        return True
+    looking = select.poll()
+    for each in descriptors:
+        looking.register(each, select.POLLIN)
+    return bool(looking.poll(0))
+
+
 def give_to(path: str, owner: int, group: int) -> None:
     """Let a file belong to another user, where we may do that."""
     if hasattr(os, "chown"):

@@ -99,10 +99,16 @@ class Document:
         source = self._lines[line - 1] if line <= len(self._lines) else ""
         return Location(self.file, line, column, source, value)
 
+    def lacks(self, part: str) -> bool:
+        """Whether no text of the data has PART in it, so that it need not be searched for; if unknown, False."""
+        known = self._lacking
+        if part not in known:
+            known[part] = self.common is not None and part not in self.text  # which has no escapes for letters
+        return known[part]
+
     @cached_property
-    def has_no_braces(self) -> bool:
-        """Whether no text of the data has two braces in it, which begin a placeholder; where it is not known, False."""
-        return self.common is not None and "{{" not in self.text
+    def _lacking(self) -> dict[str, bool]:
+        return {}
 
     @cached_property
     def _json_places(self) -> "JsonPlaces":

@@ -117,6 +117,10 @@ class Process:
 
     # What it says.
 
+    def says_nothing(self) -> bool:
+        """Whether its pipes are open, and there is nothing in them."""
+        return {1, 2} <= self._files.keys() and not posix.anything_to_read((self._files[1], self._files[2]))
+
     def pause(self, fd: int) -> None:
         """Read nothing more from this pipe, until `resume`."""
         if fd in self._files:

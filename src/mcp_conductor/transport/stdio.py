@@ -286,6 +286,11 @@ class StdioTransport:
         """Whether the server ends within SECONDS."""
         return await self._process.exits(seconds)
 
+    def is_quiet(self) -> bool:
+        """Whether all that the server has written so far has been heard, as far as that can be told at once."""
+        waiting = self._waiting[1] or self._waiting[2] or self._listener.busy
+        return not waiting and isinstance(self._process, Process) and self._process.says_nothing()
+
     async def hang_up(self, seconds: float) -> bool:
         """Close the server's stdin, as a client does that has no more to say: whether the server ends in time."""
         self._flush()

@@ -1,13 +1,13 @@
 """The requirements of the specification, in our words: what must hold, for whom, since when, and how it can be seen."""
 
 from functools import cache
+from json import loads
 from pkgutil import get_data
 
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.plugins import load_packages, when_forgotten, with_plugins
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, versions_between
-from mcp_conductor.protocol.message import read
 from mcp_conductor.values import dataclass
 
 LEVELS = ("MUST", "SHOULD", "MAY")
@@ -50,7 +50,7 @@ def _of_the_specification() -> dict[str, Requirement]:
     # importlib.resources would do it too, and import zipfile and tempfile, in every run of tests.
     data = get_data(__package__, "requirements.json")
     assert data is not None
-    entries = read(data.decode("utf-8"))
+    entries = loads(data)
     return {
         entry["id"]: Requirement(
             **{

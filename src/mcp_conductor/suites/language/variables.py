@@ -194,7 +194,7 @@ def filling(field: Field, known: Collection[str] | None) -> Filling:
     A variable that is not known is refused, unless it has a default; the others are what the Filling `needs`.
     """
     # Most values of a long suite have none: one look at each text, or at the whole file, and nothing else is made.
-    if known is NO_PLACEHOLDERS or field.document.has_no_braces or not may_have_placeholders(field.value):
+    if known is NO_PLACEHOLDERS or field.document.lacks("{{") or not may_have_placeholders(field.value):
         return Draft(field.value)
     words = Vocabulary(roots=_ROOTS, functions=FUNCTIONS, variable=_variable, variables=known, strict=True)
     return draft(field, words)
