@@ -2,7 +2,8 @@
 
 The standard library writes and compiles six functions for each class; a third of the start of a program was spent on
 that. Here all classes share what can be shared, and `__init__` is written when the first object is made. What is not
-simple (inheritance, ClassVar, InitVar, options that are rarely used) is left to the standard library.
+simple (ClassVar, InitVar, methods of its own in place of those, options that are rarely used) is left to the standard
+library.
 """
 
 import dataclasses
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError
 from operator import attrgetter
 from reprlib import recursive_repr
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 __all__ = ["dataclass"]
@@ -26,7 +28,7 @@ else:
         return dataclasses.dataclass(cls, **options) if fields is None else _made(cls, fields, **options)
 
 
-_OPTIONS = {"frozen", "slots", "kw_only"}
+_OPTIONS = {"frozen", "slots", "kw_only", "eq", "repr"}
 _OURS = {"__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__post_init__", "__match_args__"}
 # Of the standard library, for itself: that a field is neither a ClassVar nor an InitVar.
 _KIND: Any = getattr(dataclasses, "_FIELD", None)
@@ -35,32 +37,44 @@ _KIND: Any = getattr(dataclasses, "_FIELD", None)
 def _simple_fields(cls: type, **options: bool) -> dict[str, Field[Any]] | None:
     """The fields of CLS; None where the standard library has to make the class."""
     known = cls.__dict__
-    if _KIND is None or cls.__bases__ != (object,) or type(cls) is not type or not options.keys() <= _OPTIONS:
+    if _KIND is None or type(cls) is not type or not options.keys() <= _OPTIONS:
         return None
     if not _OURS.isdisjoint(known) or "__slots__" in known:
         return None
     fields: dict[str, Field[Any]] = {}
-    optional = False
-    for name, kind in getattr(cls, "__annotations__", {}).items():
+    for base in reversed(cls.__mro__[1:-1]):
+        params = base.__dict__.get("__dataclass_params__")
+        if params is not None and not (isinstance(params, _Params) and params.frozen == options.get("frozen", False)):
+            return None
+        fields |= base.__dict__.get("__dataclass_fields__", {})
+    for name, kind in cls.__annotations__.items():
         origin = getattr(kind, "__origin__", kind)
         if isinstance(kind, (str, dataclasses.InitVar)) or origin is ClassVar or kind is dataclasses.KW_ONLY:
             return None
         default = known.get(name, MISSING)
         each: Any = default if isinstance(default, Field) else dataclasses.field(default=default)
-        has_default = each.default is not MISSING or each.default_factory is not MISSING
         if not each.init or not each.compare or each.hash is not None or each.kw_only is not MISSING:
             return None
-        if optional and not has_default and not options.get("kw_only"):
-            return None  # it is a mistake, which the standard library reports
-        optional = optional or has_default
         each.name, each.type, each.kw_only = name, kind, options.get("kw_only", False)
         each._field_type = _KIND  # noqa: SLF001  # what `dataclasses.replace` and `fields` look at
         fields[name] = each
-    return fields
+    optional = [_is_optional(each) for each in fields.values() if not each.kw_only]
+    return fields if optional == sorted(optional) else None  # a mistake, which the standard library reports
+
+
+def _is_optional(field: Field[Any]) -> bool:
+    return field.default is not MISSING or field.default_factory is not MISSING
 
 
 def _made(
-    cls: type, fields: dict[str, Field[Any]], *, frozen: bool = False, slots: bool = False, kw_only: bool = False
+    cls: type,
+    fields: dict[str, Field[Any]],
+    *,
+    frozen: bool = False,
+    slots: bool = False,
+    kw_only: bool = False,  # noqa: ARG001  # the fields know it
+    eq: bool = True,
+    repr: bool = True,  # noqa: A002  # its name in the standard library
 ) -> type:
     members = dict(cls.__dict__) if slots else {}
     for name, each in fields.items():
@@ -73,13 +87,14 @@ def _made(
     members |= {
         "__dataclass_fields__": fields,
         "__dataclass_params__": _Params(frozen=frozen),
-        "__match_args__": () if kw_only else tuple(fields),
+        "__match_args__": tuple(name for name, each in fields.items() if not each.kw_only),
         "__init__": _init_later,
-        "__repr__": _repr,
-        "__eq__": _eq,
-        "__hash__": _hash if frozen else None,
-        "_compared": staticmethod(attrgetter(*fields) if len(fields) > 1 else _few(*fields)),
     }
+    if repr:
+        members["__repr__"] = _repr
+    if eq:
+        compared = attrgetter(*fields) if len(fields) > 1 else _few(*fields)
+        members |= {"__eq__": _eq, "__hash__": _hash if frozen else None, "_compared": staticmethod(compared)}
     if frozen:
         members |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
     if not slots:
@@ -88,10 +103,11 @@ def _made(
         return cls
     if frozen:
         members |= {"__getstate__": _state, "__setstate__": _set_state}
-    members["__slots__"] = tuple(fields)
+    inherited = {name for base in cls.__mro__[1:-1] for name in base.__dict__.get("__slots__", ())}
+    members["__slots__"] = tuple(name for name in fields if name not in inherited)
     members.pop("__dict__", None)
     members.pop("__weakref__", None)
-    made = type(cls.__name__, (object,), members)
+    made = type(cls.__name__, cls.__bases__, members)
     made.__qualname__ = cls.__qualname__
     return made
 
@@ -120,29 +136,30 @@ def _init_later(self: Any, /, *args: Any, **members: Any) -> None:
 def _init_of(cls: Any) -> Callable[..., None]:
     """The function that sets all fields, as a person would write it."""
     fields: dict[str, Field[Any]] = cls.__dataclass_fields__
-    frozen, slotted = cls.__dataclass_params__.frozen, "__slots__" in cls.__dict__
+    frozen = cls.__dataclass_params__.frozen
     names: dict[str, Any] = {"_make": object()}
-    given, lines = [], []
+    given: dict[bool, list[str]] = {False: [], True: []}  # by whether they have to be named
+    lines: list[str] = []
     for name, each in fields.items():
         value = name
         if each.default is not MISSING:
             names[f"_of_{name}"] = each.default
-            given.append(f"{name}=_of_{name}")
+            given[bool(each.kw_only)].append(f"{name}=_of_{name}")
         elif each.default_factory is not MISSING:
             names[f"_of_{name}"] = each.default_factory
-            given.append(f"{name}=_make")
+            given[bool(each.kw_only)].append(f"{name}=_make")
             value = f"_of_{name}() if {name} is _make else {name}"
         else:
-            given.append(name)
+            given[bool(each.kw_only)].append(name)
         if not frozen:
             lines.append(f"self.{name} = {value}")
-        elif slotted:
-            names[f"_set_{name}"] = cls.__dict__[name].__set__  # the quickest of the ways to set what is frozen
+        elif isinstance(getattr(cls, name, None), MemberDescriptorType):
+            names[f"_set_{name}"] = getattr(cls, name).__set__  # the quickest of the ways to set what is frozen
             lines.append(f"_set_{name}(self, {value})")
         else:
             names["_set"] = object.__setattr__
             lines.append(f"_set(self, {name!r}, {value})")
-    order = ["self", *(["*"] if fields and all(each.kw_only for each in fields.values()) else []), *given]
+    order = ["self", *given[False], *(["*", *given[True]] if given[True] else [])]
     exec(f"def __init__({', '.join(order)}):\n " + "\n ".join(lines or ["pass"]), names)  # noqa: S102
     made: Callable[..., None] = names["__init__"]
     made.__qualname__ = f"{cls.__qualname__}.__init__"

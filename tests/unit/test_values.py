@@ -4,12 +4,13 @@ import copy
 import dataclasses
 import inspect
 import pickle
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 import pytest
 
 from mcp_conductor import values
 
+T = TypeVar("T")
 MAKERS = {"ours": values.dataclass, "the standard library's": dataclasses.dataclass}
 OPTIONS = [
     {},
@@ -138,6 +139,35 @@ def test_a_class_can_inherit_from_one(make):
         other.x = 5
     assert other != Base(1)
     assert (other.x, other.y) == (1, 2)
+
+
+@pytest.mark.parametrize("base", [{}, {"kw_only": True}, {"slots": False}], ids=str)
+@pytest.mark.parametrize("derived", [{}, {"kw_only": True}, {"slots": False}], ids=str)
+def test_what_inherits_is_as_the_standard_library_makes_it(base, derived):
+    def made(make):
+        @make(**({"frozen": True, "slots": True} | base))
+        class Base(Generic[T]):
+            x: int
+            y: int = 2
+
+        class Derived(Base[T]):
+            """It changes a default, and adds one."""
+
+            y: int = 3
+            z: list[T] = dataclasses.field(default_factory=list)
+
+        return make(**({"frozen": True, "slots": True} | derived))(Derived)
+
+    def seen(make):
+        kind = made(make)
+        for given in ({"x": 1}, {"x": 1, "y": 5, "z": [6]}, {}):
+            one = outcome_of(kind, **given)
+            yield repr(one), dataclasses.asdict(one) if dataclasses.is_dataclass(one) else None
+            yield outcome_of(setattr, one, "y", 9)[:1] if dataclasses.is_dataclass(one) else None
+        yield outcome_of(kind, 1, 2, [3])
+        yield [(each.name, each.kind) for each in inspect.signature(kind).parameters.values()], kind.__match_args__
+
+    assert list(map(str, seen(MAKERS["ours"]))) == list(map(str, seen(MAKERS["the standard library's"])))
 
 
 @values.dataclass(frozen=True, slots=True)
