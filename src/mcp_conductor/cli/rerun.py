@@ -3,7 +3,6 @@
 It can be pasted into a shell. Secrets are left out: the person who runs it has to add them.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from shlex import join
 
@@ -16,6 +15,7 @@ from mcp_conductor.report.formats.folding import InRevisions
 from mcp_conductor.report.model import BAD, Outcome
 from mcp_conductor.suites.language.suite import Case, Suite
 from mcp_conductor.suites.running.job import Job
+from mcp_conductor.text.patterns import compiled_later
 from mcp_conductor.text.visible import one_line
 
 # Flags that make a test what it is; those that choose tests, or how they are shown, do not.
@@ -28,7 +28,7 @@ _DECISIVE = (
     "--strict",
     "--allow-only",
 )
-_RANDOM = re.compile(r"\{\{[^}]*\b(?:uuid|random_int|random_text)\b")
+_RANDOM = compiled_later(r"\{\{[^}]*\b(?:uuid|random_int|random_text)\b")
 _VALUES = ("--var", "--vars-file", "--secret")
 # Flags of a check that do not describe its server or client.
 _OF_THE_CHECK = {flag.name for flag in OUTPUT_FLAGS} | {

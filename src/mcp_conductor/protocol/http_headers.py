@@ -12,6 +12,7 @@ from typing import Any
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.message import Digits
+from mcp_conductor.text.patterns import compiled_later
 
 _NAME_MEMBERS = {
     "tools/call": "name",
@@ -21,11 +22,11 @@ _NAME_MEMBERS = {
     "tasks/update": "taskId",
     "tasks/cancel": "taskId",
 }
-_PLAIN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
-_SENTINEL = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
+_PLAIN = compiled_later(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
+_SENTINEL = compiled_later(r"=\?base64\?(.*)\?=", re.DOTALL)
 # Decimal refuses exponents that are larger still, and no argument needs them.
-_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?")
-_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_NUMBER = compiled_later(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?")
+_TOKEN = compiled_later(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _HEADER_TYPES = ("string", "integer", "boolean")
 
 _VALUES = ("const", "default", "enum", "examples")  # what stands below these are values, not schemas

@@ -3,11 +3,12 @@
 import re
 
 from mcp_conductor.protocol.dialect import META, Dialect
+from mcp_conductor.text.patterns import compiled_later
 
 _LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _NAME = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"
-KEY = re.compile(rf"(?:(?P<prefix>{_LABEL}(?:\.{_LABEL})*)/)?{_NAME}")
-PREFIXED_KEY = re.compile(rf"{_LABEL}(?:\.{_LABEL})*/{_NAME}")
+KEY = compiled_later(rf"(?:(?P<prefix>{_LABEL}(?:\.{_LABEL})*)/)?{_NAME}")
+PREFIXED_KEY = compiled_later(rf"{_LABEL}(?:\.{_LABEL})*/{_NAME}")
 _MCP = ("mcp", "modelcontextprotocol")
 _DEFINED = {
     f"{META}{name}"

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from mcp_conductor.errors import TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_MODERN, OAuthRules
+from mcp_conductor.text.patterns import compiled_later
 from mcp_conductor.values import dataclass
 
 OFFLINE_ACCESS = "offline_access"
@@ -31,10 +32,10 @@ def rules_of(version: str) -> OAuthRules:
 
 _TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
-_PARAM = re.compile(rf"({_TOKEN})\s*=\s*(?:({_QUOTED})|({_TOKEN}))\s*(?=,|$)")
+_PARAM = compiled_later(rf"({_TOKEN})\s*=\s*(?:({_QUOTED})|({_TOKEN}))\s*(?=,|$)")
 # What a server forgot to quote: a URL, mostly.
-_SLOPPY_PARAM = re.compile(rf'({_TOKEN})\s*=\s*([^\s,"=]+)\s*(?=,|$)')
-_SCHEME = re.compile(rf"({_TOKEN})(?:\s+([A-Za-z0-9\-._~+/]+=*)\s*(?=,|$))?")
+_SLOPPY_PARAM = compiled_later(rf'({_TOKEN})\s*=\s*([^\s,"=]+)\s*(?=,|$)')
+_SCHEME = compiled_later(rf"({_TOKEN})(?:\s+([A-Za-z0-9\-._~+/]+=*)\s*(?=,|$))?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections import Counter
 from typing import Any
 
 from mcp_conductor.protocol import Json
+from mcp_conductor.text.patterns import compiled_later
 
 MOST_VISITS = 10_000  # about a fifth of a second, if each of them fails
 _MOST_AT_ONE_PLACE = 500
@@ -18,8 +19,8 @@ _MOST_VALUES = 100_000
 _MOST_TO_TRY = 50_000
 _TEXT_OF_ONE_VALUE = 64  # so many characters weigh as much as a value: messages quote them
 # What only a backtracking engine can do, which our validator keeps for such patterns.
-_BACKTRACKING = re.compile(r"\(\?[=!<>]|\\[1-9k]|[*+?}]\+")
-_COUNT = re.compile(r"\{(\d{1,9})(?:,(\d{0,9}))?\}")
+_BACKTRACKING = compiled_later(r"\(\?[=!<>]|\\[1-9k]|[*+?}]\+")
+_COUNT = compiled_later(r"\{(\d{1,9})(?:,(\d{0,9}))?\}")
 _MOST_IN_PATTERNS = 20_000
 _REFERENCES = ("$dynamicRef", "$recursiveRef")
 _REPEATING = frozenset(("$ref", "unevaluatedItems", "unevaluatedProperties"))

@@ -2,7 +2,9 @@
 
 import re
 
-_WRITTEN = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([kmg]i?)?b?", re.IGNORECASE)
+from mcp_conductor.text.patterns import compiled_later
+
+_WRITTEN = compiled_later(r"(\d{1,15}(?:\.\d{1,9})?)\s*([kmg]i?)?b?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 
 

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from mcp_conductor.text.patterns import compiled_later
+
 _FIRST = 3
 _LAST = 7
 _MOST_CAUSES = 10
 _AROUND_A_CAUSE = 1  # lines that follow it: they often say where
 _LONGEST_SEARCHED = 2_000
-_CAUSE = re.compile(
+_CAUSE = compiled_later(
     r"\b(?:\w*error|\w*exception|panic\w*|fatal|traceback|usage|cannot|can't|could not|not found|no such|denied|"
     r"refused|missing|invalid|unknown|failed|failure)\b",
     re.IGNORECASE,
@@ -30,7 +32,7 @@ def abridged(lines: Sequence[str], shown: Callable[[str], str], *, all_by: str =
 
 
 # How a line begins that names the cause, in most languages: `Error: …`, `ModuleNotFoundError: …`, `[x] fatal: …`.
-_NAMES_THE_CAUSE = re.compile(
+_NAMES_THE_CAUSE = compiled_later(
     r"\s*(?:\(stdout\) )?(?:npm ERR! |\[?\w*\]? ?)(?:Uncaught )?"
     r"[\w.]*(?:error|exception|panic\w*|fatal)\b[^:]{0,80}:? \S",
     re.IGNORECASE,

@@ -4,7 +4,6 @@ A probe leaves a trail of all that it said and heard. A finding names the part o
 sees two messages and not two hundred; the whole trail is there for those who want it.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
@@ -13,6 +12,7 @@ from mcp_conductor.client.session import Session
 from mcp_conductor.protocol.message import read
 from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.report.model import NOTHING, Finding
+from mcp_conductor.text.patterns import compiled_later
 from mcp_conductor.text.visible import cut
 from mcp_conductor.values import dataclass
 
@@ -23,7 +23,7 @@ _MOST_LAST_WORDS = 4
 _MOST_PARTS = 20_000  # of a message that are compared
 _TELLING = ("content-type", "www-authenticate", "location", "allow", "last-event-id", "cache-control")
 _START = 100  # characters by which the body of a response is known again
-_HTTP = re.compile(r"^(?:HTTP \d{3}|[A-Z]+ https?://\S+)(?: \(.*?\)(?= |$))? ?")  # what stands before a body
+_HTTP = compiled_later(r"^(?:HTTP \d{3}|[A-Z]+ https?://\S+)(?: \(.*?\)(?= |$))? ?")  # what stands before a body
 _ARROWS = {"client": SENT, "server": CAME}
 
 

@@ -4,7 +4,6 @@ A flaw is what is wrong with a value, in words that follow its name; None when n
 """
 
 import base64
-import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -18,17 +17,18 @@ from mcp_conductor.protocol.budgets import LONGEST_URI
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
+from mcp_conductor.text.patterns import compiled_later
 
 ROLES = ("user", "assistant")
 THEMES = ("light", "dark")
 
 # RFC 3986: a scheme, then nothing but its characters and percent-encoded bytes.
-SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*")
+SCHEME = compiled_later(r"[A-Za-z][A-Za-z0-9+.-]*")
+_URI = compiled_later(r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*")
 # RFC 6570: an operator, then variables with their modifiers; `=,!@|` are reserved, so they are operators too.
 _VARIABLE = r"(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})(?:\.?(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2}))*(?::[1-9][0-9]{0,3}|\*)?"
-_TEMPLATE = re.compile(rf"(?:[^{{}}\x00-\x20]|\{{[+#./;?&=,!@|]?{_VARIABLE}(?:,{_VARIABLE})*\}})*")
-_MIME_TYPE = re.compile(r"[^/\s;]+/[^/\s;]+(?:\s*;.*)?")
+_TEMPLATE = compiled_later(rf"(?:[^{{}}\x00-\x20]|\{{[+#./;?&=,!@|]?{_VARIABLE}(?:,{_VARIABLE})*\}})*")
+_MIME_TYPE = compiled_later(r"[^/\s;]+/[^/\s;]+(?:\s*;.*)?")
 
 Fits = Callable[[Any], bool]
 

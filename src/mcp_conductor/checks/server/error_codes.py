@@ -23,6 +23,7 @@ from mcp_conductor.protocol.dialect import (
 from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import render
 from mcp_conductor.report.model import Finding
+from mcp_conductor.text.patterns import compiled_later
 
 _URL_ELICITATION_REQUIRED = -32042
 _RETIRED = (RESOURCE_NOT_FOUND, _URL_ELICITATION_REQUIRED)
@@ -31,7 +32,7 @@ _OF_MCP = range(-32099, -32019)
 _LEGACY = range(-32019, -31999)
 _RESERVED = range(-32768, -32099)  # what JSON-RPC keeps for itself, below the codes of servers
 # Only what is a failure of the server beyond doubt, in any programming language.
-_FAILURE = re.compile(
+_FAILURE = compiled_later(
     r"^\W*(unexpected |unhandled )?internal (server )?error\b|\bunhandled exception\b"
     r"|^Traceback \(most recent call last\)|\bNullPointerException\b|^panic: |\bpanicked at\b",
     re.IGNORECASE,

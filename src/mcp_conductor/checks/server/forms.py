@@ -11,17 +11,18 @@ from mcp_conductor.checks.engine.questions import ELICITATION, asked_for
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.protocol import Json
 from mcp_conductor.report.model import Finding
+from mcp_conductor.text.patterns import compiled_later
 
 URL_REQUIRED = -32042
 COMPLETE = "notifications/elicitation/complete"
 _FORMATS = ("email", "uri", "date", "date-time")
 _PRIMITIVES = ("string", "number", "integer", "boolean")
 # Names that leave no doubt: "token" alone may be a word, "key" may belong to a map.
-_SENSITIVE = re.compile(
+_SENSITIVE = compiled_later(
     r"pass_?(word|wd|phrase)|api_?key|(access|auth|bearer|refresh|api)_?token|private_?key|client_?secret"
     r"|(credit_?)?card_?number|credit_?card|\bcvv\b|\bcvc\b|\bsecret(_?key)?\b",
 )
-_MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+")
+_MAIL = compiled_later(r"[\w.+-]+@[\w-]+\.[\w.]+")
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 
 

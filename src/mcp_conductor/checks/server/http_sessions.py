@@ -1,7 +1,6 @@
 """Sessions over HTTP in the handshake era: their ids, the GET stream, the version header, and resuming of streams."""
 
 import asyncio
-import re
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -16,12 +15,13 @@ from mcp_conductor.errors import RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.report.model import Finding
+from mcp_conductor.text.patterns import compiled_later
 
 SETTLING_SECONDS = 0.2  # for what a server sends on another stream than the one that we read
 MANY_SESSIONS = 8
 SHORTEST_ID = 16
-_VISIBLE = re.compile(r"[\x21-\x7e]+")
-_NUMBER = re.compile(r"\d+")
+_VISIBLE = compiled_later(r"[\x21-\x7e]+")
+_NUMBER = compiled_later(r"\d+")
 
 
 # Sessions.

@@ -1,7 +1,6 @@
 """What a server says while it works: log messages and progress."""
 
 import math
-import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from typing import Any
@@ -21,12 +20,13 @@ from mcp_conductor.protocol.dialect import INVALID_PARAMS, LOG_LEVELS, META
 from mcp_conductor.protocol.ledger import progress_token
 from mcp_conductor.protocol.message import Message, render
 from mcp_conductor.report.model import Finding
+from mcp_conductor.text.patterns import compiled_later
 
 # Over HTTP, progress may travel on another stream than the response, and come in after it.
 STREAM_SECONDS = {"stdio": 0.0}
 OTHER_STREAM_SECONDS = 0.3
 # Only what is a credential beyond doubt.
-_SECRETS = re.compile(
+_SECRETS = compiled_later(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{36}\b"
     r"|\bxox[abp]-[A-Za-z0-9-]{20,}"
     r"|\bBearer [A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"

@@ -25,6 +25,7 @@ from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
+from mcp_conductor.text.patterns import compiled_later
 
 
 async def _record_without_capabilities(probe: Probe) -> Record:
@@ -260,7 +261,7 @@ async def content_is_validated(probe: Probe) -> AsyncIterator[Finding]:
             )
 
 
-_URL = re.compile(r"https?://", re.IGNORECASE)
+_URL = compiled_later(r"https?://", re.IGNORECASE)
 
 
 def texts(value: Any) -> Iterator[str]:

@@ -35,11 +35,12 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
+from mcp_conductor.text.patterns import compiled_later
 
 NO_SUCH_URI = "x-conductor-unknown:///no-such-resource"
 MOST_SUBSCRIBED = 5  # resources that are tried: a server need not let all of them be watched
 _SECRET_FILE = "/etc/passwd"
-_SECRET_LINE = re.compile(r"^root:[^:]*:0:0:", re.MULTILINE)
+_SECRET_LINE = compiled_later(r"^root:[^:]*:0:0:", re.MULTILINE)
 
 _OPTIONAL: dict[str, Fits] = {"description": text, "mimeType": text, "title": text}
 

@@ -17,6 +17,7 @@ from mcp_conductor.protocol.samples import filled_in
 from mcp_conductor.protocol.schema import choices_of, complaints, flaw, parts, refuses, types_of
 from mcp_conductor.protocol.schema_weight import is_vast
 from mcp_conductor.report.model import Finding
+from mcp_conductor.text.patterns import compiled_later
 
 ANNOTATION = "x-mcp-header"
 HEADER_TYPES = frozenset({"string", "integer", "boolean"})
@@ -28,9 +29,9 @@ _SCHEMA = (
 _SCHEMAS = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
 _NAMED = ("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties")
 _COMPOSITION = ("$ref", "allOf", "anyOf", "else", "if", "not", "oneOf", "then")
-_DIALECT = re.compile(r"https?://json-schema\.org/draft(-0[467]|/2019-09|/2020-12)/schema#?")
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_SENSITIVE = re.compile(r"pass(word|wd|phrase)|secret|token|api[_-]?key|credential|private[_-]?key", re.IGNORECASE)
+_DIALECT = compiled_later(r"https?://json-schema\.org/draft(-0[467]|/2019-09|/2020-12)/schema#?")
+_TOKEN = compiled_later(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_SENSITIVE = compiled_later(r"pass(word|wd|phrase)|secret|token|api[_-]?key|credential|private[_-]?key", re.IGNORECASE)
 _SAFE_SCHEMES = ("https:", "data:")
 _LISTS = (
     ("tools/list", "tools"),

@@ -16,12 +16,13 @@ from mcp_conductor.errors import ConductorError, RequestTimeout
 from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.message import Message, compact, parse
 from mcp_conductor.report.model import Finding
+from mcp_conductor.text.patterns import compiled_later
 from mcp_conductor.transport import meanwhile
 
 LONG_LINE = 2**20
 SLOW_SECONDS = 0.2  # a call that takes longer can be cancelled on its way
 IN_FLIGHT_SECONDS = 0.1  # what was on its way when a request was cancelled may still arrive
-_HEADER = re.compile(r"content-(length|type)\s*:", re.IGNORECASE)
+_HEADER = compiled_later(r"content-(length|type)\s*:", re.IGNORECASE)
 _MEMBERS = ("jsonrpc", "id", "method", "result", "error")
 
 Spill = Literal["framing", "newline", "noise"]

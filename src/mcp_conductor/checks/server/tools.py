@@ -1,6 +1,5 @@
 """Tools, as they are listed: the capability, names, schemas, annotations."""
 
-import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -26,9 +25,10 @@ from mcp_conductor.checks.engine.shapes import (
     undeclared_changes,
 )
 from mcp_conductor.report.model import Finding
+from mcp_conductor.text.patterns import compiled_later
 
 TASK_SUPPORT = ("forbidden", "optional", "required")
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_NAME = compiled_later(r"[A-Za-z0-9_.-]{1,128}")
 
 
 @probed("tools-capability-declared")

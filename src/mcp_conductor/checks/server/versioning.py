@@ -1,6 +1,5 @@
 """Versions without a handshake (2026-07-28): server/discover, refusals, types of results, extensions."""
 
-import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -20,9 +19,10 @@ from mcp_conductor.protocol.dialect import HANDSHAKE, METHOD_NOT_FOUND, NEWEST_H
 from mcp_conductor.protocol.message import Message, compact, kind_of
 from mcp_conductor.protocol.meta_keys import PREFIXED_KEY
 from mcp_conductor.report.model import Finding
+from mcp_conductor.text.patterns import compiled_later
 
 _NO_VERSION = "1900-01-01"
-_A_VERSION = re.compile(r"\b20[0-9]{2}-[0-9]{2}-[0-9]{2}\b")
+_A_VERSION = compiled_later(r"\b20[0-9]{2}-[0-9]{2}-[0-9]{2}\b")
 _CORE_TYPES = ("complete", "input_required")
 _NEGOTIATED_TYPES = (*_CORE_TYPES, "task")  # the exploration declares the tasks extension
 _REMOVED: dict[str, Json] = {

@@ -1,14 +1,14 @@
 """What is the same is shown once: findings that differ only in a name or a place, and outcomes of several revisions."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from mcp_conductor.report.model import Finding, Outcome
+from mcp_conductor.text.patterns import compiled_later
 from mcp_conductor.values import dataclass
 
 # What is quoted, places in a list, and methods.
-_NAMES = re.compile(r"""'[^']*'|"[^"]*"|\[\d+\]|\b[a-z]+(?:/[A-Za-z_]+)+\b""")
+_NAMES = compiled_later(r"""'[^']*'|"[^"]*"|\[\d+\]|\b[a-z]+(?:/[A-Za-z_]+)+\b""")
 _WORST_FIRST = ("errored", "failed", "not-run", "warned", "passed", "skipped")
 
 

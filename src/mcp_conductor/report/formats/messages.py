@@ -1,6 +1,5 @@
 """The messages that led to a failure, whole if they are not too long, with marks below the parts that are wrong."""
 
-import re
 from collections.abc import Iterable, Iterator
 
 from mcp_conductor.files.source import JsonPlaces, Path
@@ -9,13 +8,14 @@ from mcp_conductor.report.excerpt import Range, carets
 from mcp_conductor.report.formats.diagnostic import Style
 from mcp_conductor.report.formats.wording import counted
 from mcp_conductor.report.model import Outcome
+from mcp_conductor.text.patterns import compiled_later
 from mcp_conductor.text.visible import blank, one_line
 
 _MOST_MESSAGES = 10
 _MOST_CHARACTERS = 2_048  # of one message
 _MOST_MARKED_LINES = 3  # below one value
 _MOST_SEARCHED = 200_000  # characters, of a message in which a path is looked for
-_STEP = re.compile(r"""\.?([^.\[\]"'\s]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]""")
+_STEP = compiled_later(r"""\.?([^.\[\]"'\s]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]""")
 
 _PARTS = ("", "result.", "error.", "params.")
 _HTTP = ("HTTP ", "GET ", "POST ", "PUT ", "DELETE ", "OPTIONS ")  # how the lines begin that are not messages

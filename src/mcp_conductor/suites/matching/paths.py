@@ -23,14 +23,15 @@ from mcp_conductor.protocol.message import kind_of, read, why_not_json
 from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.matching.blobs import OF_BYTES, from_base64, sha256
 from mcp_conductor.suites.matching.differences import described, element_count, same, shown
+from mcp_conductor.text.patterns import compiled_later
 from mcp_conductor.values import dataclass
 
 PIPES = ("json", "count", "length")
 # Directly after `| json` these are names of members, which may well be called so.
 _BLOB_PIPES = ("base64", "sha256")
 
-_NAME = re.compile(r"""[^\s.\[\]|<>=!"']+""")
-_BRACKET = re.compile(
+_NAME = compiled_later(r"""[^\s.\[\]|<>=!"']+""")
+_BRACKET = compiled_later(
     r"""\[\s*(?:
         (?P<star>\*) | (?P<index>-?[0-9]{1,9}) | (?P<quoted>"(?:[^"\\]|\\.)*"|'[^']*')
         | (?P<filter>[^\[\]=!<>"']+?)\s*(?P<operator>==?|!=)\s*(?P<value>"(?:[^"\\]|\\.)*"|'[^']*'|[^\[\]"']+?)
@@ -38,7 +39,7 @@ _BRACKET = re.compile(
     )\s*\]""",
     re.VERBOSE,
 )
-_PLAIN_NAME = re.compile(r"""[^\s.\[\]|<>=!"'0-9*-][^\s.\[\]|<>=!"'*]*""")
+_PLAIN_NAME = compiled_later(r"""[^\s.\[\]|<>=!"'0-9*-][^\s.\[\]|<>=!"'*]*""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,9 +303,9 @@ def scan_path(text: str) -> tuple[JsonPath, int]:
     return JsonPath(text[:end].strip(), tuple(parts)), end
 
 
-_PIPE = re.compile(r"\s*\|\s*")
-_PIPE_NAME = re.compile(r"[a-z][a-z0-9]*(?![^\s|<>=!])")
-_OF_BYTES = re.compile(rf"\s*\|\s*({'|'.join(OF_BYTES)})(?![^\s|<>=!])")
+_PIPE = compiled_later(r"\s*\|\s*")
+_PIPE_NAME = compiled_later(r"[a-z][a-z0-9]*(?![^\s|<>=!])")
+_OF_BYTES = compiled_later(rf"\s*\|\s*({'|'.join(OF_BYTES)})(?![^\s|<>=!])")
 
 
 def _scan_steps(text: str, at: int) -> tuple[tuple[Step, ...], int]:

@@ -12,9 +12,10 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
 from mcp_conductor.report.model import Finding, redacted_value
 from mcp_conductor.suites.running.normalization import comparable, longest_first, normal
+from mcp_conductor.text.patterns import compiled_later
 
 FOLDER = "__snapshots__"
-_UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_UNSAFE = compiled_later("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 class Snapshots:

@@ -17,12 +17,13 @@ from mcp_conductor.suites.matching.differences import NUMBER
 from mcp_conductor.suites.matching.matchers.conditions import Condition, read_condition
 from mcp_conductor.suites.matching.matchers.regexes import read_regex
 from mcp_conductor.suites.matching.matchers.times import Moment, read_moment
+from mcp_conductor.text.patterns import compiled_later
 
 Divisor = NewType("Divisor", Decimal)
 Tolerance = NewType("Tolerance", Decimal)
 
 _UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_AGE = re.compile(rf"([0-9]{{1,12}}(?:\.[0-9]+)?)({'|'.join(_UNITS)})")
+_AGE = compiled_later(rf"([0-9]{{1,12}}(?:\.[0-9]+)?)({'|'.join(_UNITS)})")
 
 
 def read_arguments(text: str, params: list[inspect.Parameter]) -> tuple[Any, ...]:

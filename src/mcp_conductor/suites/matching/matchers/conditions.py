@@ -1,6 +1,5 @@
 """Conditions between two fields of an object, or between a field and a value: `start < end`, `price > 0`."""
 
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
@@ -13,6 +12,7 @@ from mcp_conductor.suites.matching.differences import NUMBER, described, number_
 from mcp_conductor.suites.matching.matchers import matcher
 from mcp_conductor.suites.matching.matchers.times import Moment, day_of, iso_moment
 from mcp_conductor.suites.matching.paths import JsonPath, parse_path
+from mcp_conductor.text.patterns import compiled_later
 from mcp_conductor.values import dataclass
 
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
@@ -23,9 +23,9 @@ WORDS = {
     "=": "equal to",
 }  # fmt: skip
 
-_LITERAL = re.compile(r"""true|false|null|"(?:[^"\\]|\\.)*"|'[^']*'""")
-_OPERATOR = re.compile("|".join(OPERATORS))
-_DATE_SHAPES = re.compile(r"([0-9]{1,2})([/-])([0-9]{1,2})\2([0-9]{4})")
+_LITERAL = compiled_later(r"""true|false|null|"(?:[^"\\]|\\.)*"|'[^']*'""")
+_OPERATOR = compiled_later("|".join(OPERATORS))
+_DATE_SHAPES = compiled_later(r"([0-9]{1,2})([/-])([0-9]{1,2})\2([0-9]{4})")
 
 
 @dataclass(frozen=True, slots=True)

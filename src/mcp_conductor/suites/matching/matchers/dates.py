@@ -10,11 +10,12 @@ from typing import Any, Literal
 from mcp_conductor.suites.matching.differences import described, shown
 from mcp_conductor.suites.matching.matchers import matcher
 from mcp_conductor.suites.matching.matchers.times import EPOCH, ISO, Moment, day_of, iso_moment, moment_of
+from mcp_conductor.text.patterns import compiled_later
 
 Format = Literal["iso", "iso-date", "iso-time", "us-date", "eu-date", "timestamp"]
 
-_TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[-+][0-9]{2}:?[0-9]{2})?")
-_DAY = re.compile(r"([0-9]{1,2})[/-]([0-9]{1,2})[/-]([0-9]{4})")
+_TIME = compiled_later(r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[-+][0-9]{2}:?[0-9]{2})?")
+_DAY = compiled_later(r"([0-9]{1,2})[/-]([0-9]{1,2})[/-]([0-9]{4})")
 _CLOCK_SKEW = Decimal(1)  # seconds: a server may round to the next one
 
 

@@ -8,10 +8,11 @@ import re
 import warnings
 
 from mcp_conductor.bounded.regex import Regex, compile_regex
+from mcp_conductor.text.patterns import compiled_later
 
 _SPACES = r"\t\n\x0b\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _ANY_BUT_LINE_ENDS = r"[^\n\r\u2028\u2029]"
-_TOKEN = re.compile(
+_TOKEN = compiled_later(
     r"""
       \\u\{(?P<code>[0-9a-fA-F]{1,6})\} | \\k<(?P<reference>\w+)> | \\c(?P<control>[A-Za-z])
     | (?P<property>\\[pP]\{) | (?P<fixed>\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\[1-9][0-9]?)
@@ -20,7 +21,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_WRITTEN = re.compile(r"/(.*)/([ims]*)", re.DOTALL)
+_WRITTEN = compiled_later(r"/(.*)/([ims]*)", re.DOTALL)
 _KEPT_ESCAPES = "dDwWbBnrtfvAZ"
 
 

@@ -3,22 +3,22 @@
 A time without an offset is taken as UTC, so that a test does not depend on where it runs. Only real dates are moments.
 """
 
-import re
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any, NewType
 
 from mcp_conductor.suites.matching.differences import exact, is_number, shown
+from mcp_conductor.text.patterns import compiled_later
 
 # Seconds since 1970: exact, however many digits the fraction has.
 Moment = NewType("Moment", Decimal)
 
-ISO = re.compile(
+ISO = compiled_later(
     r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2})"
     r"(?:[Tt ](?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?:[.,](?P<fraction>[0-9]{1,18}))?)?"
     r" ?(?P<offset>[Zz]|[-+][0-9]{2}(?::?[0-9]{2})?)?)?)?"
 )
-_DIGITS = re.compile(r"[0-9]{1,18}")
+_DIGITS = compiled_later(r"[0-9]{1,18}")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_SECONDS = Decimal(10) ** 10  # a number beyond this counts milliseconds
 _LAST = Decimal("8.64e12")  # a hundred million days: the last moment that JavaScript has
