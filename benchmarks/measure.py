@@ -1,7 +1,7 @@
 """All measurements, and the table of them.
 
 A figure alone says more about the machine than about the program; so everything is measured with something else, in
-turns, and the ratio is what counts. usage: measure.py [--quick] [--only clients|servers|tests] [--json FILE]
+turns, and the ratio is what counts. usage: measure.py [--quick] [--only clients|servers|tests|checks] [--json FILE]
 """
 
 import argparse
@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
+import check_times
 import one_shot
 import suites
 import throughput
@@ -43,6 +44,7 @@ class Rounds:
     small_suites: int
     suites: int
     folders: int
+    checks: int
 
 
 THOROUGH = Rounds(
@@ -61,6 +63,7 @@ THOROUGH = Rounds(
     small_suites=25,
     suites=9,
     folders=3,
+    checks=5,
 )
 QUICK = Rounds(
     one_shot=7,
@@ -78,6 +81,7 @@ QUICK = Rounds(
     small_suites=7,
     suites=3,
     folders=1,
+    checks=1,
 )
 
 
@@ -331,10 +335,14 @@ def test_folders(rounds: Rounds) -> Iterator[Row]:
             yield Row(what=f"{what}-j {AT_ONCE} / mcp-aegis", unit="ms", ours=quick, other=other, at_most=0.5)
 
 
+def checks(rounds: Rounds) -> Iterator[Row]:
+    for what, check, other, most in check_times.comparisons(rounds.checks):
+        yield Row(what=what, unit="ms", ours=check * 1000, other=other * 1000, at_most=most)
+
+
 def median(values: list[float]) -> float:
     ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
 def shown(value: float, unit: str) -> str:
@@ -352,12 +360,12 @@ MEASUREMENTS = {
     "clients": (one_shots, helps, http_one_shots, calls, http_calls, long_lines, long_lists),
     "servers": (server_starts, server_calls) if servers.POSSIBLE else (),
     "tests": (test_files, test_folders),
+    "checks": (checks,),
 }
 
 
 def main() -> None:
-    what = "Measure mcp-cli, its library, conductor serve and conductor test."
-    parser = argparse.ArgumentParser(prog="benchmarks/run", description=what)
+    parser = argparse.ArgumentParser(prog="benchmarks/run", description="Measure our programs and their library.")
     parser.add_argument("--quick", action="store_true", help="fewer rounds: quicker, and less sure")
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE as well")
     parser.add_argument("--only", choices=MEASUREMENTS, help="leave the others out")
@@ -384,9 +392,8 @@ def main() -> None:
             rows.append({**asdict(row), "ratio": row.ratio, "met": row.met})
     if given.json:
         with open(given.json, "w", encoding="utf-8") as file:
-            json.dump(
-                {"machine": machine, "quick": given.quick, "rounds": asdict(rounds), "rows": rows}, file, indent=2
-            )
+            told = {"machine": machine, "quick": given.quick, "rounds": asdict(rounds), "rows": rows}
+            json.dump(told, file, indent=2)
 
 
 if __name__ == "__main__":
