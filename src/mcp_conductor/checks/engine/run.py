@@ -9,10 +9,11 @@ from typing import Any
 
 from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.bounded.worker import without_blocking
+from mcp_conductor.checks.engine.acting import result_of_act
 from mcp_conductor.checks.engine.check import Act, Check
 from mcp_conductor.checks.engine.evidence import Trail
 from mcp_conductor.checks.engine.exploration import BUSY, answer_to_nothing, explore
-from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.findings import fault
 from mcp_conductor.checks.engine.http_probe import UnopenedServer
 from mcp_conductor.checks.engine.judging import (
     MOST_FINDINGS,
@@ -42,9 +43,7 @@ from mcp_conductor.errors import (
     ConductorError,
     HttpStatusError,
     ProtocolError,
-    RequestTimeout,
     TransportError,
-    UsageError,
 )
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import DIALECTS, TASKS_EXTENSION
@@ -52,7 +51,6 @@ from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report.events import CaseFinished, CaseStarted, Event, RunStarted
-from mcp_conductor.report.model import Finding
 from mcp_conductor.transport.stdio import StdioTransport
 
 END_SECONDS = 1.0  # for the last words of a server
@@ -122,7 +120,7 @@ class _Checking:
 
     async def _checked_outside(self, act: Act) -> CheckResult:
         unopened: Any = UnopenedServer(self._spec, DIALECTS[self._version], self._options.timeout)
-        result = await _result_of(act, unopened)
+        result = await result_of_act(act, unopened)
         result.prove(unopened.trail.lines(), alone=True, whole=self._options.keep_wire)
         return result
 
@@ -291,7 +289,7 @@ class _Checking:
         first = pairs[0][0]
         self._on_event(CaseStarted(first.id, first.statement, 0))
         reason = self._reason_not_to(pairs[0][1], probe)
-        result = CheckResult([], reason) if reason is not None else await _result_of(act, probe)
+        result = CheckResult([], reason) if reason is not None else await result_of_act(act, probe)
         if result.findings or (self._options.keep_wire and reason is None):
             result.prove(probe.trail.lines(), alone=True, whole=self._options.keep_wire)
         if result.silence is not None and not self._silence and await silent(probe.session, BUSY * probe.timeout):
@@ -371,26 +369,6 @@ async def _end_server(session: Session) -> None:
 def _was_late(probe: Probe, result: CheckResult) -> bool:
     """Whether something that was waited for did not come."""
     return bool(probe.trail.late) or result.silence is not None
-
-
-async def _result_of(act: Act, probe: Probe) -> CheckResult:
-    """What comes of a probe."""
-    result = CheckResult([])
-    try:
-        async for finding in act(probe):
-            result.findings.append(finding)  # what was found before a failure counts
-    except NotSeen as nothing:
-        result.reason = str(nothing)
-    except UsageError as error:
-        result.reason = f"the server asks what we cannot answer: {error.message}"
-    except RequestTimeout as error:
-        result.silence = error.message
-        result.findings.append(Finding(message=f"{error.message}: the server is silent", hint=error.hint))
-    except ConductorError as error:
-        result.gone = isinstance(error, TransportError)
-        result.findings.append(Finding(message=error.message, hint=error.hint))
-    del result.findings[MOST_FINDINGS:]
-    return result
 
 
 __all__ = ["MOST_FINDINGS", "Options", "Verdicts", "check", "chosen_checks"]

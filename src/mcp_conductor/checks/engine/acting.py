@@ -1,0 +1,28 @@
+"""Carrying out one probe: its findings, or why there are none."""
+
+from mcp_conductor.checks.engine.check import Act
+from mcp_conductor.checks.engine.findings import NotSeen
+from mcp_conductor.checks.engine.judging import MOST_FINDINGS, CheckResult
+from mcp_conductor.checks.engine.probe import Probe
+from mcp_conductor.errors import ConductorError, RequestTimeout, TransportError, UsageError
+from mcp_conductor.report.model import Finding
+
+
+async def result_of_act(act: Act, probe: Probe) -> CheckResult:
+    """What comes of a probe."""
+    result = CheckResult([])
+    try:
+        async for finding in act(probe):
+            result.findings.append(finding)  # what was found before a failure counts
+    except NotSeen as nothing:
+        result.reason = str(nothing)
+    except UsageError as error:
+        result.reason = f"the server asks what we cannot answer: {error.message}"
+    except RequestTimeout as error:
+        result.silence = error.message
+        result.findings.append(Finding(message=f"{error.message}: the server is silent", hint=error.hint))
+    except ConductorError as error:
+        result.gone = isinstance(error, TransportError)
+        result.findings.append(Finding(message=error.message, hint=error.hint))
+    del result.findings[MOST_FINDINGS:]
+    return result
