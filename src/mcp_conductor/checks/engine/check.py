@@ -14,6 +14,7 @@ from mcp_conductor.values import dataclass
 if TYPE_CHECKING:
     from mcp_conductor.checks.engine.probe import Probe
     from mcp_conductor.checks.engine.record import Record
+    from mcp_conductor.checks.engine.sessions import Use
 
 Judge = Callable[["Record"], Iterable[Finding]]
 Act = Callable[["Probe"], AsyncIterator[Finding]]
@@ -29,6 +30,8 @@ class Check:
     needs: str | None = None  # a capability that the server must declare: tools, resources.subscribe
     alone: bool = False  # in a session of its own, because it would disturb others
     last: bool = False  # by itself, when all others are done, because it changes the server
+    hands_on: "tuple[Use, ...]" = ()  # what the sessions that it has begun may be used for afterwards, by others
+    spoils: bool = False  # after it, the session that it shared cannot be used by others
     follows: str | tuple[str, ...] = ()  # what is the fault, where one of these requirements is broken too
 
     @property
@@ -55,7 +58,13 @@ def judged(*ids: str, needs: str | None = None, follows: str | tuple[str, ...] =
 
 
 def probed(
-    *ids: str, needs: str | None = None, alone: bool = False, last: bool = False, follows: str | tuple[str, ...] = ()
+    *ids: str,
+    needs: str | None = None,
+    alone: bool = False,
+    last: bool = False,
+    hands_on: "tuple[Use, ...]" = (),
+    spoils: bool = False,
+    follows: str | tuple[str, ...] = (),
 ) -> Callable[[Act], Act]:
     """Register a function that says something on purpose, and looks at what comes back."""
 
@@ -69,6 +78,8 @@ def probed(
                     needs=needs,
                     alone=alone,
                     last=last,
+                    hands_on=hands_on,
+                    spoils=spoils,
                     follows=(follows,) if isinstance(follows, str) else follows,
                 ),
                 act,

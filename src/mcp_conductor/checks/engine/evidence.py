@@ -34,6 +34,9 @@ class Trail:
     late: list[str] = field(default_factory=list)  # what was not answered in time
     used: list[tuple[Session, int]] = field(default_factory=list)  # the sessions, with the first frame of the probe
     ended_sessions: list[Session] = field(default_factory=list)  # those that the server has ended
+    forgiven: list[Session] = field(default_factory=list)  # those that may end: they were asked for more than they owe
+    second_hand: bool = False  # one of them was used by another probe for what not every client does
+    opening: float = 0.0  # seconds that it waited for its sessions to be opened
     http: list[str] = field(default_factory=list)  # requests and responses of HTTP, of those who look at HTTP itself
 
     def lines(self) -> list[str]:

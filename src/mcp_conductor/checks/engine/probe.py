@@ -59,12 +59,15 @@ class Found:
 class Probe:
     """One session on the server under test, and the means to begin others."""
 
-    def __init__(self, session: Session, sessions: Sessions, found: Found, since: int = 0) -> None:
+    def __init__(
+        self, session: Session, sessions: Sessions, found: Found, since: int = 0, *, private: bool = False
+    ) -> None:
         self.session = session
         self.found = found
         self.trail = Trail(used=[(session, session.transcript.mark)])
         self.sessions = sessions
         self._since = since  # the frame with which the part of this probe begins
+        self._private = private  # it takes no session in which others did what not every client does
 
     @property
     def spec(self) -> ServerSpec:
@@ -207,33 +210,57 @@ class Probe:
             yield other
 
     @asynccontextmanager
-    async def unopened(self, dialect: Dialect | None = None) -> AsyncIterator["Probe"]:
-        """A connection on which nothing has been said yet."""
-        async with self._within(self.sessions.unopened(dialect or self.dialect)) as other:
+    async def listening_session(self) -> AsyncIterator["Probe"]:
+        """A session with all our answers to subscribe in; on stdio, others may have done so before."""
+        if self._private:
+            async with self.new_session(answers=self.session.answers) as other:
+                yield other
+        else:
+            async with self._shared("listening", self.session.answers) as other:
+                yield other
+
+    @asynccontextmanager
+    async def leaving_session(self) -> AsyncIterator["Probe"]:
+        """A session to be ended; others may have begun it."""
+        version = self.dialect.version
+        opening = self.sessions.new_session(version) if self._private else self.sessions.leaving(version)
+        async with self._within(opening) as other:
+            yield other
+
+    @asynccontextmanager
+    async def unopened(self, dialect: Dialect | None = None, *, then: Use | None = None) -> AsyncIterator["Probe"]:
+        """A connection on which nothing has been said yet; THEN others may use it, if all went well."""
+        opening = self.sessions.unopened(dialect or self.dialect, None if self._private else then)
+        async with self._within(opening) as other:
             yield other
 
     def _shared(self, use: Use, answers: Answers | None = None) -> AbstractAsyncContextManager["Probe"]:
         if self.transport != "stdio":
             return self._within(self.sessions.new_session(self.dialect.version, answers))
-        return self._within(self.sessions.shared(use, self.dialect, answers), used_before=True)
+        opening = self.sessions.shared(use, self.dialect, answers, private=self._private)
+        return self._within(opening, used_before=True)
 
     @asynccontextmanager
     async def _within(
         self, opening: AbstractAsyncContextManager[Session], *, used_before: bool = False
     ) -> AsyncIterator["Probe"]:
+        began = perf_counter()
         async with opening as session:
-            other = Probe(session, self.sessions, self.found, session.transcript.mark if used_before else 0)
+            self.trail.opening += perf_counter() - began
+            self.trail.second_hand |= self.sessions.is_second_hand(session)
+            since = session.transcript.mark if used_before else 0
+            other = Probe(session, self.sessions, self.found, since, private=self._private)
             other.trail = self.trail
             self.trail.used.append((session, other._since))
             try:
                 yield other
             finally:
-                if session.ended:
+                if session.ended and session not in self.trail.forgiven:
                     self.trail.ended_sessions.append(session)
 
-    def again(self) -> "Probe":
-        """The same for another probe."""
-        return Probe(self.session, self.sessions, self.found, self._since)
+    def again(self, *, private: bool = False) -> "Probe":
+        """The same for another probe; one that is PRIVATE takes no session that others handed on."""
+        return Probe(self.session, self.sessions, self.found, self._since, private=private)
 
     async def reachable(self) -> bool:
         """Whether the server can be talked to at all, in a session of its own."""
@@ -245,8 +272,17 @@ class Probe:
 
     async def once(self, name: str, make: Callable[[], Coroutine[Any, Any, Made]]) -> Made:
         """What MAKE gives, made once for all probes that ask for it by this NAME."""
-        made: Made = await self.sessions.once(name, make)
-        return made
+
+        async def make_on_trail() -> tuple[Made, Trail, float]:
+            opening = self.trail.opening
+            return await make(), self.trail, self.trail.opening - opening
+
+        made, trail, opening = await self.sessions.once(f"{name} {self._private}", make_on_trail)
+        if trail is not self.trail:
+            self.trail.opening += opening
+            self.trail.second_hand |= trail.second_hand
+        found: Made = made
+        return found
 
 
 HANDSHAKE_DIALECTS = [dialect for dialect in DIALECTS.values() if dialect.handshake]

@@ -249,13 +249,26 @@ class _Checking:
         async def one(act: Act, pairs: Wanted) -> None:
             async with gate:
                 own = probe.again()
-                look = await self._carry_out(act, pairs, own)
+                try:
+                    look = await self._carry_out(act, pairs, own)
+                finally:
+                    for use in pairs[0][1].hands_on:
+                        probe.sessions.expect_no_more(use)
+                if look[0].findings and own.trail.second_hand:
+                    own = probe.again(private=True)
+                    look = await self._carry_out(act, pairs, own)
                 if self._is_doubtful(own, *look):
                     doubtful.append(act)
                 else:
                     self._conclude_all(pairs, *look)
 
-        await asyncio.gather(*(one(act, pairs) for act, pairs in probes.items()))
+        # Those that hand sessions on come first, since others wait for that, and those that spoil them last.
+        ordered = sorted(probes.items(), key=lambda each: (each[1][0][1].spoils, not each[1][0][1].hands_on))
+        if probe.transport == "stdio":
+            for _, pairs in ordered:
+                for use in pairs[0][1].hands_on:
+                    probe.sessions.expect(use)
+        await asyncio.gather(*(one(act, pairs) for act, pairs in ordered))
         # By now nothing else keeps the machine busy. What is told once is told under what weighs most.
         for act, pairs in sorted(probes.items(), key=lambda each: min(LEVELS.index(one.level) for one, _ in each[1])):
             if act in doubtful:
@@ -266,7 +279,7 @@ class _Checking:
 
         What took no longer than one answer may take was not late, so there is no doubt about it.
         """
-        waited = _was_late(probe, result) or seconds > WAITED * probe.timeout
+        waited = _was_late(probe, result) or seconds - probe.trail.opening > WAITED * probe.timeout
         return bool(result.findings) and (waited or result.gone or result.server_end is not None)
 
     async def _second_look(self, act: Act, pairs: Wanted, probe: Probe) -> Look:
@@ -275,7 +288,7 @@ class _Checking:
             return CheckResult([], f"{INCONCLUSIVE}: there was no time left for a second look"), 0.0
         probe.sessions.forget_what_was_made()
         async with timer_lag() as measured:
-            result, seconds = await self._carry_out(act, pairs, own := probe.again())
+            result, seconds = await self._carry_out(act, pairs, own := probe.again(private=True))
         self._looking_again += seconds
         late = _was_late(own, result) and not result.gone and result.server_end is None
         if result.findings and late and (measured.worst > BUSY_PART * probe.timeout or await is_slow(probe)):

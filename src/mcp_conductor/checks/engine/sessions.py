@@ -2,8 +2,8 @@
 
 On stdio every session is a process, and starting it costs more than all that is said in it. So a probe that only uses
 what any client may use shares a session, with those whose clients declare the same; those that say odd things share
-another, as long as the server lives through it; one that looks at the beginning or the end has its own. Sessions are
-closed behind the back of the probes, which need not wait for it.
+another, as long as the server lives through it; one that looks at the beginning has its own, and hands it on where all
+is well with it. Sessions are closed behind the back of the probes, which need not wait for it.
 """
 
 import asyncio
@@ -34,8 +34,8 @@ MOST_REFUSALS = 2  # sessions that cannot be opened, before we stop trying
 
 NO_OTHER = "another session could not be opened"
 
-# "polite too" is for those who hold a polite one already.
-Use = Literal["polite", "polite too", "odd"]
+# "polite too" is for those who hold a polite one already; "leaving" is for one who looks at the end.
+Use = Literal["polite", "polite too", "odd", "listening", "leaving"]
 
 
 @dataclass(slots=True)
@@ -52,6 +52,7 @@ class _Shared:
 
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     open: _Open | None = None
+    worn: bool = False  # to be opened again for the next one
 
 
 class Sessions:
@@ -63,7 +64,10 @@ class Sessions:
         self.patience = timeout  # for the first answer on a new connection
         self._startup = STARTS_PER_ANSWER * timeout
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
-        self._shared: dict[str, _Shared] = {}
+        self._shared: dict[tuple[Use, str, bool], _Shared] = {}
+        self._coming: dict[Use, asyncio.Event] = {}  # what probes are to hand on; set when they have, or will not
+        self._handed_on: dict[Use, _Open] = {}
+        self._second_hand: set[Session] = set()  # those in which another probe did what not every client does
         self._closing: set[asyncio.Task[None]] = set()
         self._refusals: list[str] = []
         self._once: dict[str, asyncio.Future[Any]] = {}
@@ -88,46 +92,103 @@ class Sessions:
     @asynccontextmanager
     async def new_session(self, version: str, answers: Answers | None = None) -> AsyncIterator[Session]:
         """A session of its own."""
-        opened = await self._open(version, answers)
-        try:
-            yield opened.session
-        finally:
-            await self._leave(opened)
+        async with self._leaving_afterwards(await self._open(version, answers)) as session:
+            yield session
 
     @asynccontextmanager
-    async def unopened(self, dialect: Dialect) -> AsyncIterator[Session]:
-        """A connection on which nothing has been said yet."""
+    async def leaving(self, version: str) -> AsyncIterator[Session]:
+        """A session to be ended: one that was handed on, or a new one."""
+        async with self._leaving_afterwards(await self._take("leaving") or await self._open(version, None)) as session:
+            yield session
+
+    @asynccontextmanager
+    async def unopened(self, dialect: Dialect, then: Use | None = None) -> AsyncIterator[Session]:
+        """A connection on which nothing has been said yet; THEN, if all went well, it is handed on."""
         opened = await self._open(NONE, None)
         opened.session.assume(dialect)
+        async with self._leaving_afterwards(opened) as session:
+            yield session
+            if then is not None and _is_fit_for(then, session):
+                self._hand_on(then, opened)
+
+    @asynccontextmanager
+    async def _leaving_afterwards(self, opened: _Open) -> AsyncIterator[Session]:
         try:
             yield opened.session
         finally:
-            await self._leave(opened)
+            if opened not in self._handed_on.values():
+                await self._leave(opened)
 
     @asynccontextmanager
-    async def shared(self, use: Use, dialect: Dialect, answers: Answers | None = None) -> AsyncIterator[Session]:
-        """A session that others have used before, in the same way and with a client that declares the same."""
+    async def shared(
+        self, use: Use, dialect: Dialect, answers: Answers | None = None, *, private: bool = False
+    ) -> AsyncIterator[Session]:
+        """A session that others have used before, in the same way and with a client that declares the same.
+
+        A PRIVATE one was opened for this use.
+        """
         given = answers or Answers()
-        place = self._shared.setdefault(f"{use} {compact(given.capabilities(dialect))}", _Shared())
+        declared = given.capabilities(dialect)
+        place = self._shared.setdefault((use, compact(declared), private), _Shared())
         async with place.turn:
-            if place.open is not None and place.open.session.ended:
+            if place.open is not None and (place.worn or place.open.session.ended):
                 await self._leave(place.open)
                 place.open = None
+            if place.open is None and not private and not declared:
+                place.open = await self._take(use)
             if place.open is None:
                 place.open = await self._open(dialect.version, given)
+            place.worn = False
             opened = place.open
             opened.session.answer_with(given)
             mark = opened.session.transcript.mark
+            nothing: NotSeen | None = None
             try:
                 yield opened.session
+            except NotSeen as reason:  # the session is as good as before
+                nothing = reason
             except BaseException:
                 place.open = None
                 await self._leave(opened)
                 raise
+            if use == "listening":
+                self._second_hand.add(opened.session)
             # What was cancelled may still be answered, which the next one would wonder about.
-            if _left_something(opened.session, mark) or (use == "odd" and await silent(opened.session, self.timeout)):
+            if _left_something(opened.session, mark, use) or (
+                use == "odd" and await silent(opened.session, self.timeout)
+            ):
                 place.open = None
                 await self._leave(opened)
+            if nothing is not None:
+                raise nothing
+
+    def is_second_hand(self, session: Session) -> bool:
+        """Whether another probe did something in SESSION that not every client does: what is found may be its doing."""
+        return session in self._second_hand
+
+    def expect(self, use: Use) -> None:
+        """A probe is going to hand on a session for this USE, or will tell that it does not."""
+        self._coming.setdefault(use, asyncio.Event())
+
+    def expect_no_more(self, use: Use) -> None:
+        if use in self._coming:
+            self._coming[use].set()
+
+    def _hand_on(self, use: Use, opened: _Open) -> None:
+        if use in self._coming and not self._coming[use].is_set():
+            self._handed_on[use] = opened
+            self._second_hand.add(opened.session)
+            self._coming[use].set()
+
+    async def _take(self, use: Use) -> _Open | None:
+        """The session that was handed on for this USE, if one was, and if it lives."""
+        if use in self._coming:
+            await self._coming[use].wait()
+        opened = self._handed_on.pop(use, None)
+        if opened is not None and opened.session.ended:
+            await self._leave(opened)
+            return None
+        return opened
 
     async def once(self, name: str, make: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         """What MAKE gives: it is made by the first who asks for it by this NAME."""
@@ -139,6 +200,8 @@ class Sessions:
         """Make it again for the next who asks for it: it may have come out so because the machine was busy."""
         self._made_before += self._once.values()
         self._once = {}
+        for (use, _, _), place in self._shared.items():
+            place.worn = use == "odd"  # what is said there may have been said before, with the same ids
 
     async def _open(self, version: str, answers: Answers | None) -> _Open:
         if len(self._refusals) >= MOST_REFUSALS:
@@ -169,7 +232,8 @@ class Sessions:
         for task in made:
             task.cancel()
         await asyncio.gather(*made, return_exceptions=True)
-        left: list[Awaitable[None]] = [_close(place.open) for place in self._shared.values() if place.open]
+        opened = [*(place.open for place in self._shared.values() if place.open), *self._handed_on.values()]
+        left: list[Awaitable[None]] = [_close(each) for each in opened]
         await asyncio.gather(*left, *self._closing)
 
 
@@ -197,8 +261,25 @@ def answered_since(session: Session, mark: int) -> bool:
     return any(message.kind in ("result", "error") for frame in frames for message in frame.messages())
 
 
-def _left_something(session: Session, mark: int) -> bool:
+def _left_something(session: Session, mark: int, use: Use) -> bool:
+    """Whether a request since frame number MARK may still be answered.
+
+    Where odd things are said, only a proper request may: one that is wrong is answered before the next one, or never.
+    """
     frames = judged_part(session.transcript.since(mark))
-    said = [message for frame in frames if frame.source == "client" for message in frame.messages()]
+    sent = [frame for frame in frames if frame.source == "client"]
+    if use == "odd":
+        said = [frame.message for frame in sent if frame.message is not None and frame.message.problem is None]
+    else:
+        said = [message for frame in sent for message in frame.messages()]
     heard = {message.id for frame in frames if frame.source == "server" for message in frame.messages()}
-    return any(message.kind == "request" and message.id not in heard for message in said)
+    # A subscription that was ended is not answered.
+    over = ("subscriptions/listen",) if use == "listening" else ()
+    asked = [message for message in said if message.kind == "request" and message.method not in over]
+    return any(message.id not in heard for message in asked)
+
+
+def _is_fit_for(use: Use, session: Session) -> bool:
+    """Whether others can go on with a session that a probe has begun: it is open, and everything was answered."""
+    is_open = bool(session.opened) or use == "leaving"
+    return is_open and not session.ended and not _left_something(session, 0, use)

@@ -82,9 +82,13 @@ def allowed(acknowledged: Message) -> Json:
 
 
 @asynccontextmanager
-async def listening(probe: Probe, wanted: Json, identity: Id = "conductor-1") -> AsyncIterator[Subscription]:
-    """A subscription in the session of PROBE, acknowledged, refused, or ignored for as long as we wait."""
+async def listening(probe: Probe, wanted: Json, name: Id | None = None) -> AsyncIterator[Subscription]:
+    """A subscription in the session of PROBE, acknowledged, refused, or ignored for as long as we wait.
+
+    Without a NAME it has an id that no other one in the session had.
+    """
     session = probe.session
+    identity = f"conductor-{session.next_id()}" if name is None else name
     raw = compose_in(
         session.dialect,
         "subscriptions/listen",

@@ -88,13 +88,13 @@ async def senseless_cancellations_are_ignored(probe: Probe) -> AsyncIterator[Fin
                 yield fault("the cancellation of an unknown or finished request is answered", message.raw)
 
 
-@probed("cancel-race-server", alone=True)
+@probed("cancel-race-server", alone=True, spoils=True)
 async def cancellation_may_cross_the_response(probe: Probe) -> AsyncIterator[Finding]:
     """Send many requests, each cancelled at once, so that responses and cancellations cross: the server goes on."""
     method = next((each for each in ("tools", "prompts", "resources") if probe.declares(each)), None)
     if method is None:
         raise NotSeen("the server declares nothing that could be cancelled")
-    async with probe.new_session() as other:
+    async with probe.odd_session() as other:
         began = perf_counter()
         await other.ask(f"{method}/list")
         usual = perf_counter() - began

@@ -10,7 +10,7 @@ from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.openings import CAPABILITIES, context, declared_lists, first, initialize
 from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
-from mcp_conductor.checks.engine.replies import code_of, unasked_replies
+from mcp_conductor.checks.engine.replies import code_of, result_of, unasked_replies
 from mcp_conductor.errors import RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
@@ -283,10 +283,10 @@ async def ping_is_answered(probe: Probe) -> AsyncIterator[Finding]:
         yield fault("ping is not answered with {}", reply.raw)
 
 
-@probed("base-unknown-capabilities-tolerated-server", alone=True)
+@probed("base-unknown-capabilities-tolerated-server", alone=True, hands_on=("polite too",))
 async def unknown_capabilities_are_ignored(probe: Probe) -> AsyncIterator[Finding]:
     """Declare capabilities that do not exist, and add a member to params: everything goes on as usual."""
-    async with probe.unopened() as fresh:
+    async with probe.unopened(then="polite too") as fresh:
         if probe.dialect.handshake:
             reply = await initialize(fresh, probe.patience, capabilities=_UNKNOWN_CAPABILITIES, xConductor=True)
             if reply.kind == "result":
@@ -295,6 +295,7 @@ async def unknown_capabilities_are_ignored(probe: Probe) -> AsyncIterator[Findin
             meta = {**context(probe), CAPABILITIES: _UNKNOWN_CAPABILITIES}
             params = {"_meta": meta, "xConductor": True}
             reply = await first(fresh, "server/discover", params, probe.patience)
+            fresh.session.settle(probe.dialect, result_of(reply) or {})
         if reply.kind != "result":
             yield fault("unknown capabilities are refused", reply.raw)
             return

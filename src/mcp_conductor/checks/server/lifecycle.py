@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from mcp_conductor.checks.engine.capabilities import capability_flaws, served_undeclared
@@ -13,8 +14,9 @@ from mcp_conductor.checks.engine.probe import HANDSHAKE_DIALECTS, Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.replies import code_of, data_of, result_of, unasked_replies
 from mcp_conductor.checks.engine.tool_calls import explored_calls
-from mcp_conductor.errors import HttpStatusError, RequestTimeout
+from mcp_conductor.errors import ConductorError, HttpStatusError, RequestTimeout
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.compose import compose, initialize_params
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message, kind_of, render
 from mcp_conductor.report.model import Finding
@@ -23,6 +25,7 @@ from mcp_conductor.values import dataclass
 
 _UNKNOWN_VERSIONS = ("1999-01-01", "1.0.0")
 _QUESTIONS = ("roots/list", "sampling/createMessage", "elicitation/create")
+_AGAIN_SECONDS = 0.5  # for another answer to initialize, which no server need give
 _EXIT_SECONDS = 5.0  # what "promptly" means at the end
 _IMPLEMENTATION: dict[str, type] = {"title": str, "description": str, "websiteUrl": str, "icons": list}
 # A request for each feature that does nothing where the feature is not there.
@@ -100,7 +103,7 @@ async def supported_versions_are_echoed(probe: Probe) -> AsyncIterator[Finding]:
             )
 
 
-@probed("lifecycle-version-server-counter", alone=True)
+@probed("lifecycle-version-server-counter", alone=True, hands_on=("leaving",))
 async def unknown_versions_get_a_counter_offer(probe: Probe) -> AsyncIterator[Finding]:
     """Initialize with versions that do not exist: the result names another version, one that the server supports."""
     for asked, reply in zip(_UNKNOWN_VERSIONS, await _offers(probe, _UNKNOWN_VERSIONS), strict=True):
@@ -151,17 +154,41 @@ async def _offers(probe: Probe, versions: Iterable[str]) -> list[Message]:
 
 
 async def _offer(probe: Probe, version: str) -> Message:
-    """What initialize with VERSION is answered with; asked once, each time on a connection of its own."""
+    """What initialize with VERSION is answered with; asked once, each time on a connection of its own.
+
+    On stdio that is a process of its own. So a version that is accepted where another one was asked for before is not
+    asked for again.
+    """
 
     async def ask() -> Message:
-        async with probe.unopened() as fresh:
+        async with probe.unopened(then="leaving" if version == _UNKNOWN_VERSIONS[1] else None) as fresh:
             return await initialize(fresh, probe.patience, version=version)
 
     opening = probe.record().exchanges[0]
     if opening.request.method == "initialize" and opening.request.params.get("protocolVersion") == version:
         assert opening.reply is not None
         return opening.reply
+    if probe.transport == "stdio" and version != _UNKNOWN_VERSIONS[1]:
+        accepted = await probe.once("versions one after the other", partial(_ask_in_turn, probe))
+        if version in accepted:
+            return accepted[version]
     return await probe.once(f"initialize {version}", ask)
+
+
+async def _ask_in_turn(probe: Probe) -> dict[str, Message]:
+    """Initialize with a version that does not exist, then with all that do: the first answer, and those that accept."""
+    unknown, _ = _UNKNOWN_VERSIONS
+    async with probe.unopened() as fresh:
+        found = {unknown: await initialize(fresh, probe.patience, version=unknown)}
+        with suppress(ConductorError):  # it need not answer this more than once
+            for dialect in HANDSHAKE_DIALECTS:
+                params = initialize_params(dialect, fresh.session.client, {})
+                raw = compose("initialize", params, identity=fresh.session.next_id())
+                reply = (await fresh.session.exchange(raw, timeout=min(_AGAIN_SECONDS, probe.timeout))).reply
+                if reply is not None and _agreed_version(reply) == dialect.version:
+                    found[dialect.version] = reply
+        probe.trail.forgiven.append(fresh.session)
+    return found
 
 
 def _agreed_version(reply: Message) -> Any:
@@ -202,12 +229,12 @@ async def _send_initialized(fresh: Probe, params: Json | None) -> Message:
     return await fresh.ask("ping")
 
 
-@probed("lifecycle-initialized-accepted-server", alone=True)
+@probed("lifecycle-initialized-accepted-server", alone=True, hands_on=("polite",))
 async def initialized_is_taken_silently(probe: Probe) -> AsyncIterator[Finding]:
     """Send notifications/initialized with and without params: nothing is answered, and the next request is served."""
     usual = await probe.ask("ping")
     begun = await _beginning(probe)
-    async with probe.unopened() as fresh:
+    async with probe.unopened(then="polite") as fresh:
         await initialize(fresh, probe.patience)
         reply = await _send_initialized(fresh, {})
         strays = unasked_replies(fresh.record())
@@ -307,7 +334,7 @@ async def only_what_the_client_can_do_is_asked(probe: Probe) -> AsyncIterator[Fi
 @probed("lifecycle-shutdown-stdio-server-exit", alone=True)
 async def the_server_ends_with_its_stdin(probe: Probe) -> AsyncIterator[Finding]:
     """Close the server's stdin: it exits within seconds, without a signal."""
-    async with probe.new_session() as other:
+    async with probe.leaving_session() as other:
         transport = other.session.transport
         assert isinstance(transport, StdioTransport)
         if not await transport.hang_up(max(_EXIT_SECONDS, probe.timeout)):

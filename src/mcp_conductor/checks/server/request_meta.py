@@ -187,8 +187,9 @@ async def missing_capabilities_have_status_400(probe: Probe) -> AsyncIterator[Fi
 @probed("meta-no-carry-over", alone=True)
 async def nothing_is_remembered(probe: Probe) -> AsyncIterator[Finding]:
     """Call a tool that asks something with capabilities, then without, on one connection: the second asks nothing."""
+    asking = _asking_calls(probe)
     async with probe.new_session(answers=_able()) as other:
-        for params in _asking_calls(probe):
+        for params in asking:
             if _asks(result_of(await with_meta(other, "tools/call", context(other), params))):
                 continue  # it asks anybody, which is another matter
             await other.ask("tools/call", params)

@@ -56,7 +56,7 @@ async def _call(probe: Probe, wanted: list[Json], meta: Json | None = None) -> N
 async def subscriptions_are_served(probe: Probe) -> AsyncIterator[Finding]:
     """Subscribe to what the server declares: it is not refused."""
     wanted = _offered_filter(probe)
-    async with probe.new_session() as other, listening(other, wanted) as stream:
+    async with probe.listening_session() as other, listening(other, wanted) as stream:
         if stream.reply is not None and stream.reply.kind == "error":
             yield fault("subscriptions/listen is refused, though there is something to subscribe to", stream.reply.raw)
 
@@ -65,7 +65,7 @@ async def subscriptions_are_served(probe: Probe) -> AsyncIterator[Finding]:
 async def acknowledgements_come_first(probe: Probe) -> AsyncIterator[Finding]:
     """Subscribe: the first notification is the acknowledgement, with the filter that the server will keep to."""
     wanted = _offered_filter(probe)
-    async with probe.new_session() as other, listening(other, wanted) as stream:
+    async with probe.listening_session() as other, listening(other, wanted) as stream:
         if stream.reply is not None and stream.reply.kind == "error":
             raise NotSeen("the subscription was refused")
         first = stream.notices[0] if stream.notices else None
@@ -81,7 +81,7 @@ async def acknowledgements_promise_no_more_than_there_is(probe: Probe) -> AsyncI
     offered = _offered_filter(probe)
     one = dict([next(iter(offered.items()))])
     for wanted in (_everything(probe), one):
-        async with probe.new_session() as other, listening(other, wanted) as stream:
+        async with probe.listening_session() as other, listening(other, wanted) as stream:
             acknowledged = stream.acknowledged()
             for kind, value in allowed(acknowledged).items():
                 if kind not in wanted or (isinstance(value, list) and not _within(value, wanted[kind])):
@@ -100,7 +100,7 @@ async def notifications_have_the_id(probe: Probe) -> AsyncIterator[Finding]:
     wanted = _offered_filter(probe)
     for identity in ("sub-1", 0):
         async with (
-            probe.new_session(answers=probe.session.answers) as other,
+            probe.listening_session() as other,
             listening(other, wanted, identity) as stream,
         ):
             stream.acknowledged()
@@ -116,7 +116,7 @@ async def notifications_have_the_id(probe: Probe) -> AsyncIterator[Finding]:
 async def nothing_may_be_subscribed_to(probe: Probe) -> AsyncIterator[Finding]:
     """Subscribe to nothing, and call tools: the acknowledgement is empty, and nothing else comes."""
     _offered_filter(probe)
-    async with probe.new_session(answers=probe.session.answers) as other, listening(other, {}) as stream:
+    async with probe.listening_session() as other, listening(other, {}) as stream:
         if stream.reply is not None and stream.reply.kind == "error":
             if code_of(stream.reply) == METHOD_NOT_FOUND:
                 raise NotSeen("the server has no subscriptions")
@@ -139,9 +139,9 @@ async def filters_are_kept_to(probe: Probe) -> AsyncIterator[Finding]:
     seen = False
     for kind in offered:
         async with (
-            probe.new_session(answers=probe.session.answers) as other,
-            listening(other, offered, "conductor-all") as everything,
-            listening(other, {kind: offered[kind]}, "conductor-one") as stream,
+            probe.listening_session() as other,
+            listening(other, offered, f"conductor-all-{kind}") as everything,
+            listening(other, {kind: offered[kind]}, f"conductor-{kind}") as stream,
         ):
             await _call(other, wanted)
             changes = [message for message in everything.own if message.method in CHANGES]
@@ -158,7 +158,7 @@ async def _meanwhile(probe: Probe) -> AsyncIterator[Message]:
     meta = {f"{META}logLevel": "debug", "progressToken": "conductor-progress"}
     wanted = callable_again(probe)
     async with (
-        probe.new_session(answers=probe.session.answers) as other,
+        probe.listening_session() as other,
         listening(other, _offered_filter(probe)) as stream,
     ):
         stream.acknowledged()
@@ -196,7 +196,7 @@ async def cancelled_subscriptions_are_over(probe: Probe) -> AsyncIterator[Findin
         raise NotSeen("over HTTP nothing can come on a stream that is closed")
     offered, wanted = _offered_filter(probe), callable_again(probe)
     async with (
-        probe.new_session(answers=probe.session.answers) as other,
+        probe.listening_session() as other,
         listening(other, offered, "conductor-kept") as kept,
         listening(other, offered, "conductor-ended") as ended,
     ):
@@ -213,7 +213,7 @@ async def cancelled_subscriptions_are_over(probe: Probe) -> AsyncIterator[Findin
 @probed("subs-result-meta", alone=True, follows="base-method-not-found-server")
 async def results_of_subscriptions_have_the_id(probe: Probe) -> AsyncIterator[Finding]:
     """Look at the result by which a server ends a subscription: its subscriptionId is that of the request."""
-    async with probe.new_session() as other, listening(other, {}) as stream:
+    async with probe.listening_session() as other, listening(other, {}) as stream:
         await asyncio.sleep(SETTLE_SECONDS)
         if stream.reply is None or stream.reply.kind != "result":
             raise NotSeen("the server ended no subscription")

@@ -147,11 +147,11 @@ async def supported_versions_agree(probe: Probe) -> AsyncIterator[Finding]:
 # Two eras.
 
 
-@probed("versioning-modern-only-names-versions", alone=True)
+@probed("versioning-modern-only-names-versions", alone=True, hands_on=("leaving",))
 async def initialize_is_refused_with_versions(probe: Probe) -> AsyncIterator[Finding]:
     """Send initialize: if the answer is an error, it names a version that the server supports."""
     listed = _versions(probe.session.opened.get("supportedVersions")) or [probe.dialect.version]
-    async with probe.unopened(NEWEST_HANDSHAKE) as fresh:
+    async with probe.unopened(NEWEST_HANDSHAKE, then="leaving") as fresh:
         try:
             reply = await initialize(fresh, probe.patience)
             said: Any = reply.raw
@@ -165,12 +165,14 @@ async def initialize_is_refused_with_versions(probe: Probe) -> AsyncIterator[Fin
         yield fault("the answer to initialize names no version that the server supports", said)
 
 
-@probed("versioning-dual-era-serves-modern", alone=True)
+@probed("versioning-dual-era-serves-modern", alone=True, hands_on=("polite",))
 async def no_handshake_is_needed(probe: Probe) -> AsyncIterator[Finding]:
     """Ask for a list as the first message on a connection, with all of `_meta`: it is served."""
     method = next(iter(declared_lists(probe)), "server/discover")
-    async with probe.unopened() as fresh:
+    async with probe.unopened(then="polite") as fresh:
         reply = await first(fresh, method, {"_meta": context(probe)}, probe.patience)
+        if reply.kind == "result":
+            fresh.session.settle(probe.dialect, probe.session.opened)
     if reply.kind == "error" and (await probe.ask(method)).kind == "result":
         yield fault(f"{method} as the first message is refused", reply.raw)
 
