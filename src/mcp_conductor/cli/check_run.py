@@ -4,11 +4,13 @@ import asyncio
 import os
 import time
 from collections.abc import Iterable
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from mcp_conductor.checks.engine.expected_failures import Told, read_expected, so_far, with_expected
 from mcp_conductor.checks.engine.exploration import ALL
+from mcp_conductor.checks.engine.first_session import connect_to_explore, may_be_explored
 from mcp_conductor.checks.engine.grade import Grade, grade, metrics, unseen
 from mcp_conductor.checks.engine.judging import Trigger
 from mcp_conductor.checks.engine.migration import migration
@@ -25,7 +27,7 @@ from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.secret_flags import secrets_of_flags
 from mcp_conductor.cli.target import source_file, target
 from mcp_conductor.cli.terminal import Terminal, tell_all
-from mcp_conductor.client.connect import connect
+from mcp_conductor.client.session import Session
 from mcp_conductor.errors import HttpStatusError, MethodError, ProtocolError, TransportError, UsageError, nearest
 from mcp_conductor.plugins import with_plugins
 from mcp_conductor.protocol import Json
@@ -45,6 +47,7 @@ class CheckRun:
 
     subject = "server"
     default_seconds = _DEFAULT_SECONDS
+    _first: Session | None = None  # of which the revision is known, and nothing else was asked yet
 
     def __init__(self, given: Given, terminal: Terminal) -> None:
         self._given = given
@@ -93,7 +96,7 @@ class CheckRun:
 
         began, started = time.perf_counter(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         try:
-            async with self._output.live_check(self._progress):
+            async with AsyncExitStack() as self._stack, self._output.live_check(self._progress):
                 verdicts = await self._all_verdicts()
         except asyncio.CancelledError:
             self._output.note("interrupted: a check that did not end has no result, and no report is written")
@@ -176,13 +179,12 @@ class CheckRun:
         spec = Sessions(self._spec, self._options.timeout).patient_spec
         heard = Transcript(spec.secrets(), budgets=spec.budgets)
         try:
-            async with connect(
-                spec,
-                protocol=self._protocol,
-                timeout=self._options.timeout,
-                needs_version=False,
-                transcript=heard,
-            ) as session:
+            async with AsyncExitStack() as stack:
+                opening = connect_to_explore(spec, self._protocol, heard, self._options.timeout)
+                session = await stack.enter_async_context(opening)
+                if may_be_explored(session, spec):
+                    self._first = session
+                    self._stack.push_async_exit(stack.pop_all())
                 return [session.dialect.version]
         except ProtocolError:
             return [NEWEST_HANDSHAKE.version]  # what is wrong with its opening is reported there
@@ -196,7 +198,7 @@ class CheckRun:
             return [NEWEST_HANDSHAKE.version]  # it answers, but not in a way that we can use
 
     async def _check(self, version: str) -> Verdicts:
-        return await check(self._spec, version, self._options, self._progress.take)
+        return await check(self._spec, version, self._options, self._progress.take, self._first)
 
     async def _verdicts(self, version: str) -> Verdicts | None:
         try:

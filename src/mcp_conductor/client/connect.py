@@ -17,6 +17,7 @@ from mcp_conductor.client.negotiation import (
     DISCOVER,
     INITIALIZE,
     NONE,
+    PROBE_SECONDS,
     Answered,
     Ask,
     Event,
@@ -69,6 +70,7 @@ async def connect(
     authorize: Authorize | None = None,
     lenient: bool = False,
     needs_version: bool = True,
+    probe_seconds: float = PROBE_SECONDS,
     budgets: Budgets | None = None,
     on_unsubscribed: Callable[[bool], None] | None = None,
     on_reopened: Callable[[Session], Awaitable[None]] | None = None,
@@ -79,6 +81,7 @@ async def connect(
     ASGI application, or a pair of streams. LENIENT opens it as mcp-aegis does: a server may leave things out of its
     answer, hears `initialized` by its old name too, and gets time to read each of these messages by itself.
     One that NEEDS_VERSION is refused where it names none; otherwise it is taken to speak what it was asked for.
+    PROBE_SECONDS is how long `auto` waits for an answer to server/discover before it sends initialize as well.
     BUDGETS limit how much is taken in of what the server says. ON_UNSUBSCRIBED hears when a subscription of the modern
     era is over, and whether it was lost; ON_REOPENED, when a server at a URL ended its session and a new one has begun.
     """
@@ -106,7 +109,7 @@ async def connect(
         ids=Ids(),
         began=monotonic(),
     )
-    way = _Way(spec, choice, needs_version, authorize)
+    way = _Way(spec, choice, needs_version, probe_seconds, authorize)
     async with AsyncExitStack() as stack:
         with _errors_with(options.context, transcript.redact):
             session = await _open_with_fallback(options, way, stack)
@@ -119,6 +122,7 @@ class _Way(NamedTuple):
     spec: ServerSpec
     choice: str
     needs_version: bool
+    probe_seconds: float
     authorize: Authorize | None
 
 
@@ -183,7 +187,12 @@ def _session(options: SessionOptions, way: _Way) -> Session:
 async def _open_conversation(session: Session, way: _Way, startup: float | None) -> None:
     try:
         if way.choice != NONE:
-            negotiation = Negotiation(way.choice, lenient=session.lenient, needs_version=way.needs_version)
+            negotiation = Negotiation(
+                way.choice,
+                lenient=session.lenient,
+                needs_version=way.needs_version,
+                probe_seconds=way.probe_seconds,
+            )
             await _negotiate(session, negotiation, startup)
     except RequestTimeout as error:
         if startup is None or error.seconds != startup:

@@ -94,10 +94,13 @@ Action = Ask | Wait | Settle | Fail
 
 
 class Negotiation:
-    """One opening of one conversation. LENIENT and NEEDS_VERSION are as `connect()` has them."""
+    """One opening of one conversation. LENIENT, NEEDS_VERSION and PROBE_SECONDS are as `connect()` has them."""
 
-    def __init__(self, choice: str, *, lenient: bool = False, needs_version: bool = True) -> None:
+    def __init__(
+        self, choice: str, *, lenient: bool = False, needs_version: bool = True, probe_seconds: float = PROBE_SECONDS
+    ) -> None:
         self._choice = choice
+        self._probe_seconds = probe_seconds
         self._lenient = lenient
         self._needs_version = needs_version
         pinned = DIALECTS.get(choice)
@@ -113,7 +116,7 @@ class Negotiation:
 
     def begin(self) -> Action:
         if self._probing:
-            return Ask(method=DISCOVER, dialect=self._modern, patience=PROBE_SECONDS)
+            return Ask(method=DISCOVER, dialect=self._modern, patience=self._probe_seconds)
         if self._choice == "modern" or self._pinned is self._modern:
             return Ask(method=DISCOVER, dialect=self._modern)
         return self._initialize(self._offered)

@@ -2,11 +2,13 @@
 
 import json
 import re
+import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from tests import prefork
 from tests.conftest import SERVERS
 from tests.e2e.checks.plain_servers import PlainHttp, broken
 
@@ -19,6 +21,8 @@ from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, NEWEST_MODERN
 from mcp_conductor.protocol.server_spec import HttpSpec, StdioSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.report.events import CaseFinished, CaseStarted, RunStarted
+
+CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")
 
 
 def test_every_requirement_on_servers_has_a_check_or_a_reason():
@@ -36,11 +40,85 @@ COUNTED = """
     """
 
 
-@pytest.mark.parametrize(("base", "version", "most"), [("Plain", "2025-11-25", 18), ("Modern", "2026-07-28", 23)])
+@pytest.mark.parametrize(("base", "version", "most"), [("Plain", "2025-11-25", 9), ("Modern", "2026-07-28", 15)])
 async def test_polite_probes_share_processes(verdicts_of, tmp_path, base, version, most):
     starts = tmp_path / "starts"
     await verdicts_of((*broken(tmp_path, base, COUNTED), str(starts)), version)
-    assert 10 < len(starts.read_text()) <= most
+    assert 5 < len(starts.read_text()) <= most
+
+
+DEAF = (
+    COUNTED
+    + """
+    def take(self, message):
+        proper = isinstance(message, dict) and message.get("jsonrpc") == "2.0" and "method" in message
+        if proper and message.get("id", 0) is not None:
+            super().take(message)
+    """
+)
+
+
+async def test_what_is_wrong_and_not_answered_does_not_take_another_process(verdicts_of, tmp_path):
+    starts = tmp_path / "starts"
+    outcomes = await verdicts_of((*broken(tmp_path, "Plain", DEAF), str(starts)))
+    assert outcomes["base-invalid-request-server"].status == outcomes["batch-rejected-server"].status == "warned"
+    assert len(starts.read_text()) <= 9
+
+
+ODD_AFTERWARDS = """
+    def take(self, message):
+        method = message.get("method") if isinstance(message, dict) else None
+        self.odd = getattr(self, "odd", False) or (method == "notifications/initialized" and "params" in message)
+        if self.odd and message.get("id") == "conductor-id":
+            message = {**message, "id": "another"}
+        super().take(message)
+    """
+
+
+async def test_what_another_probe_left_behind_is_no_finding(verdicts_of, tmp_path):
+    outcomes = await verdicts_of(broken(tmp_path, "Plain", ODD_AFTERWARDS))
+    assert outcomes["lifecycle-initialized-accepted-server"].status == "passed"
+    assert outcomes["base-response-id-echo-server"].status == "passed"
+
+
+ONE_AT_A_TIME = """
+    def run(self):
+        try:
+            open(sys.argv[1], "x").close()
+        except FileExistsError:
+            sys.exit("another one runs")
+        try:
+            super().run()
+        finally:
+            __import__("os").unlink(sys.argv[1])
+    """
+
+
+@pytest.mark.parametrize(
+    ("base", "seen"), [("Plain", "ping-response-server"), ("Modern", "versioning-discover-implemented")]
+)
+def test_a_server_that_cannot_run_twice_is_checked_as_far_as_one_process_shows(tmp_path, base, seen):
+    server = (*broken(tmp_path, base, ONE_AT_A_TIME), str(tmp_path / "lock"))
+    outcomes = outcomes_of(server)
+    assert {each["status"] for each in outcomes.values()} <= {"passed", "skipped", "warned"}
+    assert outcomes[seen]["status"] == "passed"
+    assert outcomes["base-response-id-echo-server"]["reason"].startswith("another session could not be opened: ")
+
+
+def test_the_process_that_tells_the_revision_is_the_one_that_is_explored(tmp_path):
+    starts = tmp_path / "starts"
+    outcomes_of((*broken(tmp_path, "Modern", COUNTED), str(starts)), "--only", "tools-list-served")
+    assert len(starts.read_text()) == 1
+
+
+def outcomes_of(server, *flags):
+    """What a check says without being told a revision, by id."""
+    words = [*CONDUCTOR, "check", "--json", *flags, "--env", f"PYTHONPATH={SERVERS}", "--"]
+    done = prefork.run(
+        [*words, *prefork.command(server, "script")], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode in (0, 1), done.stderr
+    return {each["id"]: each for each in json.loads(done.stdout)["outcomes"]}
 
 
 SILENT = """

@@ -14,6 +14,7 @@ from mcp_conductor.checks.engine.check import Act, Check
 from mcp_conductor.checks.engine.evidence import Trail
 from mcp_conductor.checks.engine.exploration import BUSY, answer_to_nothing, explore
 from mcp_conductor.checks.engine.findings import fault
+from mcp_conductor.checks.engine.first_session import connect_to_explore
 from mcp_conductor.checks.engine.http_probe import UnopenedServer
 from mcp_conductor.checks.engine.judging import (
     MOST_FINDINGS,
@@ -37,7 +38,6 @@ from mcp_conductor.checks.engine.sessions import Sessions, silent
 from mcp_conductor.checks.engine.timing import BUSY_PART, INCONCLUSIVE, eventually, is_slow, timer_lag
 from mcp_conductor.checks.engine.triggers import calls_of
 from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
-from mcp_conductor.client.connect import connect
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import (
     ConductorError,
@@ -45,16 +45,16 @@ from mcp_conductor.errors import (
     ProtocolError,
     TransportError,
 )
-from mcp_conductor.protocol.answers import Answers
-from mcp_conductor.protocol.dialect import DIALECTS, TASKS_EXTENSION
+from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report.events import CaseFinished, CaseStarted, Event, RunStarted
 from mcp_conductor.transport.stdio import StdioTransport
 
-END_SECONDS = 1.0  # for the last words of a server
+END_SECONDS = 2.0  # for the last words of a server
 AT_ONCE = 8  # probes that run at the same time: they wait more than they work
+AT_ONCE_SHARING = 12  # the same on stdio, where most of them wait for a session that they share
 PROTECTED = "auth-server"  # the group of requirements that can be seen without a login
 NEEDS_A_SESSION = "auths-token-every-request"
 MOST_TOO_SLOW = 2  # checks that are inconclusive, before the rest is too
@@ -66,22 +66,35 @@ Look = tuple[CheckResult, float]  # what came of a probe, and how long it took
 
 
 async def check(
-    spec: ServerSpec, version: str, options: Options, on_event: Callable[[Event], None] = lambda _: None
+    spec: ServerSpec,
+    version: str,
+    options: Options,
+    on_event: Callable[[Event], None] = lambda _: None,
+    first: Session | None = None,
 ) -> Verdicts:
     """Check the server of SPEC in the revision VERSION. Raises when no conversation can be opened at all.
 
-    ON_EVENT is told how many requirements there are, which probe begins, and what came of each.
+    ON_EVENT is told how many requirements there are, which probe begins, and what came of each. FIRST is a session to
+    explore in, if there is one; it is not closed here.
     """
-    return await _Checking(spec, version, options, on_event).run()
+    return await _Checking(spec, version, options, on_event, first).run()
 
 
 class _Checking:
-    def __init__(self, spec: ServerSpec, version: str, options: Options, on_event: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        spec: ServerSpec,
+        version: str,
+        options: Options,
+        on_event: Callable[[Event], None],
+        first: Session | None,
+    ) -> None:
         self._spec = spec
+        self._first = first
         self._version = version
         self._options = options
         self._on_event = on_event
-        self._transcript = Transcript(spec.secrets(), budgets=spec.budgets)
+        self._transcript = first.transcript if first else Transcript(spec.secrets(), budgets=spec.budgets)
         self._silence: str | None = None  # the first thing that a server did not answer that answers nothing any more
         self._unanswered: CheckResult | None = None  # what any client asks, and the server did not answer
         self._judges_once = False
@@ -152,7 +165,9 @@ class _Checking:
         async with Sessions(self._spec, self._options.timeout) as sessions, AsyncExitStack() as stack:
             if self._options.started_in is not None:
                 sessions.started_in(self._options.started_in)
-            session = await stack.enter_async_context(self._connect(sessions, self._transcript))
+            session = self._first
+            if session is None:
+                session = await stack.enter_async_context(self._connect(sessions, self._transcript))
             self._verdicts.started_in = session.transcript.last_at
             sessions.started_in(session.transcript.last_at)
             found = await explore(session, self._options.call)
@@ -172,6 +187,7 @@ class _Checking:
             if found.lost is not None:
                 wanted = await self._without_answers(wanted, found.lost, probe)
             await self._run_probes(by_act(wanted), probe, stack)
+            sessions.begin_to_close()
             await _end_server(session)
             # Last: what the server said to probes, and at its end, is judged too; but not what it said to requests that
             # are wrong on purpose: that is for the probes that sent them.
@@ -230,20 +246,11 @@ class _Checking:
         return [pair for pair in wanted if pair not in named]
 
     def _connect(self, sessions: Sessions, transcript: Transcript) -> AbstractAsyncContextManager[Session]:
-        answers = Answers(roots=[], sampling="auto", elicitation="auto")
-        return connect(
-            sessions.patient_spec,
-            protocol=self._version,
-            transcript=transcript,
-            needs_version=False,
-            answers=answers,
-            timeout=self._options.timeout,
-            extensions={TASKS_EXTENSION: {}},
-        )
+        return connect_to_explore(sessions.patient_spec, self._version, transcript, self._options.timeout)
 
     async def _run_alone(self, probes: dict[Act, Wanted], probe: Probe) -> None:
         """Probes that do not use the session of the exploration; some at a time."""
-        gate = asyncio.Semaphore(AT_ONCE)
+        gate = asyncio.Semaphore(AT_ONCE_SHARING if probe.transport == "stdio" else AT_ONCE)
         doubtful: list[Act] = []
 
         async def one(act: Act, pairs: Wanted) -> None:

@@ -7,7 +7,7 @@ is well with it. Sessions are closed behind the back of the probes, which need n
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import field
 from typing import Any, Literal, Self
@@ -217,12 +217,24 @@ class Sessions:
             except ConductorError as error:
                 self._refusals.append(f"{NO_OTHER}: {error.message}")
                 raise NotSeen(self._refusals[-1]) from error
-        self._refusals.clear()
+        if version != NONE:  # where nothing was said, nothing is known
+            self._refusals.clear()
         return _Open(session, stack)
+
+    def begin_to_close(self) -> None:
+        """Close what is open behind the back of the caller, who needs no session any more."""
+        left = [*self._handed_on.values(), *(place.open for place in self._shared.values() if place.open is not None)]
+        self._handed_on.clear()
+        self._shared.clear()
+        for opened in left:
+            self._close_soon(opened)
 
     async def _leave(self, opened: _Open) -> None:
         if len(self._closing) >= MOST_CLOSING:
             await asyncio.wait(self._closing, return_when=asyncio.FIRST_COMPLETED)
+        self._close_soon(opened)
+
+    def _close_soon(self, opened: _Open) -> None:
         task = asyncio.ensure_future(_close(opened))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
@@ -232,9 +244,8 @@ class Sessions:
         for task in made:
             task.cancel()
         await asyncio.gather(*made, return_exceptions=True)
-        opened = [*(place.open for place in self._shared.values() if place.open), *self._handed_on.values()]
-        left: list[Awaitable[None]] = [_close(each) for each in opened]
-        await asyncio.gather(*left, *self._closing)
+        self.begin_to_close()
+        await asyncio.gather(*self._closing)
 
 
 async def _close(opened: _Open) -> None:

@@ -20,6 +20,7 @@ from mcp_conductor.protocol.compose import compose, initialize_params
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message, kind_of, render
 from mcp_conductor.report.model import Finding
+from mcp_conductor.transport import meanwhile
 from mcp_conductor.transport.stdio import StdioTransport
 from mcp_conductor.values import dataclass
 
@@ -233,11 +234,12 @@ async def _send_initialized(fresh: Probe, params: Json | None) -> Message:
 async def initialized_is_taken_silently(probe: Probe) -> AsyncIterator[Finding]:
     """Send notifications/initialized with and without params: nothing is answered, and the next request is served."""
     usual = await probe.ask("ping")
-    begun = await _beginning(probe)
-    async with probe.unopened(then="polite") as fresh:
-        await initialize(fresh, probe.patience)
-        reply = await _send_initialized(fresh, {})
-        strays = unasked_replies(fresh.record())
+    async with meanwhile(_beginning(probe)) as beginning:
+        async with probe.unopened(then="polite") as fresh:
+            await initialize(fresh, probe.patience)
+            reply = await _send_initialized(fresh, {})
+            strays = unasked_replies(fresh.record())
+        begun = await beginning
     for how, after, found in (("without params", begun.after, begun.strays), ("with empty params", reply, strays)):
         if after.kind != usual.kind:
             yield fault(f"after notifications/initialized {how} a request is not served", after.raw)
