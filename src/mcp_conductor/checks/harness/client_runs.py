@@ -1,14 +1,17 @@
 """All starts of one client: which scenarios it meets, how many at a time, and when there have been enough of them."""
 
 import asyncio
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Iterable
+from typing import Self
 
 from mcp_conductor.checks.harness.client_record import UNANSWERED, ClientRecord
 from mcp_conductor.checks.harness.run_client import Command, run_client
 from mcp_conductor.checks.harness.scenario import PLAIN, SCENARIOS
 
-AT_ONCE = 3  # clients that run at the same time
+AT_ONCE = 3  # clients that work at the same time, or one more than there are cores
 _AT_ONCE_WAITING = 6  # the same for clients that do not end by themselves: they mostly wait
+_MOST_AT_ONCE = 24  # clients that run at the same time, with those that only wait for something
 _MOST_LIMITS = 12  # all starts together take at most this many times the limit of one
 _HOPELESS = 3  # the polite server's start, and two others, had to be broken off: the rest would be no better
 _BROKEN_OFF = ("late", "flooded")
@@ -51,12 +54,14 @@ class ClientRuns:
     async def go_on(self, version: str, names: Iterable[str], plain: ClientRecord) -> None:
         """Run all other scenarios, as far as that leads anywhere."""
         self._total += len(set(names))
-        gate = asyncio.Semaphore(_AT_ONCE_WAITING if plain.outcome == "quiet" else AT_ONCE)
+        working = max(_AT_ONCE_WAITING if plain.outcome == "quiet" else AT_ONCE, (os.cpu_count() or 1) + 1)
+        gate = asyncio.Semaphore(min(working, _MOST_AT_ONCE))
+        all_of_them = asyncio.Semaphore(_MOST_AT_ONCE)
 
         async def one(name: str) -> None:
-            async with gate:
+            async with all_of_them, _Turn(gate) as turn:
                 if self._goes_on():
-                    await self._run(name, version, plain)
+                    await self._run(name, version, plain, turn.over)
                 else:
                     self.left_out.append(name)
 
@@ -80,12 +85,14 @@ class ClientRuns:
             else:
                 self.records[name].confirmed = confirmed >= _CONVINCED
 
-    async def _run(self, name: str, version: str | None, plain: ClientRecord | None) -> ClientRecord:
+    async def _run(
+        self, name: str, version: str | None, plain: ClientRecord | None, on_idle: Callable[[], None] = lambda: None
+    ) -> ClientRecord:
         self._running.append(name)
         self._progress.started(list(self._running), len(self.records), self._total)
         try:
             record = await run_client(
-                SCENARIOS.get(name), version, self._command, self._directory, self._timeout, plain
+                SCENARIOS.get(name), version, self._command, self._directory, self._timeout, plain, on_idle
             )
         finally:
             self._running.remove(name)
@@ -110,4 +117,27 @@ class ClientRuns:
         """Whether it may be the machine that made the client slow here."""
         hung = record.outcome != "ended" and plain.outcome == "ended"
         silent = any(moment.startswith(UNANSWERED) for moment in record.moments)
-        return (hung or silent) and not record.takes_time
+        # Perhaps it cannot run twice at the same time.
+        kept_out = not record.connections and bool(plain.connections)
+        return kept_out or ((hung or silent) and not record.takes_time)
+
+
+class _Turn:
+    """One of the places for clients that work; it is given back when the client begins to wait."""
+
+    def __init__(self, gate: asyncio.Semaphore) -> None:
+        self._gate = gate
+        self._held = False
+
+    async def __aenter__(self) -> Self:
+        await self._gate.acquire()
+        self._held = True
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.over()
+
+    def over(self) -> None:
+        if self._held:
+            self._held = False
+            self._gate.release()

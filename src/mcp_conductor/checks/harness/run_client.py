@@ -9,7 +9,7 @@ import os
 import secrets
 import shlex
 import sys
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import field
 
@@ -30,6 +30,7 @@ from mcp_conductor.values import dataclass
 
 PLACEHOLDERS = ("{server}", "{url}", "{config}")
 QUIET_SECONDS = 5.0  # a client that says nothing for so long, and is not asked anything, has nothing more to say
+_IDLE_SECONDS = 0.5  # after so long without a word, a client waits more than it works
 _ANSWER_SECONDS = 4.0  # how long a client may take to answer us; less than the quiet after which it is ended
 _LAST_WORDS_SECONDS = 1.0  # for what the client wrote before it ended to arrive
 _MOST_LINES = 200  # of the client's output that are kept
@@ -114,8 +115,12 @@ async def run_client(
     directory: str,
     timeout: float,
     plain: ClientRecord | None = None,
+    on_idle: Callable[[], None] = lambda: None,
 ) -> ClientRecord:
-    """Start the client once, in SCENARIO and VERSION; files for it go into DIRECTORY. Raises if it cannot start."""
+    """Start the client once, in SCENARIO and VERSION; files for it go into DIRECTORY. Raises if it cannot start.
+
+    ON_IDLE is told once that the client has begun to wait, if it ever does.
+    """
     record = ClientRecord(
         scenario.name,
         needs=scenario.needs,
@@ -141,7 +146,7 @@ async def run_client(
             # Who is slow with the polite server is given as much time to end.
             usual = plain.seconds if plain is not None and plain.exit_code is not None else 0.0
             quiet = min(timeout, scenario.seconds or max(QUIET_SECONDS, usual))
-            record.outcome = await _watch(client, state, timeout, quiet)
+            record.outcome = await _watch(client, state, timeout, quiet, on_idle)
             record.exit_code = client.exit_code
             record.seconds = asyncio.get_running_loop().time() - began
             if record.exit_code is not None:
@@ -154,9 +159,12 @@ async def run_client(
     return record
 
 
-async def _watch(client: StdioTransport, state: RunState, limit: float, quiet: float) -> Outcome:
+async def _watch(
+    client: StdioTransport, state: RunState, limit: float, quiet: float, on_idle: Callable[[], None]
+) -> Outcome:
     """Wait until the client ends, or has nothing more to say, or takes too long."""
     loop = asyncio.get_running_loop()
+    told = False
     deadline = loop.time() + limit
     leaving = asyncio.ensure_future(client.hang_up(limit))
     flooding = asyncio.ensure_future(state.enough.wait())
@@ -165,7 +173,10 @@ async def _watch(client: StdioTransport, state: RunState, limit: float, quiet: f
             idle = loop.time() - state.stirred if state.stirred else 0.0
             if idle >= quiet:
                 return "quiet"
-            most = min(deadline - loop.time(), quiet - idle)
+            if idle >= _IDLE_SECONDS and not told:
+                told = True
+                on_idle()
+            most = min(deadline - loop.time(), (quiet if told else min(quiet, _IDLE_SECONDS)) - idle)
             await asyncio.wait([leaving, flooding], timeout=most, return_when=asyncio.FIRST_COMPLETED)
         return "flooded" if flooding.done() else "ended" if client.exit_code is not None else "late"
     finally:

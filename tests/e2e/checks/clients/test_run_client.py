@@ -193,3 +193,35 @@ sys.exit(Curious(sys.argv).main())
 """)
     done = check(f"{client} --url {{url}}", "--only", "ping", "--only", "http-get-accept-client", "--only", "sse")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+ALONE = """
+import atexit, os
+try:
+    os.mkdir("lock")
+except FileExistsError:
+    sys.exit("another one runs")
+atexit.register(os.rmdir, "lock")
+"""
+
+
+async def test_a_client_that_cannot_run_twice_at_once_is_judged_in_every_scenario(broken, verdicts_of):
+    shown = {
+        "icons": "icons-unsafe-rejected-client",
+        "logs": "logging-client-tolerates",
+        "endless-list": "pagination-client-loop-guard",
+        "progress": "progress-client-tolerates",
+    }
+    outcomes = await verdicts_of(broken(before=ALONE), scenarios=tuple(shown))
+    assert {outcomes[each].status for each in shown.values()} == {"passed"}
+
+
+@pytest.mark.slow
+async def test_clients_that_only_wait_leave_their_places_to_others(broken, verdicts_of, tmp_path):
+    note_start = "open('starts', 'a').write(f'{time.monotonic()}\\n')"
+    stays = "def main(self):\n    super().main()\n    time.sleep(600)"
+    names = ("icons", "logs", "endless-list", "progress", "pages", "pings", "garbage", "sparse", "noise")
+    await verdicts_of(broken(stays, before=note_start), scenarios=names)
+    _, *starts = (float(line) for line in (tmp_path / "starts").read_text().split())
+    assert len(starts) == len(names)
+    assert max(starts) - min(starts) < 5.0
