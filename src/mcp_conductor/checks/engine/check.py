@@ -31,6 +31,7 @@ class Check:
     alone: bool = False  # in a session of its own, because it would disturb others
     last: bool = False  # by itself, when all others are done, because it changes the server
     hands_on: "tuple[Use, ...]" = ()  # what the sessions that it has begun may be used for afterwards, by others
+    prepared: "Use | None" = None  # a session that it shares with others, and that can be opened before its turn
     spoils: bool = False  # after it, the session that it shared cannot be used by others
     follows: str | tuple[str, ...] = ()  # what is the fault, where one of these requirements is broken too
 
@@ -63,6 +64,7 @@ def probed(
     alone: bool = False,
     last: bool = False,
     hands_on: "tuple[Use, ...]" = (),
+    prepared: "Use | None" = None,
     spoils: bool = False,
     follows: str | tuple[str, ...] = (),
 ) -> Callable[[Act], Act]:
@@ -79,6 +81,7 @@ def probed(
                     alone=alone,
                     last=last,
                     hands_on=hands_on,
+                    prepared=prepared,
                     spoils=spoils,
                     follows=(follows,) if isinstance(follows, str) else follows,
                 ),

@@ -1,11 +1,13 @@
-"""The session in which a server is explored, and how it is opened; it may be the very first, which asks for a revision.
+"""The session in which a server is explored: how it is opened, and how it ends.
 
-On stdio every session is a process. So where all that was said to find out the revision is what is said first anyway,
-that process is explored.
+It may be the very first one, which asks for the revision: on stdio every session is a process, so where all that was
+said in it is what is said first anyway, no other one is started.
 """
 
 from contextlib import AbstractAsyncContextManager
 
+from mcp_conductor.checks.engine.evidence import Trail
+from mcp_conductor.checks.engine.timing import eventually
 from mcp_conductor.client.connect import connect
 from mcp_conductor.client.negotiation import PROBE_SECONDS
 from mcp_conductor.client.session import Session
@@ -13,6 +15,9 @@ from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.dialect import TASKS_EXTENSION
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.transport.stdio import StdioTransport
+
+END_SECONDS = 2.0  # for the last words of a server
 
 
 def connect_to_explore(
@@ -36,3 +41,9 @@ def may_be_explored(session: Session, spec: ServerSpec) -> bool:
     """Whether SESSION, which asked for the revision, is as if that had been known: one question was enough."""
     asked = len(list(session.transcript.messages("client")))
     return spec.started_by_us and not session.dialect.handshake and asked == 1
+
+
+async def end_server(session: Session) -> None:
+    """Close the stdin of a server, and hear what it says then."""
+    if isinstance(session.transport, StdioTransport) and await session.transport.hang_up(END_SECONDS):
+        await eventually(lambda: session.ended, END_SECONDS, Trail())

@@ -1,6 +1,7 @@
 """A check of one server: an exploration to judge, probes to provoke, and what came of each requirement."""
 
 import asyncio
+import os
 from collections.abc import Callable, Collection
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
@@ -11,10 +12,9 @@ from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.checks.engine.acting import result_of_act
 from mcp_conductor.checks.engine.check import Act, Check
-from mcp_conductor.checks.engine.evidence import Trail
 from mcp_conductor.checks.engine.exploration import BUSY, answer_to_nothing, explore
 from mcp_conductor.checks.engine.findings import fault
-from mcp_conductor.checks.engine.first_session import connect_to_explore
+from mcp_conductor.checks.engine.first_session import connect_to_explore, end_server
 from mcp_conductor.checks.engine.http_probe import UnopenedServer
 from mcp_conductor.checks.engine.judging import (
     MOST_FINDINGS,
@@ -35,7 +35,7 @@ from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import SMALL, Record, transport_of
 from mcp_conductor.checks.engine.remarks import on_calls, on_the_rest, refuse_unknown_tools
 from mcp_conductor.checks.engine.sessions import Sessions, silent
-from mcp_conductor.checks.engine.timing import BUSY_PART, INCONCLUSIVE, eventually, is_slow, timer_lag
+from mcp_conductor.checks.engine.timing import BUSY_PART, INCONCLUSIVE, is_slow, timer_lag
 from mcp_conductor.checks.engine.triggers import calls_of
 from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
 from mcp_conductor.client.session import Session
@@ -50,11 +50,10 @@ from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report.events import CaseFinished, CaseStarted, Event, RunStarted
-from mcp_conductor.transport.stdio import StdioTransport
+from mcp_conductor.transport import meanwhile
 
-END_SECONDS = 2.0  # for the last words of a server
 AT_ONCE = 8  # probes that run at the same time: they wait more than they work
-AT_ONCE_SHARING = 12  # the same on stdio, where most of them wait for a session that they share
+AT_ONCE_SHARING = 20  # the same on stdio, where most of them wait for a session that they share
 PROTECTED = "auth-server"  # the group of requirements that can be seen without a login
 NEEDS_A_SESSION = "auths-token-every-request"
 MOST_TOO_SLOW = 2  # checks that are inconclusive, before the rest is too
@@ -188,7 +187,7 @@ class _Checking:
                 wanted = await self._without_answers(wanted, found.lost, probe)
             await self._run_probes(by_act(wanted), probe, stack)
             sessions.begin_to_close()
-            await _end_server(session)
+            await end_server(session)
             # Last: what the server said to probes, and at its end, is judged too; but not what it said to requests that
             # are wrong on purpose: that is for the probes that sent them.
             record = probe.record()
@@ -203,6 +202,21 @@ class _Checking:
     async def _run_probes(self, probes: dict[Act, Wanted], probe: Probe, stack: AsyncExitStack) -> None:
         """Carry out the probes: first, one by one, those that use the session of the exploration or its substitute."""
         last = {act: probes.pop(act) for act in [act for act, pairs in probes.items() if pairs[0][1].last]}
+        async with meanwhile(self._prepare(probes, probe)):
+            probe = await self._run_in_session(probes, probe, stack)
+            await self._run_alone({act: pairs for act, pairs in probes.items() if pairs[0][1].alone}, probe)
+        for act, pairs in last.items():
+            self._conclude_all(pairs, *await self._carry_out(act, pairs, probe.again()))  # these look twice themselves
+
+    async def _prepare(self, probes: dict[Act, Wanted], probe: Probe) -> None:
+        """Start what probes will share while others work; on a single core it would not be there sooner."""
+        if probe.transport == "stdio" and (os.cpu_count() or 1) > 1 and self._silence is None:
+            checks = [pairs[0][1] for pairs in probes.values()]
+            uses = [each.prepared for each in checks if each.prepared is not None]
+            await probe.sessions.prepare(uses, probe.dialect, probe.session.answers)
+
+    async def _run_in_session(self, probes: dict[Act, Wanted], probe: Probe, stack: AsyncExitStack) -> Probe:
+        """Carry out those that use the session of the exploration, one by one: it, or its last substitute."""
         for act, pairs in probes.items():
             if not pairs[0][1].alone:
                 probe = await self._living_probe(probe, stack)
@@ -212,9 +226,7 @@ class _Checking:
                     probe = await self._living_probe(probe, stack)
                     look = await self._second_look(act, pairs, probe)
                 self._conclude_all(pairs, *look)
-        await self._run_alone({act: pairs for act, pairs in probes.items() if pairs[0][1].alone}, probe)
-        for act, pairs in last.items():
-            self._conclude_all(pairs, *await self._carry_out(act, pairs, probe.again()))  # these look twice themselves
+        return probe
 
     async def _living_probe(self, probe: Probe, stack: AsyncExitStack) -> Probe:
         """PROBE; or one with another process, if the server of this one has ended: the others are not to blame."""
@@ -378,12 +390,6 @@ class _Checking:
         outcome = outcome_of(requirement, result, seconds)
         self._verdicts.outcomes.append(outcome)
         self._on_event(CaseFinished(outcome))
-
-
-async def _end_server(session: Session) -> None:
-    """Close the stdin of a server, and hear what it says then."""
-    if isinstance(session.transport, StdioTransport) and await session.transport.hang_up(END_SECONDS):
-        await eventually(lambda: session.ended, END_SECONDS, Trail())
 
 
 def _was_late(probe: Probe, result: CheckResult) -> bool:

@@ -7,7 +7,7 @@ is well with it. Sessions are closed behind the back of the probes, which need n
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import field
 from typing import Any, Literal, Self
@@ -128,13 +128,12 @@ class Sessions:
         A PRIVATE one was opened for this use.
         """
         given = answers or Answers()
-        declared = given.capabilities(dialect)
-        place = self._shared.setdefault((use, compact(declared), private), _Shared())
+        place = self._place(use, dialect, given, private=private)
         async with place.turn:
             if place.open is not None and (place.worn or place.open.session.ended):
                 await self._leave(place.open)
                 place.open = None
-            if place.open is None and not private and not declared:
+            if place.open is None and not private and not given.capabilities(dialect):
                 place.open = await self._take(use)
             if place.open is None:
                 place.open = await self._open(dialect.version, given)
@@ -161,6 +160,19 @@ class Sessions:
                 await self._leave(opened)
             if nothing is not None:
                 raise nothing
+
+    async def prepare(self, uses: Iterable[Use], dialect: Dialect, answers: Answers) -> None:
+        """Open sessions that will be shared, one after the other; where that fails, it is tried again when needed."""
+        for use in uses:
+            given = answers if use == "listening" else Answers()
+            place = self._place(use, dialect, given)
+            async with place.turn:
+                if place.open is None:
+                    with suppress(NotSeen):
+                        place.open = await self._open(dialect.version, given)
+
+    def _place(self, use: Use, dialect: Dialect, answers: Answers, *, private: bool = False) -> _Shared:
+        return self._shared.setdefault((use, compact(answers.capabilities(dialect)), private), _Shared())
 
     def is_second_hand(self, session: Session) -> bool:
         """Whether another probe did something in SESSION that not every client does: what is found may be its doing."""

@@ -48,7 +48,7 @@ async def unreadable_ids_are_not_invented(probe: Probe) -> AsyncIterator[Finding
         yield fault("the error has the id of a request that could not be read", came.message.raw)
 
 
-@probed("base-invalid-request-server", alone=True, follows=CLEAN)
+@probed("base-invalid-request-server", alone=True, prepared="odd", follows=CLEAN)
 async def what_is_no_request_is_refused(probe: Probe) -> AsyncIterator[Finding]:
     """Send requests with jsonrpc "1.0", with the id null, and without a method: the error has the code -32600."""
     method = probe.harmless
