@@ -15,7 +15,7 @@ PROGRAM = """
     mcp_conductor mcp_conductor.cli mcp_conductor.cli.exhaustion mcp_conductor.cli.exit_codes mcp_conductor.cli.flags
     mcp_conductor.cli.program mcp_conductor.cli.signals mcp_conductor.cli.terminal mcp_conductor.errors
     mcp_conductor.posix mcp_conductor.text mcp_conductor.text.redaction mcp_conductor.text.secret_forms
-    mcp_conductor.text.visible
+    mcp_conductor.text.visible mcp_conductor.values
 """
 CONDUCTOR = f"{PROGRAM} mcp_conductor.cli.conductor"
 # The flags that say which server is meant, and how much of what it says is taken in.

@@ -1,6 +1,5 @@
 """`conductor check`: does this server follow the specification?"""
 
-from mcp_conductor.checks.requirements import any_of_plugins
 from mcp_conductor.cli.budget_flags import LIMIT_FLAGS
 from mcp_conductor.cli.flags import Flag, Groups, help_text, parse
 from mcp_conductor.cli.plugin_flag import load_named_plugins
@@ -79,6 +78,8 @@ def main(argv: list[str], terminal: Terminal) -> int:
         terminal.show(scenario_listing())
         return 0
     if "--client" in given or "--transcript" in given:
+        from mcp_conductor.checks.requirements import any_of_plugins
+
         load_named_plugins(given, terminal)
         if "--client" in given and any_of_plugins():
             terminal.say("warning: checks of plugins are for servers: with --client they do not run")
