@@ -213,10 +213,10 @@ def test_a_large_document_is_compared_in_no_time():
     expected = compile_expected(Field(parse("x", "a.yml"), (), document()))
     other = document()
     other["tools"][-1]["ok"] = 1
-    start = time.perf_counter()
+    start = time.thread_time()
     assert expected.check(document()) == []
     assert [each.path for each in expected.check(other)] == ["tools[9999].ok"]
-    assert time.perf_counter() - start < 2  # it takes a tenth of that; the machine may be busy
+    assert time.thread_time() - start < 2  # it takes a tenth of that
 
 
 def nested(depth, innermost):
