@@ -89,6 +89,7 @@ def _made(
         "__dataclass_params__": _Params(frozen=frozen),
         "__match_args__": tuple(name for name, each in fields.items() if not each.kw_only),
         "__init__": _init_later,
+        "__signature__": _SIGNATURE,
     }
     if repr:
         members["__repr__"] = _repr
@@ -121,6 +122,16 @@ class _Params:
         self.frozen = frozen
 
 
+class _Factory:
+    """The default value of a field that is made for each object."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_FACTORY = _Factory()
+
+
 def _few(*names: str) -> Callable[[Any], tuple[Any, ...]]:
     """The fields of a class that has one or none, as a tuple."""
     return lambda value: tuple(getattr(value, name) for name in names)
@@ -128,16 +139,31 @@ def _few(*names: str) -> Callable[[Any], tuple[Any, ...]]:
 
 def _init_later(self: Any, /, *args: Any, **members: Any) -> None:
     cls = next(each for each in type(self).__mro__ if each.__dict__.get("__init__") is _init_later)
+    _settle(cls)(self, *args, **members)
+
+
+def _settle(cls: type) -> Callable[..., None]:
+    """Write the `__init__` of CLS now."""
     init = _init_of(cls)
     setattr(cls, "__init__", init)  # noqa: B010  # type checkers forbid it in the other way
-    init(self, *args, **members)
+    return init
+
+
+class _Signature:
+    """What `inspect.signature` and `help` ask a class for: that of its `__init__`, which is written for it."""
+
+    def __get__(self, _: object, owner: type) -> object:
+        cls = next(each for each in owner.__mro__ if "__init__" in each.__dict__)
+        if cls.__dict__["__init__"] is _init_later:
+            _settle(cls)
+        raise AttributeError("__signature__")  # now they find it where they look next
 
 
 def _init_of(cls: Any) -> Callable[..., None]:
     """The function that sets all fields, as a person would write it."""
     fields: dict[str, Field[Any]] = cls.__dataclass_fields__
     frozen = cls.__dataclass_params__.frozen
-    names: dict[str, Any] = {"_make": object()}
+    names: dict[str, Any] = {"__name__": cls.__module__, "_make": _FACTORY}
     given: dict[bool, list[str]] = {False: [], True: []}  # by whether they have to be named
     lines: list[str] = []
     for name, each in fields.items():
@@ -165,6 +191,9 @@ def _init_of(cls: Any) -> Callable[..., None]:
     made.__qualname__ = f"{cls.__qualname__}.__init__"
     made.__annotations__ = {name: each.type for name, each in fields.items()} | {"return": None}
     return made
+
+
+_SIGNATURE = _Signature()
 
 
 @recursive_repr("...")

@@ -199,3 +199,20 @@ def test_most_classes_are_made_without_the_standard_library(monkeypatch):
         for body in bodies()[:3]:
             values.dataclass(**options)(body)
     assert made == []
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_the_signature_of_a_class_is_known_before_an_object_is_made(maker):
+    @MAKERS[maker](frozen=True)
+    class Made:
+        x: int
+        y: list[int] = dataclasses.field(default_factory=list)
+
+    class Own(Made):
+        def __init__(self, z: str) -> None:
+            super().__init__(len(z))
+
+    assert str(inspect.signature(Made)) == "(x: int, y: list[int] = <factory>) -> None"
+    assert str(inspect.signature(Own)) == "(z: str) -> None"
+    assert Made.__init__.__module__ == __name__
+    assert Own("abc").x == 3

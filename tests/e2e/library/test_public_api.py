@@ -8,6 +8,7 @@ import inspect
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import mcp_conductor
@@ -92,6 +93,8 @@ def lines():
 
 
 def members(name, owner):
+    with suppress(ValueError, TypeError):
+        inspect.signature(owner)  # some classes write their __init__ when it is asked for
     for member, kept in inspect.getmembers_static(owner):
         inner = f"{name}.{member}" in INNER or member in INNER_EVERYWHERE
         inner |= name.endswith("Spec") and member in INNER_OF_SPECS
