@@ -238,12 +238,14 @@ BEFORE = {
 @pytest.mark.parametrize("piece", [1 << 20, 30_000, 1009])
 def test_the_limit_of_a_head_is_exact_whatever_came_before_and_however_it_comes(shared, before, piece):
     # Behind a request that waits for its answer, there is no room for a reason.
-    for size, expected in {LIMIT: ([200],), LIMIT + 1: ([431], [])}.items():
+    for size, expected in {LIMIT: ([],), LIMIT + 1: ([431], [])}.items():
         with Talk(shared) as talk:
             data = BEFORE[before] + padded(size)
             talk.say(*(data[place : place + piece] for place in range(0, len(data), piece)))
             heard = [talk.hear()[0] for _ in range(BEFORE[before].count(b"POST"))]
             assert set(heard) <= {200, 400}
+            if size == LIMIT:  # heard before we hang up: then the server may drop what it has not said yet
+                assert talk.hear()[0] == 200
             talk.ends()
             assert talk.statuses() in expected
 
