@@ -54,6 +54,16 @@ def group_lives(leader: int) -> bool:
     return True
 
 
+def has_ended(child: int) -> bool:
+    """Whether this CHILD of ours has ended; it can still be waited for afterwards."""
+    if sys.platform == "win32":
+        return True  # it cannot be told without the handle
+    try:
+        return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return True
+
+
 def signal_all(pids: Iterable[int], number: int) -> None:
     """Send a signal to each of these processes that exists and that we may signal."""
     for pid in pids:

@@ -26,7 +26,7 @@ def end_for_shortage(error: object, exit_code: int) -> None:
     _reserve.clear()
     # Where modules cannot be loaded any more, nothing was started either.
     if (children := sys.modules.get("mcp_conductor.transport.children")) is not None:
-        children.kill_all()
+        children.end_all()
     os.write(2, told.encode())
     os._exit(exit_code)
 

@@ -32,11 +32,11 @@ def end_at_once(code: int, say: Callable[[], None] = _nothing) -> None:
     """SAY why, kill every process that we started, and exit with CODE."""
     children = sys.modules.get("mcp_conductor.transport.children")
     # `when_started` stands last there: before all of it is imported, nothing is started.
-    when_started, kill_all = getattr(children, "when_started", _call), getattr(children, "kill_all", _nothing)
+    when_started, end_all = getattr(children, "when_started", _call), getattr(children, "end_all", _nothing)
 
     def end() -> None:
         say()
-        kill_all()
+        end_all()
         os._exit(code)
 
     when_started(end)

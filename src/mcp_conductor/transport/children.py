@@ -11,11 +11,13 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from subprocess import PIPE, Popen, TimeoutExpired
+from time import monotonic, sleep
 
 from mcp_conductor import posix
 from mcp_conductor.transport.process_tree import PROC, Member, adopted, descendants, reap, session_members
 
 _KILLED_SECONDS = 0.5  # for the system to remove what got SIGKILL
+_LOOK_AGAIN_SECONDS = 0.001
 
 _running: dict[int, "Child"] = {}  # by the process id, which is also that of the session
 _starting = 0  # a process that is being started is not among them yet
@@ -139,6 +141,14 @@ def kill_all() -> None:
     for child in list(_running.values()):
         child.signal(posix.KILL, child.left_running())
     posix.signal_all((each.pid for each in _orphans()), posix.KILL)
+
+
+def end_all() -> None:
+    """Kill all our child processes, and wait a moment for their end: who starts us must find none of them."""
+    kill_all()
+    until = monotonic() + _KILLED_SECONDS
+    while not all(map(posix.has_ended, list(_running))) and monotonic() < until:
+        sleep(_LOOK_AGAIN_SECONDS)
 
 
 def when_started(then: Callable[[], object]) -> None:
