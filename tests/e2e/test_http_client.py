@@ -241,11 +241,12 @@ class Sockets:
         self._listening.close()
 
 
-async def test_a_request_that_met_a_closed_connection_is_sent_once_more(client):
-    def answer_once(server, connection):
-        server.hear(connection)
-        connection.sendall(answer())
+def answer_once(server, connection):
+    server.hear(connection)
+    connection.sendall(answer())
 
+
+async def test_a_request_that_met_a_closed_connection_is_sent_once_more(client):
     with Sockets(answer_once) as server:
         await client.fetch("POST", server.url, body=b"one")
         server.may_close.set()
@@ -257,10 +258,6 @@ async def test_a_request_that_met_a_closed_connection_is_sent_once_more(client):
 
 
 async def test_a_connection_that_was_closed_before_the_loop_turned_is_not_used(client):
-    def answer_once(server, connection):
-        server.hear(connection)
-        connection.sendall(answer())
-
     with Sockets(answer_once) as server:
         await client.fetch("POST", server.url, body=b"one")
         server.may_close.set()
