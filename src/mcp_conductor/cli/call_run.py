@@ -1,6 +1,7 @@
 """One run of `mcp-cli`: a connection, an operation, and the exit code that tells what came of it."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
@@ -18,11 +19,13 @@ from mcp_conductor.client.negotiation import NONE
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError, MethodError
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.answers import Incoming
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, TASKS_EXTENSION
 from mcp_conductor.protocol.message import Message, parse as parse_message, render
 
 if TYPE_CHECKING:
     from mcp_conductor.cli.follow import Follow
+    from mcp_conductor.cli.roots_wait import RootsWait
     from mcp_conductor.transport.authorization import Authorization
     from mcp_conductor.transport.http_client import HttpClient
 
@@ -40,6 +43,7 @@ class CallRun:
         self.limit = TimeLimit(plan.timeout, terminal)
         self.following = False
         self.last_status: Json | None = None  # of a task that is being waited for
+        self.roots: RootsWait | None = None
 
     def run(self) -> int:
         return run_interruptibly(self.talk())
@@ -75,6 +79,7 @@ class CallRun:
 
     async def within_time(self) -> int:
         follow = _follow(self.terminal, self.plan.spec.budgets.notification_bytes) if self.plan.follow else None
+        self.roots = _roots_wait() if "--roots" in self.plan.given else None
         asyncio.get_running_loop().set_exception_handler(self.say_internal_error)
         try:
             async with self.limit, self.connection(follow) as session:
@@ -102,9 +107,20 @@ class CallRun:
             timeout=plan.request_timeout or plan.timeout,
             transcript=self.transcript,
             extensions={TASKS_EXTENSION: {}} if with_tasks else {},
-            on_incoming=follow.take if follow else self.display.show_progress,
+            on_incoming=self.hearing(follow.take if follow else self.display.show_progress),
             authorize=self.authorize if "--oauth" in plan.given else None,
         )
+
+    def hearing(self, told: Callable[[Incoming], None]) -> Callable[[Incoming], None]:
+        """Who hears what the server says: TOLD, and who waits until it has our roots."""
+        if (roots := self.roots) is None:
+            return told
+
+        def both(incoming: Incoming) -> None:
+            roots.take(incoming)
+            told(incoming)
+
+        return both
 
     def authorize(self, http: "HttpClient") -> "Authorization":
         from mcp_conductor.cli.oauth_methods import settings_of
@@ -137,6 +153,9 @@ class CallRun:
 
     async def operate(self, session: Session) -> int:
         """Do what was asked for, and print the result."""
+        asks = self.plan.method is not None or (self.plan.raw is not None and not _opens_itself(self.plan.raw))
+        if self.roots is not None and asks and session.dialect.handshake:
+            await self.roots.until_taken()
         if self.plan.raw is not None:
             return self.print_raw(await session.say(self.plan.raw))
         if self.plan.method is None:
@@ -163,6 +182,12 @@ def _follow(terminal: Terminal, budget: int) -> "Follow":
     from mcp_conductor.cli.follow import Follow
 
     return Follow(terminal, budget)
+
+
+def _roots_wait() -> "RootsWait":
+    from mcp_conductor.cli.roots_wait import RootsWait
+
+    return RootsWait()
 
 
 def _opens_itself(raw: str | None) -> bool:
