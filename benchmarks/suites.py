@@ -148,7 +148,8 @@ def ours_at_once(directory: str, files: int, jobs: int) -> SuiteRuns:
 
 def check_of_a_bare_server() -> SuiteRuns:
     """`conductor check` on a server of a few lines, which breaks nothing."""
-    return SuiteRuns((CONDUCTOR, "check", "--protocol", "2025-11-25", "--", *bare_server(sys.executable)), says=" passed")
+    command = (CONDUCTOR, "check", "--protocol", "2025-11-25", "--", *bare_server(sys.executable))
+    return SuiteRuns(command, says=" passed")
 
 
 def bare_server(python: str, kind: str = "Plain") -> tuple[str, ...]:
