@@ -36,6 +36,7 @@ CALL = f"""
 HELP = {
     "mcp_cli": CALL,
     "conductor": CONDUCTOR.replace("mcp_conductor.cli.flags", ""),
+    "conductor call": f"{CALL} mcp_conductor.cli.conductor",
     "conductor test": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.test",
     "conductor check": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.check",
     "conductor discover": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.discover",

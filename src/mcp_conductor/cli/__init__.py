@@ -15,8 +15,8 @@ def mcp_cli() -> int:
 
 
 def conductor() -> int:
-    """Program `conductor`, also installed as `mcp-conductor`, the name of the package."""
-    return _program("conductor", "conductor")
+    """Program `conductor`, also installed as `mcp-conductor`, the name of the package; `call` has mcp-cli's codes."""
+    return _program("conductor", "mcp-cli" if sys.argv[1:2] == ["call"] else "conductor")
 
 
 def server_composable() -> int:
@@ -25,7 +25,7 @@ def server_composable() -> int:
 
 
 def _program(module: str, name: str, **options: object) -> int:
-    """Run the program NAME, which is in MODULE."""
+    """Run the program that is in MODULE, with the exit codes of the program NAME."""
     gc.set_threshold(_GARBAGE_AFTER)
     try:
         from mcp_conductor.cli.exhaustion import end_for_shortage

@@ -8,6 +8,7 @@ from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError, nearest
 
 COMMANDS = {
+    "call": "call one method of an MCP server and print the result: the same as mcp-cli",
     "test": "run declarative tests of an MCP server",
     "discover": "write a first suite for a server",
     "init": "write the settings and a first suite for the project in this directory",
@@ -19,6 +20,10 @@ COMMANDS = {
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run one command: the exit code."""
+    if argv[:1] == ["call"]:
+        from mcp_conductor.cli.mcp_cli import main as call
+
+        return call(argv[1:], terminal, program="conductor call")
     return run_program(lambda: _main(argv, terminal), argv, terminal, "conductor")
 
 

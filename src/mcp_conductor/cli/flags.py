@@ -25,15 +25,20 @@ class Given:
     """What stood on a command line: the server's words, and our flags with their values."""
 
     def __init__(
-        self, words: tuple[str, ...] = (), values: Mapping[str, list[str]] | None = None, after: tuple[str, ...] = ()
+        self,
+        words: tuple[str, ...] = (),
+        values: Mapping[str, list[str]] | None = None,
+        after: tuple[str, ...] = (),
+        program: str = "mcp-cli",
     ) -> None:
         self.words = words
         self.values: Mapping[str, list[str]] = values or {}
         self.after = after  # the server's words, where the others are not
+        self.program = program  # what hints begin with
 
     def with_values(self, values: Mapping[str, list[str]]) -> "Given":
         """The same words with other flags."""
-        return Given(self.words, values, self.after)
+        return Given(self.words, values, self.after, self.program)
 
     def __contains__(self, name: str) -> bool:
         return name in self.values
@@ -99,7 +104,7 @@ def parse(argv: list[str], groups: Groups, *, server_words: bool = True, program
         else:
             words.append(token)
             previous_was_word = True
-    return Given(tuple(words), values, tuple(after))
+    return Given(tuple(words), values, tuple(after), program)
 
 
 def _take(

@@ -31,19 +31,23 @@ Exit codes: 0 success, 1 bad arguments or no connection, 2 the server answered w
 70 a bug of ours, 124 --timeout exceeded, 130 and 143 interrupted."""
 
 
-def main(argv: list[str], terminal: Terminal) -> int:
-    """Run mcp-cli; every way it can end has an exit code and, unless all went well, a message on stderr."""
-    return run_program(lambda: _main(argv, terminal), argv, terminal, "mcp-cli")
+def main(argv: list[str], terminal: Terminal, *, program: str = "mcp-cli") -> int:
+    """Run mcp-cli; every way it can end has an exit code and, unless all went well, a message on stderr.
+
+    PROGRAM is what the user called: hints and examples begin with it.
+    """
+    return run_program(lambda: _main(argv, terminal, program), argv, terminal, "mcp-cli")
 
 
-def _main(argv: list[str], terminal: Terminal) -> int:
-    given = parse(argv, FLAGS)
+def _main(argv: list[str], terminal: Terminal, program: str) -> int:
+    given = parse(argv, FLAGS, program=program)
     terminal.learn(secrets_of_flags(given))
     if "--help" in given:
-        terminal.show(f"{USAGE}\n{help_text(FLAGS)}\nMethods:\n{methods.listing()}\n\n{EXAMPLES}\n{EXIT_CODES}\n")
+        usage, examples = (text.replace("mcp-cli", program) for text in (USAGE, EXAMPLES))
+        terminal.show(f"{usage}\n{help_text(FLAGS)}\nMethods:\n{methods.listing()}\n\n{examples}\n{EXIT_CODES}\n")
         return OK
     if "--version" in given:
-        terminal.show(f"mcp-cli {__version__}\n")
+        terminal.show(f"{program} {__version__}\n")
         return OK
     if (given.one("--method") or "").startswith("oauth/"):
         from mcp_conductor.cli.oauth_run import run_oauth_step

@@ -120,7 +120,7 @@ def check(name: str, given: Given) -> Method:
     method = METHODS.get(name)
     if method is None:
         near = nearest(name, list(METHODS))
-        hint = f"did you mean {near}? " if near else "mcp-cli --help lists the methods; "
+        hint = f"did you mean {near}? " if near else f"{given.program} --help lists the methods; "
         raise UsageError(f"unknown method {name!r}", hint=f"{hint}--raw sends any other")
     if missing := [flag for flag in method.needs if flag not in given]:
         raise UsageError(f"{name} needs {' and '.join(missing)}")

@@ -134,7 +134,7 @@ def plan(given: Given, terminal: Terminal) -> CallPlan:
     method, raw, follow = given.one("--method"), given.one("--raw"), "--follow" in given
     if method is None and raw is None and not follow:
         raise UsageError(
-            "no --method is given", hint="--method tools/list, for instance; mcp-cli --help lists all of them"
+            "no --method is given", hint=f"--method tools/list, for instance; {given.program} --help lists all of them"
         )
     if method is not None and raw is not None:
         raise UsageError("--method and --raw exclude each other")
@@ -144,7 +144,7 @@ def plan(given: Given, terminal: Terminal) -> CallPlan:
     load_plugins(given, terminal)
     return CallPlan(
         given=given,
-        spec=target(given, terminal),
+        spec=target(given, terminal, program=given.program),
         method=method,
         params=params,
         meta=_meta(given),

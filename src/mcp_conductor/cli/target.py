@@ -131,8 +131,8 @@ def _named_target(given: Given, terminal: Terminal, transport: str | None, progr
 
 
 def _ways(program: str) -> str:
-    if program == "mcp-cli":
-        return "mcp-cli COMMAND … or mcp-cli URL or mcp-cli --config FILE"
+    if program in ("mcp-cli", "conductor call"):
+        return f"{program} COMMAND … or {program} URL or {program} --config FILE"
     return f"{program} … -- COMMAND …, or -- URL, or --config FILE"
 
 
