@@ -20,6 +20,7 @@ from mcp_conductor.protocol.server_spec import (
     from_words,
     is_url,
     scheme_of,
+    url_without_scheme,
 )
 
 _URL_FLAGS = ("--header", "--token", "--cacert", "--insecure", "--oauth")
@@ -112,7 +113,7 @@ def _named_target(given: Given, terminal: Terminal, transport: str | None, progr
             raise UsageError(f"both a server ({given.words[0]!r}) and --config are given", hint="name the server once")
         if "--server" in given:
             raise UsageError("--server names an entry of a settings file", hint="give --config, and no other words")
-        return from_words(given.words, transport=transport)
+        return from_words(_with_scheme(given.words, transport, terminal), transport=transport)
     if file is None:
         found = nearest_settings(terminal.directory)
         file = found and os.path.relpath(found, terminal.directory)
@@ -128,6 +129,18 @@ def _named_target(given: Given, terminal: Terminal, transport: str | None, progr
     if transport not in (None, spec.kind):
         raise UsageError(f"--transport {transport} does not fit the server {spec.name!r} of {file}")
     return spec
+
+
+def _with_scheme(words: tuple[str, ...], transport: str | None, terminal: Terminal) -> tuple[str, ...]:
+    """WORDS with http:// before the first, if that begins with a host and a port, and no file has its name."""
+    url = url_without_scheme(words[0]) if transport != "stdio" else None
+    if url is None or os.path.exists(os.path.join(terminal.directory, words[0])):
+        return words
+    if "/" not in words[0]:
+        folders = terminal.environ.get("PATH", "").split(os.pathsep)
+        if any(os.path.exists(os.path.join(folder, words[0])) for folder in folders):
+            return words
+    return (url, *words[1:])
 
 
 def _ways(program: str) -> str:

@@ -208,6 +208,16 @@ def url_problem(url: str) -> str | None:
     return None if parts.hostname and port != 0 else "it names no host"
 
 
+def url_without_scheme(word: str) -> str | None:
+    """The URL that WORD is if it begins with HOST:PORT, as in localhost:8000/mcp; None if it does not."""
+    host, _, port = word.partition("/")[0].rpartition(":")
+    name = host.replace(".", "").replace("-", "")
+    if not (port.isascii() and port.isdigit()) or not (name.isalnum() or (host[:1] == "[" and host[-1:] == "]")):
+        return None
+    url = f"http://{word}"
+    return url if url_problem(url) is None else None
+
+
 def origin(url: str) -> tuple[str, str, int]:
     """Scheme, host and port of URL: what must be equal for credentials to be sent along."""
     from urllib.parse import urlsplit

@@ -36,6 +36,41 @@ def directory(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("word", "url"),
+    [
+        ("localhost:8000/mcp", "http://localhost:8000/mcp"),
+        ("127.0.0.1:80", "http://127.0.0.1:80"),
+        ("[::1]:8000/a/b?c=d", "http://[::1]:8000/a/b?c=d"),
+        ("my-host.example:8000/sse", "http://my-host.example:8000/sse"),
+    ],
+)
+def test_a_host_and_a_port_are_a_url_of_http(word, url):
+    assert meant(word) == HttpSpec(url=url, sse=url.endswith("/sse"))
+    assert meant(word, "--transport", "http") == HttpSpec(url=url, fall_back=False)
+
+
+@pytest.mark.parametrize("word", ["localhost:8000/mcp", "tool:1"])
+def test_a_file_of_that_name_or_a_program_on_path_is_a_command(word, tmp_path):
+    file = tmp_path / word
+    file.parent.mkdir(exist_ok=True)
+    file.touch()
+    assert meant(word, directory=str(tmp_path)) == StdioSpec(command=(word,))
+    elsewhere = meant(word, directory="/nowhere", PATH=f"/usr/bin:{tmp_path}")
+    assert (elsewhere.kind == "stdio") == ("/" not in word)
+
+
+@pytest.mark.parametrize(
+    "word", ["server", "a/b:80", "c:/x", "host:port/x", ":80", "a b:80", "x:99999", "host:0/x", "1:"]
+)
+def test_other_words_with_a_colon_are_commands(word):
+    assert meant(word) == StdioSpec(command=(word,))
+
+
+def test_stdio_is_a_command_with_whatever_name():
+    assert meant("localhost:8000", "--transport", "stdio") == StdioSpec(command=("localhost:8000",))
+
+
+@pytest.mark.parametrize(
     ("words", "spec"),
     [
         (("node", "server.js"), StdioSpec(command=("node", "server.js"))),
