@@ -45,6 +45,17 @@ def test_a_token_from_elsewhere_is_enough(cli):
     assert "from-elsewhere" not in run.err
 
 
+@pytest.mark.parametrize("given", ["env:MY_TOKEN", "@token.txt"])
+def test_a_token_from_a_file_or_a_variable_is_sent_and_not_shown(cli, tmp_path, given):
+    (tmp_path / "token.txt").write_text("from-elsewhere\n")
+    with oauth_server() as server:
+        server.tokens["from-elsewhere"] = ""
+        words = (server.url, *LIST, "--token", given, "--verbose", "--record", "record.jsonl")
+        run = cli(*words, MY_TOKEN="from-elsewhere")
+    assert run.code == 0, run.err
+    assert "from-elsewhere" not in run.err + (tmp_path / "record.jsonl").read_text()
+
+
 def test_the_client_itself_can_be_authorized(cli):
     with oauth_server(clients={"me": "my-own-secret"}) as server:
         who = ("--oauth-client-id", "me", "--oauth-client-secret", "my-own-secret")

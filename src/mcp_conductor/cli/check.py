@@ -4,6 +4,7 @@ from mcp_conductor.cli.budget_flags import LIMIT_FLAGS
 from mcp_conductor.cli.flags import Flag, Groups, help_text, parse
 from mcp_conductor.cli.plugin_flag import load_named_plugins
 from mcp_conductor.cli.run_flags import OUTPUT_FLAGS
+from mcp_conductor.cli.secret_flags import read_secrets
 from mcp_conductor.cli.target import TARGET_FLAGS, load_plugins
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
@@ -77,6 +78,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
 
         terminal.show(scenario_listing())
         return 0
+    given = read_secrets(given, terminal)
     if "--client" in given or "--transcript" in given:
         from mcp_conductor.checks.requirements import any_of_plugins
 

@@ -2,6 +2,7 @@
 
 from mcp_conductor.cli.budget_flags import LIMIT_FLAGS
 from mcp_conductor.cli.flags import Flag, Groups, help_text, parse
+from mcp_conductor.cli.secret_flags import read_secrets
 from mcp_conductor.cli.target import TARGET_FLAGS, load_plugins
 from mcp_conductor.cli.terminal import Terminal
 
@@ -42,6 +43,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     if "--help" in given:
         terminal.show(_USAGE + help_text(FLAGS) + _EXAMPLE)
         return 0
+    given = read_secrets(given, terminal)
     load_plugins(given, terminal)
     from mcp_conductor.cli.discover_run import write_suite
     from mcp_conductor.cli.interruptible import run_interruptibly

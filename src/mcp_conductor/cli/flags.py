@@ -35,10 +35,17 @@ class Given:
         self.values: Mapping[str, list[str]] = values or {}
         self.after = after  # the server's words, where the others are not
         self.program = program  # what hints begin with
+        self.written: Given = self  # with references to secrets, before the secrets were read
 
     def with_values(self, values: Mapping[str, list[str]]) -> "Given":
         """The same words with other flags."""
         return Given(self.words, values, self.after, self.program)
+
+    def with_secrets(self, values: Mapping[str, list[str]]) -> "Given":
+        """The same with the secrets that its flags refer to."""
+        given = self.with_values(values)
+        given.written = self
+        return given
 
     def __contains__(self, name: str) -> bool:
         return name in self.values

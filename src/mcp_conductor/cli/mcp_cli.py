@@ -9,7 +9,7 @@ from mcp_conductor.cli.exit_codes import OK
 from mcp_conductor.cli.flags import help_text, parse
 from mcp_conductor.cli.plan import FLAGS, CallPlan, plan
 from mcp_conductor.cli.program import run_program
-from mcp_conductor.cli.secret_flags import secrets_of_flags
+from mcp_conductor.cli.secret_flags import read_secrets, secrets_of_flags
 from mcp_conductor.cli.terminal import Terminal
 
 USAGE = """\
@@ -49,6 +49,7 @@ def _main(argv: list[str], terminal: Terminal, program: str) -> int:
     if "--version" in given:
         terminal.show(f"{program} {__version__}\n")
         return OK
+    given = read_secrets(given, terminal)
     if (given.one("--method") or "").startswith("oauth/"):
         from mcp_conductor.cli.oauth_run import run_oauth_step
 

@@ -71,7 +71,9 @@ FLAGS: Groups = {
         Flag("--open-browser", "with --oauth: open that URL"),
         Flag("--token-store", "with --oauth: keep tokens in this file", "FILE"),
         Flag("--oauth-client-id", "the client, as it is registered", "ID"),
-        Flag("--oauth-client-secret", "its secret, if it has one", "SECRET"),
+        Flag(
+            "--oauth-client-secret", "its secret, if it has one; as all secrets, it may be @FILE or env:NAME", "SECRET"
+        ),
         Flag("--oauth-issuer", "the authorization server that may get the client's secret, at any address", "URL"),
         Flag("--oauth-allow-http", "allow plain http to authorization servers, not only on this machine"),
         Flag("--oauth-client-metadata-url", "with --oauth: a document that describes the client", "URL"),

@@ -86,7 +86,7 @@ def _flags(given: Given, names: Iterable[str]) -> Iterator[str]:
     for name in names:
         if name in given and not given.all(name):
             yield name
-        for text in given.all(name):
+        for text in given.written.all(name):
             yield name
             yield without_secret(name, text)
 

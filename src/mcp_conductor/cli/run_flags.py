@@ -56,7 +56,12 @@ FLAGS: Groups = {
     "Values": (
         Flag("--var", "a variable (repeatable)", "NAME=VALUE", many=True),
         Flag("--vars-file", "variables from a JSON or YAML file (repeatable)", "FILE", many=True),
-        Flag("--secret", "a variable that is never shown (repeatable)", "NAME=VALUE", many=True),
+        Flag(
+            "--secret",
+            "a variable that is never shown; VALUE may be @FILE or env:NAME (repeatable)",
+            "NAME=VALUE",
+            many=True,
+        ),
         Flag("--update-snapshots", "replace the snapshots by what the server answers now"),
     ),
     "Output": (

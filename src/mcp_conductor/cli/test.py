@@ -2,6 +2,7 @@
 
 from mcp_conductor.cli.flags import help_text, parse
 from mcp_conductor.cli.run_flags import FLAGS, in_our_words
+from mcp_conductor.cli.secret_flags import read_secrets
 from mcp_conductor.cli.terminal import Terminal
 
 _USAGE = """\
@@ -26,6 +27,6 @@ def main(argv: list[str], terminal: Terminal) -> int:
     from mcp_conductor.cli.interruptible import run_interruptibly
     from mcp_conductor.cli.test_run import TestRun, watch
 
-    given = in_our_words(given)
+    given = read_secrets(in_our_words(given), terminal)
     run = TestRun(given, terminal)
     return run_interruptibly(watch(run, given, terminal) if "--watch" in given else run.once())
