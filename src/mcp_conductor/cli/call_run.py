@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.cli import methods
 from mcp_conductor.cli.display import Display
@@ -43,6 +43,7 @@ class CallRun:
         self.limit = TimeLimit(plan.timeout, terminal)
         self.following = False
         self.last_status: Json | None = None  # of a task that is being waited for
+        self.follow: Follow | None = None
         self.roots: RootsWait | None = None
 
     def run(self) -> int:
@@ -56,7 +57,7 @@ class CallRun:
 
     def report(self, error: ConductorError) -> int:
         if isinstance(error, MethodError):
-            self.print(render({"error": error.error}, 2))
+            self.print_error(error)
             if error.method != self.plan.method:
                 self.terminal.say_error(error)
             return _CODES.method
@@ -68,6 +69,19 @@ class CallRun:
         if "--timeout" not in self.plan.given:
             self.limit.lift()
 
+    def print_result(self, result: Any) -> None:
+        if self.plan.events and self.follow is not None:
+            self.no_hurry()
+            self.follow.print_result(result)
+        else:
+            self.print(render(result, 2))
+
+    def print_error(self, error: MethodError) -> None:
+        if self.plan.events and self.follow is not None:
+            self.follow.print_error(error.error)
+        else:
+            self.print(render({"error": error.error}, 2))
+
     def print(self, text: str) -> None:
         self.no_hurry()
         self.terminal.write_result_as_it_is(text + "\n")
@@ -78,24 +92,25 @@ class CallRun:
         self.terminal.say(f"internal error: {context.get('message')}: {context.get('exception')!r}")
 
     async def within_time(self) -> int:
-        follow = _follow(self.terminal, self.plan.spec.budgets.notification_bytes) if self.plan.follow else None
+        self.follow = follow = _follow(self.plan, self.terminal) if self.plan.follow or self.plan.events else None
         self.roots = _roots_wait() if "--roots" in self.plan.given else None
         asyncio.get_running_loop().set_exception_handler(self.say_internal_error)
         try:
             async with self.limit, self.connection(follow) as session:
                 try:
-                    code = await self.operate(session)
+                    work = self.operate(session)
+                    return await (work if follow is None else follow.run(work, session, self.stay))
                 except MemoryError as error:
                     # Here and not later: Python 3.11 may crash on the way out if it gets no memory at all.
                     end_for_shortage(error, _CODES.server)
                     raise
-                if follow is not None:
-                    self.following = True
-                    self.no_hurry()
-                    await follow.run(session, self.plan)
-                return code
         except TimeoutError:
             return self.timed_out()
+
+    def stay(self) -> None:
+        """From now on the run goes on until something ends it."""
+        self.following = True
+        self.no_hurry()
 
     def connection(self, follow: "Follow | None") -> AbstractAsyncContextManager[Session]:
         plan = self.plan
@@ -107,20 +122,23 @@ class CallRun:
             timeout=plan.request_timeout or plan.timeout,
             transcript=self.transcript,
             extensions={TASKS_EXTENSION: {}} if with_tasks else {},
-            on_incoming=self.hearing(follow.take if follow else self.display.show_progress),
+            on_incoming=self.hearing(follow),
             authorize=self.authorize if "--oauth" in plan.given else None,
         )
 
-    def hearing(self, told: Callable[[Incoming], None]) -> Callable[[Incoming], None]:
-        """Who hears what the server says: TOLD, and who waits until it has our roots."""
-        if (roots := self.roots) is None:
-            return told
+    def hearing(self, follow: "Follow | None") -> Callable[[Incoming], None]:
+        """Who hears what the server says. Progress that FOLLOW prints after the result is shown meanwhile."""
+        told = [] if self.plan.events else [self.display.show_progress]
+        told += [] if follow is None else [follow.take]
+        told += [] if self.roots is None else [self.roots.take]
+        if len(told) == 1:
+            return told[0]
 
-        def both(incoming: Incoming) -> None:
-            roots.take(incoming)
-            told(incoming)
+        def tell_all(incoming: Incoming) -> None:
+            for each in told:
+                each(incoming)
 
-        return both
+        return tell_all
 
     def authorize(self, http: "HttpClient") -> "Authorization":
         from mcp_conductor.cli.oauth_methods import settings_of
@@ -141,7 +159,7 @@ class CallRun:
         if self.following:
             return OK
         if self.last_status is not None:
-            self.print(render(self.last_status, 2))
+            self.print_result(self.last_status)
         waiting = self.transcript.unanswered
         error = ConductorError(
             f"no result within {self.plan.timeout:g} s" + (f": {waiting} was not answered" if waiting else ""),
@@ -161,7 +179,7 @@ class CallRun:
         if self.plan.method is None:
             return OK
         outcome = await perform(session, self.plan, self.note_status)
-        self.print(render(outcome.result, 2))
+        self.print_result(outcome.result)
         if outcome.complaint is not None:
             self.terminal.say(f"error: {outcome.complaint}")
             return _CODES.server
@@ -178,10 +196,10 @@ class CallRun:
         return _CODES.method if failed else OK
 
 
-def _follow(terminal: Terminal, budget: int) -> "Follow":
+def _follow(plan: CallPlan, terminal: Terminal) -> "Follow":
     from mcp_conductor.cli.follow import Follow
 
-    return Follow(terminal, budget)
+    return Follow(plan, terminal)
 
 
 def _roots_wait() -> "RootsWait":

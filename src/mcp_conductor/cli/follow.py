@@ -1,114 +1,115 @@
-"""`--follow`: stay connected, and print every message of the server as one JSON object per line.
+"""What the server says while we are connected, as one JSON object per line: `--follow` and `--events`.
 
-Every event has the same envelope: {"event": "notification", "method", "params"} for notifications, and {"event",
-"request", "response"} when the server asked us something. What came before the result was printed is printed after it.
+`--follow` stays connected and keeps the form of the original design: the result, an empty line, then events, those that
+came before the result included: {"event": "notification", "method", "params"}, and {"event", "request", "response"}
+where the server asked us something. `--events` prints the events of `events.py` at once, and the result is one of them.
 """
 
-import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Any
 
-from mcp_conductor.bounded.turns import Pace
+from mcp_conductor.cli.event_queue import EventQueue, alongside, reader_gone
+from mcp_conductor.cli.events import ERROR, RESULT, event_of
 from mcp_conductor.cli.plan import CallPlan
-from mcp_conductor.cli.terminal import ReaderGone, Terminal
+from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.client.session import Session
-from mcp_conductor.errors import MethodError
+from mcp_conductor.errors import ConnectionLost, MethodError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Incoming
-from mcp_conductor.protocol.budgets import DEFAULT
 from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.message import render
 
 _EVENTS = {"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots"}
 # What a server may declare as listChanged, and how a subscription of 2026-07-28 asks for it.
 _LIST_CHANGES = {"tools": "toolsListChanged", "prompts": "promptsListChanged", "resources": "resourcesListChanged"}
+_UPDATED = "notifications/resources/updated"
 
 
 class Follow:
     """The events of one connection, printed in the order in which they came."""
 
-    def __init__(self, terminal: Terminal, budget: int = DEFAULT.notification_bytes) -> None:
+    def __init__(self, plan: CallPlan, terminal: Terminal) -> None:
+        self._plan = plan
         self._terminal = terminal
-        self._events: asyncio.Queue[Incoming] = asyncio.Queue()
-        self._room = budget
-        self._left_out = 0  # events that there was no room for, since one was printed
+        self._queue = EventQueue(plan.spec.budgets.notification_bytes)
+        # What is subscribed to and followed is read when it has changed.
+        self._reads = plan.follow and plan.method == "resources/subscribe"
+        self.take = self._queue.put
 
-    def take(self, incoming: Incoming) -> None:
-        size = len(incoming.message.text)
-        if size > self._room and not self._events.empty():
-            self._left_out += 1
-            return
-        self._room -= size
-        self._events.put_nowait(incoming)
-
-    async def run(self, session: Session, plan: CallPlan) -> None:
-        """Print events until the server goes away, which is an error, or until stdout is closed by its reader."""
-        method, params = plan.method, plan.params or {}
-        if method is not None or plan.raw is not None:
+    async def run(self, work: Coroutine[Any, Any, int], session: Session, stay: Callable[[], None]) -> int:
+        """The exit code of WORK, the method. With --follow, call STAY then, and go on until the server goes away,
+        which is an error, or until stdout is closed by its reader.
+        """
+        if self._plan.events:
+            return await self._while_shown(self._stay_after(work, session, stay), session)
+        code = await work
+        stay()
+        if self._plan.method is not None or self._plan.raw is not None:
             self._terminal.write_result_as_it_is("\n")  # between the result and the events
-        if not session.dialect.handshake and method != "resources/subscribe":
-            await self._listen(session, method, params)
-        uri = params.get("uri") if method == "resources/subscribe" else None
-        if uri is not None:
-            self._print({"event": "subscribed", "uri": uri})
-        ends: list[asyncio.Future[None]] = [
-            asyncio.ensure_future(session.wait_until_gone()),
-            asyncio.ensure_future(self._reader_gone()),
-        ]
+        await self._listen(session)
+        if self._reads:
+            self._print({"event": "subscribed", "uri": (self._plan.params or {}).get("uri")})
+        return await self._while_shown(_wait_until_gone(session, code), session)
+
+    async def _stay_after(self, work: Coroutine[Any, Any, int], session: Session, stay: Callable[[], None]) -> int:
+        code = await work
+        if not self._plan.follow:
+            return code
+        stay()
+        await self._listen(session)
+        return await _wait_until_gone(session, code)
+
+    def print_result(self, result: Any) -> None:
+        """Print the result of the method as an event, after the events that came before it."""
+        self._flush()
+        self._print({"event": RESULT, "result": result})
+
+    def print_error(self, error: Any) -> None:
+        """Print that the server answered with an error, as an event."""
+        self._flush()
+        self._print({"event": ERROR, "error": error})
+
+    async def _while_shown(self, work: Coroutine[Any, Any, int], session: Session) -> int:
+        shown = self._queue.show_on(lambda incoming: self._show(incoming, session), session)
         try:
-            await self._print_until(ends, session, read_updates=uri is not None)
-        finally:
-            for end in ends:
-                end.cancel()
-            await asyncio.gather(*ends, return_exceptions=True)
+            return await alongside(work, shown, reader_gone(self._terminal))
+        except ConnectionLost:
+            self._flush()
+            raise
 
-    async def _print_until(self, ends: "list[asyncio.Future[None]]", session: Session, *, read_updates: bool) -> None:
-        while True:
-            event = asyncio.ensure_future(self._events.get())
-            some: list[asyncio.Future[Any]] = [event, *ends]
-            await asyncio.wait(some, return_when=asyncio.FIRST_COMPLETED)
-            if not event.done():
-                event.cancel()
-                for end in ends:
-                    if end.done():
-                        end.result()
-                return
-            await self._show(event.result(), session, read_updates=read_updates)
-            pace = Pace()
-            while not self._events.empty():
-                await self._show(self._events.get_nowait(), session, read_updates=read_updates)
-                await pace.keep()
-            self._say_what_is_missing(session)
+    def _flush(self) -> None:
+        """Print what waits to be printed."""
+        while (incoming := self._queue.take()) is not None:
+            self._print(self._event(incoming))
 
-    def _say_what_is_missing(self, session: Session) -> None:
-        if self._left_out:
-            count, self._left_out = self._left_out, 0
-            session.note(f"{count} events came too quickly and were left out (--max-notifications-size)")
+    def _event(self, incoming: Incoming) -> Json:
+        return event_of(incoming) if self._plan.events else _followed(incoming)
 
-    async def _show(self, incoming: Incoming, session: Session, *, read_updates: bool) -> None:
-        message = incoming.message
-        self._room += len(message.text)
-        if incoming.answer is not None:
-            event = _EVENTS.get(message.method, "request")
-            named = {"event": event} if event != "request" else {"event": event, "method": message.method}
-            members = incoming.answer.members
-            response = members.get("result", members)
-            self._print({**named, "request": message.params, "response": response})
+    async def _show(self, incoming: Incoming, session: Session) -> None:
+        event = self._event(incoming)
+        if not self._reads or incoming.answer is not None or incoming.message.method != _UPDATED:
+            self._print(event)
             return
-        self._print({"event": "notification", "method": message.method, "params": message.raw.get("params", {})})
-        if read_updates and message.method == "notifications/resources/updated":
-            await self._read(session, message.params.get("uri"))
+        uri = incoming.message.params.get("uri")
+        if self._plan.events:
+            self._print({**event, **await self._read(session, uri)})
+        else:
+            self._print(event)
+            self._print({"event": "updated", "uri": uri, **await self._read(session, uri)})
 
-    async def _read(self, session: Session, uri: Any) -> None:
+    async def _read(self, session: Session, uri: Any) -> Json:
+        """The contents of the resource at URI, or the error, as members of an event."""
         try:
             result = await session.request("resources/read", {"uri": uri})
         except MethodError as error:
-            self._print({"event": "updated", "uri": uri, "error": error.error})
-            return
-        contents = result.get("contents") if isinstance(result, dict) else result
-        self._print({"event": "updated", "uri": uri, "contents": contents})
+            return {"error": error.error}
+        return {"contents": result.get("contents") if isinstance(result, dict) else result}
 
-    async def _listen(self, session: Session, method: str | None, params: Json) -> None:
+    async def _listen(self, session: Session) -> None:
         """In 2026-07-28 only subscribers are notified of changes: ask for all that the server offers."""
+        if session.dialect.handshake or self._reads:
+            return
+        method, params = self._plan.method, self._plan.params or {}
         wanted = {
             member: True
             for capability, member in _LIST_CHANGES.items()
@@ -118,21 +119,28 @@ class Follow:
         if wanted or meta:
             await session.listen(wanted, meta)
 
-    async def _reader_gone(self) -> None:
-        """Wait until the other end of stdout is closed: `| head -1` must not leave us waiting for the next event."""
-        descriptor = self._terminal.pipe_out()
-        loop = asyncio.get_running_loop()
-        closed = asyncio.Event()
-        if descriptor is None:
-            await closed.wait()  # without end
-            return
-        # The writing end of a pipe becomes readable only by the error that its reader is gone.
-        loop.add_reader(descriptor, closed.set)
-        try:
-            await closed.wait()
-            raise ReaderGone
-        finally:
-            loop.remove_reader(descriptor)
-
     def _print(self, event: Json) -> None:
         self._terminal.write_result_as_it_is(render(event) + "\n")
+
+
+def _followed(incoming: Incoming) -> Json:
+    """What the server said, as the original design has it."""
+    message = incoming.message
+    if incoming.answer is None:
+        return {"event": "notification", "method": message.method, "params": message.raw.get("params", {})}
+    event = _EVENTS.get(message.method, "request")
+    named = {"event": event} if event != "request" else {"event": event, "method": message.method}
+    members = incoming.answer.members
+    return {**named, "request": message.params, "response": members.get("result", members)}
+
+
+async def _wait_until_gone(session: Session, code: int) -> int:
+    """Wait without end: a server that goes away is an error."""
+    await alongside(session.wait_until_gone(), _warn_of_silence(session))
+    return code
+
+
+async def _warn_of_silence(session: Session) -> None:
+    """Say so when a server at a URL has no stream on which it could tell us anything."""
+    why = await session.wait_until_unheard()
+    session.note(f"{why}: only what comes together with an answer is heard")

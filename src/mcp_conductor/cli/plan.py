@@ -90,7 +90,8 @@ FLAGS: Groups = {
     ),
     "Limits": ONE_SHOT_LIMIT_FLAGS,
     "Output": (
-        Flag("--follow", "stay connected and print what the server says, one JSON object per line"),
+        Flag("--follow", "stay connected and print what the server says after the result, one JSON object per line"),
+        Flag("--events", "print what the server says at once, one JSON object per line; the result is one of them"),
         Flag("--verbose", "show every message and the server's stderr on stderr", short="-v"),
         Flag("--record", "write the whole conversation to a file, as JSON lines", "FILE"),
         Flag("--help", "show this text", short="-h"),
@@ -112,6 +113,7 @@ class CallPlan(NamedTuple):
     raw: str | None
     answers: Answers
     follow: bool
+    events: bool
     timeout: float
     request_timeout: float | None
     poll_interval: float | None
@@ -140,6 +142,8 @@ def plan(given: Given, terminal: Terminal) -> CallPlan:
         )
     if method is not None and raw is not None:
         raise UsageError("--method and --raw exclude each other")
+    if raw is not None and "--events" in given:
+        raise UsageError("--raw and --events exclude each other", hint="--raw prints the answer exactly as it came")
     if method is None:
         methods.check_none(given)
     params = None if method is None else methods.check(method, given).params(given)
@@ -159,6 +163,7 @@ def plan(given: Given, terminal: Terminal) -> CallPlan:
             elicitation=_answer(given, "--handle-elicitation", elicitation_answers),
         ),
         follow=follow,
+        events="--events" in given,
         timeout=run_time(given),
         request_timeout=time(given, "--request-timeout"),
         poll_interval=time(given, "--poll-interval"),

@@ -280,6 +280,11 @@ class Session:
         """Wait until the server goes away by itself, which is an error."""
         await self._wire.wait_until_gone()
 
+    async def wait_until_unheard(self) -> str:
+        """Wait until it is known that the server can say nothing on its own: why. Most transports never tell."""
+        silent = getattr(self.transport, "silent", None)
+        return await asyncio.shield(silent or asyncio.get_running_loop().create_future())
+
     @property
     def ended(self) -> bool:
         """Whether nothing more can be said: the server is gone, or the session was closed."""

@@ -59,6 +59,7 @@ class StreamableHttp:
         self._gate: asyncio.Task[None] | None = None  # the last message that others must not overtake
         self._tools: dict[str, Annotations] = {}
         self._overdue = False
+        self.silent: asyncio.Future[str] = asyncio.get_running_loop().create_future()  # see Session.wait_until_unheard
 
     def speak(self, dialect: Dialect) -> None:
         self._dialect = dialect
@@ -346,6 +347,8 @@ class StreamableHttp:
             try:
                 async with self._get(stream.last_id) as response:
                     if response.status != 200 or response.media_type != "text/event-stream":
+                        if not self.silent.done():  # a new session has asked before
+                            self.silent.set_result(f"the server has no stream of its own (GET: {response.status})")
                         return
                     was_open = True
                     await self._events(response, stream, None, None)
