@@ -54,7 +54,8 @@ STARTED = """
 CALLED = """
     mcp_conductor.bounded mcp_conductor.bounded.turns mcp_conductor.cli.alarm
     mcp_conductor.cli.interruptible mcp_conductor.cli.method_result mcp_conductor.cli.operations
-    mcp_conductor.cli.time_limit mcp_conductor.client mcp_conductor.client.calls mcp_conductor.client.connect
+    mcp_conductor.cli.time_limit mcp_conductor.client mcp_conductor.client.callbacks mcp_conductor.client.calls
+    mcp_conductor.client.connect
     mcp_conductor.client.deadlines mcp_conductor.client.ids mcp_conductor.client.negotiation
     mcp_conductor.client.server_questions mcp_conductor.client.session mcp_conductor.client.subscriptions
     mcp_conductor.client.wire mcp_conductor.protocol.compose mcp_conductor.protocol.input_rounds

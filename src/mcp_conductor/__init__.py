@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         HttpStatusError as HttpStatusError,
         MethodError as MethodError,
         ProtocolError as ProtocolError,
+        Refused as Refused,
         RequestTimeout as RequestTimeout,
         ServerDown as ServerDown,
         StdioNotSupported as StdioNotSupported,
@@ -43,6 +44,12 @@ if TYPE_CHECKING:
     )
     from mcp_conductor.protocol.message import (
         Message as Message,
+    )
+    from mcp_conductor.protocol.questions import (
+        ElicitationRequest as ElicitationRequest,
+        LogMessage as LogMessage,
+        SamplingMessage as SamplingMessage,
+        SamplingRequest as SamplingRequest,
     )
     from mcp_conductor.protocol.server_spec import (
         HttpSpec as HttpSpec,
@@ -94,6 +101,7 @@ _HOMES = {
     "ConfigError": "errors",
     "ConnectionLost": "errors",
     "Content": "protocol.views",
+    "ElicitationRequest": "protocol.questions",
     "Exchange": "protocol.ledger",
     "Field": "files.fields",
     "Finding": "report.model",
@@ -101,6 +109,7 @@ _HOMES = {
     "HttpSpec": "protocol.server_spec",
     "HttpStatusError": "errors",
     "Incoming": "protocol.answers",
+    "LogMessage": "protocol.questions",
     "Message": "protocol.message",
     "MethodError": "errors",
     "NotSeen": "checks.engine.findings",
@@ -112,11 +121,14 @@ _HOMES = {
     "ProtocolError": "errors",
     "ReadResult": "protocol.views",
     "Record": "checks.engine.record",
+    "Refused": "errors",
     "Report": "report.model",
     "RequestTimeout": "errors",
     "Resource": "protocol.views",
     "ResourceContents": "protocol.views",
     "ResourceTemplate": "protocol.views",
+    "SamplingMessage": "protocol.questions",
+    "SamplingRequest": "protocol.questions",
     "Scope": "server.placeholders",
     "Script": "server.steps",
     "ServerDown": "errors",

@@ -10,7 +10,8 @@
     │   └── HttpStatusError     RUNTIME_MCP_HTTP_STATUS          an HTTP status, without a message that we can use
     ├── ProtocolError           RUNTIME_MCP_PROTOCOL_ERROR       the conversation cannot go on after what the peer said
     ├── MethodError             RUNTIME_MCP_METHOD_ERROR         the peer answered with a JSON-RPC error
-    └── RequestTimeout          RUNTIME_MCP_TIMEOUT              no answer in time: method, seconds
+    ├── RequestTimeout          RUNTIME_MCP_TIMEOUT              no answer in time: method, seconds
+    └── Refused                 RUNTIME_MCP_REFUSED              a function of the user does not want to answer a server
 
 These texts never change; every error has its own as `kind`, and as `code` too; only the `code` of a MethodError is the
 one that the server gave. `str()` of an error is always safe to show; `message` is not escaped. An
@@ -193,6 +194,12 @@ class RequestTimeout(ConductorError):  # noqa: N818  # what happened, not what k
         super().__init__(f"no answer to {method} within {seconds:g} s")
         self.method = method
         self.seconds = seconds
+
+
+class Refused(ConductorError):  # noqa: N818  # what happened, not what kind of class it is
+    """Raised by a function that answers a server, where the user does not want to: a refusal, and no mistake."""
+
+    kind = "RUNTIME_MCP_REFUSED"
 
 
 def nearest(word: str, known: "list[str] | tuple[str, ...]") -> str | None:

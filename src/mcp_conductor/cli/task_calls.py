@@ -84,7 +84,7 @@ class _TaskWait:
             )
             if fresh:
                 answered |= set(fresh)
-                responses = self._session.input_responses(fresh)
+                responses = await self._session.input_responses(fresh)
                 await self._session.request("tasks/update", {"taskId": task["taskId"], "inputResponses": responses})
             task = await self._look(task, "pollIntervalMs")
         members = {key: task[key] for key in ("result", "error") if key in task}

@@ -4,8 +4,8 @@ Each is a function of something that can send a request: a Session has them as i
 session of the server that is meant. All raise MethodError where the server answers with one.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from mcp_conductor.errors import ProtocolError
@@ -49,7 +49,7 @@ class Requests(Protocol):
     def tools_listed(self) -> None:
         """All tools are about to be listed."""
 
-    def progress_for(self, told: Callable[[Json], None]) -> AbstractContextManager[str]:
+    def progress_for(self, told: Callable[[Json], object]) -> AbstractAsyncContextManager[str]:
         """A progress token; within the block, TOLD hears what the server says of it."""
 
     def note(self, text: str) -> None: ...
@@ -117,15 +117,19 @@ async def call_tool(
     *,
     meta: Json | None = None,
     timeout: float | None = None,
-    on_progress: Callable[[Json], None] | None = None,
+    on_progress: Callable[[Json], Awaitable[None] | None] | None = None,
 ) -> ToolResult:
-    """Call a tool. A tool that fails raises nothing: see `is_error` of the result."""
+    """Call a tool. A tool that fails raises nothing: see `is_error` of the result.
+
+    ON_PROGRESS is called with the params of every progress notification; what it raises is raised when the tool has
+    answered.
+    """
     if session.lacks_tools:
         await list_tools(session)
     params = {"name": name, "arguments": dict(arguments or {})}
     if on_progress is None:
         return ToolResult(await session.request("tools/call", _with(params, meta), timeout=timeout))
-    with session.progress_for(on_progress) as token:
+    async with session.progress_for(on_progress) as token:
         meta = {**(meta or {}), "progressToken": token}
         return ToolResult(await session.request("tools/call", _with(params, meta), timeout=timeout))
 

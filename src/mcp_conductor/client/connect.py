@@ -5,11 +5,11 @@ Which messages open it, `negotiation.py` decides; here they are sent.
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_conductor import __version__
 from mcp_conductor.client.ids import Ids
@@ -53,6 +53,13 @@ from mcp_conductor.transport import Authorize, open_transport
 
 if TYPE_CHECKING:
     from mcp_conductor.client.targets import Target
+    from mcp_conductor.protocol.questions import (
+        ElicitationFunction,
+        LogFunction,
+        NotificationFunction,
+        RootsFunction,
+        SamplingFunction,
+    )
 
 CLIENT = {"name": "mcp-conductor", "version": __version__}
 
@@ -63,10 +70,15 @@ async def connect(
     *,
     protocol: str | None = None,
     answers: Answers | None = None,
+    sampling: "SamplingFunction | None" = None,
+    elicitation: "ElicitationFunction | None" = None,
+    roots: "Sequence[Mapping[str, Any]] | RootsFunction | None" = None,
     timeout: float = DEFAULT_TIMEOUT,  # for each request
     transcript: Transcript | None = None,
     extensions: Json | None = None,
-    on_incoming: Callable[[Incoming], None] | None = None,
+    on_incoming: Callable[[Incoming], Awaitable[None] | None] | None = None,
+    on_log: "LogFunction | None" = None,
+    on_notification: "NotificationFunction | None" = None,
     authorize: Authorize | None = None,
     lenient: bool = False,
     needs_version: bool = True,
@@ -78,8 +90,13 @@ async def connect(
     """Reach the server, open the conversation, and end both on leaving.
 
     TARGET is a spec, a config (`{"url": …}` or `{"command": …, "args": […]}`), a URL, a command as text or as words, an
-    ASGI application, or a pair of streams. LENIENT opens it as mcp-aegis does: a server may leave things out of its
-    answer, hears `initialized` by its old name too, and gets time to read each of these messages by itself.
+    ASGI application, or a pair of streams.
+
+    SAMPLING, ELICITATION and ROOTS are functions that answer the server, ON_LOG and ON_NOTIFICATION functions that hear
+    it; each may be a coroutine function. ANSWERS is for answers that are known beforehand.
+
+    LENIENT opens it as mcp-aegis does: a server may leave things out of its answer, hears `initialized` by its old name
+    too, and gets time to read each of these messages by itself.
     One that NEEDS_VERSION is refused where it names none; otherwise it is taken to speak what it was asked for.
     PROBE_SECONDS is how long `auto` waits for an answer to server/discover before it sends initialize as well.
     BUDGETS limit how much is taken in of what the server says. ON_UNSUBSCRIBED hears when a subscription of the modern
@@ -96,7 +113,7 @@ async def connect(
     transcript = Transcript(spec.secrets(), budgets=spec.budgets) if transcript is None else transcript
     options = SessionOptions(
         client=CLIENT,
-        answers=answers or Answers(),
+        answers=_answers(answers, roots, sampling, elicitation),
         timeout=timeout,
         transcript=transcript,
         context={"server": transcript.redact(str(spec)), **context},
@@ -104,6 +121,8 @@ async def connect(
         budgets=spec.budgets,
         lenient=lenient,
         on_incoming=on_incoming,
+        on_log=on_log,
+        on_notification=on_notification,
         on_unsubscribed=on_unsubscribed,
         on_reopened=on_reopened,
         ids=Ids(),
@@ -114,6 +133,19 @@ async def connect(
         with _errors_with(options.context, transcript.redact):
             session = await _open_with_fallback(options, way, stack)
         yield session
+
+
+def _answers(
+    answers: Answers | None,
+    roots: "Sequence[Mapping[str, Any]] | RootsFunction | None",
+    sampling: "SamplingFunction | None",
+    elicitation: "ElicitationFunction | None",
+) -> Answers:
+    if roots is None and sampling is None and elicitation is None:
+        return answers or Answers()
+    if answers is not None:
+        raise UsageError("answers are given twice", hint="either answers, or roots, sampling and elicitation")
+    return Answers(roots=roots, sampling=sampling, elicitation=elicitation)
 
 
 class _Way(NamedTuple):

@@ -128,6 +128,7 @@ class Waiting:
         self.replies: dict[Id | None, PendingReply] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._look_at = math.inf  # when the timer is due
+        self._pauses = 0
 
     def add(self, request: Message, seconds: float) -> PendingReply:
         """The reply to come; it fails with RequestTimeout after SECONDS without reply or progress."""
@@ -147,6 +148,20 @@ class Waiting:
         reply = self.replies.get(request.id)
         if reply is not None:
             reply.deadline = monotonic() + reply.seconds
+
+    def pause(self) -> None:
+        """From now on no time passes: the server cannot answer before we have answered its question."""
+        self._pauses += 1
+
+    def resume(self) -> None:
+        """The question is answered: the time of every request starts again."""
+        self._pauses -= 1
+        if self._pauses == 0 and self.replies:
+            now = monotonic()
+            for reply in self.replies.values():
+                reply.deadline = now + reply.seconds
+            if (first := min(reply.deadline for reply in self.replies.values())) < math.inf:
+                self._watch(first)
 
     def forget(self, identity: Id) -> None:
         self.replies.pop(identity, None)
@@ -174,6 +189,8 @@ class Waiting:
 
     def _expire(self) -> None:
         self._timer, self._look_at = None, math.inf
+        if self._pauses:
+            return
         now = monotonic()
         for reply in list(self.replies.values()):
             if reply.deadline <= now:

@@ -1,45 +1,53 @@
 """How questions of the server are answered: its requests, and the questions in place of a result."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
+from mcp_conductor.client.callbacks import cancel_soon, report_to_loop
+from mcp_conductor.client.wire import Wire
 from mcp_conductor.errors import ProtocolError, UsageError
-from mcp_conductor.protocol import Json
+from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.answers import Answer, Answers, Incoming
 from mcp_conductor.protocol.compose import compose, compose_reply
-from mcp_conductor.protocol.dialect import Dialect
+from mcp_conductor.protocol.dialect import INTERNAL_ERROR, Dialect
 from mcp_conductor.protocol.message import Message, build
+
+MOST_AT_ONCE = 1000  # questions whose answers are being made by functions of the user
+_BUSY = Answer(
+    error={"code": INTERNAL_ERROR, "message": "this client is busy with other requests"},
+    warning=f"the server asked more than {MOST_AT_ONCE} questions at once, or two with the same id",
+)
 
 
 class ServerQuestions:
-    """The questions of one server. Answers, notes and failures go to the functions that this was made with."""
+    """The questions of one server: answered on WIRE, and told to TELL with their answers."""
 
     def __init__(
         self,
+        wire: Wire,
         *,
         most_unread: int,  # bytes of answers that a server may leave unread, before it gets no more
-        note: Callable[[str], None],
-        send: Callable[[Message], None],
-        unsent: Callable[[], int],
-        give_up: Callable[[Exception], None],  # all open requests
         tell: Callable[[Incoming], None],
     ) -> None:
+        self._wire = wire
         self._most_unread = most_unread
-        self._note = note
-        self._send = send
-        self._unsent = unsent
-        self._give_up = give_up
         self._tell = tell
         self._unread = False  # whether a note already says that the server does not read our answers
+        self._open: dict[Id, asyncio.Task[None]] = {}
 
-    def responses(self, questions: Any, answers: Answers, dialect: Dialect) -> Json:
-        """Our answers to the inputRequests of a result or a task."""
+    async def responses(self, questions: Any, answers: Answers, dialect: Dialect) -> Json:
+        """Our answers to the inputRequests of a result or a task; raises what a function of the user raises."""
         responses: Json = {}
         for key, question in as_object(questions).items():
             method, params = str(as_object(question).get("method")), as_object(as_object(question).get("params"))
             answer = answers.to(method, params, dialect)
+            if not isinstance(answer, Answer):
+                answer = await answer
             if answer.warning is not None:
-                self._note(answer.warning)
+                self._wire.note(answer.warning)
+            if answer.failure is not None:
+                raise answer.failure
             if answer.result is None:
                 raise ProtocolError(f"the server needs {method} to go on, and it was refused", hint=answer.warning)
             responses[key] = answer.result
@@ -49,32 +57,79 @@ class ServerQuestions:
     def answer(self, message: Message, answers: Answers, dialect: Dialect) -> None:
         """Answer a request of the server, where DIALECT has such requests and the server reads what we send."""
         if not dialect.handshake:
-            self._note(f"the server sent the request {message.method}; {dialect.version} has no requests from servers")
+            self._wire.note(
+                f"the server sent the request {message.method}; {dialect.version} has no requests from servers"
+            )
             return
         if self._leaves_unread():
             return
-        answer = self._answer_to(message, answers, dialect)
-        self._send(build(compose_reply(message.id, answer.members)))
-        self._tell(Incoming(message, answer))
+        answer = self._answer_to(message, answers, dialect) if self._may_ask(message) else _BUSY
+        if isinstance(answer, Answer):
+            self._reply(message, answer)
+        else:
+            self._reply_later(message, answer)
+
+    def withdrawn(self, identity: object) -> None:
+        """The server does not wait for the answer to this question any more."""
+        if isinstance(identity, (int, str)) and (task := self._open.pop(identity, None)) is not None:
+            cancel_soon(task)
+
+    def close(self) -> "list[asyncio.Task[None]]":
+        """Answer no more: what has to be waited for."""
+        tasks = list(self._open.values())
+        for task in tasks:
+            cancel_soon(task)
+        return tasks
+
+    def _may_ask(self, message: Message) -> bool:
+        """Whether a function may begin to answer MESSAGE: there are not too many, and none has the same id."""
+        return len(self._open) < MOST_AT_ONCE and message.id not in self._open
 
     def _leaves_unread(self) -> bool:
         """Whether the server keeps asking, but does not read our answers."""
-        unsent = self._unsent()
+        unsent = self._wire.unsent()
         if unsent > self._most_unread and not self._unread:
             self._unread = True
-            self._note(f"the server does not read our answers: {unsent} bytes wait; further requests are not answered")
+            self._wire.note(
+                f"the server does not read our answers: {unsent} bytes wait; further requests are not answered"
+            )
         return unsent > self._most_unread
 
-    def _answer_to(self, message: Message, answers: Answers, dialect: Dialect) -> Answer:
+    def _answer_to(self, message: Message, answers: Answers, dialect: Dialect) -> Answer | Awaitable[Answer]:
         try:
-            answer = answers.to(message.method, message.params, dialect)
+            return answers.to(message.method, message.params, dialect)
         except UsageError as error:
-            # The user's answer is wrong, so nothing that waits for it can go on.
-            self._give_up(error)
-            return Answer(error={"code": -32603, "message": "this client has no answer that fits"})
+            no_answer = {"code": INTERNAL_ERROR, "message": "this client has no answer that fits"}
+            # The user's answer is wrong. If only one request is open, it is the one that cannot go on without it.
+            return Answer(error=no_answer, failure=None if self._wire.fail_lone(error) else error)
+
+    def _reply(self, message: Message, answer: Answer) -> None:
         if answer.warning is not None:
-            self._note(answer.warning)
-        return answer
+            self._wire.note(answer.warning)
+        if answer.failure is not None:
+            self._wire.note(f"no answer to {message.method} could be made: {answer.failure}")
+            report_to_loop(f"the answer to {message.method}")(answer.failure)
+        self._wire.send(build(compose_reply(message.id, answer.members)))
+        self._tell(Incoming(message, answer))
+
+    def _reply_later(self, message: Message, answer: Awaitable[Answer]) -> None:
+        identity = message.id
+        assert identity is not None  # it is a request
+        self._wire.pause()
+        task = self._open[identity] = asyncio.ensure_future(self._reply_when_made(message, answer))
+        task.add_done_callback(lambda _: self._made(identity, task))
+
+    async def _reply_when_made(self, message: Message, answer: Awaitable[Answer]) -> None:
+        made = await answer
+        if self._wire.how_it_ended is None:
+            self._reply(message, made)
+
+    def _made(self, identity: Id, task: "asyncio.Task[None]") -> None:
+        if self._open.get(identity) is task:
+            del self._open[identity]
+        self._wire.resume()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            raise error  # a mistake of ours: the loop is told
 
 
 def as_object(value: Any) -> Json:

@@ -5,12 +5,13 @@ A Session is complete when it is made, and no other module writes into it: what 
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, contextmanager
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from mcp_conductor.client import calls
+from mcp_conductor.client.callbacks import Observers
 from mcp_conductor.client.ids import Ids
 from mcp_conductor.client.server_questions import ServerQuestions, as_object
 from mcp_conductor.client.subscriptions import Subscriptions
@@ -28,13 +29,17 @@ from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.compose import compose, compose_in, compose_request
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE, Dialect
 from mcp_conductor.protocol.input_rounds import is_final, next_round
-from mcp_conductor.protocol.ledger import Exchange, progress_token
+from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message, build, compact, kind_of
 from mcp_conductor.protocol.oddities import excerpt
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.transport import Listener, Transport
 
+if TYPE_CHECKING:
+    from mcp_conductor.protocol.questions import LogFunction, NotificationFunction
+
 DEFAULT_TIMEOUT = 30.0
+_END_SECONDS = 2.0  # for functions of the user to end, when they are cancelled at the end of a session
 MOST_ROUNDS = 10  # of input_required, before we stop believing that the server will ever be content
 _ROUND_PAUSES = (0.05, 0.1, 0.25)  # between retries when the server only asks for time
 
@@ -52,7 +57,9 @@ class SessionOptions(NamedTuple):
     lenient: bool  # take an opening that is not as it should be, and say more than we have to
     ids: Ids
     began: float  # when times of the transcript count from
-    on_incoming: Callable[[Incoming], None] | None = None
+    on_incoming: "Callable[[Incoming], Awaitable[None] | None] | None" = None
+    on_log: "LogFunction | None" = None
+    on_notification: "NotificationFunction | None" = None
     on_unsubscribed: Callable[[bool], None] | None = None  # told whether the subscription was lost, or ended
     on_reopened: "Callable[[Session], Awaitable[None]] | None" = None  # a new session on the same transport has begun
 
@@ -86,7 +93,13 @@ class Session:
         self._reach = reach
         self._negotiate = negotiate
         self._subscriptions = Subscriptions()
-        self._on_progress: dict[Any, Callable[[Json], None]] = {}  # who wants to hear of it, by progress token
+        self._observers = Observers(
+            on_incoming=options.on_incoming,
+            on_log=options.on_log,
+            on_notification=options.on_notification,
+            note=self.note,
+            most_bytes=options.budgets.notification_bytes,
+        )
         self._tools_listed = False
         self._wire = Wire(
             options.transcript,
@@ -97,12 +110,7 @@ class Session:
             on_notification=self._on_notification,
         )
         self._questions = ServerQuestions(
-            most_unread=options.budgets.message_bytes,
-            note=self.note,
-            send=self._wire.send,
-            unsent=self._wire.unsent,
-            give_up=self._wire.fail_all,
-            tell=self._tell,
+            self._wire, most_unread=options.budgets.message_bytes, tell=self._observers.incoming
         )
 
     async def __aenter__(self) -> Self:
@@ -114,7 +122,7 @@ class Session:
                 raise
             self._wire.attach(self.transport)
             await self._negotiate(self)
-            stack.callback(self._close)
+            stack.push_async_callback(self._close)
             self._exits = stack.pop_all()
         return self
 
@@ -149,9 +157,9 @@ class Session:
         """From here on, answer the server by ANSWERS; they should declare what the server was told."""
         self.answers = answers
 
-    def input_responses(self, questions: Any) -> Json:
+    async def input_responses(self, questions: Any) -> Json:
         """Our answers to the inputRequests of a result or a task."""
-        return self._questions.responses(questions, self.answers, self.dialect)
+        return await self._questions.responses(questions, self.answers, self.dialect)
 
     # Ids of our requests.
 
@@ -200,7 +208,7 @@ class Session:
                 return reply
             if not result.get("inputRequests"):
                 await asyncio.sleep(_ROUND_PAUSES[min(round_number, len(_ROUND_PAUSES) - 1)])
-            asked = next_round(params or {}, result, self.input_responses(result.get("inputRequests")))
+            asked = next_round(params or {}, result, await self.input_responses(result.get("inputRequests")))
         hint = "does the server accept the answers?"
         raise ProtocolError(f"{method} wanted more input after {MOST_ROUNDS} rounds", hint=hint)
 
@@ -241,15 +249,9 @@ class Session:
         """All tools are about to be listed."""
         self._tools_listed = True
 
-    @contextmanager
-    def progress_for(self, told: Callable[[Json], None]) -> Iterator[str]:
+    def progress_for(self, told: Callable[[Json], object]) -> AbstractAsyncContextManager[str]:
         """A progress token; within the block, TOLD hears what the server says of it."""
-        token = f"progress-{self.next_id()}"
-        self._on_progress[token] = told
-        try:
-            yield token
-        finally:
-            del self._on_progress[token]
+        return self._observers.progress_for(f"progress-{self.next_id()}", told)
 
     pages = calls.pages
     everything = calls.everything
@@ -295,9 +297,11 @@ class Session:
         """Why nothing more can be said: the server exited with code 1; None while it goes on."""
         return self._wire.how_it_ended
 
-    def _close(self) -> None:
+    async def _close(self) -> None:
         self._subscriptions.close()
         self._wire.close()
+        if work := [*self._questions.close(), *self._observers.close()]:
+            await asyncio.wait(work, timeout=_END_SECONDS)
 
     # What we hear.
 
@@ -305,11 +309,11 @@ class Session:
         self._questions.answer(message, self.answers, self.dialect)
 
     def _on_notification(self, message: Message, request: Message | None) -> None:
-        if request is not None and (told := self._on_progress.get(progress_token(request.raw))) is not None:
-            told(message.params)
-        elif message.method == "notifications/subscriptions/acknowledged":
+        if message.method == "notifications/subscriptions/acknowledged":
             self._subscriptions.heard(message)
-        self._tell(Incoming(message))
+        elif message.method == "notifications/cancelled":
+            self._questions.withdrawn(message.params.get("requestId"))
+        self._observers.notification(message, request)
 
     def _subscription_ended(self, ended: "asyncio.Task[Exchange]") -> None:
         if not ended.cancelled():
@@ -318,10 +322,6 @@ class Session:
                 self.note("the server has ended the subscription")
             if self._options.on_unsubscribed is not None:
                 self._options.on_unsubscribed(lost)
-
-    def _tell(self, incoming: Incoming) -> None:
-        if self._options.on_incoming is not None:
-            self._options.on_incoming(incoming)
 
     # How a request is carried out.
 

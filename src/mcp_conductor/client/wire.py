@@ -124,9 +124,19 @@ class Wire:
         """How many bytes the server has not taken yet."""
         return self._transport.unsent()
 
-    def fail_all(self, error: Exception) -> None:
-        """Everything that is waited for fails with ERROR."""
+    def fail_lone(self, error: Exception) -> bool:
+        """If one request is open, and no other, it fails with ERROR: it is the one that ERROR is about."""
+        if len(self._waiting.replies) != 1:
+            return False
         self._waiting.fail_all(lambda _: error)
+        return True
+
+    def pause(self) -> None:
+        """No deadline passes until `resume`: we are about to answer a question of the server, and it may take long."""
+        self._waiting.pause()
+
+    def resume(self) -> None:
+        self._waiting.resume()
 
     def with_context(self, error: ConductorError) -> ConductorError:
         """ERROR, told with its surroundings and without secrets."""

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 # Where Any stands for a JSON value, or for what a foreign stream carries.
 JSON = {
     "Content.__init__", "Content.each", "View.each", "Answers.__init__", "StreamsSpec.__init__", "Message.__new__", "ToolResult.structured",
-    "HttpStatusError.error", "MethodError.__init__", "MethodError.code", "ProtocolError.__init__", "Message.result",
+    "HttpStatusError.error", "LogMessage.data", "MethodError.__init__", "MethodError.code", "ProtocolError.__init__", "Message.result",
     "Message.error", "Session.request", "Session.everything", "Session.pages", "Bridge.request", "like", "Call.log", "Probe.ask", "Record.items",
 }  # fmt: skip
 
@@ -154,6 +154,7 @@ def test_the_public_names_are_these():
         "ConfigError",
         "ConnectionLost",
         "Content",
+        "ElicitationRequest",
         "Exchange",
         "Field",
         "Finding",
@@ -161,6 +162,7 @@ def test_the_public_names_are_these():
         "HttpSpec",
         "HttpStatusError",
         "Incoming",
+        "LogMessage",
         "Message",
         "MethodError",
         "NotSeen",
@@ -172,11 +174,14 @@ def test_the_public_names_are_these():
         "ProtocolError",
         "ReadResult",
         "Record",
+        "Refused",
         "Report",
         "RequestTimeout",
         "Resource",
         "ResourceContents",
         "ResourceTemplate",
+        "SamplingMessage",
+        "SamplingRequest",
         "Scope",
         "Script",
         "ServerDown",

@@ -244,3 +244,29 @@ def test_these_can_answer_elicitation(given):
 def test_these_cannot_answer_elicitation(given):
     with pytest.raises(UsageError):
         elicitation_answers(given)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"sampling": "autoo"},
+        {"sampling": {"role": "assistant"}},
+        {"sampling": ["auto", 7]},
+        {"elicitation": "acept"},
+        {"elicitation": 7},
+        {"roots": "file:///x"},
+        {"roots": ["file:///x"]},
+        {"roots": [{"name": "x"}]},
+        {"roots": {"uri": "file:///x"}},
+    ],
+)
+def test_an_answer_that_can_never_be_given_is_refused_where_it_is_made(wrong):
+    with pytest.raises(UsageError):
+        Answers(**wrong)
+
+
+def test_a_list_may_hold_functions_beside_fixed_answers():
+    answers = Answers(sampling=["reject", lambda request: f"{request.max_tokens} tokens"])
+    assert answers.to("sampling/createMessage", {"maxTokens": 5}, R4).members["error"]
+    said = answers.to("sampling/createMessage", {"maxTokens": 5}, R4)
+    assert said.members["result"]["content"] == {"type": "text", "text": "5 tokens"}

@@ -270,7 +270,7 @@ async def the_next_step_may_take_another_connection(probe: Probe) -> AsyncIterat
             probe.polite_session(answers=_able(), second=True) as other,
         ):
             asked = result_of(await one.ask("tools/call", params)) or {}
-            responses = one.session.input_responses(asked.get("inputRequests"))
+            responses = await one.session.input_responses(asked.get("inputRequests"))
             reply = await other.ask("tools/call", next_round(params, asked, responses))
             if reply.kind == "error":
                 yield fault(f"tool {params['name']!r}: the answers are refused on a new connection", reply.raw)

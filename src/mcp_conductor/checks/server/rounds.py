@@ -130,10 +130,10 @@ async def only_what_is_declared_is_asked(probe: Probe) -> AsyncIterator[Finding]
 class _Round:
     """A call that was answered with a question, and the ways to go on with it."""
 
-    def __init__(self, probe: Probe, params: Json, question: Json) -> None:
+    def __init__(self, params: Json, question: Json, responses: Json) -> None:
         self.params = params
         self.question = question
-        self.responses = probe.session.input_responses(question.get("inputRequests"))
+        self.responses = responses
 
     def following(self, responses: Json | None = None, **changes: Any) -> Json:
         """The params of the next round; RESPONSES in place of the right ones, CHANGES to other members."""
@@ -148,7 +148,8 @@ async def _asks(probe: Probe) -> list[_Round]:
         result = await probe.result("tools/call", params)
         if result is not None and result.get("resultType") == QUESTION:
             with suppress(UsageError, ProtocolError):  # a question that we have no answer to
-                rounds.append(_Round(probe, params, result))
+                responses = await probe.session.input_responses(result.get("inputRequests"))
+                rounds.append(_Round(params, result, responses))
     if not rounds:
         raise NotSeen("no result was a question")
     return rounds

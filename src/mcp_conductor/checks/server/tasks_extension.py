@@ -129,7 +129,7 @@ async def _live(probe: Probe, params: Json) -> ExtensionTaskLife | None:
             if state.get("status") not in ("working", "input_required"):
                 break
             if state.get("inputRequests"):
-                answers = {"inputResponses": probe.session.input_responses(state["inputRequests"])}
+                answers = {"inputResponses": await probe.session.input_responses(state["inputRequests"])}
                 life.updates.append(await probe.ask("tasks/update", {**named, **answers}))
             await asyncio.sleep(_pause(state))
     return life

@@ -1,7 +1,7 @@
 """The client's side of a test: what it answers when the server asks, in order, and what it expects to be asked."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
 from mcp_conductor.files.fields import Field
@@ -161,7 +161,7 @@ class ScriptedAnswers(Answers):
             declared["elicitation"] = dialect.elicitation
         return declared
 
-    def to(self, method: str, params: Json, dialect: Dialect) -> Answer:
+    def to(self, method: str, params: Json, dialect: Dialect) -> Answer | Awaitable[Answer]:
         kind = next((kind for kind, each in _METHODS.items() if each == method), None)
         if kind is None:
             return super().to(method, params, dialect)

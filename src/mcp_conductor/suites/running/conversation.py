@@ -163,15 +163,15 @@ class Conversation:
         """The reply to a request; where the modern era answers with questions, these are answered by the script."""
         params = sent.params
         for _ in range(MOST_ROUNDS):
-            exchange = await self.session.exchange(self._request(sent, params), timeout=limit)
-            assert exchange.reply is not None
-            reply = _document(exchange.reply.raw, exchange.reply.text)
-            result = reply.get("result")
-            if not rounds or self.session.dialect.handshake or not isinstance(result, dict):
+            answered = (await self.session.exchange(self._request(sent, params), timeout=limit)).reply
+            assert answered is not None
+            reply = _document(answered.raw, answered.text)
+            if not rounds or self.session.dialect.handshake or not isinstance(result := reply.get("result"), dict):
                 return reply
             if is_final(sent.method, result, self.session.dialect):
                 return reply
-            params = next_round(sent.params or {}, result, self.session.input_responses(result.get("inputRequests")))
+            responses = await self.session.input_responses(result.get("inputRequests"))
+            params = next_round(sent.params or {}, result, responses)
         return reply
 
     def _request(self, sent: Sent, params: Json | None) -> Json:
