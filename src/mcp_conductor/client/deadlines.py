@@ -67,17 +67,14 @@ class PendingReply:
         assert self._exchange is not None
         return self._exchange
 
-    def settle(self, exchange: Exchange) -> None:
-        if self._exchange is None and self._error is None:
-            self._exchange = exchange
-            self._go_on()
-
     def fail(self, error: BaseException) -> None:
-        if not self.done():
-            self._error = error
-            self._go_on()
+        self.settle(None, error)
 
-    def _go_on(self) -> None:
+    def settle(self, exchange: Exchange | None, error: BaseException | None = None) -> None:
+        """The reply is there, or ERROR in its place: who waits for it goes on."""
+        if self._exchange is not None or self._error is not None:
+            return
+        self._exchange, self._error = exchange, error
         wake, context = self._wake, self._context
         if wake is None or context is None:
             return

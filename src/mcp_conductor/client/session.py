@@ -90,6 +90,7 @@ class Session:
         self.lenient = options.lenient
         self.budgets = options.budgets
         self._options = options
+        self._next_id = options.ids.next
         self._reach = reach
         self._negotiate = negotiate
         self._subscriptions = Subscriptions()
@@ -164,7 +165,7 @@ class Session:
     # Ids of our requests.
 
     def next_id(self) -> int:
-        return self._options.ids.next()
+        return self._next_id()
 
     def avoid_ids(self, ids: Iterable[int]) -> None:
         """Give none of IDS to a request of ours: another sends them."""
@@ -187,7 +188,7 @@ class Session:
 
     async def request(self, method: str, params: Json | None = None, *, timeout: float | None = None) -> Any:
         """The result of METHOD; questions that come back in place of a result are answered. Raises MethodError."""
-        return (await self.reply_to(method, params, timeout)).result
+        return (await self.reply_to(method, params, timeout)).raw["result"]
 
     async def reply_to(self, method: str, params: Json | None = None, timeout: float | None = None) -> Message:
         """The message that holds the result of METHOD."""
@@ -202,7 +203,7 @@ class Session:
             except HttpStatusError as error:
                 exchange = await self._exchange_in_new_session(error, method, asked, timeout)
             reply = self._usable(exchange)
-            if self.dialect.handshake or not isinstance(result := reply.result, dict):
+            if self.dialect.handshake or not isinstance(result := reply.raw["result"], dict):
                 return reply
             if is_final(method, result, self.dialect):
                 return reply
@@ -327,7 +328,7 @@ class Session:
 
     def _build(self, method: str, params: Json | None) -> Message:
         if self.dialect.handshake:
-            return compose_request(method, params, self._options.ids.next())
+            return compose_request(method, params, self._next_id())
         raw = self.compose(method, params)
         return Message(compact(raw), raw, "request", raw["id"])
 

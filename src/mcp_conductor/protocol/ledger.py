@@ -12,6 +12,7 @@ from mcp_conductor.text.visible import cut
 _NOTICES = 1_000_000  # characters of the progress of one request that are kept
 _MESSAGE = 100  # for each message, however short
 _LONGEST_ID = 80  # that is shown
+_TOKEN = "progressToken"
 _new_tuple = tuple.__new__
 
 
@@ -68,15 +69,15 @@ class Ledger:
     def sent(self, message: Message, at: float) -> None:
         if message.id is None:
             return
-        token = progress_token(message.raw)
-        progress = None if token is None else _Progress(message)
+        progress = None
+        # Few requests ask for progress, and to look for the word is quicker than to look into the message.
+        if (_TOKEN in message.text or "\\u" in message.text) and (token := progress_token(message.raw)) is not None:
+            progress = self._by_token[token] = _Progress(message)
         self._open[message.id] = message, at, progress
-        if token is not None and progress is not None:
-            self._by_token[token] = progress
 
     def heard(self, message: Message, at: float) -> Exchange | None:
         """The exchange that MESSAGE completes, if it does; progress is remembered with its request."""
-        identity, kind = message.id, message.kind
+        _, _, kind, identity, _ = message
         if identity is not None and identity in self._open and kind != "request":
             return self._close(identity, message, at)
         if kind == "notification" and message.method == "notifications/progress":
@@ -113,7 +114,7 @@ class Ledger:
             known.notices.append(message)
 
     def _progress(self, notice: Message) -> _Progress | None:
-        token = _token(notice.params.get("progressToken"))
+        token = _token(notice.params.get(_TOKEN))
         return None if token is None else self._by_token.get(token)
 
     def _close(self, request_id: Id, reply: Message | None, at: float) -> Exchange:
@@ -131,7 +132,7 @@ def progress_token(raw: Any) -> str | int | None:
     """The progress token that a request asks to be told about."""
     params = raw.get("params") if isinstance(raw, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
-    return _token(meta.get("progressToken")) if isinstance(meta, dict) else None
+    return _token(meta.get(_TOKEN)) if isinstance(meta, dict) else None
 
 
 def _token(value: Any) -> str | int | None:
