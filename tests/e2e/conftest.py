@@ -99,7 +99,7 @@ def consenting(environment, tmp_path):
         try:
             for line in process.stderr:
                 shown.append(line)
-                if found := re.search(r"http://127\.0\.0\.\d:\d+/authorize\S+", line):
+                if found := re.search(r"http://127\.0\.0\.\d:\d+/authorize\?\S+", line):
                     redirect = asyncio.run(browse(found[0]))
                     with urlopen(redirect, timeout=5) as page:
                         assert page.status == 200

@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import threading
 
 import pytest
 from tests.servers.oauth_server import oauth_server
@@ -96,3 +97,87 @@ def test_what_cannot_be_meant_is_refused(cli, words, message):
     run = cli(*words)
     assert run.code == 1
     assert message in run.err
+
+
+def test_requests_and_answers_of_oauth_are_shown_and_recorded_without_secrets(consenting, tmp_path):
+    with oauth_server() as server:
+        code, _, err = consenting(server.url, *LIST, "--verbose", "--record", "record.jsonl")
+    assert code == 0, err
+    recorded = [json.loads(line)["text"] for line in (tmp_path / "record.jsonl").read_text().splitlines()]
+    for seen in (err, "\n".join(recorded)):
+        assert f"OAuth GET {server.origin}/.well-known/oauth-protected-resource/mcp" in seen
+        assert f"OAuth POST {server.origin}/register" in seen
+        assert f"OAuth POST {server.origin}/token" in seen
+        assert "grant_type=authorization_code&code=[redacted]&code_verifier=[redacted]" in seen
+        assert '"access_token":"[redacted]"' in seen
+        assert "OAuth HTTP 200" in seen
+
+
+def test_a_step_of_oauth_is_shown_and_recorded_too(cli, tmp_path):
+    with oauth_server(clients={"me": "my-own-secret"}) as server:
+        words = ("--method", "oauth/client-credentials", "--server-url", server.url, "--verbose", "--record", "r.jsonl")
+        run = cli(*words, "--oauth-client-id", "me", "--oauth-client-secret", "my-own-secret")
+    assert run.code == 0, run.err
+    token = json.loads(run.out)["access_token"]
+    recorded = (tmp_path / "r.jsonl").read_text()
+    for seen in (run.err, recorded):
+        assert f"OAuth POST {server.origin}/token" in seen
+        assert "OAuth HTTP 200" in seen
+        assert token not in seen
+        assert "my-own-secret" not in seen
+
+
+@pytest.mark.parametrize("method", ["oauth/discover", "oauth/register"])
+def test_a_closed_port_is_told_as_that(cli, method):
+    with oauth_server() as server:
+        url = server.url
+    extra = ("--client-name", "me", "--redirect-uri", "http://127.0.0.1:1/") if method == "oauth/register" else ()
+    run = cli("--method", method, "--server-url", url, *extra)
+    assert run.code == 1
+    assert "error: cannot connect to 127.0.0.1:" in run.err
+    assert "metadata" not in run.err
+
+
+def test_an_authorization_server_at_a_closed_port_is_told_as_that(cli):
+    with oauth_server() as gone:
+        pass
+    with oauth_server(resource_metadata={"authorization_servers": [gone.origin]}) as server:
+        run = cli(server.url, *LIST, "--oauth")
+    assert run.code == 1
+    assert f"the authorization server {gone.origin} cannot be reached: cannot connect to" in run.err
+
+
+@pytest.mark.parametrize("limit", ["--timeout", "--request-timeout"])
+@pytest.mark.parametrize(
+    ("path", "waits"),
+    [
+        ("/token", "POST {origin}/token was not answered"),
+        ("/.well-known/oauth-authorization-server", "GET {origin}/.well-known/oauth-authorization-server was not"),
+    ],
+)
+def test_a_time_limit_names_the_step_of_oauth_that_was_not_answered(cli, limit, path, waits):
+    released = threading.Event()
+    with oauth_server(clients={"me": "my-own-secret"}, instead={path: lambda _: released.wait(20)}) as server:
+        who = ("--oauth-client-id", "me", "--oauth-client-secret", "my-own-secret")
+        words = ("--oauth", "--oauth-grant", "client_credentials", *who, limit, "500ms")
+        run = cli(server.url, *LIST, *words)
+        released.set()
+    assert run.code == 124
+    assert f"within 0.5 s: OAuth: {waits.format(origin=server.origin)}" in run.err
+    assert "initialize" not in run.err
+
+
+def test_a_time_limit_names_the_browser_that_is_waited_for(cli):
+    with oauth_server() as server:
+        run = cli(server.url, *LIST, "--oauth", "--timeout", "500ms")
+    assert run.code == 124
+    assert "OAuth: the authorization in the browser did not end" in run.err
+
+
+def test_the_time_limit_of_a_step_names_what_was_not_answered(cli):
+    released = threading.Event()
+    with oauth_server(instead={"/mcp": lambda _: released.wait(20)}) as server:
+        run = cli("--method", "oauth/discover", "--server-url", server.url, "--timeout", "500ms")
+        released.set()
+    assert run.code == 124
+    assert f"error: no result within 0.5 s: GET {server.url} was not answered" in run.err

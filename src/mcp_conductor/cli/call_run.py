@@ -17,7 +17,7 @@ from mcp_conductor.cli.time_limit import TimeLimit
 from mcp_conductor.client.connect import connect
 from mcp_conductor.client.negotiation import NONE
 from mcp_conductor.client.session import Session
-from mcp_conductor.errors import ConductorError, MethodError
+from mcp_conductor.errors import ConductorError, MethodError, RequestTimeout
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Incoming
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, TASKS_EXTENSION
@@ -42,6 +42,7 @@ class CallRun:
         self.transcript = display.transcript
         self.limit = TimeLimit(plan.timeout, terminal)
         self.following = False
+        self.authorization: Authorization | None = None  # with --oauth
         self.last_status: Json | None = None  # of a task that is being waited for
         self.follow: Follow | None = None
         self.roots: RootsWait | None = None
@@ -61,6 +62,8 @@ class CallRun:
             if error.method != self.plan.method:
                 self.terminal.say_error(error)
             return _CODES.method
+        if isinstance(error, RequestTimeout) and (waiting := self.oauth_waits()):
+            error.message = f"no token within {error.seconds:g} s: {waiting}"
         self.terminal.say_error(error)
         return code_of_error(error, _CODES)
 
@@ -146,13 +149,14 @@ class CallRun:
 
         spec = self.plan.spec.as_http()
         assert spec is not None  # another server refuses --oauth
-        return Authorization(
+        self.authorization = Authorization(
             server_url=spec.url,
             http=http,
             version=spec.protocol or NEWEST_HANDSHAKE.version,
             settings=settings_of(self.plan.given, self.terminal.directory),
             show=self.terminal.say,
         )
+        return self.authorization
 
     def timed_out(self) -> int:
         """What --timeout means depends on what we were doing: with --follow, it is the normal end."""
@@ -160,14 +164,20 @@ class CallRun:
             return OK
         if self.last_status is not None:
             self.print_result(self.last_status)
-        waiting = self.transcript.unanswered
+        method = self.transcript.unanswered
+        waiting = self.oauth_waits() or (f"{method} was not answered" if method else "")
         error = ConductorError(
-            f"no result within {self.plan.timeout:g} s" + (f": {waiting} was not answered" if waiting else ""),
+            f"no result within {self.plan.timeout:g} s" + (f": {waiting}" if waiting else ""),
             hint="--timeout TIME allows more; --verbose shows what is said",
         )
         error.stderr = self.transcript.stderr_tail()
         self.terminal.say_error(error)
         return _CODES.timeout
+
+    def oauth_waits(self) -> str:
+        """What OAuth waits for, if it does: the request that needs the token waits only because of that."""
+        waiting = "" if self.authorization is None else self.authorization.steps.waiting
+        return f"OAuth: {waiting}" if waiting else ""
 
     async def operate(self, session: Session) -> int:
         """Do what was asked for, and print the result."""

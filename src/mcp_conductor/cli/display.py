@@ -8,10 +8,11 @@ import stat
 from dataclasses import replace
 from typing import TextIO
 
-from mcp_conductor.cli.plan import CallPlan
+from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.answers import Incoming
+from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.text.redaction import LineRedactor
@@ -26,13 +27,13 @@ _ARROWS = {"client": "-->", "server": "<--", "stderr": "stderr:", "http": "http:
 class Display:
     """The side of a run that is on stderr, and the recording."""
 
-    def __init__(self, plan: CallPlan, terminal: Terminal) -> None:
+    def __init__(self, given: Given, budgets: Budgets, terminal: Terminal) -> None:
         self._terminal = terminal
-        self._verbose = "--verbose" in plan.given
-        self._progress = "--progress-token" in plan.given
+        self._verbose = "--verbose" in given
+        self._progress = "--progress-token" in given
         self._warnings = 0
-        self._recording = _open_recording(plan.given.one("--record"), terminal.directory)
-        budgets = replace(plan.spec.budgets, transcript_bytes=BYTES_KEPT)
+        self._recording = _open_recording(given.one("--record"), terminal.directory)
+        budgets = replace(budgets, transcript_bytes=BYTES_KEPT)
         self.transcript = Transcript((), self._show, budgets, terminal.redactor)
         self._stderr = LineRedactor(terminal.redactor)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcp_conductor.transport.authorization import OAuthSettings
     from mcp_conductor.transport.http_client import HttpClient
     from mcp_conductor.transport.oauth_endpoints import OAuthDiscovery
-    from mcp_conductor.transport.oauth_http import OAuthHttp
+    from mcp_conductor.transport.oauth_http import OAuthHttp, OAuthSteps
 
 _SECRET = "--oauth-client-secret"
 _ISSUER = "--oauth-issuer"
@@ -27,24 +27,34 @@ _ALLOW_HTTP = "--oauth-allow-http"
 
 
 async def run_oauth(
-    method: str, given: Given, http: "HttpClient", *, show: Callable[[str], None] = lambda _: None
+    method: str,
+    given: Given,
+    http: "HttpClient",
+    *,
+    show: Callable[[str], None] = lambda _: None,
+    steps: "OAuthSteps | None" = None,
 ) -> Any:
-    """Carry out one of the methods oauth/…: the authorization server's answer, as JSON; SHOW is given warnings."""
+    """Carry out one of the methods oauth/…: the authorization server's answer, as JSON.
+
+    SHOW is given warnings, and STEPS is told of every request and answer.
+    """
     from mcp_conductor.transport.oauth_endpoints import OAuthRefused
 
     try:
-        return await _run(method, given, http, show)
+        return await _run(method, given, http, steps, show)
     except OAuthRefused as refused:
         error: Json = {"code": refused.refusal.error or None, "message": refused.message}
         raise MethodError(method, {**error, "data": refused.body} if refused.body else error) from refused
 
 
-async def _run(method: str, given: Given, http: "HttpClient", show: Callable[[str], None]) -> Any:
+async def _run(
+    method: str, given: Given, http: "HttpClient", steps: "OAuthSteps | None", show: Callable[[str], None]
+) -> Any:
     from mcp_conductor.protocol.oauth_requests import registration_request
     from mcp_conductor.transport.oauth_endpoints import check_endpoints, register
     from mcp_conductor.transport.oauth_http import OAuthHttp
 
-    web = OAuthHttp(http, _trust(given))
+    web = OAuthHttp(http, _trust(given), steps)
     found = await _find(given, http, web, show)
     if method == "oauth/discover":
         if found.guessed:
@@ -118,7 +128,7 @@ async def _find(given: Given, http: "HttpClient", web: "OAuthHttp", show: Callab
     found = await discover(
         web,
         version=version if version in DIALECTS else NEWEST_HANDSHAKE.version,
-        challenge=await challenge_of(http, web.trust.server_url),
+        challenge=await challenge_of(http, web.trust.server_url, web.steps),
         show=show,
         nearby=True,
     )

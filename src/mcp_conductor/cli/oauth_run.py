@@ -1,8 +1,11 @@
 """One run of `mcp-cli` with a method of OAuth: plain HTTP, no MCP server."""
 
+from time import monotonic
 from typing import Any
 
 from mcp_conductor.cli import methods
+from mcp_conductor.cli.budget_flags import budgets_of
+from mcp_conductor.cli.display import Display
 from mcp_conductor.cli.exit_codes import OK, PROGRAMS
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.interruptible import run_interruptibly
@@ -13,6 +16,7 @@ from mcp_conductor.cli.time_limit import TimeLimit
 from mcp_conductor.errors import MethodError, UsageError
 from mcp_conductor.protocol.message import render
 from mcp_conductor.transport.http_client import HttpClient
+from mcp_conductor.transport.oauth_http import OAuthSteps
 
 _CODES = PROGRAMS["mcp-cli"]
 
@@ -24,11 +28,19 @@ def run_oauth_step(given: Given, terminal: Terminal) -> int:
     if given.words:
         raise UsageError(f"{method} takes no server but --server-url", hint=f"--server-url {given.words[0]}")
 
+    display = Display(given, budgets_of(given), terminal)
+    began = monotonic()
+
+    def trace(text: str) -> None:
+        display.transcript.add(monotonic() - began, "http", text)
+
+    steps = OAuthSteps(trace, terminal.learn)
+
     async def talk() -> Any:
         http = HttpClient(cafile=given.one("--cacert"), verify="--insecure" not in given)
         try:
             async with TimeLimit(run_time(given), terminal):
-                return await run_oauth(method, given, http, show=terminal.say)
+                return await run_oauth(method, given, http, show=terminal.say, steps=steps)
         finally:
             await http.aclose()
 
@@ -38,6 +50,9 @@ def run_oauth_step(given: Given, terminal: Terminal) -> int:
         terminal.write_result_as_it_is(render({"error": error.error}, 2) + "\n")
         return _CODES.method
     except TimeoutError:
-        terminal.say(f"error: no result within {run_time(given):g} s\n  hint: --timeout TIME allows more")
+        waiting = f": {steps.waiting}" if steps.waiting else ""
+        terminal.say(f"error: no result within {run_time(given):g} s{waiting}\n  hint: --timeout TIME allows more")
         return _CODES.timeout
+    finally:
+        display.close()
     return OK

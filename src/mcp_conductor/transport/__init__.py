@@ -83,6 +83,9 @@ class Authorization(Protocol):
     def secrets(self) -> frozenset[str]:
         """What must not be shown, so far."""
 
+    def watch(self, trace: Callable[[str], None], hide: Callable[[Iterable[str]], None]) -> None:
+        """Tell TRACE of every request and answer from now on, and HIDE of the secrets in them."""
+
     def accepted(self) -> None:
         """The server took the token."""
 

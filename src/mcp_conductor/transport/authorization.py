@@ -7,7 +7,7 @@ file if the user names one; no message and no exception holds a token, a code or
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import field, replace
 from typing import Literal
@@ -52,7 +52,7 @@ from mcp_conductor.transport.oauth_endpoints import (
     quotable,
     register,
 )
-from mcp_conductor.transport.oauth_http import OAuthHttp
+from mcp_conductor.transport.oauth_http import OAuthHttp, OAuthSteps
 from mcp_conductor.transport.signing import client_assertion
 from mcp_conductor.transport.token_store import Grant, TokenStore
 from mcp_conductor.values import dataclass
@@ -104,7 +104,8 @@ class Authorization:
     ) -> None:
         self.version = version  # the revision of MCP that is spoken; its rules hold
         trust = Trust(server_url=server_url, issuer=settings.issuer, allow_http=settings.allow_http)
-        self._http = OAuthHttp(http, trust)
+        self.steps = OAuthSteps()
+        self._http = OAuthHttp(http, trust, self.steps)
         self._settings = settings
         self._show = show
         self._authorize = authorize
@@ -126,6 +127,11 @@ class Authorization:
         """What must not be shown: tokens, codes, verifiers and client secrets, so far."""
         return frozenset(self._secrets)
 
+    def watch(self, trace: Callable[[str], None], hide: Callable[[Iterable[str]], None]) -> None:
+        """Tell TRACE of every request and answer of OAuth from now on, and HIDE of the secrets in them."""
+        self.steps.trace, self.steps.hide = trace, hide
+        hide(self._secrets)
+
     async def headers(self) -> list[tuple[str, str]]:
         """The header that carries the token, if there is one."""
         token = self._grant.access_token if self._grant else None
@@ -141,6 +147,7 @@ class Authorization:
             if self._tokens == before:  # no other request got one while we waited
                 self._count(status, challenge)
                 self._keep(await self._obtain(status, challenge))
+                self.steps.waiting = ""
         return True
 
     def accepted(self) -> None:
@@ -250,6 +257,7 @@ class Authorization:
 
     async def _consent(self, authorize: Consent, url: str, redirect: str) -> str:
         seconds = self._settings.consent_seconds
+        self.steps.waiting = "the authorization in the browser did not end"
         try:
             async with asyncio.timeout(seconds):
                 return await authorize(url)
@@ -335,6 +343,7 @@ class Authorization:
     def _hide(self, secret: str | None) -> None:
         if secret is not None:
             self._secrets.add(secret)
+            self.steps.hide((secret,))
 
 
 def _granted(grant: Grant, client: OAuthClient, answer: Json, scopes: tuple[str, ...]) -> Grant:

@@ -28,7 +28,8 @@ class HttpAccess:
         self._listener = listener
         self._http = client_for(spec)
         self._authorization = authorize(self._http) if authorize else None
-        self._hide_secrets()
+        if self._authorization is not None:
+            self._authorization.watch(listener.trace, listener.hide)
 
     async def aclose(self) -> None:
         await self._http.aclose()
@@ -82,9 +83,7 @@ class HttpAccess:
                 self._authorization.accepted()
             return False
         await response.read()
-        again = await self._authorization.challenged(response.status, response.header("www-authenticate"))
-        self._hide_secrets()
-        return again
+        return await self._authorization.challenged(response.status, response.header("www-authenticate"))
 
     def refusal(self, what: str, response: Response, said: Message, *, session: bool = False) -> HttpStatusError:
         """The error for an answer with a status that means failure: what it SAID, and for a 401 what to do."""
@@ -107,10 +106,6 @@ class HttpAccess:
         begun = said[: 2 * _MOST_READ]
         text = begun if isinstance(begun, str) else begun.decode(errors="replace")
         return " ".join(shortened(text, self._listener.redact, _MOST_READ).split())[:_EXCERPT]
-
-    def _hide_secrets(self) -> None:
-        if self._authorization is not None:
-            self._listener.hide(self._authorization.secrets)
 
 
 def is_rpc_error(message: Message) -> bool:

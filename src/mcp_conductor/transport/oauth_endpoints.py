@@ -34,7 +34,7 @@ from mcp_conductor.protocol.server_spec import origin
 from mcp_conductor.text.redaction import Redactor, secrets_of_headers
 from mcp_conductor.text.visible import cut
 from mcp_conductor.transport.http_client import HttpClient
-from mcp_conductor.transport.oauth_http import OAuthHttp
+from mcp_conductor.transport.oauth_http import OAuthHttp, OAuthSteps
 from mcp_conductor.values import dataclass
 
 REPLY_SECONDS = 30.0
@@ -84,11 +84,13 @@ class OAuthDiscovery:
     doubt: str | None = None  # why the metadata may not be that of the issuer
 
 
-async def challenge_of(http: HttpClient, server_url: str) -> Challenge:
+async def challenge_of(http: HttpClient, server_url: str, steps: OAuthSteps) -> Challenge:
     """What the server answers to a request without a token; an empty challenge if it does not say."""
     try:
         headers = [("Accept", "application/json, text/event-stream")]
+        steps.asked("GET", server_url, headers, None)
         async with asyncio.timeout(REPLY_SECONDS), http.open("GET", server_url, headers) as response:
+            steps.answered(response, None, b"")
             return bearer(response.header("www-authenticate"))
     except (TransportError, TimeoutError):
         return Challenge()
@@ -107,14 +109,17 @@ async def discover(
     NEARBY: the server's URL may be that of the authorization server itself, so its path counts too.
     """
     rules, server_url, wanted = rules_of(version), http.trust.server_url, http.trust.issuer
-    described, _ = await _first(http, resource_metadata_urls(server_url, challenge), version, show)
+    described, looked = await _first(http, resource_metadata_urls(server_url, challenge), version, show)
     resource = canonical(server_url) if described is None else check_resource(server_url, described)
     named = wanted if described is None else authorization_server(described, wanted)
     expected = named or base(server_url)
     urls = nearby_metadata_urls(server_url) if nearby and named is None else server_metadata_urls(expected)
     metadata, tried = await _first(http, urls, version, show)
     if metadata is None and named is not None:
-        raise TransportError(f"the authorization server {named} has no metadata: {'; '.join(tried)}")
+        what = "has no metadata" if tried.answered else "cannot be reached"
+        raise TransportError(f"the authorization server {named} {what}: {'; '.join(tried.problems)}")
+    if metadata is None and tried.failure is not None and not (tried.answered or looked.answered):
+        raise tried.failure
     mismatch = None if metadata is None else issuer_mismatch(expected, metadata, rules)
     if mismatch is not None:
         if rules.exact_issuer and named is not None:
@@ -146,9 +151,22 @@ def _own_issuer(metadata: Json | None, server_url: str) -> str | None:
     return str(issuer) if is_web(issuer) and origin(str(issuer)) == origin(server_url) else None
 
 
-async def _first(http: OAuthHttp, urls: list[str], version: str, show: Show) -> tuple[Json | None, list[str]]:
+class _Tried:
+    """What came of looking for metadata at some URLs."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+        self.answered = False
+        self.failure: TransportError | None = None  # the first, where no answer came
+
+    def failed(self, error: TransportError) -> None:
+        self.problems.append(error.message)
+        self.failure = self.failure or error
+
+
+async def _first(http: OAuthHttp, urls: list[str], version: str, show: Show) -> tuple[Json | None, _Tried]:
     """The first metadata at one of URLS, or what was wrong with each; raises if there is none and a URL was refused."""
-    tried = []
+    tried = _Tried()
     untrusted: Untrusted | None = None
     for url in urls:
         try:
@@ -157,13 +175,14 @@ async def _first(http: OAuthHttp, urls: list[str], version: str, show: Show) -> 
             untrusted = untrusted or error
             continue
         except TransportError as error:
-            tried.append(error.message)
+            tried.failed(error)
             continue
+        tried.answered = True
         if status == 200 and body is not None:
             if untrusted is not None:
                 show(f"{untrusted.message}; {url} is used instead")
             return body, tried
-        tried.append(f"{url}: " + ("not a JSON object" if status == 200 else f"status {status}"))
+        tried.problems.append(f"{url}: " + ("not a JSON object" if status == 200 else f"status {status}"))
     if untrusted is not None:
         raise untrusted
     return None, tried
@@ -182,7 +201,8 @@ async def _fetch(
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return response.status, None
+        value = None
+    http.steps.answered(response, value, text)
     return response.status, value if isinstance(value, dict) else None
 
 
