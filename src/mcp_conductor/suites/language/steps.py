@@ -3,21 +3,15 @@
 from collections.abc import Collection
 from dataclasses import field, replace
 from functools import partial
-from typing import Any
 
-from mcp_conductor.bounded.regex import Regex
 from mcp_conductor.files.fields import FREE, Field
 from mcp_conductor.files.mistakes import Mistakes, read_all
-from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.message import read
-from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.language.actions import ACTIONS, Action, Names, read_action
+from mcp_conductor.suites.language.captures import Capture, read_captures
 from mcp_conductor.suites.language.expectations import EXPECT_KEYS, Expect, read_expect
 from mcp_conductor.suites.language.keys import IN_EXPECT, IN_TEST, Elsewhere, known_members
 from mcp_conductor.suites.language.script import NOTHING_SCRIPTED, Script, read_script
 from mcp_conductor.suites.language.variables import NO_PLACEHOLDERS, Filling, also, check_name, filling
-from mcp_conductor.suites.matching.matchers.regexes import read_written_regex
-from mcp_conductor.suites.matching.paths import JsonPath, parse_path
 from mcp_conductor.values import dataclass
 
 # What a step may have in addition to what it sends, and what the manual says about it.
@@ -33,35 +27,6 @@ STEP_KEYS = {
     "retry": "a number, or `{times, interval}`: if it fails, try again; a test that then passes is flaky",
     "until": "a time, or `{within, interval}`: do it again until what is expected holds",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Capture:
-    """A part of the reply that later steps can use by name."""
-
-    given: Field
-    path: JsonPath
-    inner: JsonPath | None  # within the JSON in a text
-    regex: Regex | None  # what it takes out of a text
-    secret: bool
-
-    def value(self, document: Json) -> Any:
-        """What is captured of DOCUMENT, or NOTHING; raises TooSlowError."""
-        value = self.path.pick(document)
-        if self.inner is not None and value is not NOTHING:
-            try:
-                value = self.inner.find(read(value))
-            except (ValueError, RecursionError, TypeError):
-                return NOTHING
-        if self.regex is None or value is NOTHING:
-            return value
-        taken = self.regex.captured(value) if isinstance(value, str) else None
-        return NOTHING if taken is None else taken
-
-    @property
-    def source(self) -> str:
-        """Where it comes from, as a message says it."""
-        return self.path.text + (f", by {self.regex.written!r}" if self.regex is not None else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +113,7 @@ def read_step(given: Field, members: dict[str, Field], reading: Reading, mistake
     names = also(reading.names, names_in(members.get("vars")))
     steps = _steps_of(members, own, reading, mistakes) if "steps" in members else ()
     actions, expects = ((), ()) if "steps" in members else _actions(given, members, names, reading, mistakes)
-    captures: dict[str, Capture] = mistakes.read(members.get("capture"), _captures, {})
+    captures: dict[str, Capture] = mistakes.read(members.get("capture"), read_captures, {})
     reading.learn(names_in(members.get("capture")))  # also those that are wrong, so that they are not missed later
     step = Step(
         given=given,
@@ -301,42 +266,6 @@ def read_vars(given: Field, known: Names) -> dict[str, Filling]:
         return name, filling(each, visible)
 
     return dict(read_all(read, given.members().items()))
-
-
-def _captures(given: Field) -> dict[str, Capture]:
-    def read(member: tuple[str, Field]) -> tuple[str, Capture]:
-        name, each = member
-        check_name(each, name)
-        return name, _capture(each)
-
-    return dict(read_all(read, given.members().items()))
-
-
-def _capture(given: Field) -> Capture:
-    if isinstance(given.value, str):
-        return Capture(given, read_path(given), None, None, secret=False)
-    members = given.members(("from", "json", "regex", "secret"))
-    if "from" not in members:
-        given.refuse("does not say where from", "capture: {NAME: result.structuredContent.id}")
-    inner = read_path(members["json"]) if "json" in members else None
-    regex = _regex(members["regex"]) if "regex" in members else None
-    secret = "secret" in members and members["secret"].boolean()
-    return Capture(given, read_path(members["from"]), inner, regex, secret=secret)
-
-
-def _regex(given: Field) -> Regex:
-    try:
-        return read_written_regex(given.text())
-    except ValueError as error:
-        given.refuse(f"cannot be used: {error}")
-
-
-def read_path(given: Field) -> JsonPath:
-    """A path into a reply."""
-    try:
-        return parse_path(given.text())
-    except ValueError as error:
-        given.refuse(f"is not a path: {error}")
 
 
 def _retry(given: Field) -> Repetition:

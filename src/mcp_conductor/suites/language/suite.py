@@ -16,6 +16,7 @@ from mcp_conductor.files.source import load as load_source
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.suites.language.actions import ACTIONS
+from mcp_conductor.suites.language.captures import read_path
 from mcp_conductor.suites.language.includes import joined_vars, read_included
 from mcp_conductor.suites.language.keys import IN_FILE, IN_TEST
 from mcp_conductor.suites.language.script import NOTHING_SCRIPTED, Script, read_script
@@ -24,7 +25,6 @@ from mcp_conductor.suites.language.steps import (
     Reading,
     Step,
     names_in,
-    read_path,
     read_step,
     read_steps,
     read_vars,
