@@ -27,6 +27,7 @@ FLAGS: Groups = {
     "Instead of serving": (Flag("--help", "show this text", short="-h"),),
 }
 SEPARATOR = "__"
+_PORT = 3000
 _TRANSPORTS = {"stdio": "stdio", "streamable-http": "streamable-http", "http": "streamable-http", "sse": "sse"}
 
 
@@ -68,8 +69,8 @@ def _file(given: Given) -> str:
 
 
 def _transport(given: Given) -> "TransportConfig":
-    from mcp_conductor.server.config import DEFAULT_HOST, DEFAULT_PORT, TransportConfig
-    from mcp_conductor.server.config_file import Overrides
+    from mcp_conductor.server.config import DEFAULT_HOST, TransportConfig
+    from mcp_conductor.server.transport_file import Overrides
 
     kind = given.one("--transport") or "stdio"
     if kind not in _TRANSPORTS:
@@ -83,7 +84,7 @@ def _transport(given: Given) -> "TransportConfig":
     return TransportConfig(
         type=served,
         host=over.host or DEFAULT_HOST,
-        port=DEFAULT_PORT if over.port is None else over.port,
+        port=_PORT if over.port is None else over.port,
         allowed_hosts=over.allowed_hosts,
         path="/sse" if served == "sse" else "/mcp",
     )

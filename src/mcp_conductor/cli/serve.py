@@ -28,7 +28,7 @@ FLAGS: Groups = {
     "In place of what the file says": (
         Flag("--transport", "stdio, streamable-http or sse", "TRANSPORT"),
         Flag("--host", "the address to listen on; default 127.0.0.1", "HOST"),
-        Flag("--port", "the port to listen on; 0 takes any that is free", "PORT"),
+        Flag("--port", "the port to listen on; 0 takes any that is free, as does a file without a port", "PORT"),
         ALLOW_HOST,
     ),
     "Instead of serving": (
@@ -100,7 +100,8 @@ def _help(program: str) -> str:
 
 
 def _config(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
-    from mcp_conductor.server.config_file import Overrides, load
+    from mcp_conductor.server.config_file import load
+    from mcp_conductor.server.transport_file import Overrides
 
     named = [*given.words, *given.after, *given.all("--config")]
     if not named:

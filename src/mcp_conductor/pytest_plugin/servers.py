@@ -102,7 +102,8 @@ def marked_server(request: pytest.FixtureRequest) -> tuple[Any, dict[str, Any]]:
 
 def compose(hosting: Hosting, config: dict[str, Any], folder: Path, options: dict[str, Any]) -> HostedSession:
     """A session with the server that CONFIG describes, as a file of `conductor serve` would."""
-    from mcp_conductor.server.config_file import Overrides, read
+    from mcp_conductor.server.config_file import read
+    from mcp_conductor.server.transport_file import Overrides
 
     __tracebackhide__ = True
     whole = {"serverInfo": {"name": "composed", "version": "1.0.0"}, "transport": {"type": "stdio"}, **config}

@@ -13,7 +13,7 @@ from mcp_conductor.values import dataclass
 TRANSPORTS = ("stdio", "streamable-http", "sse")
 TransportType = Literal["stdio", "streamable-http", "sse"]
 DEFAULT_HOST = "127.0.0.1"
-DEFAULT_PORT = 3000
+ANY_PORT = 0  # that is free
 
 POLL_INTERVAL_MS = 500
 
@@ -24,7 +24,7 @@ class TransportConfig:
 
     type: TransportType
     host: str = DEFAULT_HOST
-    port: int = DEFAULT_PORT
+    port: int = ANY_PORT
     path: str = "/mcp"
     json: bool = False  # answer with JSON where that is possible, not with event streams
     stateless: bool = False  # no sessions in the handshake era

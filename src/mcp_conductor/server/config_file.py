@@ -17,21 +17,13 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, HANDSHAKE, MODERN
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.server import inline
-from mcp_conductor.server.config import (
-    DEFAULT_HOST,
-    DEFAULT_PORT,
-    POLL_INTERVAL_MS,
-    TRANSPORTS,
-    ServerConfig,
-    TransportConfig,
-    TransportType,
-)
+from mcp_conductor.server.config import POLL_INTERVAL_MS, ServerConfig
 from mcp_conductor.server.definitions import Definition, Resource, Template, Tool
 from mcp_conductor.server.faults import read as read_fault
 from mcp_conductor.server.params import checked_params, make_with
 from mcp_conductor.server.presets import MEMBERS, PRESETS, Kind
 from mcp_conductor.server.presets.described import described
-from mcp_conductor.values import dataclass
+from mcp_conductor.server.transport_file import Overrides, Reach, read_reach
 
 KEYS = (
     "$schema",
@@ -54,42 +46,9 @@ KEYS = (
     "plugins",
 )
 INFO_KEYS = ("name", "version", "title", "description", "websiteUrl", "icons")
-TRANSPORT_KEYS = (
-    "type",
-    "host",
-    "port",
-    "path",
-    "json",
-    "stateless",
-    "resumable",
-    "retry",
-    "allowedHosts",
-    "allowedOrigins",
-    "modern",
-    "strictPort",
-)
-_MODERN_KEYS = ("legacy", "injectSpecErrors")
 _TASK_KEYS = ("list", "cancel", "pollInterval")
 _LISTS = ("tools", "resources", "prompts")
 _EXTENSION_TOOLS = ("modern_task", "modern_input_task", "modern_loop_task")
-_HTTP_ONLY = TRANSPORT_KEYS[1:]
-_NO_TRANSPORT = (TransportConfig(type="stdio"), tuple(DIALECTS), False)  # where the transport in the file is not valid
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overrides:
-    """What the command line says in place of the file."""
-
-    transport: TransportType | None = None
-    host: str | None = None
-    port: int | None = None
-    allowed_hosts: tuple[str, ...] = ()  # besides those of the file
-
-    def check_stdio(self) -> None:
-        """Refuse what says where to listen: on stdio, nothing listens."""
-        if self.host is not None or self.port is not None or self.allowed_hosts:
-            flags = "--host, --port and --allow-host"
-            raise UsageError(f"{flags} have no meaning for stdio", hint="add --transport streamable-http")
 
 
 def load(path: str, *, environ: Mapping[str, str], json: bool | None = None, over: Overrides) -> ServerConfig:
@@ -123,10 +82,10 @@ def read(root: Field, over: Overrides, mistakes: Mistakes | None = None) -> Serv
     def definitions(key: str, written_out: Callable[[Field], Any]) -> tuple[Any, ...]:
         return mistakes.read(given.get(key), lambda field: _definitions(field, key, written_out), ())
 
-    transport, versions, inject = mistakes.read(
+    reach = mistakes.read(
         None if unsure and "transport" not in given else root,
-        lambda field: _transport(field, given.get("transport"), over),
-        _NO_TRANSPORT,
+        lambda field: read_reach(field, given.get("transport"), over),
+        Reach(),
     )
     tasks, poll_interval = mistakes.read(given.get("tasks"), _tasks, (None, POLL_INTERVAL_MS))
     tools = definitions("tools", inline.tool)
@@ -136,7 +95,7 @@ def read(root: Field, over: Overrides, mistakes: Mistakes | None = None) -> Serv
             lambda field: _info(field, given.get("serverInfo")),
             {},
         ),
-        transport=transport,
+        transport=reach.transport,
         instructions=mistakes.read(given.get("instructions"), Field.text, None),
         tools=mistakes.read(extension, lambda field: _with_extension_tools(tools, field), tools),
         resources=definitions("resources", inline.resource),
@@ -149,8 +108,8 @@ def read(root: Field, over: Overrides, mistakes: Mistakes | None = None) -> Serv
         poll_interval=poll_interval,
         tasks_extension=extension is not None and extension.value is not False,
         page_sizes=mistakes.read(given.get("maxPageSize"), _page_sizes, {}),
-        versions=mistakes.read(given.get("protocolVersions"), _versions, versions),
-        inject_spec_errors=inject,
+        versions=mistakes.read(given.get("protocolVersions"), _versions, reach.versions),
+        inject_spec_errors=reach.injects_errors,
         faults=mistakes.read(given.get("faults"), lambda field: tuple(read_all(read_fault, field.items())), ()),
         seed=mistakes.read(given.get("seed"), Field.integer, 0),
     )
@@ -179,70 +138,6 @@ def _word(given: Field) -> str:
     if not given.text():
         given.refuse("must not be empty")
     return given.text()
-
-
-def _transport(root: Field, given: Field | None, over: Overrides) -> tuple[TransportConfig, tuple[str, ...], bool]:
-    if given is None and over.transport is None:
-        root.refuse("has no transport: transport.type is required", "transport: {type: stdio}")
-    mistakes = Mistakes()
-    known = {} if given is None else given.members(TRANSPORT_KEYS, mistakes=mistakes)
-    if given is not None and "type" not in known and over.transport is None:
-        mistakes.tell()
-        given.refuse("has no type: transport.type is required", f"one of {', '.join(TRANSPORTS)}")
-    kind: Any = over.transport or mistakes.read(known["type"], lambda field: field.one_of(TRANSPORTS), "")
-    if kind == "stdio" and over.transport is None:
-        for key in _HTTP_ONLY:
-            if key in known:
-                hint = "leave it out, or serve over HTTP: type: streamable-http"
-                mistakes.add(known[key].mistake("has no meaning for stdio", hint))
-        mistakes.tell()
-    if kind == "stdio":
-        over.check_stdio()
-    versions, stateless, inject = mistakes.read(known.get("modern"), _modern, (tuple(DIALECTS), False, False))
-
-    def switch(key: str, *, otherwise: bool) -> bool:
-        return mistakes.read(known.get(key), Field.boolean, otherwise=otherwise)
-
-    transport = TransportConfig(
-        type=kind,
-        host=over.host or mistakes.read(known.get("host"), Field.text, DEFAULT_HOST),
-        port=_port(known.get("port"), over, mistakes),
-        path=mistakes.read(known.get("path"), _path, "/sse" if kind == "sse" else "/mcp"),
-        json=switch("json", otherwise=False),
-        stateless=switch("stateless", otherwise=False) or stateless,
-        resumable=switch("resumable", otherwise=True),
-        retry=mistakes.read(known.get("retry"), Field.integer, None),
-        allowed_hosts=(*mistakes.read(known.get("allowedHosts"), _texts, ()), *over.allowed_hosts),
-        allowed_origins=mistakes.read(known.get("allowedOrigins"), _texts, ()),
-    )
-    mistakes.tell()
-    return transport, versions, inject
-
-
-def _port(given: Field | None, over: Overrides, mistakes: Mistakes) -> int:
-    if over.port is not None:
-        return over.port
-    return mistakes.read(given, lambda field: field.integer(0, 65535), DEFAULT_PORT)
-
-
-def _texts(given: Field) -> tuple[str, ...]:
-    return tuple(read_all(Field.text, given.items()))
-
-
-def _path(given: Field) -> str:
-    if not given.text().startswith("/"):
-        given.refuse(f"must begin with a slash, not {given.text()!r}")
-    return given.text()
-
-
-def _modern(given: Field) -> tuple[tuple[str, ...], bool, bool]:
-    """What the Inspector's `transport.modern` says: versions, whether sessions are off, whether errors are injected."""
-    if isinstance(given.value, bool):
-        return tuple(DIALECTS), False, False
-    known = given.members(_MODERN_KEYS)
-    legacy = known["legacy"].one_of(("stateless", "reject")) if "legacy" in known else "stateless"
-    versions = MODERN if legacy == "reject" else tuple(DIALECTS)
-    return versions, legacy == "stateless", _switch(known, "injectSpecErrors")
 
 
 def _definitions(given: Field, key: str, written_out: Callable[[Field], Any]) -> tuple[Any, ...]:
@@ -317,10 +212,6 @@ def _with_extension_tools(tools: tuple[Tool, ...], extension: Field) -> tuple[To
     names = {tool.name for tool in tools}
     made = [PRESETS.get(name).make() for name in _EXTENSION_TOOLS if name not in names]
     return (*tools, *(tool for tool in made if isinstance(tool, Tool)))
-
-
-def _switch(given: dict[str, Field], key: str, *, default: bool = False) -> bool:
-    return given[key].boolean() if key in given else default
 
 
 def _switches(given: Field, names: tuple[str, ...]) -> frozenset[str]:

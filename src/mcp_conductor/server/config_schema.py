@@ -9,12 +9,13 @@ from mcp_conductor.files.fields import FREE
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.server.config import TRANSPORTS
-from mcp_conductor.server.config_file import INFO_KEYS, KEYS, TRANSPORT_KEYS
+from mcp_conductor.server.config_file import INFO_KEYS, KEYS
 from mcp_conductor.server.definitions import SCHEMA_2020_12
 from mcp_conductor.server.faults import FAULTS
 from mcp_conductor.server.inline import ARGUMENT_KEYS, PROMPT_KEYS, RESOURCE_KEYS, TEMPLATE_KEYS, TOOL_KEYS
 from mcp_conductor.server.presets import MEMBERS, PRESETS, Kind
 from mcp_conductor.server.steps import STEPS
+from mcp_conductor.server.transport_file import TRANSPORT_KEYS
 
 _CLOSED = {"patternProperties": {f"^{FREE}": True}, "additionalProperties": False}
 _BOOLEAN = {"type": "boolean"}

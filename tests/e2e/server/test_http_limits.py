@@ -10,10 +10,11 @@ import pytest
 from tests.e2e.server.http_wire import BOTH, routing
 from tests.e2e.server.wire import config, echo, modern, request, slow
 
-from mcp_conductor.server.config_file import Overrides, load
+from mcp_conductor.server.config_file import load
 from mcp_conductor.server.http.limits import LIMITS, Limits
 from mcp_conductor.server.http.serving import serve_http
 from mcp_conductor.server.server import Server
+from mcp_conductor.server.transport_file import Overrides
 
 PATIENCE = 20
 DISCOVER = modern(request(1, "server/discover"))

@@ -251,6 +251,13 @@ def test_only_this_machine_is_served_unless_told_otherwise(start, file):
         pass
 
 
+def test_two_servers_of_a_file_that_names_no_port_run_side_by_side(start, file):
+    name = file(config({"type": "streamable-http"}))
+    first, second = start(Web, name), start(Web, name)
+    assert first.port != second.port
+    assert first.session().ask(ping())["result"] == second.session().ask(ping())["result"] == {}
+
+
 def test_taken_port_is_an_error(run, file, program):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

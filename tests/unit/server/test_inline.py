@@ -15,8 +15,9 @@ from mcp_conductor.protocol.message import build
 from mcp_conductor.server import inline
 from mcp_conductor.server.call import Call
 from mcp_conductor.server.client import Client
-from mcp_conductor.server.config_file import Overrides, load
+from mcp_conductor.server.config_file import load
 from mcp_conductor.server.server import Server
+from mcp_conductor.server.transport_file import Overrides
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "servers"
 

@@ -54,8 +54,9 @@ def _listen(transport: TransportConfig) -> socket.socket:
         reason = error.strerror if not isinstance(error, socket.gaierror) else "there is no such host"
         by_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
         hint = "choose another port with --port; 0 takes any that is free"
+        where = f"{transport.host}:{transport.port}" if transport.port else transport.host
         raise UsageError(
-            f"cannot listen on {transport.host}:{transport.port}: {reason}",
+            f"cannot listen on {where}: {reason}",
             hint=hint if by_port else "choose an address of this machine with --host, such as 127.0.0.1",
         ) from error
     listener.setblocking(False)

@@ -1,0 +1,118 @@
+"""The `transport` of a server file: how clients reach the server, and which eras they may speak there."""
+
+from typing import Any
+
+from mcp_conductor.errors import UsageError
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.mistakes import Mistakes, read_all
+from mcp_conductor.protocol.dialect import DIALECTS, MODERN
+from mcp_conductor.server.config import ANY_PORT, DEFAULT_HOST, TRANSPORTS, TransportConfig, TransportType
+from mcp_conductor.values import dataclass
+
+TRANSPORT_KEYS = (
+    "type",
+    "host",
+    "port",
+    "path",
+    "json",
+    "stateless",
+    "resumable",
+    "retry",
+    "allowedHosts",
+    "allowedOrigins",
+    "modern",
+    "strictPort",
+)
+_HTTP_ONLY = TRANSPORT_KEYS[1:]
+_MODERN_KEYS = ("legacy", "injectSpecErrors")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overrides:
+    """What the command line says in place of the file."""
+
+    transport: TransportType | None = None
+    host: str | None = None
+    port: int | None = None
+    allowed_hosts: tuple[str, ...] = ()  # besides those of the file
+
+    def check_stdio(self) -> None:
+        """Refuse what says where to listen: on stdio, nothing listens."""
+        if self.host is not None or self.port is not None or self.allowed_hosts:
+            flags = "--host, --port and --allow-host"
+            raise UsageError(f"{flags} have no meaning for stdio", hint="add --transport streamable-http")
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Where the server is, the revisions that it speaks there, and whether presets may break the rules of them."""
+
+    transport: TransportConfig = TransportConfig(type="stdio")
+    versions: tuple[str, ...] = tuple(DIALECTS)
+    injects_errors: bool = False
+
+
+def read_reach(root: Field, given: Field | None, over: Overrides) -> Reach:
+    """What GIVEN, the `transport` in ROOT, and the command line say."""
+    if given is None and over.transport is None:
+        root.refuse("has no transport: transport.type is required", "transport: {type: stdio}")
+    mistakes = Mistakes()
+    known = {} if given is None else given.members(TRANSPORT_KEYS, mistakes=mistakes)
+    if given is not None and "type" not in known and over.transport is None:
+        mistakes.tell()
+        given.refuse("has no type: transport.type is required", f"one of {', '.join(TRANSPORTS)}")
+    kind: Any = over.transport or mistakes.read(known["type"], lambda field: field.one_of(TRANSPORTS), "")
+    if kind == "stdio" and over.transport is None:
+        for key in _HTTP_ONLY:
+            if key in known:
+                hint = "leave it out, or serve over HTTP: type: streamable-http"
+                mistakes.add(known[key].mistake("has no meaning for stdio", hint))
+        mistakes.tell()
+    if kind == "stdio":
+        over.check_stdio()
+    versions, stateless, inject = mistakes.read(known.get("modern"), _modern, (tuple(DIALECTS), False, False))
+
+    def switch(key: str, *, otherwise: bool) -> bool:
+        return mistakes.read(known.get(key), Field.boolean, otherwise=otherwise)
+
+    transport = TransportConfig(
+        type=kind,
+        host=over.host or mistakes.read(known.get("host"), Field.text, DEFAULT_HOST),
+        port=_port(known.get("port"), over, mistakes),
+        path=mistakes.read(known.get("path"), _path, "/sse" if kind == "sse" else "/mcp"),
+        json=switch("json", otherwise=False),
+        stateless=switch("stateless", otherwise=False) or stateless,
+        resumable=switch("resumable", otherwise=True),
+        retry=mistakes.read(known.get("retry"), Field.integer, None),
+        allowed_hosts=(*mistakes.read(known.get("allowedHosts"), _texts, ()), *over.allowed_hosts),
+        allowed_origins=mistakes.read(known.get("allowedOrigins"), _texts, ()),
+    )
+    mistakes.tell()
+    return Reach(transport, versions, inject)
+
+
+def _modern(given: Field) -> tuple[tuple[str, ...], bool, bool]:
+    """What `modern` says: the revisions, whether the older ones have no sessions, whether presets inject errors."""
+    if isinstance(given.value, bool):
+        return tuple(DIALECTS), False, False
+    known = given.members(_MODERN_KEYS)
+    legacy = known["legacy"].one_of(("stateless", "reject")) if "legacy" in known else "stateless"
+    versions = MODERN if legacy == "reject" else tuple(DIALECTS)
+    inject = known["injectSpecErrors"].boolean() if "injectSpecErrors" in known else False
+    return versions, legacy == "stateless", inject
+
+
+def _port(given: Field | None, over: Overrides, mistakes: Mistakes) -> int:
+    if over.port is not None:
+        return over.port
+    return mistakes.read(given, lambda field: field.integer(0, 65535), ANY_PORT)
+
+
+def _texts(given: Field) -> tuple[str, ...]:
+    return tuple(read_all(Field.text, given.items()))
+
+
+def _path(given: Field) -> str:
+    if not given.text().startswith("/"):
+        given.refuse(f"must begin with a slash, not {given.text()!r}")
+    return given.text()
