@@ -32,7 +32,7 @@ FLAGS: Groups = {
         ALLOW_HOST,
     ),
     "Instead of serving": (
-        Flag("--validate", "check the file, and show what it defines"),
+        Flag("--validate", "check the file, and show what it defines; warns of what some clients cannot see"),
         Flag("--list-presets", "show all presets and their params; with --json, as JSON"),
         Flag("--print-schema", "show the JSON Schema of the file, for editors"),
         Flag("--help", "show this text", short="-h"),
@@ -70,6 +70,8 @@ def _run(given: Given, terminal: Terminal, program: str) -> int:
     else:
         config = _config(given, terminal, program)
         if "--validate" in given:
+            for each in config.warnings:
+                terminal.say_warning(each)
             terminal.show(_summary(config))
         else:
             from mcp_conductor.cli.interruptible import run_interruptibly

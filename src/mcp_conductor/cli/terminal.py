@@ -87,6 +87,12 @@ class Terminal:
 
         self.say(diagnostic(error))
 
+    def say_warning(self, problem: ConductorError) -> None:
+        """Put on stderr what a person should know of PROBLEM, with which we can go on."""
+        from mcp_conductor.report.error_text import warning
+
+        self.say(warning(problem))
+
     def say_if_there_is_room(self, text: str) -> None:
         """Put a line for people on stderr if that can be done at once, also in the middle of another line."""
         with suppress(OSError, ValueError):

@@ -21,8 +21,13 @@ def diagnostic(error: ConductorError) -> str:
     return "\n".join(blocks)
 
 
-def _one_diagnostic(error: ConductorError) -> str:
-    lines = [f"error: {error.message}"]
+def warning(problem: ConductorError) -> str:
+    """PROBLEM for a person who may want to act: we can go on."""
+    return _one_diagnostic(problem, "warning")
+
+
+def _one_diagnostic(error: ConductorError, word: str = "error") -> str:
+    lines = [f"{word}: {error.message}"]
     if error.where is not None:
         from mcp_conductor.report.excerpt import Note, excerpt
 

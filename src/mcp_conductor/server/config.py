@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal
 
+from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.server.definitions import Prompt, Resource, Template, Tool
@@ -57,3 +58,4 @@ class ServerConfig:
     inject_spec_errors: bool = False
     faults: tuple[Fault, ...] = ()
     seed: int = 0
+    warnings: tuple[UsageError, ...] = ()  # what can be served, but not to all clients

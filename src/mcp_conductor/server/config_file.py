@@ -6,6 +6,7 @@ that name the file, the line, the column and the nearest known name.
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from mcp_conductor.errors import UsageError, nearest
@@ -18,6 +19,7 @@ from mcp_conductor.protocol.dialect import DIALECTS, HANDSHAKE, MODERN
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.server import inline
 from mcp_conductor.server.config import POLL_INTERVAL_MS, ServerConfig
+from mcp_conductor.server.config_warnings import warnings
 from mcp_conductor.server.definitions import Definition, Resource, Template, Tool
 from mcp_conductor.server.faults import read as read_fault
 from mcp_conductor.server.params import checked_params, make_with
@@ -114,7 +116,7 @@ def read(root: Field, over: Overrides, mistakes: Mistakes | None = None) -> Serv
         seed=mistakes.read(given.get("seed"), Field.integer, 0),
     )
     mistakes.tell()
-    return config
+    return replace(config, warnings=tuple(warnings(given, config)))
 
 
 def _info(root: Field, info: Field | None) -> Json:

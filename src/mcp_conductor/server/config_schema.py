@@ -15,7 +15,7 @@ from mcp_conductor.server.faults import FAULTS
 from mcp_conductor.server.inline import ARGUMENT_KEYS, PROMPT_KEYS, RESOURCE_KEYS, TEMPLATE_KEYS, TOOL_KEYS
 from mcp_conductor.server.presets import MEMBERS, PRESETS, Kind
 from mcp_conductor.server.steps import STEPS
-from mcp_conductor.server.transport_file import TRANSPORT_KEYS
+from mcp_conductor.server.transport_file import LEGACY, MODERN_KEYS, TRANSPORT_KEYS
 
 _CLOSED = {"patternProperties": {f"^{FREE}": True}, "additionalProperties": False}
 _BOOLEAN = {"type": "boolean"}
@@ -82,7 +82,7 @@ def config_schema() -> Json:
             "tasks": _tasks(),
             "maxPageSize": {**_object(tuple(MEMBERS)), "properties": dict.fromkeys(MEMBERS, _COUNT)},
             "protocolVersions": {"type": "array", "items": {"enum": list(DIALECTS)}, "minItems": 1},
-            "transport": _object(TRANSPORT_KEYS, ("type",)),
+            "transport": _transport(),
             "faults": {"type": "array", "items": {"oneOf": [_fault(name) for name in FAULTS]}},
         },
         "$defs": {**{_anchor(kind): _entry(kind) for kind in MEMBERS.values()}, "steps": _steps()},
@@ -105,6 +105,14 @@ def _object(keys: tuple[str, ...], required: tuple[str, ...] = ()) -> Json:
 
 def _switches(*names: str) -> Json:
     return {"type": "object", "properties": dict.fromkeys(names, _BOOLEAN), **_CLOSED}
+
+
+def _transport() -> Json:
+    modern = _object(MODERN_KEYS)
+    modern["properties"] = {"legacy": {"enum": list(LEGACY)}, "injectSpecErrors": _BOOLEAN}
+    transport = _object(TRANSPORT_KEYS, ("type",))
+    transport["properties"]["modern"] = {"oneOf": [_BOOLEAN, modern]}
+    return transport
 
 
 def _tasks() -> Json:

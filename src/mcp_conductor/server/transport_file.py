@@ -5,12 +5,13 @@ from typing import Any
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import Mistakes, read_all
-from mcp_conductor.protocol.dialect import DIALECTS, MODERN
+from mcp_conductor.protocol.dialect import DIALECTS, HANDSHAKE, MODERN
 from mcp_conductor.server.config import ANY_PORT, DEFAULT_HOST, TRANSPORTS, TransportConfig, TransportType
 from mcp_conductor.values import dataclass
 
 TRANSPORT_KEYS = (
     "type",
+    "modern",
     "host",
     "port",
     "path",
@@ -20,11 +21,11 @@ TRANSPORT_KEYS = (
     "retry",
     "allowedHosts",
     "allowedOrigins",
-    "modern",
     "strictPort",
 )
-_HTTP_ONLY = TRANSPORT_KEYS[1:]
-_MODERN_KEYS = ("legacy", "injectSpecErrors")
+_HTTP_ONLY = TRANSPORT_KEYS[2:]
+MODERN_KEYS = ("legacy", "injectSpecErrors")
+LEGACY = ("stateless", "reject")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,7 @@ class Reach:
     """Where the server is, the revisions that it speaks there, and whether presets may break the rules of them."""
 
     transport: TransportConfig = TransportConfig(type="stdio")
-    versions: tuple[str, ...] = tuple(DIALECTS)
+    versions: tuple[str, ...] = HANDSHAKE
     injects_errors: bool = False
 
 
@@ -70,7 +71,10 @@ def read_reach(root: Field, given: Field | None, over: Overrides) -> Reach:
         mistakes.tell()
     if kind == "stdio":
         over.check_stdio()
-    versions, stateless, inject = mistakes.read(known.get("modern"), _modern, (tuple(DIALECTS), False, False))
+    if kind == "sse" and over.transport is None and "modern" in known and known["modern"].value is not False:
+        hint = "leave it out: HTTP+SSE is of the handshake era; or serve both eras: type: streamable-http"
+        mistakes.add(known["modern"].mistake("has no meaning for sse", hint))
+    versions, stateless, inject = mistakes.read(known.get("modern"), _modern, (HANDSHAKE, False, False))
 
     def switch(key: str, *, otherwise: bool) -> bool:
         return mistakes.read(known.get(key), Field.boolean, otherwise=otherwise)
@@ -92,11 +96,14 @@ def read_reach(root: Field, given: Field | None, over: Overrides) -> Reach:
 
 
 def _modern(given: Field) -> tuple[tuple[str, ...], bool, bool]:
-    """What `modern` says: the revisions, whether the older ones have no sessions, whether presets inject errors."""
+    """What `modern` says: the revisions, whether the older ones have no sessions, whether presets inject errors.
+
+    Without it a server begins with a handshake, as do those that the Inspector's older files were written for.
+    """
     if isinstance(given.value, bool):
-        return tuple(DIALECTS), False, False
-    known = given.members(_MODERN_KEYS)
-    legacy = known["legacy"].one_of(("stateless", "reject")) if "legacy" in known else "stateless"
+        return tuple(DIALECTS) if given.value else HANDSHAKE, False, False
+    known = given.members(MODERN_KEYS)
+    legacy = known["legacy"].one_of(LEGACY) if "legacy" in known else "stateless"
     versions = MODERN if legacy == "reject" else tuple(DIALECTS)
     inject = known["injectSpecErrors"].boolean() if "injectSpecErrors" in known else False
     return versions, legacy == "stateless", inject

@@ -25,7 +25,7 @@ sys.exit(code)
 """
 BOOK = """
 serverInfo: {name: book, version: 1.0.0}
-transport: {type: stdio}
+transport: {type: stdio, modern: true}
 tools:
   - preset: echo
   - {name: lose, steps: [{fail: The book is lost.}]}

@@ -13,7 +13,7 @@ from tests import prefork
 
 from mcp_conductor import HttpSpec, MethodError, StdioSpec, connect
 from mcp_conductor.files.source import load
-from mcp_conductor.protocol.dialect import DIALECTS
+from mcp_conductor.protocol.dialect import DIALECTS, HANDSHAKE
 from mcp_conductor.protocol.samples import filled_in
 
 SAMPLES = Path(__file__).parent.parent.parent.parent / "examples" / "servers"
@@ -48,7 +48,8 @@ def arguments(tool, schema):
 
 def eras(name):
     """The eras in which a sample can be spoken to."""
-    versions = DATA[name].get("protocolVersions", tuple(DIALECTS))
+    spoken = tuple(DIALECTS) if DATA[name]["transport"].get("modern") else HANDSHAKE
+    versions = DATA[name].get("protocolVersions", spoken)
     kinds = {DIALECTS[version].handshake for version in versions}
     return tuple(era for era, handshake in (("handshake", True), ("modern", False)) if handshake in kinds)
 

@@ -157,7 +157,7 @@ def test_tasks_end_in_the_same_way_on_each_transport(ask):
 
 @pytest.mark.parametrize(
     ("name", "version"),
-    [("demo-http.json", "2026-07-28"), ("old-server.yaml", "2024-11-05"), ("stateless.yaml", "2026-07-28")],
+    [("demo-http.json", "2025-11-25"), ("old-server.yaml", "2024-11-05"), ("stateless.yaml", "2026-07-28")],
 )
 def test_the_best_era_is_found(ask, name, version):
     shown = json.loads(said_on_each_transport(ask, name, "auto", ("--method", "server/info")))

@@ -111,7 +111,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Server]]:
     def run(*faults: str, seed: int = 0) -> Server:
         file = tmp_path / f"server{len(started)}.yaml"
         listed = "".join(f"  - {fault}\n" for fault in faults) or "  []\n"
-        head = f"serverInfo: {{name: faulty, version: '1'}}\ntransport: {{type: stdio}}\nseed: {seed}\ntools: {TOOLS}\n"
+        head = f"serverInfo: {{name: faulty, version: '1'}}\ntransport: {{type: stdio, modern: true}}\nseed: {seed}\ntools: {TOOLS}\n"
         file.write_text(f"{head}faults:\n{listed}")
         started.append(Server(file, tmp_path / f"stderr{len(started)}"))
         return started[-1]

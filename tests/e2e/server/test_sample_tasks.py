@@ -125,7 +125,7 @@ async def test_a_task_reports_progress_under_the_token_of_its_request(servers, t
     assert {params["_meta"][RELATED_TASK]["taskId"] for params in told} == {made["task"]["taskId"]}
 
 
-@pytest.mark.parametrize("protocol", ["2025-06-18", "modern"])
+@pytest.mark.parametrize("protocol", ["2024-11-05", "2025-06-18"])
 async def test_without_tasks_in_the_revision_every_tool_answers_in_its_request(servers, protocol):
     async with talking(servers.spec(CORE, "stdio"), protocol) as (session, _):
         assert "tasks" not in session.capabilities

@@ -218,3 +218,18 @@ async def test_completions_reach_the_client(servers, errors, name, transport, er
         ref = types.PromptReference(type="ref/prompt", name="args_prompt")
         found = await client.complete(ref, {"name": "city", "value": "U"})
         assert found.completion.values == ["Uppsala", "Ulm", "Utrecht"]
+
+
+async def test_the_default_client_sees_the_tasks_of_the_original_example(servers):
+    """The SDK's default is to look for the modern era first: a file that does not ask for it must not offer it."""
+    first, *rest = command("demo.json")
+    async with Client(stdio_client(StdioServerParameters(command=first, args=rest))) as client:
+        assert client.server_capabilities.tasks is not None
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert tools["slow_task"].execution.task_support == "required"
+
+
+async def test_the_default_client_falls_back_to_the_handshake_over_http(servers):
+    async with Client(servers.url("demo-http.json", "streamable-http")) as client:
+        assert client.protocol_version == VERSIONS["handshake"]
+        assert (await client.call_tool("echo", {"message": "hi"})).content[0].text == "Echo: hi"

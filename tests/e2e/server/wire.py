@@ -81,10 +81,11 @@ def listen(identity: Any, **wanted: Any) -> dict[str, Any]:
 
 
 def config(transport: Any = "stdio", **members: Any) -> dict[str, Any]:
-    """A config with a bit of everything; MEMBERS stand in place of what it has."""
+    """A config with a bit of everything, in both eras; MEMBERS stand in place of what it has."""
+    named = {"type": transport} if isinstance(transport, str) else transport
     return {
         "serverInfo": {"name": "wire", "version": "1"},
-        "transport": {"type": transport} if isinstance(transport, str) else transport,
+        "transport": named if named["type"] == "sse" else {"modern": True, **named},
         "tools": [
             *({"preset": name} for name in ("echo", "add", "collect_sample", "collect_elicitation", "send_progress")),
             *({"preset": name} for name in ("add_tool", "remove_tool", "update_resource", "list_roots")),

@@ -21,7 +21,7 @@ _MEDDLERS = ("CI", "NO_COLOR", "COLUMNS", "TERM", "GITHUB_ACTIONS", "GITHUB_STEP
 # A server that has a tool for most things.
 BOOK = """
 serverInfo: {name: book, version: 1.0.0}
-transport: {type: stdio}
+transport: {type: stdio, modern: true}
 logging: true
 listChanged: {resources: true}
 maxPageSize: {tools: 3}

@@ -169,7 +169,7 @@ def test_placeholders_are_filled_in_what_the_client_answers(check, serve):
 def test_questions_of_the_modern_era_are_answered_by_the_same_script(check, write, book):
     write("asking.yaml", """
         serverInfo: {name: a, version: "1"}
-        transport: {type: stdio}
+        transport: {type: stdio, modern: true}
         tools:
           - name: who
             steps: [{elicit: {message: "Who?", schema: {type: object, properties: {name: {type: string}}, required: [name]}, as: w}}]

@@ -73,7 +73,7 @@ def test_the_suite_of_a_composed_server_passes_at_once(discover, name, flags):
 
 
 @pytest.mark.parametrize("flags", [(), (RECORD, WRITES), (RECORD, WRITES, "--protocol", "modern")], ids="_".join)
-@pytest.mark.parametrize("name", ["conformance.yaml", "asking.yaml", "demo-http.json", "stateless.yaml"])
+@pytest.mark.parametrize("name", ["conformance.yaml", "asking.yaml", "stateless.yaml"])
 def test_the_suite_of_a_server_over_http_passes_at_once(discover, tmp_path, name, flags):
     web = Web([*composed(name), "--port", "0"], tmp_path)
     try:

@@ -209,9 +209,9 @@ def test_a_path_of_ignore_must_lead_to_a_part_of_a_reply(conductor, suite, book)
 
 
 def test_revisions_of_one_transport_are_not_compared_with_each_other(conductor, suite, write, book, served):
-    url = served(ECHO.format(kind="streamable-http", more=""), "h.yaml")
+    url = served(ECHO.format(kind="streamable-http, modern: true", more=""), "h.yaml")
     settings(write, pipe={**entry((*book[:-1], "p.yaml"))}, web={"url": url})
-    write("p.yaml", ECHO.format(kind="stdio", more=""))
+    write("p.yaml", ECHO.format(kind="stdio, modern: true", more=""))
     suite(
         "- {it: lists, list: tools, expect: {ok: true}}",
         head='transports: [pipe, web]\nprotocol: ["2025-11-25", "2026-07-28"]',
