@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mcp_conductor.checks.engine.record import Record as Record
     from mcp_conductor.client.connect import connect as connect
     from mcp_conductor.client.session import Session as Session
+    from mcp_conductor.client.subscriptions import Subscription as Subscription
     from mcp_conductor.errors import (
         ConductorError as ConductorError,
         ConfigError as ConfigError,
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
         Resource as Resource,
         ResourceContents as ResourceContents,
         ResourceTemplate as ResourceTemplate,
+        ResourceUpdate as ResourceUpdate,
         Tool as Tool,
         ToolResult as ToolResult,
     )
@@ -127,6 +129,7 @@ _HOMES = {
     "Resource": "protocol.views",
     "ResourceContents": "protocol.views",
     "ResourceTemplate": "protocol.views",
+    "ResourceUpdate": "protocol.views",
     "SamplingMessage": "protocol.questions",
     "SamplingRequest": "protocol.questions",
     "Scope": "server.placeholders",
@@ -138,6 +141,7 @@ _HOMES = {
     "StdioNotSupported": "errors",
     "StdioSpec": "protocol.server_spec",
     "StreamsSpec": "protocol.in_process_spec",
+    "Subscription": "client.subscriptions",
     "Tool": "protocol.views",
     "ToolResult": "protocol.views",
     "Transcript": "protocol.transcript",

@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
-from mcp_conductor.errors import ProtocolError
+from mcp_conductor.client.subscriptions import Stream, Subscription, Subscriptions
+from mcp_conductor.errors import ProtocolError, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.budgets import Budgets
-from mcp_conductor.protocol.dialect import Dialect
+from mcp_conductor.protocol.dialect import LOG_LEVELS, Dialect
 from mcp_conductor.protocol.message import Message, render
 from mcp_conductor.protocol.paging import LIST_MEMBERS, Cursors, Room, joined
 from mcp_conductor.protocol.views import (
@@ -44,7 +45,14 @@ class Requests(Protocol):
     async def reply_to(self, method: str, params: Json | None = None, timeout: float | None = None) -> Message:
         """The message that holds the result of METHOD."""
 
-    async def listen(self, notifications: Json, meta: Json | None = None) -> Message: ...
+    @property
+    def subscriptions(self) -> Subscriptions: ...
+
+    async def open_stream(self, notifications: Json, meta: Json | None = None) -> Stream:
+        """Subscribe in the way of 2026-07-28."""
+
+    def ask_for_log(self, level: str) -> None:
+        """Every request from here on asks for log messages of LEVEL and above."""
 
     def tools_listed(self) -> None:
         """All tools are about to be listed."""
@@ -164,26 +172,51 @@ async def complete(
     return Completion(await session.request("completion/complete", params))
 
 
-async def subscribe(session: Requests, uri: str) -> None:
-    """Subscribe to the changes of a resource; `on_incoming` is called with the notifications."""
+def subscribe(session: Requests, uri: str) -> Subscription:
+    """Subscribe to the changes of a resource: `await` it, or iterate over its updates with `async for`.
+
+    `on_incoming` and `on_notification` are called with the notifications too.
+    """
+
+    async def begin(subscription: Subscription) -> None:
+        session.subscriptions.add(subscription)
+        await _begin_subscription(session, subscription)
+
+    async def end(subscription: Subscription) -> None:
+        if await session.subscriptions.end_one(subscription):
+            await unsubscribe(session, uri)
+
+    return Subscription(uri, begin=begin, end=end, most_bytes=session.budgets.notification_bytes)
+
+
+async def _begin_subscription(session: Requests, subscription: Subscription) -> None:
+    uri = subscription.uri
     if session.dialect.handshake:
         await session.request("resources/subscribe", {"uri": uri})
         return
-    acknowledged = await session.listen({"resourceSubscriptions": [uri]})
-    honoured = acknowledged.params.get("notifications")
+    stream = await session.open_stream({"resourceSubscriptions": [uri]})
+    honoured = stream.acknowledged.params.get("notifications")
     if not isinstance(honoured, dict) or uri not in (honoured.get("resourceSubscriptions") or ()):
+        stream.end.cancel()
         raise ProtocolError(f"the server did not accept the subscription to {uri}: {render(honoured)}")
+    session.subscriptions.hold(subscription, stream)
 
 
 async def unsubscribe(session: Requests, uri: str) -> None:
-    """End a subscription. In the modern era it lasts as long as the session."""
+    """End all subscriptions to a resource."""
+    await session.subscriptions.end_all(uri)
     if session.dialect.handshake:
         await session.request("resources/unsubscribe", {"uri": uri})
 
 
 async def set_log_level(session: Requests, level: str) -> None:
-    """Ask for log messages of this level and above; in the modern era each request asks for itself, by `_meta`."""
-    await session.request("logging/setLevel", {"level": level})
+    """Ask for log messages of this level and above; in the modern era each later request asks for itself."""
+    if session.dialect.handshake:
+        await session.request("logging/setLevel", {"level": level})
+        return
+    if level not in LOG_LEVELS:
+        raise UsageError(f"unknown log level {level!r}", hint=f"known: {', '.join(LOG_LEVELS)}")
+    session.ask_for_log(level)
 
 
 async def ping(session: Requests, *, timeout: float | None = None) -> None:

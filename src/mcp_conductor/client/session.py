@@ -14,7 +14,7 @@ from mcp_conductor.client import calls
 from mcp_conductor.client.callbacks import Observers
 from mcp_conductor.client.ids import Ids
 from mcp_conductor.client.server_questions import ServerQuestions, as_object
-from mcp_conductor.client.subscriptions import Subscriptions
+from mcp_conductor.client.subscriptions import Stream, Subscriptions
 from mcp_conductor.client.wire import Wire
 from mcp_conductor.errors import (
     HttpStatusError,
@@ -93,7 +93,7 @@ class Session:
         self._next_id = options.ids.next
         self._reach = reach
         self._negotiate = negotiate
-        self._subscriptions = Subscriptions()
+        self.subscriptions = Subscriptions()
         self._observers = Observers(
             on_incoming=options.on_incoming,
             on_log=options.on_log,
@@ -102,6 +102,7 @@ class Session:
             most_bytes=options.budgets.notification_bytes,
         )
         self._tools_listed = False
+        self._log_level: str | None = None
         self._wire = Wire(
             options.transcript,
             began=options.began,
@@ -122,6 +123,7 @@ class Session:
                 error.stderr = self.transcript.stderr_tail()
                 raise
             self._wire.attach(self.transport)
+            self._wire.when_gone(self.subscriptions.lost)
             await self._negotiate(self)
             stack.push_async_callback(self._close)
             self._exits = stack.pop_all()
@@ -182,6 +184,9 @@ class Session:
         if self.dialect.handshake:
             return compose(method, params, identity=self.next_id())
         capabilities = self.client_capabilities(self.dialect)
+        if self._log_level is not None:
+            meta = (params or {}).get("_meta") or {}
+            params = {**(params or {}), "_meta": {f"{META}logLevel": self._log_level, **meta}}
         return compose_in(
             self.dialect, method, params, identity=self.next_id(), client=self.client, capabilities=capabilities
         )
@@ -226,18 +231,26 @@ class Session:
 
     async def listen(self, notifications: Json, meta: Json | None = None) -> Message:
         """Open a subscription (2026-07-28) and return its acknowledgement; it lasts as long as the session."""
+        return (await self.open_stream(notifications, meta)).acknowledged
+
+    async def open_stream(self, notifications: Json, meta: Json | None = None) -> Stream:
+        """Open a subscription (2026-07-28), which lasts until its end is cancelled."""
         params = {"notifications": notifications, **({"_meta": meta} if meta else {})}
         message = self._build("subscriptions/listen", params)
         ended = asyncio.ensure_future(self._wire.exchange(message, math.inf))
-        acknowledged = await self._subscriptions.acknowledgement(message.id or 0, ended, self.timeout)
+        acknowledged = await self.subscriptions.acknowledgement(message.id or 0, ended, self.timeout)
         if acknowledged is not None:
             ended.add_done_callback(self._subscription_ended)
-            return acknowledged
+            return Stream(message.id or 0, acknowledged, ended)
         if ended.done():
             self._usable(ended.result())
             raise ProtocolError("the server ended the subscription without acknowledging it")
         ended.cancel()
         raise RequestTimeout(message.method, self.timeout)
+
+    def ask_for_log(self, level: str) -> None:
+        """Every request from here on asks for log messages of LEVEL and above, in its `_meta` (2026-07-28)."""
+        self._log_level = level
 
     # What typed calls need besides requests.
 
@@ -299,7 +312,7 @@ class Session:
         return self._wire.how_it_ended
 
     async def _close(self) -> None:
-        self._subscriptions.close()
+        self.subscriptions.close()
         self._wire.close()
         if work := [*self._questions.close(), *self._observers.close()]:
             await asyncio.wait(work, timeout=_END_SECONDS)
@@ -311,9 +324,11 @@ class Session:
 
     def _on_notification(self, message: Message, request: Message | None) -> None:
         if message.method == "notifications/subscriptions/acknowledged":
-            self._subscriptions.heard(message)
+            self.subscriptions.heard(message)
         elif message.method == "notifications/cancelled":
             self._questions.withdrawn(message.params.get("requestId"))
+        elif message.method == "notifications/resources/updated":
+            self.subscriptions.updated(message, self.note)
         self._observers.notification(message, request)
 
     def _subscription_ended(self, ended: "asyncio.Task[Exchange]") -> None:

@@ -157,6 +157,10 @@ class Wire:
         """Wait until the server goes away by itself, which is an error."""
         raise self._loss_error(await asyncio.shield(self._end))
 
+    def when_gone(self, tell: Callable[[ConductorError], None]) -> None:
+        """TELL hears of it when nothing more can be said."""
+        self._end.add_done_callback(lambda end: None if end.cancelled() else tell(self._loss_error(end.result())))
+
     @property
     def how_it_ended(self) -> str | None:
         """Why nothing more can be said: the server exited with code 1; None while it goes on."""

@@ -233,6 +233,17 @@ class ReadResult(View):
         return "\n".join(part.text for part in self.contents if part.text)
 
 
+class ResourceUpdate(View):
+    """The params of notifications/resources/updated: a resource has changed."""
+
+    __slots__ = ()
+
+    @property
+    def uri(self) -> str:
+        """The resource; it may be a part of the one that was subscribed to."""
+        return self._text("uri")
+
+
 class PromptMessage(View):
     """One message of a prompt."""
 

@@ -148,7 +148,8 @@ async def _next(values: AsyncIterator[Any]) -> Any:
 
 
 async def _soon(method: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    return method(*args, **options)
+    returned = method(*args, **options)
+    return await returned if inspect.isawaitable(returned) else returned
 
 
 def _in_a_loop() -> bool:

@@ -27,9 +27,9 @@ INNER = {
     f"Session.{member}"
     for member in (
         "__init__", "answer_with", "assume", "avoid_ids", "client_capabilities", "compose", "forget", "ids_starting_at", "input_responses",
-        "lacks_tools", "progress_for", "reply_to", "settle", "tools_listed",
+        "lacks_tools", "open_stream", "ask_for_log", "progress_for", "reply_to", "settle", "tools_listed",
     )
-} | {"Bridge.secrets"} | {
+} | {"Bridge.secrets", "Subscription.__init__", "Subscription.over", "Subscription.hears", "Subscription.heard"} | {
     # What a plugin is given, and does not make.
     "SpoiledReply.__init__", "SpoiledReply.changed", "SpoiledReply.garbled", "SpoiledReply.truncates",
     "Call.__init__", "Field.__init__", "Field.member", "Field.root",
@@ -180,6 +180,7 @@ def test_the_public_names_are_these():
         "Resource",
         "ResourceContents",
         "ResourceTemplate",
+        "ResourceUpdate",
         "SamplingMessage",
         "SamplingRequest",
         "Scope",
@@ -191,6 +192,7 @@ def test_the_public_names_are_these():
         "StdioNotSupported",
         "StdioSpec",
         "StreamsSpec",
+        "Subscription",
         "Tool",
         "ToolResult",
         "Transcript",
