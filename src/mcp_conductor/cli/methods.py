@@ -66,7 +66,8 @@ _SECRET = "--oauth-client-secret"
 _CLIENT = ("--server-url", "--oauth-client-id")
 # With --oauth these identify the client, for every method.
 _TRUST = ("--oauth-issuer", "--oauth-allow-http")
-_IDENTITY = ("--oauth-client-id", _SECRET, "--oauth-scope", *_TRUST)
+_AUTH = "--oauth-client-auth"
+_IDENTITY = ("--oauth-client-id", _SECRET, _AUTH, "--oauth-scope", *_TRUST)
 _task = _from_flag("taskId", "--task-id")
 _uri = _from_flag("uri", "--uri")
 
@@ -97,18 +98,22 @@ METHODS = {
     "initialize": Method("show the answer to initialize, as it came"),
     "oauth/discover": Method("show the metadata of a server's authorization server", ("--server-url",), _TRUST),
     "oauth/register": Method(
-        "register a client there", ("--server-url", "--client-name", "--redirect-uri"), ("--oauth-scope", *_TRUST)
+        "register a client there",
+        ("--server-url", "--client-name", "--redirect-uri"),
+        ("--oauth-scope", _AUTH, *_TRUST),
     ),
     "oauth/token": Method(
         "exchange an authorization code for a token",
         (*_CLIENT, "--oauth-code", "--oauth-code-verifier"),
-        (_SECRET, "--redirect-uri", *_TRUST),
+        (_SECRET, _AUTH, "--redirect-uri", *_TRUST),
     ),
     "oauth/refresh": Method(
-        "exchange a refresh token for a token", (*_CLIENT, "--oauth-refresh-token"), (_SECRET, "--oauth-scope", *_TRUST)
+        "exchange a refresh token for a token",
+        (*_CLIENT, "--oauth-refresh-token"),
+        (_SECRET, _AUTH, "--oauth-scope", *_TRUST),
     ),
     "oauth/client-credentials": Method(
-        "get a token for the client itself", (*_CLIENT, _SECRET), ("--oauth-scope", *_TRUST)
+        "get a token for the client itself", (*_CLIENT, _SECRET), ("--oauth-scope", _AUTH, *_TRUST)
     ),
 }
 

@@ -9,12 +9,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from mcp_conductor.cli.flag_values import choice
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.errors import MethodError, TransportError, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_HANDSHAKE
 
 if TYPE_CHECKING:
+    from mcp_conductor.protocol.oauth_requests import AuthMethod
     from mcp_conductor.protocol.oauth_trust import Trust
     from mcp_conductor.transport.authorization import OAuthSettings
     from mcp_conductor.transport.http_client import HttpClient
@@ -67,6 +69,7 @@ async def _run(
             client_name=given.need("--client-name"),
             redirect_uris=[given.need("--redirect-uri")],
             scopes=_scopes(given),
+            method=_client_auth(given),
         )
         return (await register(web, request, found.metadata))[1]
     return await _token(method, given, web, found)
@@ -98,7 +101,8 @@ async def _token(method: str, given: Given, http: "OAuthHttp", found: "OAuthDisc
             form = refresh_grant(token, resource=found.resource, scopes=scopes)
         case _:
             form = client_credentials_grant(scopes=_scopes(given), resource=found.resource)
-    client = known_client(found.metadata, given.need("--oauth-client-id"), given.one(_SECRET))
+    who = given.need("--oauth-client-id"), given.one(_SECRET)
+    client = known_client(found.metadata, *who, method=_client_auth(given))
     flags = (_SECRET, "--oauth-code", "--oauth-code-verifier", "--oauth-refresh-token")
     hiding = [secret for flag in flags if (secret := given.one(flag))]
     return await ask_for_token(http, token_request(found.metadata, client, form), hiding=hiding)
@@ -150,6 +154,7 @@ def settings_of(given: Given, directory: str) -> "OAuthSettings":
     return OAuthSettings(
         client_id=given.one("--oauth-client-id"),
         client_secret=given.one(_SECRET),
+        client_auth=_client_auth(given),
         client_metadata_url=given.one("--oauth-client-metadata-url"),
         redirect_port=int(port) if port else None,
         scopes=tuple(_scopes(given)),
@@ -160,6 +165,13 @@ def settings_of(given: Given, directory: str) -> "OAuthSettings":
         allow_http=_ALLOW_HTTP in given,
         open_browser="--open-browser" in given,
     )
+
+
+def _client_auth(given: Given) -> "AuthMethod | None":
+    from mcp_conductor.protocol.oauth_requests import AUTH_METHODS
+
+    named = choice(given, "--oauth-client-auth", AUTH_METHODS)
+    return next((method for method in AUTH_METHODS if method == named), None)
 
 
 def _scopes(given: Given) -> list[str]:

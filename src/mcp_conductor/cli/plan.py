@@ -74,6 +74,11 @@ FLAGS: Groups = {
         Flag(
             "--oauth-client-secret", "its secret, if it has one; as all secrets, it may be @FILE or env:NAME", "SECRET"
         ),
+        Flag(
+            "--oauth-client-auth",
+            "how the client authenticates; by default, as the authorization server says",
+            "METHOD",
+        ),
         Flag("--oauth-issuer", "the authorization server that may get the client's secret, at any address", "URL"),
         Flag("--oauth-allow-http", "allow plain http to authorization servers, not only on this machine"),
         Flag("--oauth-client-metadata-url", "with --oauth: a document that describes the client", "URL"),

@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import Literal
+from typing import Literal, get_args
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from mcp_conductor.errors import UsageError
@@ -15,6 +15,7 @@ from mcp_conductor.protocol.oauth import endpoint, words
 from mcp_conductor.values import dataclass
 
 AuthMethod = Literal["none", "client_secret_basic", "client_secret_post", "private_key_jwt"]
+AUTH_METHODS: tuple[AuthMethod, ...] = get_args(AuthMethod)
 SigningAlgorithm = Literal["ES256", "RS256"]
 
 # A program on a user's machine cannot keep a secret (RFC 8252), so it asks for none if that is allowed.
@@ -126,21 +127,36 @@ def _basic(client: OAuthClient) -> str:
 
 
 def known_client(
-    metadata: Json, client_id: str, client_secret: str | None = None, *, has_key: bool = False
+    metadata: Json,
+    client_id: str,
+    client_secret: str | None = None,
+    *,
+    has_key: bool = False,
+    method: AuthMethod | None = None,
 ) -> OAuthClient:
-    """A client that was registered beforehand, authenticated in a way that the authorization server supports."""
+    """A client that was registered beforehand, authenticated by METHOD, or in a way that the server supports."""
     supported = words(metadata.get("token_endpoint_auth_methods_supported")) or _DEFAULT_METHODS
+    if method is not None:
+        return _authenticated_by(method, client_id, client_secret, has_key=has_key)
     if has_key:
         return OAuthClient(client_id, None, "private_key_jwt")
     if client_secret is None:
         return OAuthClient(client_id)
-    for method in _SECRET:
-        if method in supported:
-            return OAuthClient(client_id, client_secret, method)
+    for each in _SECRET:
+        if each in supported:
+            return OAuthClient(client_id, client_secret, each)
     raise UsageError(
         f"the authorization server accepts no client secret, only {', '.join(supported)}",
         hint="give no secret, or a private key if it accepts private_key_jwt",
     )
+
+
+def _authenticated_by(method: AuthMethod, client_id: str, secret: str | None, *, has_key: bool) -> OAuthClient:
+    if method in _SECRET and secret is None:
+        raise UsageError(f"{method} needs a client secret")
+    if method == "private_key_jwt" and not has_key:
+        raise UsageError(f"{method} needs a private key")
+    return OAuthClient(client_id, secret if method in _SECRET else None, method)
 
 
 def registration_request(
@@ -149,6 +165,7 @@ def registration_request(
     client_name: str,
     redirect_uris: Iterable[str],
     scopes: Iterable[str] = (),
+    method: AuthMethod | None = None,
 ) -> Post:
     """The request for dynamic registration (RFC 7591) of a program on the user's machine."""
     scope = " ".join(scopes)
@@ -158,7 +175,7 @@ def registration_request(
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
         "application_type": "native",
-        "token_endpoint_auth_method": _registered_method(metadata),
+        "token_endpoint_auth_method": method or _registered_method(metadata),
         **({"scope": scope} if scope else {}),
     }
     headers = [("Content-Type", "application/json"), ("Accept", "application/json")]

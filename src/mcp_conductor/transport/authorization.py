@@ -30,6 +30,7 @@ from mcp_conductor.protocol.oauth import (
     with_offline_access,
 )
 from mcp_conductor.protocol.oauth_requests import (
+    AuthMethod,
     OAuthClient,
     SigningAlgorithm,
     authorization_url,
@@ -72,6 +73,7 @@ class OAuthSettings:
 
     client_id: str | None = None  # of a client that was registered beforehand
     client_secret: str | None = field(default=None, repr=False)
+    client_auth: AuthMethod | None = None  # how the client authenticates; None: as the authorization server supports
     client_metadata_url: str | None = None  # a Client ID Metadata Document that describes us
     client_name: str = CLIENT_NAME  # for dynamic registration
     redirect_port: int | None = None
@@ -292,7 +294,11 @@ class Authorization:
                 hint="register one there, and give its client id",
             )
         request = registration_request(
-            found.metadata, client_name=self._settings.client_name, redirect_uris=[redirect], scopes=scopes
+            found.metadata,
+            client_name=self._settings.client_name,
+            redirect_uris=[redirect],
+            scopes=scopes,
+            method=self._settings.client_auth,
         )
         check_endpoints(self._http, found, "registration_endpoint")
         client, _ = await register(self._http, request, found.metadata)
@@ -308,7 +314,8 @@ class Authorization:
             if has_key or settings.client_secret is not None:
                 known = self._store.entrusted_with(settings.client_id)
                 self._http.trust.check_secret(found.issuer, known=known, doubt=found.doubt)
-            return known_client(metadata, settings.client_id, settings.client_secret, has_key=has_key)
+            secret, method = settings.client_secret, settings.client_auth
+            return known_client(metadata, settings.client_id, secret, has_key=has_key, method=method)
         document = settings.client_metadata_url
         if document is not None and metadata.get("client_id_metadata_document_supported") is True:
             if urlsplit(document).scheme != "https" or urlsplit(document).path in ("", "/"):

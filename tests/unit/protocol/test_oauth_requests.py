@@ -145,6 +145,24 @@ def test_a_secret_that_the_server_has_no_use_for_is_an_error_without_the_secret(
     assert "s3cret" not in str(caught.value)
 
 
+@pytest.mark.parametrize(("method", "secret"), [(BASIC, "s"), (POST, "s"), (NONE, None), ("private_key_jwt", None)])
+def test_a_method_that_the_user_chose_is_used_although_the_server_does_not_list_it(method, secret):
+    client = known_client(taking("tls_client_auth"), "me", "s", has_key=True, method=method)
+    assert client == OAuthClient("me", secret, method)
+
+
+@pytest.mark.parametrize("method", [BASIC, POST, "private_key_jwt"])
+def test_a_method_needs_its_secret_or_key(method):
+    with pytest.raises(UsageError) as caught:
+        known_client(METADATA, "me", method=method)
+    assert caught.value.message.startswith(f"{method} needs a ")
+
+
+def test_a_registration_asks_for_the_method_that_the_user_chose():
+    request = registration_request(METADATA, client_name="Me", redirect_uris=["http://r"], method=POST)
+    assert json.loads(request.body)["token_endpoint_auth_method"] == POST
+
+
 def test_a_key_counts_more_than_a_secret():
     assert known_client(METADATA, "me", "s", has_key=True).auth_method == "private_key_jwt"
 
