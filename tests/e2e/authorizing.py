@@ -2,7 +2,8 @@
 
 import asyncio
 from contextlib import asynccontextmanager
-from urllib.parse import urlsplit
+from http.cookies import SimpleCookie
+from urllib.parse import urljoin, urlsplit
 
 import pytest
 
@@ -29,6 +30,31 @@ async def browse(url: str) -> str:
     finally:
         writer.close()
     return next((line[10:] for line in answer.split("\r\n") if line.lower().startswith("location: ")), answer)
+
+
+async def browse_far(url: str, until: str) -> str:
+    """A browser that keeps cookies and follows redirects, as far as one to a URL that begins with UNTIL."""
+    parts, jar = urlsplit(url), SimpleCookie()
+    for _ in range(10):
+        cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in jar.items())
+        reader, writer = await asyncio.wait_for(asyncio.open_connection(parts.hostname, parts.port), 5)
+        try:
+            path = f"{parts.path}?{parts.query}" if parts.query else parts.path
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: {parts.netloc}\r\nCookie: {cookies}\r\n".encode())
+            writer.write(b"Connection: close\r\n\r\n")
+            answer = (await asyncio.wait_for(reader.read(), 5)).decode()
+        finally:
+            writer.close()
+        headers = [line.partition(": ") for line in answer.partition("\r\n\r\n")[0].split("\r\n")[1:]]
+        for name, _, value in headers:
+            if name.lower() == "set-cookie":
+                jar.load(value)
+        location = next((value for name, _, value in headers if name.lower() == "location"), None)
+        assert location is not None, answer
+        if location.startswith(until):
+            return location
+        parts = urlsplit(urljoin(parts.geturl(), location))
+    raise AssertionError(f"more than ten redirects, the last one to {location}")
 
 
 @asynccontextmanager

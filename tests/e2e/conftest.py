@@ -7,11 +7,12 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 from urllib.request import urlopen
 
 import pytest
 from tests.conftest import MCP_CLI
-from tests.e2e.authorizing import browse
+from tests.e2e.authorizing import browse_far
 from tests.servers.http_raw import HttpServer
 
 
@@ -99,8 +100,9 @@ def consenting(environment, tmp_path):
         try:
             for line in process.stderr:
                 shown.append(line)
-                if found := re.search(r"http://127\.0\.0\.\d:\d+/authorize\?\S+", line):
-                    redirect = asyncio.run(browse(found[0]))
+                if found := re.search(r"http://127\.0\.0\.\d:\d+/(?:\w+/)?authorize\?\S+", line):
+                    callback = parse_qs(urlsplit(found[0]).query)["redirect_uri"][0]
+                    redirect = asyncio.run(browse_far(found[0], callback))
                     with urlopen(redirect, timeout=5) as page:
                         assert page.status == 200
                     break
