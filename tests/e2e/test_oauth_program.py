@@ -1,11 +1,14 @@
 """mcp-cli and servers that want a token: as a program, with a browser played by the test."""
 
+import asyncio
 import json
 import os
 import stat
 import threading
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from tests.e2e.authorizing import browse
 from tests.servers.oauth_server import oauth_server
 
 LIST = ("--method", "tools/list")
@@ -87,6 +90,8 @@ def test_a_refused_token_is_an_error_of_the_server(cli):
         (("node", "--method", "oauth/discover", "--server-url", "http://x"), "takes no server but --server-url"),
         (("--method", "oauth/discover", "--server-url", "nowhere"), "--server-url takes a URL"),
         (("http://127.0.0.1:1/mcp", *LIST, "--open-browser"), "--open-browser has no meaning without --oauth"),
+        (("http://127.0.0.1:1/mcp", *LIST, "--no-interactive"), "--no-interactive has no meaning without --oauth"),
+        (("http://x/", *LIST, "--oauth", "--no-interactive", "--open-browser"), "exclude each other"),
         (("node", *LIST, "--oauth"), "--oauth is for a server at a URL"),
         (("http://127.0.0.1:1/mcp", *LIST, "--oauth-scope", "a"), "--oauth-scope has no meaning for tools/list"),
         (("http://127.0.0.1:1/mcp", *LIST, "--oauth-issuer", "a"), "--oauth-issuer has no meaning for tools/list"),
@@ -181,3 +186,76 @@ def test_the_time_limit_of_a_step_names_what_was_not_answered(cli):
         released.set()
     assert run.code == 124
     assert f"error: no result within 0.5 s: GET {server.url} was not answered" in run.err
+
+
+class TestWithoutAUser:
+    """--oauth --no-interactive: what needs no user is done, and all else fails at once."""
+
+    def test_what_only_a_user_can_do_fails_at_once_and_says_what_to_do(self, cli):
+        with oauth_server() as server:
+            run = cli(server.url, *LIST, "--oauth", "--no-interactive")
+        assert run.code == 1
+        assert "a user must authorize this in a browser" in run.err
+        assert "--oauth-refresh-token" in run.err
+        assert "open this URL" not in run.err
+        assert server.paths("register") == []
+
+    def test_a_refresh_token_is_used(self, cli):
+        with oauth_server(clients={"me": None}, refresh_tokens={"my-refresh-token"}) as server:
+            token = ("--oauth-client-id", "me", "--oauth-refresh-token", "my-refresh-token")
+            run = cli(server.url, *LIST, "--oauth", "--no-interactive", "--verbose", *token)
+        assert run.code == 0, run.err
+        assert "my-refresh-token" not in run.err
+
+    def test_a_refresh_token_goes_to_no_server_that_the_user_did_not_name(self, cli):
+        with (
+            oauth_server(clients={"me": None}, refresh_tokens={"my-refresh-token"}) as other,
+            oauth_server(resource_metadata={"authorization_servers": [other.origin]}) as server,
+        ):
+            token = ("--oauth-client-id", "me", "--oauth-refresh-token", "my-refresh-token")
+            run = cli(server.url, *LIST, "--oauth", "--no-interactive", *token)
+        assert run.code == 1
+        assert f"--oauth-issuer {other.origin} allows it" in run.err
+        assert other.forms == []
+
+    def test_a_refresh_token_that_is_no_longer_good_ends_in_the_same_error(self, cli):
+        with oauth_server(clients={"me": None}) as server:
+            token = ("--oauth-client-id", "me", "--oauth-refresh-token", "my-refresh-token")
+            run = cli(server.url, *LIST, "--oauth", "--no-interactive", *token)
+        assert run.code == 1
+        assert "invalid_grant" in run.err
+        assert "a user must authorize this in a browser" in run.err
+
+    def test_a_token_that_is_kept_is_used(self, consenting, cli):
+        with oauth_server() as server:
+            assert consenting(server.url, *LIST, "--token-store", "tokens.json")[0] == 0
+            server.tokens.clear()  # it has expired; the refresh token is good
+            run = cli(server.url, *LIST, "--oauth", "--no-interactive", "--token-store", "tokens.json")
+        assert run.code == 0, run.err
+
+    @pytest.mark.parametrize("offered", [["authorization_code", "client_credentials"], ["authorization_code"]])
+    def test_the_credentials_of_the_client_are_used_where_the_server_offers_that(self, cli, offered):
+        metadata = {"grant_types_supported": offered}
+        with oauth_server(clients={"me": "my-own-secret"}, server_metadata=metadata) as server:
+            who = ("--oauth-client-id", "me", "--oauth-client-secret", "my-own-secret")
+            run = cli(server.url, *LIST, "--oauth", "--no-interactive", *who)
+        assert run.code == (0 if len(offered) == 2 else 1), run.err
+
+
+def test_the_url_for_the_user_is_a_step_of_its_own(cli):
+    redirect = "http://127.0.0.1:1/callback"
+    with oauth_server(clients={"me": None}) as server:
+        who = ("--server-url", server.url, "--oauth-client-id", "me", "--redirect-uri", redirect)
+        run = cli("--method", "oauth/authorize-url", *who, "--oauth-scope", "read write")
+        assert run.code == 0, run.err
+        made = json.loads(run.out)
+        answer = asyncio.run(browse(made["url"]))
+        code = parse_qs(urlsplit(answer).query)
+        assert code["state"] == [made["state"]]
+        assert server.authorizations[0]["scope"] == "read write"
+        assert server.authorizations[0]["resource"] == server.url
+        exchange = ("--oauth-code", code["code"][0], "--oauth-code-verifier", made["code_verifier"])
+        token = cli("--method", "oauth/token", *who, *exchange)
+        assert token.code == 0, token.err
+        assert json.loads(token.out)["access_token"] in server.tokens
+        assert cli("--method", "oauth/authorize-url", *who).out != run.out

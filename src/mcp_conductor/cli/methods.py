@@ -67,7 +67,7 @@ _CLIENT = ("--server-url", "--oauth-client-id")
 # With --oauth these identify the client, for every method.
 _TRUST = ("--oauth-issuer", "--oauth-allow-http")
 _AUTH = "--oauth-client-auth"
-_IDENTITY = ("--oauth-client-id", _SECRET, _AUTH, "--oauth-scope", *_TRUST)
+_IDENTITY = ("--oauth-client-id", _SECRET, _AUTH, "--oauth-scope", "--oauth-refresh-token", *_TRUST)
 _task = _from_flag("taskId", "--task-id")
 _uri = _from_flag("uri", "--uri")
 
@@ -101,6 +101,11 @@ METHODS = {
         "register a client there",
         ("--server-url", "--client-name", "--redirect-uri"),
         ("--oauth-scope", _AUTH, *_TRUST),
+    ),
+    "oauth/authorize-url": Method(
+        "make the URL where a user authorizes the client, with its PKCE verifier and state",
+        (*_CLIENT, "--redirect-uri"),
+        ("--oauth-scope", *_TRUST),
     ),
     "oauth/token": Method(
         "exchange an authorization code for a token",

@@ -72,7 +72,37 @@ async def _run(
             method=_client_auth(given),
         )
         return (await register(web, request, found.metadata))[1]
+    if method == "oauth/authorize-url":
+        return _authorize_url(given, web, found)
     return await _token(method, given, web, found)
+
+
+def _authorize_url(given: Given, http: "OAuthHttp", found: "OAuthDiscovery") -> Json:
+    """What a user's browser must open, and what `oauth/token` needs when it comes back."""
+    import secrets
+
+    from mcp_conductor.protocol.oauth import check_pkce, choose_scopes, rules_of, with_offline_access
+    from mcp_conductor.protocol.oauth_requests import OAuthClient, authorization_url
+    from mcp_conductor.transport.oauth_endpoints import check_endpoints
+
+    rules = rules_of(_version(given))
+    if not found.guessed:
+        check_pkce(found.metadata, rules)
+    check_endpoints(http, found, "authorization_endpoint")
+    chosen = choose_scopes(
+        challenge=found.challenge, resource_metadata=found.resource_metadata, configured=tuple(_scopes(given))
+    )
+    verifier, state, redirect = secrets.token_urlsafe(48), secrets.token_urlsafe(24), given.need("--redirect-uri")
+    url = authorization_url(
+        found.metadata,
+        OAuthClient(given.need("--oauth-client-id")),
+        redirect_uri=redirect,
+        verifier=verifier,
+        state=state,
+        scopes=with_offline_access(chosen, found.metadata, rules),
+        resource=found.resource,
+    )
+    return {"url": url, "code_verifier": verifier, "state": state, "redirect_uri": redirect}
 
 
 async def _token(method: str, given: Given, http: "OAuthHttp", found: "OAuthDiscovery") -> Json:
@@ -128,16 +158,21 @@ def _url(given: Given, flag: str) -> str | None:
 async def _find(given: Given, http: "HttpClient", web: "OAuthHttp", show: Callable[[str], None]) -> "OAuthDiscovery":
     from mcp_conductor.transport.oauth_endpoints import challenge_of, discover
 
-    version = given.one("--protocol")
     found = await discover(
         web,
-        version=version if version in DIALECTS else NEWEST_HANDSHAKE.version,
+        version=_version(given),
         challenge=await challenge_of(http, web.trust.server_url, web.steps),
         show=show,
         nearby=True,
     )
     # Without such metadata the URL may be the authorization server's own, for which no token is wanted.
     return found if found.resource_metadata else replace(found, resource=None)
+
+
+def _version(given: Given) -> str:
+    """The revision whose rules hold."""
+    version = given.one("--protocol")
+    return version if version in DIALECTS else NEWEST_HANDSHAKE.version
 
 
 def settings_of(given: Given, directory: str) -> "OAuthSettings":
@@ -164,6 +199,8 @@ def settings_of(given: Given, directory: str) -> "OAuthSettings":
         issuer=_url(given, _ISSUER),
         allow_http=_ALLOW_HTTP in given,
         open_browser="--open-browser" in given,
+        interactive="--no-interactive" not in given,
+        refresh_token=given.one("--oauth-refresh-token"),
     )
 
 

@@ -69,6 +69,7 @@ FLAGS: Groups = {
     "Authorization, of servers at a URL": (
         Flag("--oauth", "when the server wants a token, get one: the URL to visit is shown on stderr"),
         Flag("--open-browser", "with --oauth: open that URL"),
+        Flag("--no-interactive", "with --oauth: wait for no user; use what needs none, or fail"),
         Flag("--token-store", "with --oauth: keep tokens in this file", "FILE"),
         Flag("--oauth-client-id", "the client, as it is registered", "ID"),
         Flag(
@@ -89,9 +90,9 @@ FLAGS: Groups = {
         Flag("--server-url", "oauth/…: the MCP server, or its authorization server", "URL"),
         Flag("--oauth-code", "oauth/token: the code that the redirect brought", "CODE"),
         Flag("--oauth-code-verifier", "oauth/token: the PKCE verifier", "VERIFIER"),
-        Flag("--oauth-refresh-token", "oauth/refresh: the refresh token", "TOKEN"),
+        Flag("--oauth-refresh-token", "oauth/refresh, or with --oauth: the refresh token", "TOKEN"),
         Flag("--client-name", "oauth/register: the name that users see", "NAME"),
-        Flag("--redirect-uri", "oauth/register, token: where the browser is sent back to", "URI"),
+        Flag("--redirect-uri", "oauth/register, authorize-url, token: where the browser is sent back to", "URI"),
     ),
     "Limits": ONE_SHOT_LIMIT_FLAGS,
     "Output": (
@@ -127,6 +128,7 @@ class CallPlan(NamedTuple):
 
 _WITH_OAUTH = (
     "--open-browser",
+    "--no-interactive",
     "--token-store",
     "--oauth-client-metadata-url",
     "--oauth-redirect-port",
@@ -140,6 +142,8 @@ def plan(given: Given, terminal: Terminal) -> CallPlan:
     for flag in _WITH_OAUTH:
         if flag in given and "--oauth" not in given:
             raise UsageError(f"{flag} has no meaning without --oauth")
+    if "--no-interactive" in given and "--open-browser" in given:
+        raise UsageError("--no-interactive and --open-browser exclude each other")
     method, raw, follow = given.one("--method"), given.one("--raw"), "--follow" in given
     if method is None and raw is None and not follow:
         raise UsageError(

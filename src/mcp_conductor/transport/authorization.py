@@ -28,6 +28,7 @@ from mcp_conductor.protocol.oauth import (
     response_issuer_mismatch,
     rules_of,
     with_offline_access,
+    words,
 )
 from mcp_conductor.protocol.oauth_requests import (
     AuthMethod,
@@ -66,6 +67,12 @@ CONSENT_SECONDS = 300.0
 _SETTLED_SECONDS = 60.0  # a token that was accepted for so long was valid
 _PORT = 33418  # of the redirect URI if another program receives the redirect
 
+_NOT_INTERACTIVE = "a user must authorize this in a browser, but nothing may wait for a user (--no-interactive)"
+_WITHOUT_A_USER = (
+    "--token TOKEN; --oauth-refresh-token with --oauth-client-id; --oauth-grant client_credentials; a --token-store"
+    " that has a token; or oauth/authorize-url and oauth/token, step by step"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthSettings:
@@ -85,6 +92,8 @@ class OAuthSettings:
     issuer: str | None = None  # the authorization server that may have the secret or a signature, wherever it is
     allow_http: bool = False  # also for authorization servers that are not on this machine
     open_browser: bool = False
+    interactive: bool = True  # whether there is a user who can consent in a browser
+    refresh_token: str | None = field(default=None, repr=False)  # that the user has from elsewhere
     consent_seconds: float = CONSENT_SECONDS  # how long the user may take
 
 
@@ -120,7 +129,9 @@ class Authorization:
         self._refreshed = False  # whether the last one came by a refresh token
         self._refusals = 0  # answers 401 since a token was taken
         self._step_ups: Counter[frozenset[str]] = Counter()  # answers 403, by the scopes that they want
+        self._given_refresh_token = settings.refresh_token  # until it was used
         self._hide(settings.client_secret)
+        self._hide(settings.refresh_token)
         if self._grant is not None:
             self._hide_grant(self._grant)
 
@@ -177,7 +188,7 @@ class Authorization:
 
     async def _obtain(self, status: int, challenge: Challenge) -> Grant:
         found = await discover(self._http, version=self.version, challenge=challenge, show=self._show)
-        grant = self._store.of(found.issuer)
+        grant = self._with_given_token(self._store.of(found.issuer), found)
         # A token that was refused although it is fresh will not get better by another refreshing.
         if status == 401 and grant.refresh_token is not None and not (self._refreshed and self._refusals > 1):
             grant = await self._refresh(found, grant, grant.refresh_token)
@@ -191,9 +202,27 @@ class Authorization:
             configured=self._settings.scopes,
             earlier=self._grant.scopes if self._grant and status == 403 else (),
         )
-        if self._settings.grant == "client_credentials":
+        if self._settings.grant == "client_credentials" or self._has_only_credentials(found):
             return await self._with_client_credentials(found, grant, scopes)
+        if not self._settings.interactive:
+            raise UsageError(_NOT_INTERACTIVE, hint=_WITHOUT_A_USER)
         return await self._with_consent(found, grant, with_offline_access(scopes, found.metadata, self._rules()))
+
+    def _with_given_token(self, grant: Grant, found: OAuthDiscovery) -> Grant:
+        """GRANT with the refresh token that the user gave us, the first time."""
+        token, self._given_refresh_token = self._given_refresh_token, None
+        if token is None:
+            return grant
+        known = self._store.entrusted_with(self._settings.client_id or "")
+        self._http.trust.check_secret(found.issuer, known=known, doubt=found.doubt)
+        return replace(grant, refresh_token=token)
+
+    def _has_only_credentials(self, found: OAuthDiscovery) -> bool:
+        """Whether the client can get a token by its own credentials, and there is no user who could."""
+        settings = self._settings
+        secret = settings.client_secret or settings.private_key
+        offered = "client_credentials" in words(found.metadata.get("grant_types_supported"))
+        return not settings.interactive and settings.client_id is not None and bool(secret) and offered
 
     async def _refresh(self, found: OAuthDiscovery, grant: Grant, refresh_token: str) -> Grant:
         """GRANT with a new access token; or with none at all, if the refresh token is no longer good."""

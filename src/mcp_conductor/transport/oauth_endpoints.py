@@ -8,6 +8,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import field
 
 from mcp_conductor.errors import TransportError
 from mcp_conductor.protocol import Json
@@ -82,6 +83,7 @@ class OAuthDiscovery:
     resource_metadata: Json
     guessed: bool = False  # there was no metadata at all; these are the default endpoints
     doubt: str | None = None  # why the metadata may not be that of the issuer
+    challenge: Challenge = field(default_factory=Challenge)  # what the server said
 
 
 async def challenge_of(http: HttpClient, server_url: str, steps: OAuthSteps) -> Challenge:
@@ -134,6 +136,7 @@ async def discover(
         resource_metadata=described or {},
         guessed=metadata is None,
         doubt=mismatch if own is None else None,
+        challenge=challenge,
     )
 
 
