@@ -178,10 +178,11 @@ def wrong_content_type(spoiled: SpoiledReply, type: str = "text/html") -> None: 
 
 
 @fault
-def cut_stream(spoiled: SpoiledReply, after: int = 1, resumable: bool = True) -> None:
-    """Break off the HTTP event stream after `after` events; if `resumable`, a client can fetch the rest.
+def cut_stream(spoiled: SpoiledReply, after: int = 0, resumable: bool = True) -> None:
+    """Break off the HTTP event stream after `after` messages; if `resumable`, a client can fetch the rest.
 
-    In 2025-11-25 the first event of a stream is an empty one: it gives a client the id to resume the stream with.
+    The empty event by which a stream of 2025-11-25 begins is sent before, and does not count. No stream of 2026-07-28
+    can be resumed.
     """
     spoiled.cut_stream, spoiled.forget_events = _within("after", after, 0, 1000), not resumable
 

@@ -34,7 +34,7 @@ class SpoiledReply:
     status: int | None = None  # of the HTTP response, instead of an answer
     headers: list[tuple[str, str]] = field(default_factory=list)  # of the HTTP response
     content_type: str | None = None  # of the HTTP response
-    cut_stream: int | None = None  # the HTTP event stream breaks off after this many events
+    cut_stream: int | None = None  # the HTTP event stream breaks off after this many messages
     forget_events: bool = False  # and cannot be resumed
     expire_session: bool = False  # the HTTP session ends with this request
     complain: Callable[[str], None] = say_nothing  # is told what fails in a fault of a plugin

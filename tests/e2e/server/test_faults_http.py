@@ -277,19 +277,31 @@ def test_a_stream_is_cut_between_two_messages(visit, way):
     server = visit(fault("cut_stream", {"after": 2}, name="send_progress"), way=way)
     cut = server.call("send_progress", {"units": 3, "delayMs": 1}, _meta={"progressToken": "t"})
     assert not cut.whole
-    assert len(cut.events) == 2
     seen = [json.loads(text)["params"]["progress"] for text in cut.texts]
-    if way == "modern":
-        assert seen == [1, 2]
-    else:
+    assert seen == [1, 2]
+    if way == "stream":
         *rest, last = map(json.loads, server.resume(cut.events[-1]["id"]).texts)
         assert seen + [each["params"]["progress"] for each in rest] == [1, 2, 3]
         assert "result" in last
 
 
-def test_a_reply_of_the_modern_era_that_comes_alone_can_be_cut_off_too(visit):
-    cut = visit(fault("cut_stream", {"after": 0}), way="modern").call()
-    assert (cut.status, cut.body, cut.whole) == (200, b"", False)
+@pytest.mark.parametrize("way", ["stream", "modern"])
+def test_a_stream_is_cut_before_the_reply_or_after_it_in_both_eras_alike(visit, way):
+    server = visit(fault("cut_stream", nth=1), fault("cut_stream", {"after": 1}, nth=2), way=way)
+    before, after = server.call(), server.call()
+    assert (before.status, before.texts, before.whole) == (200, [], False)
+    assert ([json.loads(text)["result"]["content"][0]["text"] for text in after.texts], after.whole) == (
+        ["Echo: hi"],
+        False,
+    )
+
+
+@pytest.mark.parametrize("way", ["stream", "modern"])
+def test_a_stream_is_cut_at_once_while_the_tool_still_works(visit, way):
+    server = visit(fault("cut_stream", name="send_progress"), way=way)
+    begun = time.monotonic()
+    assert not server.call("send_progress", {"units": 1, "delayMs": 20_000}).whole
+    assert time.monotonic() - begun < 10
 
 
 @pytest.mark.parametrize("way", ["stream", "json"])
@@ -336,6 +348,7 @@ def on_sse(web: Callable[..., Web]) -> Iterator[Callable[..., Any]]:
         ("answer_twice", {}, [0, 1, 1]),
         ("never_answer", {}, [0]),
         ("cut_stream", {}, [0]),
+        ("cut_stream", {"after": 1}, [0, 1]),
     ],
 )
 def test_a_reply_on_the_one_stream_of_http_sse_is_bent_as_well(on_sse, name, params, seen):

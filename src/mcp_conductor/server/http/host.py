@@ -160,11 +160,11 @@ class HttpHost:
 
         quiet = self._transport.json and message.method != "subscriptions/listen"
         self._server.take(message, client, PostSender(stream, _drop if quiet else None), deliver, spoiled)
-        if not stream.ended and stream.is_empty and not await first_word(exchange, stream):
+        if not cuts and not stream.ended and stream.is_empty and not await first_word(exchange, stream):
             _abandon(client)
         elif alone:
             await answer(exchange, alone[0], status=_status(alone[0]), spoiled=spoiled)
-        elif stream.is_empty:
+        elif stream.is_empty and not cuts:
             await exchange.reply(202)  # cancelled: there is no answer
         elif not await pump(exchange, stream, spoiled=spoiled):
             _abandon(client)

@@ -85,10 +85,10 @@ def _deliverer(stream: Stream, spoiled: SpoiledReply | None) -> Deliver:
     def deliver(reply: Json | None) -> None:
         if reply is None or (spoiled is not None and spoiled.silent):
             return
-        if spoiled is not None and spoiled.cut_stream is not None:  # earlier events of the stream do not count
-            stream.ending = HttpExchange.cut
-        else:
+        if spoiled is None or spoiled.cut_stream != 0:
             speak(stream, reply, spoiled)
+        if spoiled is not None and spoiled.cut_stream is not None:  # what the stream has said before does not count
+            stream.ending = HttpExchange.cut
         if stream.ending is not None:
             stream.end()
 

@@ -42,6 +42,7 @@ class Stream:
         self._most = most
         self.stalled: HttpExchange | None = None  # whose client has not read yet what it was sent
         self.count = 0
+        self.primings: set[int] = set()  # which of the events say nothing
         self._reader = 0  # who may read; an earlier reader has to stop
         self.is_read = False
         self._wake: asyncio.Future[None] | None = None
@@ -62,6 +63,8 @@ class Stream:
         if self._lossy and not self.is_read and len(self._events) >= _MOST_EVENTS:
             self._drop()
         self.count += 1
+        if priming:
+            self.primings.add(self.count)
         head = b"" if self.name is None else f"id: {self.name}_{self.count}\n".encode()
         if priming and self._retry is not None:
             head += f"retry: {self._retry}\n".encode()
@@ -238,6 +241,18 @@ async def first_word(exchange: HttpExchange, stream: Stream) -> bool:
     return not exchange.gone.done()
 
 
+def _until_cut(stream: Stream, events: list[tuple[int, bytes]], left: int) -> tuple[list[tuple[int, bytes]], int]:
+    """Those of EVENTS that come before a cut after LEFT messages, and how many messages are left after them."""
+    before: list[tuple[int, bytes]] = []
+    for event in events:
+        speaks = event[0] not in stream.primings
+        if speaks and not left:
+            break
+        before.append(event)
+        left -= speaks
+    return before, left
+
+
 async def pump(
     exchange: HttpExchange,
     stream: Stream,
@@ -253,11 +268,12 @@ async def pump(
     try:
         while not exchange.gone.done():
             events = stream.after(position)
-            if left is not None and len(events) >= left:
-                await exchange.write(b"".join(event for _, event in events[:left]), more=True)
-                exchange.cut()
-                return True
-            left = None if left is None else left - len(events)
+            if left is not None:
+                before, left = _until_cut(stream, events, left)
+                if not left:
+                    await exchange.write(b"".join(event for _, event in before), more=True)
+                    exchange.cut()
+                    return True
             if events:
                 position = events[-1][0]
                 stream.sent = max(stream.sent, position)
