@@ -83,7 +83,7 @@ class Call:
         """Send a log message, if this server logs and the client wants to hear of this level."""
         least = self.meta.get(f"{META}logLevel")
         if self.client.revision.handshake:
-            least = LOG_LEVELS[self.client.level]
+            least = LOG_LEVELS[self.client.level] if self.client.lasting else None
         if self.server.config.logging and least in LOG_LEVELS and LOG_LEVELS.index(level) >= LOG_LEVELS.index(least):
             named = {} if logger is None else {"logger": logger}
             self.notify("notifications/message", {"level": level, **named, "data": data})

@@ -138,13 +138,18 @@ def introduction(params: Json) -> tuple[str, Json]:
     return version, capabilities
 
 
+def unsupported_version(requested: Any, versions: tuple[str, ...]) -> Refusal:
+    """A client asks for a revision that is not among VERSIONS, or names none: REQUESTED is None."""
+    if requested is None:
+        words, named = "this server has no handshake; send requests with _meta", {}
+    else:
+        words, named = f"protocol version {requested} is not supported", {"requested": requested}
+    return Refusal(UNSUPPORTED_VERSION, words, {"supported": list(versions), **named})
+
+
 def modern_client(params: Json, send: Send, versions: tuple[str, ...]) -> Client:
     """The client that a request of the modern era describes."""
     version, capabilities = introduction(params)
     if version not in versions:
-        raise Refusal(
-            UNSUPPORTED_VERSION,
-            f"protocol version {version} is not supported",
-            {"supported": list(versions), "requested": version},
-        )
+        raise unsupported_version(version, versions)
     return Client(send, DIALECTS[version], capabilities)

@@ -10,10 +10,10 @@ from mcp_conductor.protocol.dialect import (
     INVALID_PARAMS,
     LOG_LEVELS,
     METHOD_NOT_FOUND,
-    UNSUPPORTED_VERSION,
 )
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.server.call import Call
+from mcp_conductor.server.client import unsupported_version
 from mcp_conductor.server.definitions import Prompt, Refusal, Template, Tool, error_result
 from mcp_conductor.server.state import Subscriber
 from mcp_conductor.server.tasks import Task, has_extension, need_extension
@@ -43,8 +43,7 @@ def initialize(call: Call) -> Json:
         if not isinstance(call.params.get(member), dict):
             raise Refusal(INVALID_PARAMS, f"initialize needs {member}, an object")
     if not versions:
-        supported = {"supported": list(call.server.modern_versions), "requested": offered}
-        raise Refusal(UNSUPPORTED_VERSION, "this server has no handshake; send requests with _meta", supported)
+        raise unsupported_version(offered, call.server.modern_versions)
     call.client.dialect = DIALECTS[offered if offered in versions else versions[-1]]
     call.client.capabilities = call.params["capabilities"]
     return {

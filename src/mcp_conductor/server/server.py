@@ -53,7 +53,7 @@ class Server(ServerState):
     def offered_methods(self, dialect: Dialect) -> dict[str, Callable[[Call], Any]]:
         """The methods that clients of this revision may use."""
         capabilities = self.capabilities(dialect)
-        subscribing = self.config.subscriptions
+        subscribing = "subscribe" in capabilities.get("resources", {})
         tasks = {f"tasks/{name}" for name in ("get", "result", *(self.config.tasks or ()))}
         if dialect.tasks == "extension":
             tasks = {"tasks/get", "tasks/update", "tasks/cancel"}

@@ -57,8 +57,11 @@ class ServerState:
         self.modern_versions = tuple(version for version in config.versions if not DIALECTS[version].handshake)
 
     def capabilities(self, dialect: Dialect) -> Json:
-        """What the config says, and nothing else."""
+        """What the config says, and nothing else; of that, what works where the server forgets its clients."""
         config = self.config
+        forgets = dialect.handshake and config.transport.stateless
+        told = frozenset() if forgets else config.list_changed
+        subscribing = config.subscriptions and not forgets
         capabilities: Json = {}
         for kind, there in (
             ("tools", config.tools),
@@ -66,10 +69,10 @@ class ServerState:
             ("prompts", config.prompts),
         ):
             if there or kind in config.list_changed:
-                capabilities[kind] = {"listChanged": True} if kind in config.list_changed else {}
-        if config.subscriptions:
+                capabilities[kind] = {"listChanged": True} if kind in told else {}
+        if subscribing:
             capabilities["resources"]["subscribe"] = True
-        if config.logging:
+        if config.logging and not forgets:  # the level that a client sets must hold for its next request
             capabilities["logging"] = {}
         if self.completes and dialect.completions:
             capabilities["completions"] = {}

@@ -85,7 +85,7 @@ def read_reach(root: Field, given: Field | None, over: Overrides) -> Reach:
         port=_port(known.get("port"), over, mistakes),
         path=mistakes.read(known.get("path"), _path, "/sse" if kind == "sse" else "/mcp"),
         json=switch("json", otherwise=False),
-        stateless=switch("stateless", otherwise=False) or stateless,
+        stateless=(switch("stateless", otherwise=False) or stateless) and kind == "streamable-http",
         resumable=switch("resumable", otherwise=True),
         retry=mistakes.read(known.get("retry"), Field.integer, None),
         allowed_hosts=(*mistakes.read(known.get("allowedHosts"), _texts, ()), *over.allowed_hosts),

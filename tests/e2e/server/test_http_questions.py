@@ -7,6 +7,7 @@ import pytest
 from tests.e2e.server.wire import (
     HANDSHAKE,
     INITIALIZED,
+    MODERN,
     NEWEST,
     PATIENCE,
     call,
@@ -241,6 +242,50 @@ def test_stateless_mode_takes_the_revision_from_the_header(web):
 def test_stateless_mode_refuses_a_version_that_is_not_offered(web):
     server = web(transport={**HTTP, "stateless": True}, protocolVersions=[NEWEST])
     assert server.post(ping(1), MCP_Protocol_Version="2025-06-18").status == 400
+
+
+def test_stateless_mode_declares_only_what_works_without_state(web):
+    members = {"listChanged": {"tools": True, "prompts": True}, "subscriptions": True, "logging": True}
+    server = web(
+        transport={**HTTP, "stateless": True, "json": True}, tools=[{"preset": "send_notification"}], **members
+    )
+    opened = server.post(initialize()).json["result"]
+    assert opened["capabilities"] == {"tools": {}, "resources": {}, "prompts": {}}
+    headers = {"MCP_Protocol_Version": NEWEST}
+    for method, params in (
+        ("logging/setLevel", {"level": "error"}),
+        ("resources/subscribe", {"uri": "test://resource_1"}),
+    ):
+        assert server.post(request(1, method, params), **headers).code == -32601
+    discovered = server.modern(modern(request(1, "server/discover"))).json["result"]["capabilities"]
+    assert discovered == {
+        "tools": {"listChanged": True},
+        "resources": {"subscribe": True},
+        "prompts": {"listChanged": True},
+        "logging": {},
+    }
+
+
+def test_stateless_mode_sends_no_log_messages_since_no_client_can_set_their_level(web):
+    server = web(transport={**HTTP, "stateless": True}, tools=[{"preset": "send_notification"}])
+    said = server.post(call(1, "send_notification", {"message": "hi"}), MCP_Protocol_Version=NEWEST).messages
+    assert [each.get("id") for each in said] == [1]
+
+
+@pytest.mark.parametrize("message", [initialize(), echo(1)], ids=["initialize", "a call"])
+@pytest.mark.parametrize("version", [None, "2025-06-18"])
+def test_client_of_another_era_is_told_which_versions_are_served(web, message, version):
+    server = web(transport={**HTTP, "modern": {"legacy": "reject"}})
+    answer = server.post(message, **({} if version is None else {"MCP_Protocol_Version": version}))
+    assert (answer.status, answer.code, answer.json["error"]["data"]["supported"]) == (400, -32022, [MODERN])
+    named = message["params"].get("protocolVersion") or version
+    assert answer.json["error"]["data"].get("requested") == named
+    assert answer.json["id"] == message["id"]
+
+
+def test_request_of_the_modern_era_without_its_introduction_has_invalid_params(web):
+    server = web(transport={**HTTP, "modern": {"legacy": "reject"}})
+    assert server.post(echo(1), MCP_Protocol_Version=MODERN, Mcp_Method="tools/call").code == -32602
 
 
 # Many, and the end.

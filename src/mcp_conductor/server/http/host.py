@@ -19,7 +19,7 @@ from mcp_conductor.protocol.dialect import (
 )
 from mcp_conductor.protocol.http_headers import mismatch
 from mcp_conductor.protocol.message import Message, compact, decode
-from mcp_conductor.server.client import Client, introduction, modern_client, version_in
+from mcp_conductor.server.client import Client, introduction, modern_client, unsupported_version, version_in
 from mcp_conductor.server.config import TransportConfig
 from mcp_conductor.server.definitions import Refusal, unreadable
 from mcp_conductor.server.http.admission import Admission
@@ -133,6 +133,8 @@ class HttpHost:
 
     def _described_client(self, exchange: HttpExchange, message: Message, stream: Stream) -> Client:
         """The client that the request describes, if its headers and its body agree."""
+        if not self._server.handshake_versions:
+            self._refuse_handshake(exchange, message)
         introduction(message.params)
         if not self._server.modern_versions:
             raise Refusal(INVALID_REQUEST, f"this server speaks {', '.join(self._server.handshake_versions)}")
@@ -141,6 +143,13 @@ class HttpHost:
         if problem is not None:
             raise Refusal(HEADER_MISMATCH, problem)
         return modern_client(message.params, stream.send, self._server.modern_versions)
+
+    def _refuse_handshake(self, exchange: HttpExchange, message: Message) -> None:
+        """Tell a client of the other era which versions are served; it names its own in the header, or not at all."""
+        version = (exchange.header("mcp-protocol-version") or "").strip()
+        if version_in(message.raw) is None and (not version or version in HANDSHAKE):
+            named = message.params.get("protocolVersion") if message.method == "initialize" else None
+            raise unsupported_version(named or version or None, self._server.modern_versions)
 
     async def _answer(
         self, exchange: HttpExchange, message: Message, client: Client, stream: Stream, spoiled: SpoiledReply | None

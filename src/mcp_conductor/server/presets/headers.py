@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
+from mcp_conductor.protocol.dialect import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp_conductor.server.call import Call
-from mcp_conductor.server.client import missing_capability
+from mcp_conductor.server.client import missing_capability, unsupported_version
 from mcp_conductor.server.definitions import Refusal, Tool, text_result
 from mcp_conductor.server.presets import preset
 from mcp_conductor.server.presets.making import string, tool
@@ -57,8 +57,7 @@ def trigger_unsupported_version(enabled: bool | None = None) -> Tool:
 
 def _unsupported_version(call: Call) -> Refusal:
     version = call.client.revision.version
-    data = {"supported": list(call.server.config.versions), "requested": version}
-    return Refusal(UNSUPPORTED_VERSION, f"protocol version {version} is not supported", data)
+    return unsupported_version(version, call.server.config.versions)
 
 
 @preset("tool")
