@@ -55,6 +55,7 @@ class HttpExchange:
         self.gone = line.gone
         self.lasting = lasting  # whether the connection can carry another request after this one
         self.chunked = True  # whether the client knows chunks: HTTP/1.0 does not
+        self.always: list[tuple[str, str]] = []  # headers of the answer, whichever it is
         self.answered = False  # in full
         self.size = 0  # of the body, as far as it has come
         self.exact = True  # whether the length of the body is known before
@@ -176,7 +177,7 @@ class HttpExchange:
             self._line.write(begun + data)
 
     def _head(self, status: int, fixed: str, headers: Headers) -> bytes:
-        more = "".join([f"{name}: {value}\r\n" for name, value in headers])
+        more = "".join([f"{name}: {value}\r\n" for name, value in (*self.always, *headers)])
         end = "" if self.lasting else "connection: close\r\n"
         reason = _REASONS.get(status, "")
         return f"HTTP/1.1 {status} {reason}\r\n{_date()}{fixed}{more}{end}\r\n".encode("latin-1")

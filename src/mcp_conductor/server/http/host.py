@@ -23,6 +23,7 @@ from mcp_conductor.server.client import Client, introduction, modern_client, uns
 from mcp_conductor.server.config import TransportConfig
 from mcp_conductor.server.definitions import Refusal, unreadable
 from mcp_conductor.server.http.admission import Admission
+from mcp_conductor.server.http.cors import allow_reading, answer_preflight, is_preflight
 from mcp_conductor.server.http.exchange import EVENT_TYPE, JSON_TYPE, HttpExchange, HttpRefused
 from mcp_conductor.server.http.sessions import HttpSessions
 from mcp_conductor.server.http.sse_host import SseHost
@@ -41,6 +42,8 @@ class HttpHost:
         self._sse = SseHost(server, transport) if transport.type == "sse" else None
         self._live: set[Client] = set()  # clients of the modern era that wait for an answer
         self._admission = admission
+        alone = transport.stateless or not server.handshake_versions  # whether each POST stands for itself
+        self._allowed = "GET, POST" if self._sse is not None else "POST" if alone else "GET, POST, DELETE"
 
     async def serve(self, exchange: HttpExchange) -> None:
         try:
@@ -62,8 +65,11 @@ class HttpHost:
 
     async def _route(self, exchange: HttpExchange) -> None:
         self._admission.check(exchange.headers)
+        allow_reading(exchange)
         if exchange.path != self._transport.path:
             await exchange.refuse(404, INVALID_REQUEST, f"there is nothing at {exchange.path}")
+        elif is_preflight(exchange):
+            await answer_preflight(exchange, self._allowed)
         elif self._sse is not None:
             await self._sse.serve(exchange)
         elif exchange.method == "POST":
@@ -71,8 +77,8 @@ class HttpHost:
         elif exchange.method in ("GET", "DELETE") and not self._is_modern(exchange):
             await self._sessions.serve(exchange)
         else:
-            allowed = "GET, POST, DELETE" if self._server.handshake_versions else "POST"
-            await exchange.refuse(405, INVALID_REQUEST, f"{exchange.method} is not used here", [("Allow", allowed)])
+            problem = f"{exchange.method} is not used here"
+            await exchange.refuse(405, INVALID_REQUEST, problem, [("Allow", self._allowed)])
 
     def _is_modern(self, exchange: HttpExchange) -> bool:
         version = exchange.header("mcp-protocol-version")
