@@ -209,6 +209,7 @@ def test_text_leaves_through_the_terminal_alone_which_makes_it_safe():
         "cli/oauth_run.py": {"write_result_as_it_is"},
         "cli/all_servers.py": {"write_result_as_it_is"},
         "cli/follow.py": {"write_result_as_it_is"},
+        "cli/script_run.py": {"write_result_as_it_is"},
         "cli/discover_run.py": {"write_result_as_it_is"},
         "cli/serve.py": {"write_result_as_it_is"},
         "cli/run_output.py": {"write_report_as_it_is"},

@@ -108,3 +108,38 @@ def test_server_everything_says_the_same_on_each_transport(cli, everything, comm
     said = {(run.code, run.out) for run in runs.values()}
     assert len(said) == 1, {name: (run.code, run.out, run.err) for name, run in runs.items()}
     assert next(iter(said))[0] == 0
+
+
+RESOURCE = "demo://resource/static/document/architecture.md"
+SCRIPT = [
+    {"method": "logging/setLevel", "params": {"level": "error"}},
+    {
+        "id": "start",
+        "method": "tools/call",
+        "params": {"name": "simulate-research-query", "arguments": {"topic": "tests"}, "task": {"ttl": 60000}},
+        "capture": {"task": "result.task.taskId"},
+    },
+    {"id": "poll", "method": "tasks/get", "params": {"taskId": "{{ task }}"}, "capture": {"status": "result.status"}},
+    {"id": "cancel", "method": "tasks/cancel", "params": {"taskId": "{{ task }}"}},
+    {"id": "cancelled", "method": "tasks/get", "params": {"taskId": "{{ task }}"}},
+    {"id": "subscribe", "method": "resources/subscribe", "params": {"uri": RESOURCE}},
+    {"method": "tools/call", "params": {"name": "toggle-subscriber-updates", "arguments": {}}},
+    {"id": "update", "await": {"event": "update", "params": {"uri": RESOURCE}}},
+    {"id": "read", "method": "resources/read", "params": {"uri": RESOURCE}},
+    {"method": "resources/unsubscribe", "params": {"uri": RESOURCE}},
+]
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http", "sse"])
+def test_a_script_keeps_a_task_and_a_subscription_of_server_everything(cli, everything, transport):
+    run = cli(*everything[transport], "--script", "-", stdin="\n".join(map(json.dumps, SCRIPT)))
+    assert run.code == 0, run.out + run.err
+    said = [json.loads(line) for line in run.out.splitlines()]
+    answers = {line["id"]: line["result"] for line in said if "id" in line}
+    assert len(answers) == len(SCRIPT)
+    assert answers["poll"]["taskId"] == answers["start"]["task"]["taskId"]
+    assert answers["poll"]["status"] == "working"
+    assert answers["cancelled"]["status"] == "cancelled"
+    assert answers["update"]["params"]["uri"] == RESOURCE
+    assert answers["read"]["contents"][0]["uri"] == RESOURCE
+    assert "update" in [line.get("event") for line in said]

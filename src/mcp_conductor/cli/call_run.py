@@ -26,6 +26,7 @@ from mcp_conductor.protocol.message import Message, parse as parse_message, rend
 if TYPE_CHECKING:
     from mcp_conductor.cli.follow import Follow
     from mcp_conductor.cli.roots_wait import RootsWait
+    from mcp_conductor.cli.script_run import ScriptRun
     from mcp_conductor.transport.authorization import Authorization
     from mcp_conductor.transport.http_client import HttpClient
 
@@ -40,7 +41,10 @@ class CallRun:
         self.terminal = terminal
         self.display = display
         self.transcript = display.transcript
-        self.limit = TimeLimit(plan.timeout, terminal)
+        # The writer of a script may take any time.
+        unlimited = plan.script is not None and "--timeout" not in plan.given
+        self.limit = TimeLimit(None if unlimited else plan.timeout, terminal)
+        self.script: ScriptRun | None = None
         self.following = False
         self.authorization: Authorization | None = None  # with --oauth
         self.last_status: Json | None = None  # of a task that is being waited for
@@ -96,6 +100,7 @@ class CallRun:
 
     async def within_time(self) -> int:
         self.follow = follow = _follow(self.plan, self.terminal) if self.plan.follow or self.plan.events else None
+        self.script = _script_run(self.plan, self.terminal) if self.plan.script is not None else None
         self.roots = _roots_wait() if "--roots" in self.plan.given else None
         asyncio.get_running_loop().set_exception_handler(self.say_internal_error)
         try:
@@ -117,7 +122,7 @@ class CallRun:
 
     def connection(self, follow: "Follow | None") -> AbstractAsyncContextManager[Session]:
         plan = self.plan
-        with_tasks = "--run-as-task" in plan.given or (plan.method or "").startswith("tasks/")
+        with_tasks = "--run-as-task" in plan.given or plan.script or (plan.method or "").startswith("tasks/")
         return connect(
             plan.spec,
             protocol=NONE if _opens_itself(plan.raw) else None,
@@ -133,6 +138,7 @@ class CallRun:
         """Who hears what the server says. Progress that FOLLOW prints after the result is shown meanwhile."""
         told = [] if self.plan.events else [self.display.show_progress]
         told += [] if follow is None else [follow.take]
+        told += [] if self.script is None else [self.script.take]
         told += [] if self.roots is None else [self.roots.take]
         if len(told) == 1:
             return told[0]
@@ -166,8 +172,9 @@ class CallRun:
             self.print_result(self.last_status)
         method = self.transcript.unanswered
         waiting = self.oauth_waits() or (f"{method} was not answered" if method else "")
+        what = "no result" if self.script is None else "the script did not end"
         error = ConductorError(
-            f"no result within {self.plan.timeout:g} s" + (f": {waiting}" if waiting else ""),
+            f"{what} within {self.plan.timeout:g} s" + (f": {waiting}" if waiting else ""),
             hint="--timeout TIME allows more; --verbose shows what is said",
         )
         error.stderr = self.transcript.stderr_tail()
@@ -181,9 +188,12 @@ class CallRun:
 
     async def operate(self, session: Session) -> int:
         """Do what was asked for, and print the result."""
-        asks = self.plan.method is not None or (self.plan.raw is not None and not _opens_itself(self.plan.raw))
+        asks = self.plan.raw is not None or self.plan.method is not None or self.script is not None
+        asks = asks and not _opens_itself(self.plan.raw)
         if self.roots is not None and asks and session.dialect.handshake:
             await self.roots.until_taken()
+        if self.script is not None:
+            return await self.script.run(session)
         if self.plan.raw is not None:
             return self.print_raw(await session.say(self.plan.raw))
         if self.plan.method is None:
@@ -210,6 +220,12 @@ def _follow(plan: CallPlan, terminal: Terminal) -> "Follow":
     from mcp_conductor.cli.follow import Follow
 
     return Follow(plan, terminal)
+
+
+def _script_run(plan: CallPlan, terminal: Terminal) -> "ScriptRun":
+    from mcp_conductor.cli.script_run import ScriptRun
+
+    return ScriptRun(plan, terminal)
 
 
 def _roots_wait() -> "RootsWait":

@@ -1,4 +1,4 @@
-"""Program `mcp-cli`: one connection, one operation, JSON on stdout; everything else on stderr.
+"""Program `mcp-cli`: one connection, one operation or a script, JSON on stdout; everything else on stderr.
 
 The exit code comes from what happened on the wire, never from the wording of a message.
 """
@@ -17,6 +17,7 @@ usage: mcp-cli COMMAND [ARGS …] --method METHOD [FLAGS]
        mcp-cli COMMAND [ARGS …] -- [SERVER'S FLAGS …] --method METHOD [FLAGS]
        mcp-cli URL --method METHOD [FLAGS]
        mcp-cli --config FILE [--server NAME] --method METHOD [FLAGS]
+       mcp-cli COMMAND [ARGS …] --script FILE|- [FLAGS]
 
 Call one method of an MCP server and print the result as JSON.
 """

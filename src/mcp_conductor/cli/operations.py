@@ -14,11 +14,11 @@ from mcp_conductor.protocol.paging import LIST_MEMBERS
 async def perform(session: Session, plan: CallPlan, note_status: NoteStatus) -> MethodResult:
     """Carry out the plan's method."""
     method = plan.method or ""
-    if method in _SPECIAL:
-        return await _SPECIAL[method](session, plan)
+    if method in SPECIAL:
+        return await SPECIAL[method](session, plan)
     if method == "tools/call":
         return await _call_tool(session, plan, note_status)
-    _remark_on_revision(session, method)
+    remark_on_revision(session, method)
     params = _with_meta(plan.params, plan.meta)
     if method not in LIST_MEMBERS:
         return MethodResult(await session.request(method, params))
@@ -32,7 +32,8 @@ def _with_meta(params: Json | None, meta: Json) -> Json | None:
     return {**(params or {}), "_meta": meta} if meta else params
 
 
-def _remark_on_revision(session: Session, method: str) -> None:
+def remark_on_revision(session: Session, method: str) -> None:
+    """Note that the revision does not have METHOD."""
     if method not in session.dialect.methods:
         session.note(f"{session.dialect.version} has no {method}; it is sent anyway")
 
@@ -59,7 +60,7 @@ async def _ping(session: Session, plan: CallPlan) -> MethodResult:
 async def _subscribe(session: Session, plan: CallPlan) -> MethodResult:
     if session.dialect.handshake:
         return MethodResult(await session.request("resources/subscribe", _with_meta(plan.params, plan.meta)))
-    uri = (plan.params or {})["uri"]
+    uri = (plan.params or {}).get("uri")
     acknowledged = await session.listen({"resourceSubscriptions": [uri]}, plan.meta)
     honoured = acknowledged.params.get("notifications")
     if not isinstance(honoured, dict) or uri not in (honoured.get("resourceSubscriptions") or ()):
@@ -69,13 +70,13 @@ async def _subscribe(session: Session, plan: CallPlan) -> MethodResult:
 
 async def _set_level(session: Session, plan: CallPlan) -> MethodResult:
     if session.dialect.handshake or not plan.follow:
-        _remark_on_revision(session, "logging/setLevel")
+        remark_on_revision(session, "logging/setLevel")
         return MethodResult(await session.request("logging/setLevel", _with_meta(plan.params, plan.meta)))
     session.note(f"{session.dialect.version} has no logging/setLevel; the level is asked for in _meta")
     return MethodResult({})
 
 
-_SPECIAL: dict[str, Callable[[Session, CallPlan], Awaitable[MethodResult]]] = {
+SPECIAL: dict[str, Callable[[Session, CallPlan], Awaitable[MethodResult]]] = {
     "server/info": _show_server,
     "initialize": _show_opening,
     "ping": _ping,

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_conductor.cli import methods
 from mcp_conductor.cli.budget_flags import ONE_SHOT_LIMIT_FLAGS
@@ -15,6 +15,9 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers, elicitation_answers, sampling_answers
 from mcp_conductor.protocol.message import kind_of, read, why_not_json
 from mcp_conductor.protocol.server_spec import ServerSpec
+
+if TYPE_CHECKING:
+    from mcp_conductor.cli.script_lines import ScriptLine
 
 DEFAULT_TIMEOUT = "30s"
 LONGEST_ARGUMENT = 64_000_000  # bytes of @FILE, or of stdin
@@ -37,6 +40,8 @@ FLAGS: Groups = {
         Flag("--log-level", "logging/setLevel: debug, info, notice, warning, error, … emergency", "LEVEL"),
         Flag("--cursor", "list methods: only the page at this cursor", "CURSOR"),
         Flag("--raw", "send exactly this message, print exactly the answer", "JSON|@FILE|-"),
+        Flag("--script", "call one method after the other: a JSON object per line, and one per answer", "FILE|-"),
+        Flag("--fail-fast", "with --script: end it at the first answer that is an error"),
     ),
     "Request": (
         Flag(
@@ -106,6 +111,12 @@ FLAGS: Groups = {
 }
 
 
+class Script(NamedTuple):
+    """The lines of --script; None: they come from stdin."""
+
+    lines: "list[ScriptLine] | None"
+
+
 class CallPlan(NamedTuple):
     """What is to be done."""
 
@@ -117,6 +128,7 @@ class CallPlan(NamedTuple):
     arguments: Json  # of a tool, given as JSON
     typed_arguments: list[tuple[str, str]]  # of a tool, given as text
     raw: str | None
+    script: "Script | None"
     answers: Answers
     follow: bool
     events: bool
@@ -145,7 +157,8 @@ def plan(given: Given, terminal: Terminal) -> CallPlan:
     if "--no-interactive" in given and "--open-browser" in given:
         raise UsageError("--no-interactive and --open-browser exclude each other")
     method, raw, follow = given.one("--method"), given.one("--raw"), "--follow" in given
-    if method is None and raw is None and not follow:
+    _check_script(given)
+    if method is None and raw is None and not follow and "--script" not in given:
         raise UsageError(
             "no --method is given", hint=f"--method tools/list, for instance; {given.program} --help lists all of them"
         )
@@ -166,6 +179,7 @@ def plan(given: Given, terminal: Terminal) -> CallPlan:
         arguments=_arguments(given, terminal),
         typed_arguments=given.pairs("--tool-arg"),
         raw=None if raw is None else _one_line(_text_of("--raw", raw, terminal)),
+        script=_script(given, terminal),
         answers=Answers(
             roots=[root(text) for text in given.all("--roots")] or None,
             sampling=_answer(given, "--handle-sampling", sampling_answers),
@@ -178,6 +192,35 @@ def plan(given: Given, terminal: Terminal) -> CallPlan:
         poll_interval=time(given, "--poll-interval"),
         task_ttl=time(given, "--task-ttl"),
     )
+
+
+_NOT_IN_SCRIPTS = {
+    "--method": "each line of the script has a method",
+    "--raw": "each line of the script has a method, which may be any",
+    "--follow": 'a script ends with its last line; one that waits for an event has the line {"await": …}',
+    "--events": "a script always prints events",
+    "--progress-token": 'a line asks for progress by "params": {"_meta": {"progressToken": …}}',
+}
+
+
+def _check_script(given: Given) -> None:
+    """Refuse what means nothing with --script, or without it."""
+    if "--script" not in given:
+        if "--fail-fast" in given:
+            raise UsageError("--fail-fast has no meaning without --script")
+        return
+    for flag, hint in _NOT_IN_SCRIPTS.items():
+        if flag in given:
+            raise UsageError(f"--script and {flag} exclude each other", hint=hint)
+
+
+def _script(given: Given, terminal: Terminal) -> Script | None:
+    file = given.one("--script")
+    if file is None or file == "-":
+        return None if file is None else Script(None)
+    from mcp_conductor.cli.script_lines import read_script
+
+    return Script(read_script(os.path.join(terminal.directory, os.path.expanduser(file)), file))
 
 
 def run_time(given: Given) -> float:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mcp_conductor.errors import ConductorError, UsageError
+from mcp_conductor.protocol import Json
 from mcp_conductor.text.visible import one_line, visible
 
 _WIDTH = 120  # of an excerpt: a file may be one long line
@@ -19,6 +20,16 @@ def diagnostic(error: ConductorError) -> str:
     if isinstance(error, UsageError) and error.left_out:
         blocks.append(f"error: there are {error.left_out} more mistakes in this file")
     return "\n".join(blocks)
+
+
+def error_members(error: ConductorError) -> Json:
+    """ERROR for programs: its kind, which never changes, and what a person has to know of it."""
+    members: Json = {"kind": error.kind, "message": visible(error.message)}
+    if error.hint:
+        members["hint"] = visible(error.hint)
+    if error.where is not None:
+        members["where"] = str(error.where)
+    return members
 
 
 def warning(problem: ConductorError) -> str:
