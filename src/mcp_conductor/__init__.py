@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mcp_conductor.checks.engine.plugin_check import check as check
     from mcp_conductor.checks.engine.probe import Probe as Probe
     from mcp_conductor.checks.engine.record import Record as Record
+    from mcp_conductor.client.auth import OAuth as OAuth
     from mcp_conductor.client.connect import connect as connect
     from mcp_conductor.client.session import Session as Session
     from mcp_conductor.client.subscriptions import Subscription as Subscription
@@ -115,6 +116,7 @@ _HOMES = {
     "Message": "protocol.message",
     "MethodError": "errors",
     "NotSeen": "checks.engine.findings",
+    "OAuth": "client.auth",
     "Outcome": "report.model",
     "Probe": "checks.engine.probe",
     "Prompt": "protocol.views",

@@ -52,6 +52,7 @@ from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.transport import Authorize, open_transport
 
 if TYPE_CHECKING:
+    from mcp_conductor.client.auth import Auth
     from mcp_conductor.client.targets import Target
     from mcp_conductor.protocol.questions import (
         ElicitationFunction,
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
         SamplingFunction,
     )
 
+KEPT_BYTES = 16_000_000  # of a conversation whose transcript and budgets were left to us
 CLIENT = {"name": "mcp-conductor", "version": __version__}
 
 
@@ -79,6 +81,8 @@ async def connect(
     on_incoming: Callable[[Incoming], Awaitable[None] | None] | None = None,
     on_log: "LogFunction | None" = None,
     on_notification: "NotificationFunction | None" = None,
+    auth: "Auth | None" = None,
+    client_info: Json | None = None,
     authorize: Authorize | None = None,
     lenient: bool = False,
     needs_version: bool = True,
@@ -95,6 +99,8 @@ async def connect(
     SAMPLING, ELICITATION and ROOTS are functions that answer the server, ON_LOG and ON_NOTIFICATION functions that hear
     it; each may be a coroutine function. ANSWERS is for answers that are known beforehand.
 
+    AUTH is a token, a function that returns one, or OAuth(…). CLIENT_INFO is who the server is told that we are.
+
     LENIENT opens it as mcp-aegis does: a server may leave things out of its answer, hears `initialized` by its old name
     too, and gets time to read each of these messages by itself.
     One that NEEDS_VERSION is refused where it names none; otherwise it is taken to speak what it was asked for.
@@ -110,9 +116,12 @@ async def connect(
     choice = protocol or spec.protocol or "handshake"
     if choice not in PROTOCOL_CHOICES and choice != NONE:
         raise UsageError(f"unknown protocol {choice!r}", hint=f"known: {', '.join(PROTOCOL_CHOICES)}")
-    transcript = Transcript(spec.secrets(), budgets=spec.budgets) if transcript is None else transcript
+    if transcript is None:
+        transcript = Transcript(spec.secrets(), budgets=spec.budgets if budgets is not None else _short(spec.budgets))
+    if auth is not None:
+        spec, authorize = _with_auth(spec, auth, authorize, transcript)
     options = SessionOptions(
-        client=CLIENT,
+        client=CLIENT if client_info is None else _checked_client(client_info),
         answers=_answers(answers, roots, sampling, elicitation),
         timeout=timeout,
         transcript=transcript,
@@ -146,6 +155,29 @@ def _answers(
     if answers is not None:
         raise UsageError("answers are given twice", hint="either answers, or roots, sampling and elicitation")
     return Answers(roots=roots, sampling=sampling, elicitation=elicitation)
+
+
+def _with_auth(
+    spec: ServerSpec, auth: "Auth", authorize: Authorize | None, transcript: Transcript
+) -> tuple[ServerSpec, Authorize | None]:
+    from mcp_conductor.client.auth import with_auth
+
+    if authorize is not None:
+        raise UsageError("auth and authorize are both given", hint="auth is enough")
+    return with_auth(spec, auth, transcript.hide)
+
+
+def _checked_client(given: Json) -> Json:
+    """GIVEN, if it can be the clientInfo of a session."""
+    for member in ("name", "version"):
+        if not isinstance(given.get(member), str) or not given[member]:
+            raise UsageError(f"client_info needs a {member}, which is a text; it is {given!r}")
+    return dict(given)
+
+
+def _short(budgets: Budgets) -> Budgets:
+    """BUDGETS for a program that does not look at the transcript: enough to explain an error."""
+    return replace(budgets, transcript_bytes=min(budgets.transcript_bytes, KEPT_BYTES))
 
 
 class _Way(NamedTuple):
