@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import AsyncIterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from mcp_conductor.errors import ConfigError
 from mcp_conductor.files.settings_file import SettingsFile
-from mcp_conductor.protocol.in_process_spec import AsgiApp, AsgiSpec, StreamsSpec
+from mcp_conductor.protocol.in_process_spec import APPLICATION_MAKERS, AsgiApp, AsgiSpec, ServerObject, StreamsSpec
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.protocol.server_spec import ServerSpec, from_words, is_spec, is_url
 
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from mcp_conductor.files.settings import Surroundings
 
 # A spec; a config such as {"url": …} or {"command": …, "args": […]}; a URL or a command, as one text or as words; an
-# ASGI application; a pair of streams, of which the first is read.
-Target = ServerSpec | Mapping[str, Any] | str | Sequence[str] | AsgiApp | tuple[AsyncIterable[Any], object]
+# ASGI application; a server object of FastMCP or of the official SDK; a pair of streams, of which the first is read.
+Target = (
+    ServerSpec | Mapping[str, Any] | str | Sequence[str] | AsgiApp | ServerObject | tuple[AsyncIterable[Any], object]
+)
 
 
 def spec_of(target: Target, name: str = "") -> ServerSpec:
@@ -30,12 +32,17 @@ def spec_of(target: Target, name: str = "") -> ServerSpec:
         return StreamsSpec(read=target[0], write=target[1], name=name)
     if isinstance(target, Sequence):
         return _from_words(tuple(target))
-    if callable(target):
+    if callable(target) or _is_server_object(target):
         return AsgiSpec(app=target, name=name)
     raise ConfigError(
         f"the target is {kind_of(target)}, which does not name a server",
-        hint='a URL, a command, {"url": …} or {"command": …, "args": […]}, an ASGI application, a pair of streams',
+        hint='a URL, a command, {"url": …} or {"command": …, "args": […]}, a server object, an ASGI application, '
+        "a pair of streams",
     )
+
+
+def _is_server_object(target: object) -> TypeGuard[ServerObject]:
+    return any(callable(getattr(target, maker, None)) for maker in APPLICATION_MAKERS)
 
 
 def _words(text: str) -> tuple[str, ...]:

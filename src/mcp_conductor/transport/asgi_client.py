@@ -7,11 +7,11 @@ disconnected, and ends the task if that is not enough.
 import asyncio
 from collections.abc import AsyncIterator, MutableMapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
 from mcp_conductor.errors import TransportError
-from mcp_conductor.protocol.in_process_spec import AsgiSpec
+from mcp_conductor.protocol.in_process_spec import APPLICATION_MAKERS, AsgiApp, AsgiSpec
 from mcp_conductor.protocol.server_spec import origin
 from mcp_conductor.transport.http_client import HttpClient, RawReply, wire_headers
 from mcp_conductor.transport.http_connecting import Admits
@@ -29,8 +29,8 @@ class AsgiClient(HttpClient):
 
     def __init__(self, spec: AsgiSpec) -> None:
         super().__init__(largest=spec.budgets.message_bytes)
-        self._app = spec.app
-        self._lifespan = _Lifespan(spec) if spec.lifespan else None
+        self._app = application_of(spec.app)
+        self._lifespan = _Lifespan.of(self._app, str(spec)) if spec.lifespan else None
         self._open: set[_Request] = set()
 
     def begin(self, *_: object) -> None:
@@ -56,7 +56,7 @@ class AsgiClient(HttpClient):
     async def aclose(self) -> None:
         await asyncio.gather(*(request.aclose() for request in tuple(self._open)))
         if self._lifespan is not None:
-            await self._lifespan.end()
+            await self._lifespan.leave()
         await super().aclose()
 
 
@@ -161,12 +161,38 @@ class _Request:
         return TransportError(f"{self._url}: the application {how} {when}")
 
 
-class _Lifespan:
-    """The application's own beginning and end; one that knows nothing of them is called without."""
+def application_of(server: Any) -> AsgiApp:
+    """SERVER, if it is an application; a new application of it, if it is a server of FastMCP or the official SDK."""
+    for maker in APPLICATION_MAKERS:
+        if callable(make := getattr(server, maker, None)):
+            made: AsgiApp = make()
+            return made
+    application: AsgiApp = server
+    return application
 
-    def __init__(self, spec: AsgiSpec) -> None:
-        self._app = spec.app
-        self._name = str(spec)
+
+class _Lifespan:
+    """The application's own beginning and end; one that knows nothing of them is called without.
+
+    All connections to one application share it, as they would share a process: it ends with the last of them.
+    """
+
+    _shared: ClassVar["dict[tuple[asyncio.AbstractEventLoop, int], _Lifespan]"] = {}
+
+    @classmethod
+    def of(cls, app: AsgiApp, name: str) -> "_Lifespan":
+        key = asyncio.get_running_loop(), id(app)
+        lifespan = cls._shared.get(key)
+        if lifespan is None:
+            lifespan = cls._shared[key] = cls(app, name, key)
+        lifespan._connections += 1
+        return lifespan
+
+    def __init__(self, app: AsgiApp, name: str, key: tuple[asyncio.AbstractEventLoop, int]) -> None:
+        self._app = app
+        self._name = name
+        self._key = key
+        self._connections = 0
         self._state: Event = {}
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         self._up: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
@@ -183,10 +209,18 @@ class _Lifespan:
         except TimeoutError:
             problem = f"it was not ready within {LIFESPAN_SECONDS:g} s"
         if problem is not None:
-            raise TransportError(f"{self._name} does not start: {problem}")
+            hint = "an application that can start only once? connect to its server object, which makes new ones"
+            raise TransportError(f"{self._name} does not start: {problem}", hint=hint)
         return self._state
 
-    async def end(self) -> None:
+    async def leave(self) -> None:
+        """A connection has ended; the application ends with the last one."""
+        self._connections -= 1
+        if self._connections == 0:
+            del self._shared[self._key]
+            await self._end()
+
+    async def _end(self) -> None:
         if self._task is None or self._task.done():
             return
         self._events.put_nowait({"type": "lifespan.shutdown"})

@@ -243,3 +243,48 @@ async def test_an_application_that_never_answers_is_ended_with_the_conversation(
         async with connect(application(wait), timeout=0.2):
             pass
     assert ended.is_set()
+
+
+def fast_server():
+    fastmcp = pytest.importorskip("fastmcp")
+    server = fastmcp.FastMCP("fast")
+
+    @server.tool
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    @server.resource("test://static")
+    def static() -> str:
+        return "fixed"
+
+    return server
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("make", [sdk_server, fast_server])
+async def test_a_server_object_is_connected_to_any_number_of_times(make):
+    server = make()
+    for _ in range(2):
+        async with connect(server) as first, connect(server) as second:
+            await assert_it_adds(first)
+            await assert_it_adds(second)
+
+
+@pytest.mark.peers
+async def test_two_connections_to_one_application_share_its_lifespan():
+    app = sdk_server().streamable_http_app()
+    async with connect(app) as first:
+        async with connect(app) as second:
+            await assert_it_adds(second)
+        await assert_it_adds(first)
+
+
+@pytest.mark.peers
+async def test_an_application_that_starts_only_once_says_what_to_do_instead():
+    app = sdk_server().streamable_http_app()
+    async with connect(app):
+        pass
+    with pytest.raises(TransportError) as raised:
+        async with connect(app):
+            pass
+    assert "server object" in raised.value.hint
