@@ -22,18 +22,26 @@ def _from_flag(member: str, flag: str) -> Callable[[Given], Json]:
     return lambda given: {member: given.need(flag)}
 
 
-def _prompt(given: Given) -> Json:
+def _texts(given: Given, flag: str) -> Json:
+    """The arguments given to FLAG, which are always text."""
     arguments: Json = {}
-    for name, value in given.pairs("--prompt-arg"):
+    for name, value in given.pairs(flag):
         if name in arguments:
             raise UsageError(f"argument {name!r} is given twice")
         arguments[name] = value
+    return arguments
+
+
+def _prompt(given: Given) -> Json:
+    arguments = _texts(given, "--prompt-arg")
     return {"name": given.need("--prompt-name"), **({"arguments": arguments} if arguments else {})}
 
 
 def _completion(given: Given) -> Json:
     argument = {"name": given.need("--argument-name"), "value": given.need("--argument-value")}
-    return {"ref": completion_ref(given.need("--completion-ref")), "argument": argument}
+    known = _texts(given, "--context-argument")
+    context = {"context": {"arguments": known}} if known else {}
+    return {"ref": completion_ref(given.need("--completion-ref")), "argument": argument, **context}
 
 
 def completion_ref(text: str) -> Json:
@@ -84,7 +92,7 @@ METHODS = {
     "completion/complete": Method(
         "complete an argument of a prompt or a resource template",
         ("--completion-ref", "--argument-name", "--argument-value"),
-        (),
+        ("--context-argument",),
         _completion,
     ),
     "logging/setLevel": Method("set the log level; --follow shows the messages", ("--log-level",), (), _level),

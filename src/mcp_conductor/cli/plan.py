@@ -36,6 +36,12 @@ FLAGS: Groups = {
         Flag("--completion-ref", "completion/complete: ref/prompt/NAME or ref/resource/URI", "REF"),
         Flag("--argument-name", "completion/complete: which argument", "NAME"),
         Flag("--argument-value", "completion/complete: what has been typed so far", "TEXT"),
+        Flag(
+            "--context-argument",
+            "completion/complete: another argument, with the value it has already (repeatable)",
+            "KEY=VALUE",
+            many=True,
+        ),
         Flag("--task-id", "tasks/get, result, cancel: which task", "ID"),
         Flag("--log-level", "logging/setLevel: debug, info, notice, warning, error, … emergency", "LEVEL"),
         Flag("--cursor", "list methods: only the page at this cursor", "CURSOR"),

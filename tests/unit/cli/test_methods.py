@@ -40,6 +40,17 @@ def given(**values: str | list[str]) -> Given:
             given(completion_ref="ref/resource/file:///{x}", argument_name="x", argument_value=""),
             {"ref": {"type": "ref/resource", "uri": "file:///{x}"}, "argument": {"name": "x", "value": ""}},
         ),
+        (
+            "completion/complete",
+            given(
+                completion_ref="ref/prompt/p", argument_name="x", argument_value="", context_argument=["a=1", "b=x=y"]
+            ),
+            {
+                "ref": {"type": "ref/prompt", "name": "p"},
+                "argument": {"name": "x", "value": ""},
+                "context": {"arguments": {"a": "1", "b": "x=y"}},
+            },
+        ),
         ("logging/setLevel", given(log_level="debug"), {"level": "debug"}),
         ("tasks/list", given(), None),
         ("tasks/get", given(task_id="t"), {"taskId": "t"}),
