@@ -206,4 +206,5 @@ def nearest(word: str, known: "list[str] | tuple[str, ...]") -> str | None:
     """The known word that WORD was most likely meant to be."""
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(word, known, n=1, cutoff=0.7)), None)
+    # One letter more or less is much of a short word: `bb` may be meant to be `b`.
+    return next(iter(get_close_matches(word, known, n=1, cutoff=0.7 if len(word) > 3 else 0.66)), None)

@@ -6,7 +6,7 @@ from mcp_conductor.cli.method_result import MethodResult, NoteStatus
 from mcp_conductor.cli.methods import is_tool_error
 from mcp_conductor.cli.plan import CallPlan
 from mcp_conductor.client.session import Session
-from mcp_conductor.errors import nearest
+from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 
@@ -92,7 +92,7 @@ async def _call_tool(session: Session, plan: CallPlan, note_status: NoteStatus) 
     # Over HTTP, 2026-07-28 wants some arguments in headers too; only the list of tools says which ones.
     in_headers = plan.spec.as_http() is not None and not session.dialect.handshake
     tool = await _find_tool(session, given.need("--tool-name")) if texts or validate or in_headers else {}
-    arguments = {**plan.arguments, **(_typed_arguments(texts, tool) if texts else {})}
+    arguments = {**plan.arguments, **(_typed_arguments(texts, tool, session) if texts else {})}
     params = _with_meta({**(plan.params or {}), "arguments": arguments}, plan.meta) or {}
     if "--run-as-task" in given:
         from mcp_conductor.cli.task_calls import run_as_task
@@ -107,10 +107,25 @@ async def _call_tool(session: Session, plan: CallPlan, note_status: NoteStatus) 
     return outcome
 
 
-def _typed_arguments(texts: list[tuple[str, str]], tool: Json) -> Json:
+def _typed_arguments(texts: list[tuple[str, str]], tool: Json, session: Session) -> Json:
     from mcp_conductor.protocol.coercion import coerce_arguments
+    from mcp_conductor.protocol.schema import unknown_members
 
-    return coerce_arguments(texts, tool.get("inputSchema"))
+    schema = tool.get("inputSchema")
+    for unknown in unknown_members(dict(texts), schema):
+        near = nearest(unknown.name, unknown.known)
+        if unknown.refused:
+            listed = f"its arguments are {', '.join(unknown.known)}" if unknown.known else "it takes no arguments"
+            meant = f"did you mean {near!r}?" if near else f"{listed};"
+            raise UsageError(
+                f"the tool {tool.get('name')!r} has no argument {unknown.name!r}, and its schema allows no others",
+                hint=f"{meant} --tool-args-json sends any arguments",
+            )
+        session.note(
+            f"the schema of the tool {tool.get('name')!r} lists no argument {unknown.name!r}"
+            f"{f' (but {near!r})' if near else ''}; it is sent anyway"
+        )
+    return coerce_arguments(texts, schema)
 
 
 async def _find_tool(session: Session, name: str) -> Json:

@@ -2,8 +2,8 @@
 
 import marshal
 import math
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, NoReturn
 
 from mcp_conductor.bounded.worker import OutOfBoundsError, call
 from mcp_conductor.protocol import Json
@@ -66,6 +66,31 @@ def property_of(name: str, schema: Any) -> Any:
         if isinstance(properties, dict) and name in properties:
             return properties[name]
     return {}
+
+
+class Unknown(NamedTuple):
+    """A member that an object schema does not list."""
+
+    name: str
+    known: list[str]  # those that it lists
+    refused: bool  # the schema allows no others
+
+
+def unknown_members(names: Iterable[str], schema: Any) -> list[Unknown]:
+    """Those of NAMES that SCHEMA lists nowhere, if it does list members, or refuses others; a pattern may list any."""
+    some = parts(schema, schema)
+    if any(_has_members(part.get("patternProperties")) for part in some):
+        return []
+    known = [name for part in some if _has_members(part.get("properties")) for name in part["properties"]]
+    others = [part["additionalProperties"] for part in some if "additionalProperties" in part]
+    refused = isinstance(schema, dict) and schema.get("additionalProperties") is False
+    if not refused and (not known or any(other is not False for other in others)):
+        return []
+    return [Unknown(name, known, refused) for name in names if name not in known]
+
+
+def _has_members(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value)
 
 
 class Undecided(str):

@@ -3,7 +3,7 @@
 import pytest
 
 from mcp_conductor.protocol.message import read
-from mcp_conductor.protocol.schema import checker, complaints
+from mcp_conductor.protocol.schema import checker, complaints, unknown_members
 
 STRING, INTEGER, NUMBER, BOOLEAN = ({"type": word} for word in ("string", "integer", "number", "boolean"))
 OBJECT, ARRAY, NULL = ({"type": word} for word in ("object", "array", "null"))
@@ -115,3 +115,26 @@ def test_a_checker_keeps_the_schema_as_it_was():
     check = checker(schema)
     schema["type"] = "string"
     assert check(1) == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "unknown"),
+    [
+        ({"properties": {"a": {}}}, [("b", ["a"], False)]),
+        ({"properties": {"a": {}}, "additionalProperties": False}, [("b", ["a"], True)]),
+        ({"additionalProperties": False}, [("a", [], True), ("b", [], True)]),
+        ({"properties": {"a": {}}, "additionalProperties": True}, []),
+        ({"properties": {"a": {}}, "additionalProperties": {"type": "string"}}, []),
+        ({"properties": {"a": {}}, "patternProperties": {"^b": {}}}, []),
+        ({"type": "object"}, []),
+        ({"properties": {}}, []),
+        ({"allOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]}, []),
+        ({"$ref": "#/$defs/x", "$defs": {"x": {"properties": {"a": {}}}}}, [("b", ["a"], False)]),
+        ({"properties": {"a": {}}, "anyOf": [{"additionalProperties": True}]}, []),
+        ({"properties": 3}, []),
+        (None, []),
+        (True, []),
+    ],
+)
+def test_members_that_a_schema_does_not_list_are_found_where_that_is_certain(schema, unknown):
+    assert unknown_members(["a", "b"], schema) == unknown
