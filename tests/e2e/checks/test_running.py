@@ -40,11 +40,23 @@ COUNTED = """
     """
 
 
-@pytest.mark.parametrize(("base", "version", "most"), [("Plain", "2025-11-25", 9), ("Modern", "2026-07-28", 15)])
-async def test_polite_probes_share_processes(verdicts_of, tmp_path, base, version, most):
+WITHOUT_QUESTIONS = """
+    tools = Plain.tools
+    """
+
+
+@pytest.mark.parametrize(
+    ("base", "body", "version", "most"),
+    [
+        ("Plain", COUNTED, "2025-11-25", 9),
+        ("Modern", COUNTED, "2026-07-28", 12),
+        ("Modern", COUNTED + WITHOUT_QUESTIONS, "2026-07-28", 5),
+    ],
+)
+async def test_polite_probes_share_processes(verdicts_of, tmp_path, base, body, version, most):
     starts = tmp_path / "starts"
-    await verdicts_of((*broken(tmp_path, base, COUNTED), str(starts)), version)
-    assert 5 < len(starts.read_text()) <= most
+    await verdicts_of((*broken(tmp_path, base, body), str(starts)), version)
+    assert 4 < len(starts.read_text()) <= most
 
 
 DEAF = (
@@ -81,6 +93,22 @@ async def test_what_another_probe_left_behind_is_no_finding(verdicts_of, tmp_pat
     assert outcomes["base-response-id-echo-server"].status == "passed"
 
 
+OLD_AFTER_HALF_A_REQUEST = """
+    def reply(self, request):
+        if self.meta_problem(request.get("params", {}).get("_meta")) is not None:
+            self.old = "2.0" == request["jsonrpc"]
+            return super().reply(request)
+        return error(request["id"], -32600, "initialize first") if getattr(self, "old", False) else super().reply(request)
+    """
+
+
+async def test_what_an_incomplete_request_left_behind_is_no_finding(verdicts_of, tmp_path):
+    outcomes = await verdicts_of(broken(tmp_path, "Modern", OLD_AFTER_HALF_A_REQUEST), "2026-07-28")
+    assert outcomes["meta-missing-rejected"].status == "passed"
+    assert outcomes["stateless-lists-connection-independent"].status == "passed"
+    assert outcomes["stateless-no-connection-affinity"].status == "passed"
+
+
 ONE_AT_A_TIME = """
     def run(self):
         try:
@@ -109,6 +137,26 @@ def test_the_process_that_tells_the_revision_is_the_one_that_is_explored(tmp_pat
     starts = tmp_path / "starts"
     outcomes_of((*broken(tmp_path, "Modern", COUNTED), str(starts)), "--only", "tools-list-served")
     assert len(starts.read_text()) == 1
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        ("--timeout", "soon"),
+        ("--protocol", "1900-01-01"),
+        ("--only", "nothing"),
+        ("--report", "nothing"),
+        ("--level", "never"),
+        ("--trigger", "look={"),
+        ("--expected-failures", "missing.json"),
+    ],
+)
+def test_a_mistake_on_the_command_line_is_found_before_the_server_starts(tmp_path, mistake):
+    starts = tmp_path / "starts"
+    server = (*broken(tmp_path, "Modern", COUNTED), str(starts))
+    done = prefork.run([*CONDUCTOR, "check", *mistake, "--", *server], capture_output=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert not starts.exists()
 
 
 def outcomes_of(server, *flags):

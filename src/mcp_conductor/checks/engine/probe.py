@@ -211,12 +211,12 @@ class Probe:
 
     @asynccontextmanager
     async def listening_session(self) -> AsyncIterator["Probe"]:
-        """A session with all our answers to subscribe in; on stdio, others may have done so before."""
+        """A session with all our answers to subscribe in; on stdio, others may have used it before."""
         if self._private:
             async with self.new_session(answers=self.session.answers) as other:
                 yield other
         else:
-            async with self._shared("listening", self.session.answers) as other:
+            async with self._shared("polite too", self.session.answers) as other:
                 yield other
 
     @asynccontextmanager

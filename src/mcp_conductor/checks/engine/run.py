@@ -213,7 +213,7 @@ class _Checking:
         if probe.transport == "stdio" and (os.cpu_count() or 1) > 1 and self._silence is None:
             checks = [pairs[0][1] for pairs in probes.values()]
             uses = [each.prepared for each in checks if each.prepared is not None]
-            await probe.sessions.prepare(uses, probe.dialect, probe.session.answers)
+            await probe.sessions.prepare(uses, probe.dialect)
 
     async def _run_in_session(self, probes: dict[Act, Wanted], probe: Probe, stack: AsyncExitStack) -> Probe:
         """Carry out those that use the session of the exploration, one by one: it, or its last substitute."""

@@ -34,8 +34,9 @@ MOST_REFUSALS = 2  # sessions that cannot be opened, before we stop trying
 
 NO_OTHER = "another session could not be opened"
 
-# "polite too" is for those who hold a polite one already; "leaving" is for one who looks at the end.
-Use = Literal["polite", "polite too", "odd", "listening", "leaving"]
+# "polite too" is for those who hold a polite one already, and for those who subscribe; "leaving" is for one who looks
+# at the end.
+Use = Literal["polite", "polite too", "odd", "leaving"]
 
 
 @dataclass(slots=True)
@@ -133,7 +134,7 @@ class Sessions:
             if place.open is not None and (place.worn or place.open.session.ended):
                 await self._leave(place.open)
                 place.open = None
-            if place.open is None and not private and not given.capabilities(dialect):
+            if place.open is None and not private and (_is_for_all(use, dialect) or not given.capabilities(dialect)):
                 place.open = await self._take(use)
             if place.open is None:
                 place.open = await self._open(dialect.version, given)
@@ -150,7 +151,7 @@ class Sessions:
                 place.open = None
                 await self._leave(opened)
                 raise
-            if use == "listening":
+            if use == "polite too":
                 self._second_hand.add(opened.session)
             # What was cancelled may still be answered, which the next one would wonder about.
             if _left_something(opened.session, mark, use) or (
@@ -161,18 +162,18 @@ class Sessions:
             if nothing is not None:
                 raise nothing
 
-    async def prepare(self, uses: Iterable[Use], dialect: Dialect, answers: Answers) -> None:
+    async def prepare(self, uses: Iterable[Use], dialect: Dialect) -> None:
         """Open sessions that will be shared, one after the other; where that fails, it is tried again when needed."""
         for use in uses:
-            given = answers if use == "listening" else Answers()
-            place = self._place(use, dialect, given)
+            place = self._place(use, dialect, Answers())
             async with place.turn:
                 if place.open is None:
                     with suppress(NotSeen):
-                        place.open = await self._open(dialect.version, given)
+                        place.open = await self._open(dialect.version, Answers())
 
     def _place(self, use: Use, dialect: Dialect, answers: Answers, *, private: bool = False) -> _Shared:
-        return self._shared.setdefault((use, compact(answers.capabilities(dialect)), private), _Shared())
+        declared = "" if _is_for_all(use, dialect) and not private else compact(answers.capabilities(dialect))
+        return self._shared.setdefault((use, declared, private), _Shared())
 
     def is_second_hand(self, session: Session) -> bool:
         """Whether another probe did something in SESSION that not every client does: what is found may be its doing."""
@@ -260,6 +261,14 @@ class Sessions:
         await asyncio.gather(*self._closing)
 
 
+def _is_for_all(use: Use, dialect: Dialect) -> bool:
+    """Whether clients that declare different things share a session: where every request says what its client can do.
+
+    What is found there is looked at once more without the others.
+    """
+    return use == "polite too" and not dialect.handshake
+
+
 async def _close(opened: _Open) -> None:
     with suppress(ConductorError):  # how a server takes its end is looked at where it matters
         await opened.stack.aclose()
@@ -297,7 +306,7 @@ def _left_something(session: Session, mark: int, use: Use) -> bool:
         said = [message for frame in sent for message in frame.messages()]
     heard = {message.id for frame in frames if frame.source == "server" for message in frame.messages()}
     # A subscription that was ended is not answered.
-    over = ("subscriptions/listen",) if use == "listening" else ()
+    over = ("subscriptions/listen",) if use == "polite too" else ()
     asked = [message for message in said if message.kind == "request" and message.method not in over]
     return any(message.id not in heard for message in asked)
 

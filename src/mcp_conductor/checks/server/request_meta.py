@@ -61,7 +61,7 @@ def _without(meta: Json, key: str) -> Json:
     return {name: value for name, value in meta.items() if name != key}
 
 
-@probed("meta-missing-rejected", alone=True)
+@probed("meta-missing-rejected", alone=True, spoils=True)
 async def incomplete_meta_is_refused(probe: Probe) -> AsyncIterator[Finding]:
     """Call server/discover without `_meta`, or without one of its two mandatory keys: the error has the code -32602.
 
@@ -83,7 +83,7 @@ async def incomplete_meta_is_refused(probe: Probe) -> AsyncIterator[Finding]:
 async def _refusals(probe: Probe) -> list[tuple[str, Message | None]]:
     if probe.transport == "http":
         return [(what, answer.message) for what, answer in await _post_incomplete(probe)]
-    async with probe.new_session() as other:
+    async with probe.polite_session(second=True) as other:
         return [(what, await other.say(compact(raw))) for what, raw in _incomplete(probe).items()]
 
 

@@ -210,7 +210,7 @@ async def cancelled_subscriptions_are_over(probe: Probe) -> AsyncIterator[Findin
             yield fault("a message is sent for a subscription that was cancelled", message.raw)
 
 
-@probed("subs-result-meta", alone=True, prepared="listening", follows="base-method-not-found-server")
+@probed("subs-result-meta", alone=True, follows="base-method-not-found-server")
 async def results_of_subscriptions_have_the_id(probe: Probe) -> AsyncIterator[Finding]:
     """Look at the result by which a server ends a subscription: its subscriptionId is that of the request."""
     async with probe.listening_session() as other, listening(other, {}) as stream:
