@@ -38,7 +38,8 @@ HELP = {
     "conductor": CONDUCTOR.replace("mcp_conductor.cli.flags", ""),
     "conductor call": f"{CALL} mcp_conductor.cli.conductor",
     "conductor test": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.test",
-    "conductor check": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.check",
+    "conductor check": f"""{CONDUCTOR} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.check
+    mcp_conductor.cli.check_target""",
     "conductor discover": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.discover",
     "conductor init": f"{CONDUCTOR} mcp_conductor.cli.init mcp_conductor.files mcp_conductor.files.settings_file",
     "conductor serve": f"{CONDUCTOR} {SERVE}",
@@ -118,3 +119,21 @@ print(*sys.modules, file=sys.stderr)
     (alone,) = python("import asyncio, subprocess; print(*sys.modules, file=sys.stderr)")
     others = {name for name in loaded - ours(loaded) - set(alone.split()) if not name.startswith("_")}
     assert others <= BESIDES_ASYNCIO
+
+
+def test_a_check_starts_its_server_before_it_imports_asyncio_and_imports_nothing_of_suites(tmp_path):
+    server = tmp_path / "server.py"
+    server.write_text(SERVER)
+    script = """
+from mcp_conductor.cli import conductor
+class Seen:
+    def find_spec(self, name, *_):
+        if name == "asyncio":
+            print(len(sys.modules["mcp_conductor.transport.children"]._running), file=sys.stderr)
+sys.meta_path.insert(0, Seen())
+conductor()
+print(*sys.modules, file=sys.stderr)
+"""
+    said = python(script, "check", "--json", "--", sys.executable, str(server))
+    assert said[0] == "1"
+    assert {name for name in said[-1].split() if name.startswith("mcp_conductor.suites.")} == set()

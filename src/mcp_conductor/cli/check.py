@@ -1,7 +1,9 @@
 """`conductor check`: does this server follow the specification?"""
 
 from mcp_conductor.cli.budget_flags import LIMIT_FLAGS
-from mcp_conductor.cli.flags import Flag, Groups, help_text, parse
+from mcp_conductor.cli.check_target import asked_revision, checked_server
+from mcp_conductor.cli.flag_values import time
+from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.plugin_flag import load_named_plugins
 from mcp_conductor.cli.run_flags import OUTPUT_FLAGS
 from mcp_conductor.cli.secret_flags import read_secrets
@@ -51,6 +53,11 @@ FLAGS: Groups = {
     ),
     "Output": (*OUTPUT_FLAGS, Flag("--badge", "write the grade as an SVG picture", "FILE")),
 }
+# Whether these are right is known before the rest is imported. With any other flag the server is started after that,
+# because a mistake must be found before anything starts.
+_KNOWN_AT_ONCE = {flag.name for flag in _SERVER_FLAGS} | {
+    "--protocol", "--timeout", "--call-tools", "--quiet", "--verbose", "--wire", "--json",
+}  # fmt: skip
 _USAGE = """\
 usage: conductor check COMMAND [ARGS …] [FLAGS]
        conductor check [FLAGS] -- COMMAND [ARGS …]
@@ -97,18 +104,35 @@ def main(argv: list[str], terminal: Terminal) -> int:
         them = named_requirements(given.all("--explain"))
         terminal.show(explained_as_json(them) if "--json" in given else explained(them))
         return 0
-    from mcp_conductor.cli.interruptible import run_interruptibly
-
     if "--client" in given:
         from mcp_conductor.cli.check_client import ClientCheckRun
+        from mcp_conductor.cli.interruptible import run_interruptibly
 
         return run_interruptibly(ClientCheckRun(given, terminal).run())
     if "--transcript" in given:
         from mcp_conductor.cli.check_recording import RecordingCheckRun
+        from mcp_conductor.cli.interruptible import run_interruptibly
 
         return run_interruptibly(RecordingCheckRun(given, terminal).run())
     if "--scenario" in given:
         raise UsageError("--scenario is for --client CMD")
-    from mcp_conductor.cli.check_run import CheckRun
+    return _check_server(given, terminal)
 
-    return run_interruptibly(CheckRun(given, terminal).run())
+
+def _check_server(given: Given, terminal: Terminal) -> int:
+    """Check a server, which gets ready while we import what we need."""
+    from mcp_conductor.transport.children import kill_unused, start_ahead
+
+    try:
+        if set(given.values) <= _KNOWN_AT_ONCE:
+            asked_revision(given)
+            time(given, "--timeout")
+            spec = checked_server(given, terminal)
+            if spec.kind == "stdio" and (server := spec.as_process()) is not None:
+                start_ahead(server.command, cwd=server.cwd, env=server.env)
+        from mcp_conductor.cli.check_run import CheckRun
+        from mcp_conductor.cli.interruptible import run_interruptibly
+
+        return run_interruptibly(CheckRun(given, terminal).run())
+    finally:
+        kill_unused()

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
+from threading import Thread
 
+from mcp_conductor.checks.engine.check import CHECKS
 from mcp_conductor.checks.engine.expected_failures import Told, read_expected, so_far, with_expected
 from mcp_conductor.checks.engine.exploration import ALL
 from mcp_conductor.checks.engine.first_session import connect_to_explore, may_be_explored
@@ -17,6 +19,7 @@ from mcp_conductor.checks.engine.migration import migration
 from mcp_conductor.checks.engine.run import Options, Verdicts, check
 from mcp_conductor.checks.engine.sessions import Sessions
 from mcp_conductor.checks.requirements import LEVELS, of_plugin, requirements, with_packages
+from mcp_conductor.cli.check_target import asked_revision, checked_server
 from mcp_conductor.cli.exit_codes import code_of
 from mcp_conductor.cli.flag_values import choice, time as time_of
 from mcp_conductor.cli.flags import Given
@@ -25,13 +28,13 @@ from mcp_conductor.cli.plan import json_of
 from mcp_conductor.cli.rerun import next_lines
 from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.secret_flags import secrets_of_flags
-from mcp_conductor.cli.target import source_file, target
+from mcp_conductor.cli.target import source_file
 from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import HttpStatusError, MethodError, ProtocolError, TransportError, UsageError, nearest
 from mcp_conductor.plugins import with_plugins
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_HANDSHAKE, PROTOCOL_CHOICES
+from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_HANDSHAKE
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report.formats.badge import badge
@@ -53,7 +56,7 @@ class CheckRun:
         self._given = given
         self._terminal = terminal
         terminal.learn(secrets_of_flags(given))
-        self._protocol = choice(given, "--protocol", ("all", *PROTOCOL_CHOICES)) or "auto"
+        self._protocol = asked_revision(given)
         self._target = self._aim()
         self._output = Output(given, terminal)
         self._progress = CheckInProgress()
@@ -87,13 +90,14 @@ class CheckRun:
 
     def _aim(self) -> str:
         """Find out what is to be checked: its name."""
-        without = {name: values for name, values in self._given.values.items() if name != "--protocol"}
-        self._spec = target(self._given.with_values(without), self._terminal, program="conductor check")
+        self._spec = checked_server(self._given, self._terminal)
         return self._spec.label
 
     async def run(self) -> int:
         from mcp_conductor.checks.explain import rules
 
+        if self.subject == "server":  # which is starting, while there is nothing else to do
+            Thread(target=CHECKS.items, daemon=True).start()
         began, started = time.perf_counter(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         try:
             async with AsyncExitStack() as self._stack, self._output.live_check(self._progress):

@@ -12,10 +12,10 @@ from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.suites import SUFFIXES
 from mcp_conductor.suites.authoring.discover import Discovery, Wishes, discover
 from mcp_conductor.suites.authoring.suite_text import suite_text
 from mcp_conductor.suites.running.job import DEFAULT_SECONDS
-from mcp_conductor.suites.running.select import SUFFIXES
 
 
 async def write_suite(given: Given, terminal: Terminal) -> int:

@@ -5,6 +5,7 @@ It can be pasted into a shell. Secrets are left out: the person who runs it has 
 
 from collections.abc import Iterable, Iterator
 from shlex import join
+from typing import TYPE_CHECKING
 
 from mcp_conductor.cli.budget_flags import TEST_LIMIT_FLAGS
 from mcp_conductor.cli.flags import Given
@@ -13,10 +14,12 @@ from mcp_conductor.cli.secret_flags import without_secret, without_secrets
 from mcp_conductor.cli.target import TARGET_FLAGS
 from mcp_conductor.report.formats.folding import InRevisions
 from mcp_conductor.report.model import BAD, Outcome
-from mcp_conductor.suites.language.suite import Case, Suite
-from mcp_conductor.suites.running.job import Job
 from mcp_conductor.text.patterns import compiled_later
 from mcp_conductor.text.visible import one_line
+
+if TYPE_CHECKING:
+    from mcp_conductor.suites.language.suite import Case, Suite
+    from mcp_conductor.suites.running.job import Job
 
 # Flags that make a test what it is; those that choose tests, or how they are shown, do not.
 _DECISIVE = (
@@ -46,7 +49,7 @@ class RerunCommands:
         self._random: set[str] = set()  # files with random values
         self._cases: dict[str, tuple[Suite, Case]] = {}
 
-    def about(self, jobs: Iterable[Job], seed: int) -> None:
+    def about(self, jobs: "Iterable[Job]", seed: int) -> None:
         """Remember the tests that are run, and the SEED of their random values."""
         self._seed = ["--seed", str(seed)] if self._seed is None else self._seed
         for job in jobs:
@@ -91,7 +94,7 @@ def _flags(given: Given, names: Iterable[str]) -> Iterator[str]:
             yield without_secret(name, text)
 
 
-def _places(suite: Suite, case: Case) -> list[str]:
+def _places(suite: "Suite", case: "Case") -> list[str]:
     """Where the test stands, after those that capture what it needs, and what they need themselves."""
     needed, lines = set(case.step.needs), [_line(case)]
     before = suite.cases[: suite.cases.index(case)]
@@ -102,5 +105,5 @@ def _places(suite: Suite, case: Case) -> list[str]:
     return [one_line(f"{suite.file}:{line}") for line in sorted(set(lines))]
 
 
-def _line(case: Case) -> int:
+def _line(case: "Case") -> int:
     return 1 if case.where is None else case.where.line

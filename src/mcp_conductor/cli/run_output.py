@@ -20,14 +20,14 @@ from mcp_conductor.report.formats import REPORTERS
 from mcp_conductor.report.formats.console import Console
 from mcp_conductor.report.formats.wording import counted, warning_text
 from mcp_conductor.report.model import BAD, Finding, Outcome, Report, Status, redacted, redacted_outcome
-from mcp_conductor.suites.running.job import Job
-from mcp_conductor.suites.running.run import Result
-from mcp_conductor.suites.running.select import SUFFIXES
+from mcp_conductor.suites import SUFFIXES
 
 if TYPE_CHECKING:
     from mcp_conductor.report.event_log import EventLog
     from mcp_conductor.report.formats.check_console import CheckConsole
     from mcp_conductor.report.formats.folding import InRevisions
+    from mcp_conductor.suites.running.job import Job
+    from mcp_conductor.suites.running.run import Result
 
 _DEFAULT_WIDTH = 100
 
@@ -76,7 +76,7 @@ class Output:
         self._told: dict[str, Status] = {}  # the outcomes that have been shown, or belong to a file that has
         self._shown: set[tuple[str, ...]] = set()  # the ids of failures that have been shown, and what was found
 
-    def begin(self, jobs: list[Job], seed: int) -> None:
+    def begin(self, jobs: "list[Job]", seed: int) -> None:
         live = [(kind, file) for kind, file in self._reports if REPORTERS.get(kind).live]
         self._logs = [self._log(file) for _, file in live]
         self._one_by_one = len(jobs) == 1
@@ -156,7 +156,7 @@ class Output:
             self._shown.add(same)
         self._show(self._console.outcome(outcome))
 
-    def end(self, report: Report, results: list[Result]) -> None:
+    def end(self, report: Report, results: "list[Result]") -> None:
         report = self._clean(report)
         for outcome in report.outcomes:
             # Only the whole run shows that these are failures, such as warnings with --strict.

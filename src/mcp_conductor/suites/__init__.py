@@ -1,1 +1,3 @@
 """Declarative tests of MCP servers, written in YAML."""
+
+SUFFIXES = (".test.mcp.yml", ".test.mcp.yaml")  # of the files that have them

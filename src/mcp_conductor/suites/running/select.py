@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 from mcp_conductor.bounded.regex import compile_regex
 from mcp_conductor.errors import UsageError, nearest
+from mcp_conductor.suites import SUFFIXES
 from mcp_conductor.suites.language.suite import Case, Suite
 from mcp_conductor.values import dataclass
 
-SUFFIXES = (".test.mcp.yml", ".test.mcp.yaml")
 _LINE = re.compile(r"^(.*\.ya?ml):(\d+)$")
 _SKIPPED_FOLDERS = {"node_modules", "__pycache__", "__snapshots__"}
 _MOST_LISTED = 5
