@@ -150,7 +150,8 @@ def test_patterns_of_others_are_compiled_in_one_place():
 
 def test_the_manual_names_every_step_fault_and_key_of_a_server_file():
     from mcp_conductor.server.config_file import KEYS
-    from mcp_conductor.server.faults import FAULTS, WHEN_KEYS
+    from mcp_conductor.server.fault_file import WHEN_KEYS
+    from mcp_conductor.server.faults import FAULTS
     from mcp_conductor.server.inline import PROMPT_KEYS, RESOURCE_KEYS, TEMPLATE_KEYS, TOOL_KEYS
     from mcp_conductor.server.steps import STEPS
     from mcp_conductor.server.transport_file import TRANSPORT_KEYS

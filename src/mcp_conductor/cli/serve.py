@@ -14,8 +14,14 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.message import render
 
 if TYPE_CHECKING:
+    from asyncio import Event
+    from collections.abc import Callable, Coroutine
+
     from mcp_conductor.server.config import ServerConfig
     from mcp_conductor.server.presets import Preset
+    from mcp_conductor.server.server import Server
+
+    Host = Callable[[Event], Coroutine[Any, Any, int]]  # serves until the event is set: the exit code
 
 ALLOW_HOST = Flag("--allow-host", "another name that the server is reached by (repeatable)", "NAME", many=True)
 FLAGS: Groups = {
@@ -139,17 +145,25 @@ async def _serve(config: "ServerConfig", terminal: Terminal) -> int:
     from mcp_conductor.server.server import Server
 
     server = Server(config, terminal.say)
+    try:
+        return await serve_until_cancelled(_host(server, config, terminal))
+    finally:
+        for line in server.fault_report():
+            terminal.say(line)
+
+
+def _host(server: "Server", config: "ServerConfig", terminal: Terminal) -> "Host":
     if config.transport.type == "stdio":
         from mcp_conductor.server.stdio_host import serve_stdio
 
-        return await serve_until_cancelled(lambda stop: serve_stdio(server, stop))
+        return lambda stop: serve_stdio(server, stop)
     from mcp_conductor.server.http.serving import serve_http
 
     def started(url: str) -> None:
         terminal.say(f"Composable server listening at {url}")
         _warn(config, terminal)
 
-    return await serve_until_cancelled(lambda stop: serve_http(server, config.transport, stop, started))
+    return lambda stop: serve_http(server, config.transport, stop, started)
 
 
 def _warn(config: "ServerConfig", terminal: Terminal) -> None:

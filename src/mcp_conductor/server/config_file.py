@@ -13,7 +13,7 @@ from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import Mistakes, read_all
 from mcp_conductor.files.source import load as load_source
-from mcp_conductor.plugins import load_those_of, with_plugins
+from mcp_conductor.plugins import is_ours, load_those_of, with_plugins
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, HANDSHAKE, MODERN
 from mcp_conductor.protocol.message import kind_of
@@ -21,7 +21,7 @@ from mcp_conductor.server import inline
 from mcp_conductor.server.config import POLL_INTERVAL_MS, ServerConfig
 from mcp_conductor.server.config_warnings import warnings
 from mcp_conductor.server.definitions import Definition, Resource, Template, Tool
-from mcp_conductor.server.faults import read as read_fault
+from mcp_conductor.server.fault_file import read_fault, unknown_targets, without_means
 from mcp_conductor.server.params import checked_params, make_with
 from mcp_conductor.server.presets import MEMBERS, PRESETS, Kind
 from mcp_conductor.server.presets.described import described
@@ -50,6 +50,7 @@ KEYS = (
 INFO_KEYS = ("name", "version", "title", "description", "websiteUrl", "icons")
 _TASK_KEYS = ("list", "cancel", "pollInterval")
 _LISTS = ("tools", "resources", "prompts")
+_ADDING = ("add_tool", "add_resource", "add_prompt")
 _EXTENSION_TOOLS = ("modern_task", "modern_input_task", "modern_loop_task")
 
 
@@ -115,8 +116,26 @@ def read(root: Field, over: Overrides, mistakes: Mistakes | None = None) -> Serv
         faults=mistakes.read(given.get("faults"), lambda field: tuple(read_all(read_fault, field.items())), ()),
         seed=mistakes.read(given.get("seed"), Field.integer, 0),
     )
+    told = list(warnings(given, config))
+    if not mistakes and config.faults:
+        for problem in without_means(given["faults"], config):
+            told.append(problem) if over.transport else mistakes.add(problem)
+        for problem in unknown_targets(given["faults"], config):
+            told.append(problem) if _may_grow(root.value) else mistakes.add(problem)
     mistakes.tell()
-    return replace(config, warnings=tuple(warnings(given, config)))
+    return replace(config, warnings=tuple(told))
+
+
+def _may_grow(part: Any) -> bool:
+    """Whether a server with PART in its file could have more, some time, than the file names."""
+    match part:
+        case list():
+            return any(_may_grow(each) for each in part)
+        case dict():
+            made = PRESETS.find(part["preset"]) if isinstance(part.get("preset"), str) else None
+            adds = made is not None and (made.name in _ADDING or not is_ours(made.make))
+            return adds or "add_resource" in part or any(_may_grow(each) for each in part.values())
+    return False
 
 
 def _info(root: Field, info: Field | None) -> Json:

@@ -4,27 +4,23 @@ A fault is one decorated function. It is given a `SpoiledReply`, and sets how th
 The hosts carry that out, each with the means of its transport. What a transport cannot do does not happen there.
 """
 
-import inspect
+import os
 import re
 from collections.abc import Callable
 from copy import copy
-from functools import partial
 from random import Random
 from typing import Any
 
 from mcp_conductor.catalog import Catalog
-from mcp_conductor.errors import UsageError, nearest
-from mcp_conductor.files.fields import Field
-from mcp_conductor.files.mistakes import Mistakes
-from mcp_conductor.plugins import guarded, with_plugins
+from mcp_conductor.errors import UsageError
+from mcp_conductor.plugins import guarded
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.duration import seconds
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.server.params import BadParam, checked_params, make_with
-from mcp_conductor.server.spoiled_reply import SpoiledReply, say_nothing
+from mcp_conductor.server.params import BadParam
+from mcp_conductor.server.spoiled_reply import EVERY_MEANS, Means, SpoiledReply, say_nothing
 from mcp_conductor.values import dataclass
 
-WHEN_KEYS = ("method", "name", "nth", "every", "probability")
 ANOTHER_TYPE = "a value of another type"
 
 _STEP = re.compile(r'(?:^|(?!^)\.)([^.\[\]"]+)|\["([^"]+)"\]|\[([0-9]{1,9})\]')
@@ -204,6 +200,20 @@ class Fault:
     nth: tuple[int, ...] = ()
     every: int | None = None
     probability: float | None = None
+    needs: Means = frozenset()  # without one of these nothing comes of it; none: it works everywhere
+
+    @property
+    def aim(self) -> str:
+        """Which requests it is for."""
+        name = None if self.target is None else repr(self.target)
+        return " ".join(part for part in (self.method, name) if part is not None) or "all requests"
+
+    @property
+    def needed(self) -> str:
+        return " or ".join(sorted(self.needs))
+
+    def can_strike(self, means: Means) -> bool:
+        return not self.needs or not self.needs.isdisjoint(means)
 
     def concerns(self, message: Message) -> bool:
         if self.method is not None and message.method != self.method:
@@ -226,86 +236,55 @@ class Faults:
         self._faults = faults
         self._complain = complain
         self._counts = [0] * len(faults)
+        self._struck = [0] * len(faults)
+        self._unable = [0] * len(faults)  # requests that it has no means to strike at
         # Each has its own, so that what strikes does not depend on the traffic that concerns others.
         self._randoms = [Random(f"{seed}/{index}") for index in range(len(faults))]
 
-    def spoiled_reply(self, message: Message) -> SpoiledReply | None:
-        """What is to go wrong with the reply to MESSAGE, if anything is."""
+    def spoiled_reply(self, message: Message, means: Means = EVERY_MEANS) -> SpoiledReply | None:
+        """What is to go wrong with the reply to MESSAGE, if anything is, where a host has these MEANS."""
         spoiled: SpoiledReply | None = None
         for index, (each, random) in enumerate(zip(self._faults, self._randoms, strict=True)):
             if not each.concerns(message):
                 continue
+            if not each.can_strike(means):
+                self._unable[index] += 1
+                continue
             self._counts[index] += 1
             if each.strikes(self._counts[index], random):
-                spoiled = spoiled or SpoiledReply(random, complain=self._complain)
+                spoiled = spoiled or SpoiledReply(random, complain=self._complain, leave=self._leave)
                 spoiled.random = random
-                self._act(each, spoiled)
+                self._struck[index] += self._acts(each, spoiled)
         return spoiled
 
-    def _act(self, fault: Fault, spoiled: SpoiledReply) -> None:
+    def report(self) -> list[str]:
+        """How often each has struck so far, in lines for people."""
+        counts = zip(self._faults, self._struck, self._counts, self._unable, strict=True)
+        return [f"fault {fault.name} ({fault.aim}): {_told(fault, *each)}" for fault, *each in counts]
+
+    def _leave(self, code: int) -> None:
+        """End the process at once, as a crash does; only what has struck is still told."""
+        for line in self.report():
+            self._complain(line)
+        os._exit(code)
+
+    def _acts(self, fault: Fault, spoiled: SpoiledReply) -> bool:
+        """Whether FAULT does what it is there for."""
         try:
             fault.act(spoiled)
         except UsageError as error:  # one of a plugin; it did not fail when the file was read
             self._complain(f"{error}; the reply is sent without it")
+            return False
+        return True
 
 
-def read(entry: Field) -> Fault:
-    """One entry of `faults` in a config file."""
-    mistakes = Mistakes()
-    known = entry.members(("fault", "when", "params"), mistakes=mistakes)
-    if "fault" not in known:
-        mistakes.tell()  # a key that is not known may be this one
-        entry.refuse("does not say which fault", f"fault: one of {', '.join(FAULTS)}")
-    name = mistakes.read(known["fault"], _name, "")
-    when: dict[str, Field] = mistakes.read(known.get("when"), lambda field: field.members(WHEN_KEYS), {})
-    fault = Fault(
-        name=name,
-        act=mistakes.read(entry if name else None, lambda entry: _act(entry, name, known.get("params")), _nothing),
-        method=mistakes.read(when.get("method"), _method, None),
-        target=mistakes.read(when.get("name"), Field.text, None),
-        nth=mistakes.read(when.get("nth"), _nth, ()),
-        every=mistakes.read(when.get("every"), lambda field: field.integer(1), None),
-        probability=mistakes.read(when.get("probability"), lambda field: field.number(0.0, 1.0), None),
-    )
-    mistakes.tell()
-    return fault
-
-
-def _nothing(_: SpoiledReply) -> None:
-    """In the place of a fault that cannot be read."""
-
-
-def _name(given: Field) -> str:
-    name = given.text()
-    if FAULTS.find(name) is None:
-        near = nearest(name, tuple(FAULTS))
-        hint = f"did you mean {near!r}?" if near else f"one of {', '.join(FAULTS)}"
-        given.refuse(f"is {name!r}, which is not a fault", with_plugins(hint))
-    return name
-
-
-def _method(given: Field) -> str:
-    if given.text().startswith("notifications/"):
-        given.refuse("must be the method of a request", "notifications have no replies, which is what faults are about")
-    return given.text()
-
-
-def _nth(given: Field) -> tuple[int, ...]:
-    if not isinstance(given.value, list):
-        return (given.integer(1),)
-    if not given.value:
-        given.refuse("must name at least one request", "nth: 1, or nth: [1, 3]")
-    return tuple(item.integer(1) for item in given.items())
-
-
-def _act(entry: Field, name: str, params: Field | None) -> Callable[[SpoiledReply], None]:
-    """The fault with its params, tried out once so that bad values are found now."""
-    act = FAULTS.get(name)
-    wanted = dict(list(inspect.signature(act).parameters.items())[1:])
-    given = checked_params(entry, params, wanted, f"fault {name!r}")
-    make_with(partial(act, SpoiledReply(Random(0))), given)
-    values = {key: each.value for key, each in given.items()}
-    return lambda spoiled: act(spoiled, **values)
+def _told(fault: Fault, struck: int, count: int, unable: int) -> str:
+    requests = "1 such request" if count == 1 else f"{count or 'no'} such requests"
+    if struck:
+        return f"struck {struck} of {requests}"
+    if unable and not count:
+        return f"never struck: it needs {fault.needed}, which is not there"
+    return f"never struck: {requests} came"
 
 
 def _within(param: str, value: int, least: int, most: int) -> int:

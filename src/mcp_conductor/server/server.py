@@ -24,7 +24,7 @@ from mcp_conductor.server.definitions import AskFailed, InputRequired, Refusal, 
 from mcp_conductor.server.faults import Faults
 from mcp_conductor.server.methods import METHODS
 from mcp_conductor.server.rounds import Rounds
-from mcp_conductor.server.spoiled_reply import SpoiledReply
+from mcp_conductor.server.spoiled_reply import Means, SpoiledReply
 from mcp_conductor.server.state import ServerState
 
 # What becomes of a request: its reply, or None when it was cancelled and gets none.
@@ -70,9 +70,13 @@ class Server(ServerState):
 
         return {name: act for name, act in METHODS.items() if name in dialect.methods and offered(name)}
 
-    def spoiled_reply(self, message: Message) -> SpoiledReply | None:
-        """What is to go wrong with the reply to MESSAGE, if anything is."""
-        return None if self._faults is None else self._faults.spoiled_reply(message)
+    def spoiled_reply(self, message: Message, means: Means) -> SpoiledReply | None:
+        """What is to go wrong with the reply to MESSAGE, if anything is, where a host has these MEANS."""
+        return None if self._faults is None else self._faults.spoiled_reply(message, means)
+
+    def fault_report(self) -> list[str]:
+        """How often each fault has struck, in lines for people."""
+        return [] if self._faults is None else self._faults.report()
 
     def take(
         self, message: Message, client: Client, send: Send, deliver: Deliver, spoiled: SpoiledReply | None = None

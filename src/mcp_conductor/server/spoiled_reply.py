@@ -1,5 +1,6 @@
 """How a reply is to differ from the right one: what faults write, and what the hosts carry out."""
 
+import os
 from collections.abc import Callable
 from dataclasses import field
 from random import Random
@@ -11,6 +12,15 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.values import dataclass
 
 R = TypeVar("R")
+
+# What it takes to spoil a reply in one way or another; not every host has all of it.
+Means = frozenset[str]
+STDOUT = "a stdout"
+STATUS = "an HTTP status"
+CONTENT_TYPE = "a content type"
+EVENT_STREAM = "an event stream"
+SESSION = "a session"
+EVERY_MEANS: Means = frozenset({STDOUT, STATUS, CONTENT_TYPE, EVENT_STREAM, SESSION})
 _CHANGE = "a change that a fault makes"
 
 
@@ -38,6 +48,22 @@ class SpoiledReply:
     forget_events: bool = False  # and cannot be resumed
     expire_session: bool = False  # the HTTP session ends with this request
     complain: Callable[[str], None] = say_nothing  # is told what fails in a fault of a plugin
+    leave: Callable[[int], None] = os._exit  # ends the process with this code
+
+    @property
+    def needs(self) -> Means:
+        """What a host needs one of, if anything is to come of it; none of them if it can be done everywhere."""
+        everywhere = self.delay or self.silent or self.changes or self.garble or self.copies != 1
+        if everywhere or self.truncates or self.close or self.exit_code is not None:
+            return frozenset()
+        there = {
+            STDOUT: bool(self.noise),
+            STATUS: self.status is not None or bool(self.headers),
+            CONTENT_TYPE: self.content_type is not None,
+            EVENT_STREAM: self.cut_stream is not None,
+            SESSION: self.expire_session,
+        }
+        return frozenset(means for means, needed in there.items() if needed)
 
     @property
     def truncates(self) -> bool:

@@ -18,6 +18,7 @@ from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.message import Message, compact, decode, members
 from mcp_conductor.server.client import Client, modern_client
 from mcp_conductor.server.definitions import Refusal, unreadable
+from mcp_conductor.server.reply_means import means_of
 from mcp_conductor.server.server import Deliver, Server
 from mcp_conductor.server.spoiled_reply import SpoiledReply
 
@@ -56,6 +57,7 @@ class StdioHost:
         self._client = Client(self.send)
         self._parts: list[bytes] = []
         self._ended = self._loop.create_future()
+        self._means = means_of(server.config.transport, handshake=True)
         self._owed: set[asyncio.Task[None]] = set()  # requests that will get a reply
 
     async def run(self, stop: asyncio.Event) -> int:
@@ -177,7 +179,7 @@ class StdioHost:
         return compose_error(message.id, refusal.error(), named=named)
 
     def _request(self, message: Message, deliver: Deliver) -> None:
-        spoiled = self._server.spoiled_reply(message)
+        spoiled = self._server.spoiled_reply(message, self._means)
         if spoiled is not None:
             deliver = self._with_faults(spoiled, deliver)
         try:
@@ -235,18 +237,14 @@ class StdioHost:
             for _ in range(spoiled.copies):
                 self._writer.write(line)
             if spoiled.exit_code is not None:
-                self._leave(spoiled.exit_code)
+                self._writer.flush()  # nothing else is drained, and no client is told
+                spoiled.leave(spoiled.exit_code)
             elif spoiled.close:
                 self._writer.flush()
                 self._writer.close()
             deliver_right(None)
 
         return deliver
-
-    def _leave(self, code: int) -> None:
-        """End at once, as a crash does: nothing is drained, and no client is told."""
-        self._writer.flush()
-        os._exit(code)
 
 
 class _Writer:

@@ -128,7 +128,7 @@ def text_of(reply: dict) -> str:
 @pytest.mark.parametrize("era", ERAS)
 def test_without_a_match_every_byte_is_the_same(start, era):
     faulty = start(
-        "{fault: crash, when: {name: add}}",
+        "{fault: crash, when: {name: write_to_stderr}}",
         "{fault: wrong_id, when: {method: prompts/list}}",
         "{fault: malformed_json, when: {method: tools/call, nth: 99}}",
         "{fault: never_answer, when: {probability: 0}}",

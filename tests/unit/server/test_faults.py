@@ -10,7 +10,8 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import parse
 from mcp_conductor.protocol.message import build, compact
-from mcp_conductor.server.faults import ANOTHER_TYPE, FAULTS, Fault, Faults, read
+from mcp_conductor.server.fault_file import read_fault as read
+from mcp_conductor.server.faults import ANOTHER_TYPE, FAULTS, Fault, Faults
 from mcp_conductor.server.spoiled_reply import SpoiledReply
 
 REPLY = {"jsonrpc": "2.0", "id": 7, "result": {"content": [{"type": "text", "text": "hi"}], "isError": False}}

@@ -28,6 +28,7 @@ from mcp_conductor.server.http.exchange import EVENT_TYPE, JSON_TYPE, HttpExchan
 from mcp_conductor.server.http.sessions import HttpSessions
 from mcp_conductor.server.http.sse_host import SseHost
 from mcp_conductor.server.http.streams import PostSender, Stream, answer, first_word, pump, speak
+from mcp_conductor.server.reply_means import means_of
 from mcp_conductor.server.server import Server
 from mcp_conductor.server.spoiled_reply import SpoiledReply
 
@@ -42,6 +43,7 @@ class HttpHost:
         self._sse = SseHost(server, transport) if transport.type == "sse" else None
         self._live: set[Client] = set()  # clients of the modern era that wait for an answer
         self._admission = admission
+        self._means = means_of(transport, handshake=False)
         alone = transport.stateless or not server.handshake_versions  # whether each POST stands for itself
         self._allowed = "GET, POST" if self._sse is not None else "POST" if alone else "GET, POST, DELETE"
 
@@ -120,7 +122,7 @@ class HttpHost:
         if message.kind != "request":
             await exchange.refuse(400, INVALID_REQUEST, message.problem or "only requests can be sent here")
             return
-        spoiled = self._server.spoiled_reply(message)
+        spoiled = self._server.spoiled_reply(message, self._means)
         if spoiled is not None and spoiled.status is not None:
             await asyncio.sleep(spoiled.delay)
             await exchange.reply(spoiled.status, headers=spoiled.headers)

@@ -11,6 +11,7 @@ from mcp_conductor.server.config import TransportConfig
 from mcp_conductor.server.http.exchange import EVENT_TYPE, HttpExchange
 from mcp_conductor.server.http.streams import PostSender, Stream, Streams, answer, first_word, pump, speak
 from mcp_conductor.server.identity import new_token
+from mcp_conductor.server.reply_means import means_of
 from mcp_conductor.server.server import Deliver, Server
 from mcp_conductor.server.spoiled_reply import SpoiledReply
 
@@ -35,6 +36,7 @@ class HttpSessions:
     def __init__(self, server: Server, transport: TransportConfig) -> None:
         self._server = server
         self._transport = transport
+        self._means = means_of(transport, handshake=True)
         self._sessions: OrderedDict[str, HttpSession] = OrderedDict()
         self._passing: set[HttpSession] = set()  # the requests of the stateless mode
 
@@ -166,7 +168,7 @@ class HttpSessions:
     async def _respond(
         self, exchange: HttpExchange, session: HttpSession, requests: list[Message], *, batch: bool
     ) -> None:
-        spoiled_replies = [self._server.spoiled_reply(request) for request in requests]
+        spoiled_replies = [self._server.spoiled_reply(request, self._means) for request in requests]
         if await self._is_answered_by_fault(exchange, session, spoiled_replies):
             return
         opens = requests[0].method == "initialize"

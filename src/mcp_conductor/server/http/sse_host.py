@@ -12,6 +12,7 @@ from mcp_conductor.server.definitions import unreadable
 from mcp_conductor.server.http.exchange import EVENT_TYPE, HttpExchange
 from mcp_conductor.server.http.streams import Stream, pump, speak
 from mcp_conductor.server.identity import new_token
+from mcp_conductor.server.reply_means import means_of
 from mcp_conductor.server.server import Deliver, Server
 from mcp_conductor.server.spoiled_reply import SpoiledReply
 
@@ -22,6 +23,7 @@ class SseHost:
     def __init__(self, server: Server, transport: TransportConfig) -> None:
         self._server = server
         self._path = transport.path
+        self._means = means_of(transport, handshake=True)
         self._sessions: dict[str, tuple[Client, Stream]] = {}
 
     def stop(self) -> None:
@@ -64,7 +66,7 @@ class SseHost:
             await exchange.refuse(404, INVALID_REQUEST, "there is no such session")
             return
         client, stream = self._sessions[identity]
-        spoiled = self._server.spoiled_reply(message) if message.kind == "request" else None
+        spoiled = self._server.spoiled_reply(message, self._means) if message.kind == "request" else None
         if spoiled is not None and spoiled.expire_session:
             del self._sessions[identity]
             stream.end()

@@ -5,7 +5,6 @@ on where it was (basic/transports#resumability-and-redelivery).
 """
 
 import asyncio
-import os
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any
@@ -163,7 +162,7 @@ def ending(spoiled: SpoiledReply) -> Callable[[HttpExchange], None] | None:
     """What happens to the connection, or to the process, after a reply."""
     code = spoiled.exit_code
     if code is not None:
-        return lambda _: os._exit(code)
+        return lambda _: spoiled.leave(code)
     return HttpExchange.cut if spoiled.close else None
 
 

@@ -1,0 +1,144 @@
+"""The `faults` of a server file: each entry, and those that could never strike."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from functools import partial
+from random import Random
+
+from mcp_conductor.errors import UsageError, nearest
+from mcp_conductor.files.fields import Field
+from mcp_conductor.files.mistakes import Mistakes
+from mcp_conductor.plugins import with_plugins
+from mcp_conductor.protocol.dialect import DIALECTS
+from mcp_conductor.server.config import ServerConfig
+from mcp_conductor.server.faults import FAULTS, Fault
+from mcp_conductor.server.params import checked_params, make_with
+from mcp_conductor.server.reply_means import means_of
+from mcp_conductor.server.spoiled_reply import EVENT_STREAM, SpoiledReply
+
+WHEN_KEYS = ("method", "name", "nth", "every", "probability")
+_METHODS = frozenset().union(*(dialect.methods for dialect in DIALECTS.values()))
+
+
+def read_fault(entry: Field) -> Fault:
+    """One entry of `faults` in a config file."""
+    mistakes = Mistakes()
+    known = entry.members(("fault", "when", "params"), mistakes=mistakes)
+    if "fault" not in known:
+        mistakes.tell()  # a key that is not known may be this one
+        entry.refuse("does not say which fault", f"fault: one of {', '.join(FAULTS)}")
+    name = mistakes.read(known["fault"], _name, "")
+    when: dict[str, Field] = mistakes.read(known.get("when"), lambda field: field.members(WHEN_KEYS), {})
+    act, trial = mistakes.read(
+        entry if name else None,
+        lambda entry: _act(entry, name, known.get("params")),
+        (_nothing, SpoiledReply(Random(0))),
+    )
+    fault = Fault(
+        name=name,
+        act=act,
+        needs=trial.needs,
+        method=mistakes.read(when.get("method"), _method, None),
+        target=mistakes.read(when.get("name"), Field.text, None),
+        nth=mistakes.read(when.get("nth"), _nth, ()),
+        every=mistakes.read(when.get("every"), lambda field: field.integer(1), None),
+        probability=mistakes.read(when.get("probability"), lambda field: field.number(0.0, 1.0), None),
+    )
+    mistakes.tell()
+    return fault
+
+
+def _nothing(_: SpoiledReply) -> None:
+    """In the place of a fault that cannot be read."""
+
+
+def _name(given: Field) -> str:
+    name = given.text()
+    if FAULTS.find(name) is None:
+        near = nearest(name, tuple(FAULTS))
+        hint = f"did you mean {near!r}?" if near else f"one of {', '.join(FAULTS)}"
+        given.refuse(f"is {name!r}, which is not a fault", with_plugins(hint))
+    return name
+
+
+def _method(given: Field) -> str:
+    if given.text().startswith("notifications/"):
+        given.refuse("must be the method of a request", "notifications have no replies, which is what faults are about")
+    if given.text() not in _METHODS:
+        near = nearest(given.text(), tuple(sorted(_METHODS)))
+        hint = f"did you mean {near!r}?" if near else "without `method`, a fault is for requests of all methods"
+        given.refuse(f"is {given.text()!r}, which is not a method of MCP: the fault would never strike", hint)
+    return given.text()
+
+
+def _nth(given: Field) -> tuple[int, ...]:
+    if not isinstance(given.value, list):
+        return (given.integer(1),)
+    if not given.value:
+        given.refuse("must name at least one request", "nth: 1, or nth: [1, 3]")
+    return tuple(item.integer(1) for item in given.items())
+
+
+def _act(entry: Field, name: str, params: Field | None) -> tuple[Callable[[SpoiledReply], None], SpoiledReply]:
+    """The fault with its params, and what came of it when it was tried out, so that bad values are found now."""
+    act = FAULTS.get(name)
+    wanted = dict(list(inspect.signature(act).parameters.items())[1:])
+    given = checked_params(entry, params, wanted, f"fault {name!r}")
+    trial = SpoiledReply(Random(0))
+    make_with(partial(act, trial), given)
+    values = {key: each.value for key, each in given.items()}
+    return lambda spoiled: act(spoiled, **values), trial
+
+
+# What could never strike.
+
+_NAMED_IN = {  # the methods whose requests name something, and what
+    "tools/call": ("tool", "tools"),
+    "prompts/get": ("prompt", "prompts"),
+    "resources/read": ("resource", "resources"),
+    "resources/subscribe": ("resource", "resources"),
+    "resources/unsubscribe": ("resource", "resources"),
+}
+
+
+def without_means(given: Field, config: ServerConfig) -> Iterator[UsageError]:
+    """Those of the faults GIVEN that have no means to strike on the transport of CONFIG."""
+    eras = {DIALECTS[version].handshake for version in config.versions}
+    means = frozenset[str]().union(*(means_of(config.transport, handshake=era) for era in eras))
+    for entry, fault in zip(given.items(), config.faults, strict=True):
+        if not fault.can_strike(means):
+            hint = f"leave it out: this server is on {config.transport.type}"
+            if fault.needs == {EVENT_STREAM} and config.transport.type != "stdio":
+                hint = "leave out transport.json, which answers without event streams"
+            yield entry.mistake(f"can never strike: {fault.name} needs {fault.needed}, which is not there", hint)
+
+
+def unknown_targets(given: Field, config: ServerConfig) -> Iterator[UsageError]:
+    """Those of the faults GIVEN that are for something that the server does not have."""
+    for entry, fault in zip(given.items(), config.faults, strict=True):
+        if fault.target is not None:
+            yield from _unknown_target(entry.members()["when"].members()["name"], fault, config)
+
+
+def _unknown_target(name: Field, fault: Fault, config: ServerConfig) -> Iterator[UsageError]:
+    if fault.method is not None and fault.method not in _NAMED_IN:
+        yield name.mistake(f"never fits: requests of {fault.method} name nothing", "leave it out")
+        return
+    known: dict[str, list[str]] = {
+        "tools": [each.name for each in config.tools],
+        "resources": [each.uri for each in config.resources],
+        "prompts": [each.name for each in config.prompts],
+    }
+    what, member = _NAMED_IN.get(fault.method or "", ("tool, resource or prompt", ""))
+    names = known[member] if member else [each for every in known.values() for each in every]
+    target = str(fault.target)
+    if target in names or (member in ("", "resources") and _fits_template(target, config)):
+        return
+    near = nearest(target, tuple(names))
+    hint = f"did you mean {near!r}?" if near else f"known here: {', '.join(names)}" if names else "leave the fault out"
+    yield name.mistake(f"is {target!r}, which is not a {what} of this server: the fault would never strike", hint)
+
+
+def _fits_template(uri: str, config: ServerConfig) -> bool:
+    patterns = [each.pattern for each in config.templates if each.pattern is not None]
+    return any(pattern.match(uri) is not None for pattern in patterns)
