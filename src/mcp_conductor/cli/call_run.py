@@ -199,6 +199,10 @@ class CallRun:
         if self.plan.method is None:
             return OK
         outcome = await perform(session, self.plan, self.note_status)
+        if (file := self.plan.given.one("--output")) is not None:
+            from mcp_conductor.cli.saved_contents import save_contents
+
+            outcome = save_contents(outcome, file, self.terminal.directory)
         self.print_result(outcome.result)
         if outcome.complaint is not None:
             self.terminal.say(f"error: {outcome.complaint}")

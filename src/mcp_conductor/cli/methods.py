@@ -60,7 +60,9 @@ def _level(given: Given) -> Json:
 
 
 _PAGE = ("--cursor",)
+_OUTPUT = "--output"
 _CALL = (
+    _OUTPUT,
     "--tool-arg",
     "--tool-args-json",
     "--tool-metadata",
@@ -83,12 +85,12 @@ METHODS = {
     "tools/list": Method("list the tools (all pages)", takes=_PAGE),
     "tools/call": Method("call a tool", ("--tool-name",), _CALL, _from_flag("name", "--tool-name")),
     "resources/list": Method("list the resources (all pages)", takes=_PAGE),
-    "resources/read": Method("read a resource", ("--uri",), (), _uri),
+    "resources/read": Method("read a resource", ("--uri",), (_OUTPUT,), _uri),
     "resources/templates/list": Method("list the resource templates (all pages)", takes=_PAGE),
     "resources/subscribe": Method("subscribe to a resource; --follow shows its updates", ("--uri",), (), _uri),
     "resources/unsubscribe": Method("end a subscription", ("--uri",), (), _uri),
     "prompts/list": Method("list the prompts (all pages)", takes=_PAGE),
-    "prompts/get": Method("get a prompt", ("--prompt-name",), ("--prompt-arg",), _prompt),
+    "prompts/get": Method("get a prompt", ("--prompt-name",), ("--prompt-arg", _OUTPUT), _prompt),
     "completion/complete": Method(
         "complete an argument of a prompt or a resource template",
         ("--completion-ref", "--argument-name", "--argument-value"),
@@ -98,7 +100,7 @@ METHODS = {
     "logging/setLevel": Method("set the log level; --follow shows the messages", ("--log-level",), (), _level),
     "tasks/list": Method("list the tasks (all pages)", takes=_PAGE),
     "tasks/get": Method("get the state of a task", ("--task-id",), (), _task),
-    "tasks/result": Method("get the result of a task, waiting for it", ("--task-id",), (), _task),
+    "tasks/result": Method("get the result of a task, waiting for it", ("--task-id",), (_OUTPUT,), _task),
     "tasks/cancel": Method("cancel a task", ("--task-id",), (), _task),
     "ping": Method("ask whether the server is alive"),
     "server/info": Method("show the server's name, version, capabilities and protocol version"),

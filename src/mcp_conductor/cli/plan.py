@@ -109,6 +109,7 @@ FLAGS: Groups = {
     "Output": (
         Flag("--follow", "stay connected and print what the server says after the result, one JSON object per line"),
         Flag("--events", "print what the server says at once, one JSON object per line; the result is one of them"),
+        Flag("--output", "write images, audio and resources of the result to this file; several are numbered", "FILE"),
         Flag("--verbose", "show every message and the server's stderr on stderr", short="-v"),
         Flag("--record", "write the whole conversation to a file, as JSON lines", "FILE"),
         Flag("--help", "show this text", short="-h"),
@@ -175,6 +176,7 @@ def plan(given: Given, terminal: Terminal) -> CallPlan:
     if method is None:
         methods.check_none(given)
     params = None if method is None else methods.check(method, given).params(given)
+    _check_output(given.one("--output"), terminal)
     load_plugins(given, terminal)
     return CallPlan(
         given=given,
@@ -227,6 +229,12 @@ def _script(given: Given, terminal: Terminal) -> Script | None:
     from mcp_conductor.cli.script_lines import read_script
 
     return Script(read_script(os.path.join(terminal.directory, os.path.expanduser(file)), file))
+
+
+def _check_output(file: str | None, terminal: Terminal) -> None:
+    """Refuse what cannot be a file before anything is called."""
+    if file is not None and (file in ("", "-") or os.path.isdir(os.path.join(terminal.directory, file))):
+        raise UsageError(f"--output takes the name of a file, not {file!r}")
 
 
 def run_time(given: Given) -> float:

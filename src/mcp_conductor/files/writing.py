@@ -22,7 +22,12 @@ def write_file(path: str, text: str, *, shown: str | None = None, secret: bool =
 
     A link stays a link, and a file keeps its mode; what is SECRET can be read by its owner only.
     """
-    data = text.encode(errors="backslashreplace")  # half a character is written as JSON writes it
+    # Half a character is written as JSON writes it.
+    write_bytes(path, text.encode(errors="backslashreplace"), shown=shown, secret=secret)
+
+
+def write_bytes(path: str, data: bytes, *, shown: str | None = None, secret: bool = False) -> None:
+    """`write_file` for DATA that is not text."""
     try:
         _write(path, data, secret=secret)
     except OSError as error:
