@@ -71,12 +71,24 @@ class ConductorError(Exception):
     def code(self) -> str | int | None:
         return self.kind
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What the constructors take differs, and most of it is in the message already.
+        return _restored, (type(self), self.args, self.__dict__)
+
     def tell_with(self, context: dict[str, Any], redact: Callable[[str], str] = str) -> None:
         """Add CONTEXT, and REDACT the message and the hint."""
-        self.context = context
+        self.context = {**context, **self.context}
         self.message = redact(self.message)
         self.hint = self.hint and redact(self.hint)
         self.args = (self.message, *self.args[1:])
+
+
+def _restored(kind: type[ConductorError], args: tuple[Any, ...], state: dict[str, Any]) -> ConductorError:
+    """An error as it was pickled."""
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 class UsageError(ConductorError):
@@ -113,6 +125,7 @@ class ConnectionLost(TransportError):  # noqa: N818
     """The server went away; it is not known whether it has done what it was asked last."""
 
     kind = "RUNTIME_MCP_CONNECTION_LOST"
+    final = False  # whether the server cannot be reached any more, and not only this connection to it
 
 
 class ServerDown(TransportError):  # noqa: N818

@@ -47,6 +47,7 @@ from mcp_conductor.protocol.dialect import (
     PROTOCOL_CHOICES,
 )
 from mcp_conductor.protocol.ledger import Exchange
+from mcp_conductor.protocol.message import compact, read
 from mcp_conductor.protocol.server_spec import ServerSpec, is_spec, supported_transports
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.transport import Authorize, open_transport
@@ -125,7 +126,7 @@ async def connect(
         answers=_answers(answers, roots, sampling, elicitation),
         timeout=timeout,
         transcript=transcript,
-        context={"server": transcript.redact(str(spec)), **context},
+        context={"server": transcript.redact(str(spec)), "serverConfig": _shown(spec, transcript), **context},
         extensions=extensions or {},
         budgets=spec.budgets,
         lenient=lenient,
@@ -165,6 +166,12 @@ def _with_auth(
     if authorize is not None:
         raise UsageError("auth and authorize are both given", hint="auth is enough")
     return with_auth(spec, auth, transcript.hide)
+
+
+def _shown(spec: ServerSpec, transcript: Transcript) -> Json:
+    """The config of SPEC, as an error may show it."""
+    shown: Json = read(transcript.redact(compact(spec.config())))
+    return shown
 
 
 def _checked_client(given: Json) -> Json:

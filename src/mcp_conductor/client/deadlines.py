@@ -163,11 +163,6 @@ class Waiting:
     def forget(self, identity: Id) -> None:
         self.replies.pop(identity, None)
 
-    def fail(self, identity: Id, error: Exception) -> None:
-        reply = self.replies.pop(identity, None)
-        if reply is not None:
-            reply.fail(error)
-
     def fail_all(self, error: Callable[[str], Exception]) -> None:
         """No request will be answered; ERROR makes the reason from the method."""
         replies, self.replies = self.replies, {}

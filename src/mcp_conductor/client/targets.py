@@ -1,14 +1,16 @@
 """What `connect()` can be given, and the server that is meant by it."""
 
 import os
+import sys
 from collections.abc import AsyncIterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from mcp_conductor.errors import ConfigError
+from mcp_conductor.errors import ConductorError, ConfigError
 from mcp_conductor.files.settings_file import SettingsFile
+from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.in_process_spec import APPLICATION_MAKERS, AsgiApp, AsgiSpec, ServerObject, StreamsSpec
 from mcp_conductor.protocol.message import kind_of
-from mcp_conductor.protocol.server_spec import ServerSpec, from_words, is_spec, is_url
+from mcp_conductor.protocol.server_spec import ServerSpec, from_words, hidden, is_spec, is_url, supported_transports
 
 if TYPE_CHECKING:
     from mcp_conductor.files.settings import Surroundings
@@ -20,8 +22,30 @@ Target = (
 )
 
 
+def surroundings_of_errors() -> Json:
+    """What every error says: where this program runs, and how servers can be reached from there."""
+    return {"platform": sys.platform, "supportedTransports": list(supported_transports(sys.platform))}
+
+
 def spec_of(target: Target, name: str = "") -> ServerSpec:
     """The server that TARGET means; raises ConfigError where it means none."""
+    if is_spec(target):
+        return target
+    try:
+        return _spec_of(target, name)
+    except ConductorError as error:
+        error.tell_with({**_what_was_given(target, name), **surroundings_of_errors()})
+        raise
+
+
+def _what_was_given(target: object, name: str) -> Json:
+    """What an error says of the target that names no server."""
+    config = hidden(target) if isinstance(target, Mapping) else target if isinstance(target, str) else repr(target)
+    given = name or (target.get("name") if isinstance(target, Mapping) else None)
+    return {"server": given if isinstance(given, str) else "", "serverConfig": config}
+
+
+def _spec_of(target: Target, name: str) -> ServerSpec:
     if is_spec(target):
         return target
     if isinstance(target, Mapping):
@@ -78,12 +102,22 @@ def specs_of_table(table: Mapping[str, Any]) -> "dict[str, ServerSpec | ConfigEr
     """The servers of `{"mcpServers": …}`; one that is described wrongly is its mistake."""
     from mcp_conductor.files.settings import every_server
 
-    return every_server(dict(table), _surroundings())
+    return _with_context(every_server(dict(table), _surroundings()), table.get("mcpServers"))
 
 
 def specs_of_file(path: str) -> "dict[str, ServerSpec | ConfigError]":
     """The servers of a settings file; one that is described wrongly is its mistake."""
-    return SettingsFile(path, here=os.getcwd(), environ=os.environ).servers()
+    settings = SettingsFile(path, here=os.getcwd(), environ=os.environ)
+    return _with_context(settings.servers(), None)
+
+
+def _with_context(specs: "dict[str, ServerSpec | ConfigError]", table: object) -> "dict[str, ServerSpec | ConfigError]":
+    """SPECS, whose mistakes say what was given."""
+    for name, spec in specs.items():
+        if isinstance(spec, ConfigError):
+            given = table.get(name) if isinstance(table, Mapping) else None
+            spec.tell_with({**_what_was_given(given or {}, name), **surroundings_of_errors()})
+    return specs
 
 
 def _surroundings() -> "Surroundings":

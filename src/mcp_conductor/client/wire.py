@@ -216,8 +216,13 @@ class Wire:
         self._intake.then(lambda: self._fail_now(request_id, error))
 
     def _fail_now(self, request_id: Id, error: ConductorError) -> None:
-        if self._ledger.lost(request_id, self._now()) is not None:
-            self._waiting.fail(request_id, self.with_context(error))
+        if self._ledger.lost(request_id, self._now()) is None:
+            return
+        reply = self._waiting.replies.pop(request_id, None)
+        if isinstance(error, ConnectionLost) and error.final:
+            self._end_now(error.message)  # first: the task that waits for the reply continues at once
+        if reply is not None:
+            reply.fail(self.with_context(error))
 
     def _take(self, message: Message, now: float, *, quiet: bool = False) -> None:
         if message.problem is not None and not quiet:

@@ -6,11 +6,18 @@ what others add; no other module asks which of them it has.
 
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
-from typing import ClassVar, TypeGuard
+from typing import Any, ClassVar, TypeGuard
 
 from mcp_conductor.errors import ConfigError, UsageError
+from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.budgets import DEFAULT, Budgets
-from mcp_conductor.text.redaction import secrets_of_environment, secrets_of_headers, secrets_of_url, secrets_of_words
+from mcp_conductor.text.redaction import (
+    REDACTED,
+    secrets_of_environment,
+    secrets_of_headers,
+    secrets_of_url,
+    secrets_of_words,
+)
 from mcp_conductor.values import dataclass
 
 TRANSPORTS = ("stdio", "sse", "http")
@@ -57,6 +64,10 @@ class ServerSpec:
         """How long the first answer may take, in seconds, where that is told."""
         return None
 
+    def config(self) -> Json:
+        """These settings as a config has them; values that may be secret are left out."""
+        return {"name": self.name} if self.name else {}
+
     def secrets(self) -> list[str]:
         """What must not be shown of these settings."""
         return []
@@ -98,6 +109,12 @@ class StdioSpec(ServerSpec):
     def label(self) -> str:
         return " ".join(self.command)
 
+    def config(self) -> Json:
+        # Not super(): dataclasses with slots are made anew, and it would look for the class that was there before.
+        named = ServerSpec.config(self)
+        words: Json = {"command": self.command[0], "args": list(self.command[1:])}
+        return {**named, **words, **({"cwd": self.cwd} if self.cwd else {}), **hidden({"env": self.env})}
+
     def secrets(self) -> list[str]:
         return [*secrets_of_environment(self.env), *secrets_of_words(self.command)]
 
@@ -132,6 +149,10 @@ class HttpSpec(ServerSpec):
     def label(self) -> str:
         return self.url
 
+    def config(self) -> Json:
+        kind = {"type": "sse"} if self.sse else {}
+        return {**ServerSpec.config(self), "url": self.url, **kind, **hidden({"headers": self.headers})}
+
     def secrets(self) -> list[str]:
         return [*secrets_of_headers(self.headers), *secrets_of_url(self.url)]
 
@@ -141,6 +162,15 @@ class HttpSpec(ServerSpec):
 
     def as_http(self) -> "HttpSpec":
         return self
+
+
+def hidden(config: Mapping[str, Any]) -> Json:
+    """CONFIG with the names of its environment and headers, without their values."""
+    return {
+        key: dict.fromkeys(value, REDACTED) if key in ("env", "headers") and isinstance(value, Mapping) else value
+        for key, value in config.items()
+        if value or key not in ("env", "headers")
+    }
 
 
 # What each scheme makes of a URL, where a transport was added to ours that is named by URLs: see transport.opens().

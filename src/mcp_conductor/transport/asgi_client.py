@@ -36,6 +36,9 @@ class AsgiClient(HttpClient):
     def begin(self, *_: object) -> None:
         """An application is called in a task."""
 
+    async def reach(self, url: str) -> None:
+        """An application is there as long as the program is."""
+
     async def _send(
         self,
         method: str,

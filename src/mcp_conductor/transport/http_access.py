@@ -1,9 +1,10 @@
 """Access to one server at a URL: the headers with its credentials, and what to do when it refuses them (401, 403)."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from mcp_conductor.errors import HttpStatusError
+from mcp_conductor.errors import ConductorError, ConnectionLost, HttpStatusError
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.oddities import shortened
@@ -12,6 +13,7 @@ from mcp_conductor.transport import Authorize, Listener, client_for
 from mcp_conductor.transport.http_client import Response, head
 from mcp_conductor.transport.http_connection import Reply
 
+_GONE_SECONDS = 1.0  # to find out whether a server that closed a connection is still there
 _EXCERPT = 200
 _MOST_READ = 10_000  # of what is shown in part
 _WANTED = "the server wants a token: --token TOKEN; mcp-cli --oauth gets one"
@@ -67,6 +69,17 @@ class HttpAccess:
         if reply is not None:
             self._listener.trace(head(f"POST {self.url}", everything))
         return reply
+
+    async def is_gone(self) -> bool:
+        """Whether the server cannot be connected to any more, as far as that can be told quickly."""
+        try:
+            async with asyncio.timeout(_GONE_SECONDS):
+                await self._http.reach(self.url)
+        except ConnectionLost as error:
+            return error.final
+        except (ConductorError, TimeoutError):
+            return False
+        return False
 
     def begun(self, reply: Reply) -> Response:
         """The answer to what `begin` has sent."""

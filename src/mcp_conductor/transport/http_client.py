@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import urljoin, urlsplit
 
 from mcp_conductor.bounded.turns import Pace
-from mcp_conductor.errors import TransportError, UsageError
+from mcp_conductor.errors import ConnectionLost, TransportError, UsageError
 from mcp_conductor.protocol.budgets import DEFAULT
 from mcp_conductor.protocol.server_spec import origin
 from mcp_conductor.protocol.size import size_text
@@ -89,7 +89,7 @@ class Response:
         except NotHttp as error:
             raise TransportError(f"{self.url}: the body of the answer broke off: {error}") from error
         except ConnectionEnded as error:
-            raise TransportError(f"{self.url}: the connection was lost within the body of the answer") from error
+            raise ConnectionLost(f"{self.url}: the connection was lost within the body of the answer") from error
         except zlib.error as error:
             raise TransportError(f"{self.url}: the body of the answer cannot be unpacked: {error}") from error
 
@@ -228,6 +228,11 @@ class HttpClient:
         """The REPLY to what `begin` has sent."""
         return Response(url, reply, self._largest)
 
+    async def reach(self, url: str) -> None:
+        """Connect to the server of URL, and say nothing; raises why that cannot be done."""
+        pool = self._way(url, None).pool
+        pool.give_back(await pool.take())
+
     async def _send(
         self, method: str, url: str, headers: list[tuple[str, str]], body: bytes | None, admits: Admits | None
     ) -> RawReply:
@@ -286,9 +291,9 @@ class HttpClient:
 def failure(url: str, reply: Reply) -> TransportError:
     """Why there is no answer, where REPLY has an error."""
     if isinstance(reply.error, ConnectionEnded):
-        return TransportError(f"{url}: the connection was lost before an answer came")
+        return ConnectionLost(f"{url}: the connection was lost before an answer came")
     if not reply.answer.begun:
-        return TransportError(f"{url}: the server closed the connection before an answer came")
+        return ConnectionLost(f"{url}: the server closed the connection before an answer came")
     return TransportError(f"{url}: the headers of the answer cannot be read: {reply.error}")
 
 

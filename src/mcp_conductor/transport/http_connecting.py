@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
-from mcp_conductor.errors import TransportError, UsageError
+from mcp_conductor.errors import ConnectionLost, TransportError, UsageError
 from mcp_conductor.files.reading import open_file
 from mcp_conductor.transport.http_connection import Connection, ConnectionEnded
 from mcp_conductor.transport.http_framing import NotHttp, request_head
@@ -99,7 +99,9 @@ class Connecting:
             reason = os.strerror(error.errno) if error.errno else str(error)
             if (host, port) in self.peers:
                 gone = f"the server at {host}:{port} went away ({reason})"
-                raise TransportError(gone, hint="did it exit, or crash?") from error
+                lost = ConnectionLost(gone, hint="did it exit, or crash?")
+                lost.final = True
+                raise lost from error
             raise TransportError(f"cannot connect to {host}:{port}: {reason}", hint="is the server running?") from error
         self.peers[host, port] = connection.transport.get_extra_info("peername")[0]
         return connection

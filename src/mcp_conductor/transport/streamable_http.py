@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 from mcp_conductor.bounded.turns import Pace
-from mcp_conductor.errors import ConductorError, TransportError
+from mcp_conductor.errors import ConductorError, ConnectionLost, TransportError
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, Dialect
 from mcp_conductor.protocol.event_stream import EventStream
@@ -174,10 +174,19 @@ class StreamableHttp:
 
     def _fail(self, message: Message, error: ConductorError) -> None:
         if message.kind == "request" and message.id is not None:
-            self._listener.failed(message.id, error)
+            if isinstance(error, ConnectionLost) and not error.final:
+                self._tasks.add(task := asyncio.ensure_future(self._fail_after_loss(message.id, error)))
+                task.add_done_callback(self._tasks.discard)
+            else:
+                self._listener.failed(message.id, error)
         else:
             what = message.method if message.kind == "notification" else "our answer"
             self._listener.note(f"{what} was not delivered: {error.message}")
+
+    async def _fail_after_loss(self, request_id: Id, error: ConnectionLost) -> None:
+        """A connection was lost: the conversation is over if the server is gone, as on every other transport."""
+        error.final = await self._access.is_gone()
+        self._listener.failed(request_id, error)
 
     async def _post(self, message: Message, begun: Response | None) -> None:
         """POST MESSAGE, and take the answer, which may have BEGUN already."""
