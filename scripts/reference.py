@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from mcp_conductor.cli import bridge, check, discover, init, plan, run_flags, serve
+from mcp_conductor.cli.exit_codes import PROGRAMS, code_of_error
 from mcp_conductor.cli.flags import Groups
+from mcp_conductor.errors import ConductorError
 from mcp_conductor.report.formats import REPORTERS
 from mcp_conductor.server.faults import FAULTS
 from mcp_conductor.server.presets import MEMBERS, PRESETS
@@ -122,12 +124,35 @@ def _params(make: Callable[..., object], skip: int = 0) -> str:
     return f"({', '.join(names)})" if names else ""
 
 
+def errors() -> str:
+    head = (
+        "# Kinds of errors\n\nEvery error of ours has a `kind` that never changes. `mcp-cli --errors json` and "
+        "`--script` show it; in the library it is `error.kind`.\nThe exit code is that of `mcp-cli`.\n\n"
+    )
+    lines = ["| kind | exit code | what happened |", "|---|---|---|"]
+    seen = set[str]()
+    for each in _error_classes(ConductorError):
+        if each.kind not in seen:
+            seen.add(each.kind)
+            code = code_of_error(each.__new__(each), PROGRAMS["mcp-cli"])
+            lines.append(f"| `{each.kind}` | {code} | {escaped(doc(each))} |")
+    return head + "\n".join(lines) + "\n"
+
+
+def _error_classes(parent: type[ConductorError]) -> Iterable[type[ConductorError]]:
+    yield parent
+    for each in parent.__subclasses__():
+        if each.__module__ == ConductorError.__module__:
+            yield from _error_classes(each)
+
+
 PAGES = {
     "matchers.md": matchers,
     "test-files.md": test_files,
     "reports.md": reports,
     "flags.md": flags,
     "server-files.md": servers,
+    "errors.md": errors,
 }
 
 

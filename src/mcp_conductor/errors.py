@@ -10,8 +10,11 @@
     │   └── HttpStatusError     RUNTIME_MCP_HTTP_STATUS          an HTTP status, without a message that we can use
     ├── ProtocolError           RUNTIME_MCP_PROTOCOL_ERROR       the conversation cannot go on after what the peer said
     ├── MethodError             RUNTIME_MCP_METHOD_ERROR         the peer answered with a JSON-RPC error
-    ├── RequestTimeout          RUNTIME_MCP_TIMEOUT              no answer in time: method, seconds
-    └── Refused                 RUNTIME_MCP_REFUSED              a function of the user does not want to answer a server
+    ├── InvalidResult           RUNTIME_MCP_INVALID_RESULT       a result is not as it has to be for what was asked
+    ├── TimeLimitReached        RUNTIME_MCP_TIMEOUT              something was not done in time
+    │   └── RequestTimeout      RUNTIME_MCP_TIMEOUT              no answer in time: method, seconds
+    ├── Refused                 RUNTIME_MCP_REFUSED              a function of the user does not want to answer a server
+    └── InternalError           RUNTIME_MCP_INTERNAL_ERROR       a bug of ours
 
 These texts never change; every error has its own as `kind`, and as `code` too; only the `code` of a MethodError is the
 one that the server gave. `str()` of an error is always safe to show; `message` is not escaped. An
@@ -198,10 +201,20 @@ class MethodError(ConductorError):
         return self.error.get("code") if isinstance(self.error, dict) else None
 
 
-class RequestTimeout(ConductorError):  # noqa: N818  # what happened, not what kind of class it is
-    """No answer came in time."""
+class InvalidResult(ConductorError):  # noqa: N818
+    """A result is not as it has to be: it breaks the outputSchema, or has nothing to write to a file."""
+
+    kind = "RUNTIME_MCP_INVALID_RESULT"
+
+
+class TimeLimitReached(ConductorError):  # noqa: N818  # what happened, not what kind of class it is
+    """Something was not done in time."""
 
     kind = "RUNTIME_MCP_TIMEOUT"
+
+
+class RequestTimeout(TimeLimitReached):
+    """No answer came in time."""
 
     def __init__(self, method: str, seconds: float) -> None:
         super().__init__(f"no answer to {method} within {seconds:g} s")
@@ -213,6 +226,12 @@ class Refused(ConductorError):  # noqa: N818  # what happened, not what kind of 
     """Raised by a function that answers a server, where the user does not want to: a refusal, and no mistake."""
 
     kind = "RUNTIME_MCP_REFUSED"
+
+
+class InternalError(ConductorError):
+    """A bug of ours."""
+
+    kind = "RUNTIME_MCP_INTERNAL_ERROR"
 
 
 def nearest(word: str, known: "list[str] | tuple[str, ...]") -> str | None:

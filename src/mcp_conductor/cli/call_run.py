@@ -17,7 +17,7 @@ from mcp_conductor.cli.time_limit import TimeLimit
 from mcp_conductor.client.connect import connect
 from mcp_conductor.client.negotiation import NONE
 from mcp_conductor.client.session import Session
-from mcp_conductor.errors import ConductorError, MethodError, RequestTimeout
+from mcp_conductor.errors import ConductorError, InvalidResult, MethodError, RequestTimeout, TimeLimitReached
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Incoming
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, TASKS_EXTENSION
@@ -96,7 +96,7 @@ class CallRun:
     def say_internal_error(self, _: asyncio.AbstractEventLoop, context: Json) -> None:
         """A bug of ours in a callback; without this asyncio would print a traceback."""
         end_for_shortage(context.get("exception"), _CODES.server)
-        self.terminal.say(f"internal error: {context.get('message')}: {context.get('exception')!r}")
+        self.terminal.say_bug(f"{context.get('message')}: {context.get('exception')!r}")
 
     async def within_time(self) -> int:
         self.follow = follow = _follow(self.plan, self.terminal) if self.plan.follow or self.plan.events else None
@@ -173,7 +173,7 @@ class CallRun:
         method = self.transcript.unanswered
         waiting = self.oauth_waits() or (f"{method} was not answered" if method else "")
         what = "no result" if self.script is None else "the script did not end"
-        error = ConductorError(
+        error = TimeLimitReached(
             f"{what} within {self.plan.timeout:g} s" + (f": {waiting}" if waiting else ""),
             hint="--timeout TIME allows more; --verbose shows what is said",
         )
@@ -205,7 +205,7 @@ class CallRun:
             outcome = save_contents(outcome, file, self.terminal.directory)
         self.print_result(outcome.result)
         if outcome.complaint is not None:
-            self.terminal.say(f"error: {outcome.complaint}")
+            self.terminal.say_error(InvalidResult(outcome.complaint))
             return _CODES.server
         return _CODES.method if outcome.failed else OK
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mcp_conductor.errors import ConductorError, MethodError, RequestTimeout, UsageError
+from mcp_conductor.errors import ConductorError, InternalError, MethodError, TimeLimitReached, UsageError
 
 if TYPE_CHECKING:
     from mcp_conductor.report.model import Report
@@ -51,8 +51,10 @@ def code_of_error(error: ConductorError, codes: Codes) -> int:
             return codes.usage
         case MethodError():
             return codes.method
-        case RequestTimeout():
+        case TimeLimitReached():
             return codes.timeout
+        case InternalError():
+            return INTERNAL_ERROR
         case _:
             return codes.server
 

@@ -6,6 +6,7 @@ The exit code comes from what happened on the wire, never from the wording of a 
 from mcp_conductor import __version__
 from mcp_conductor.cli import methods
 from mcp_conductor.cli.exit_codes import OK
+from mcp_conductor.cli.flag_values import choice
 from mcp_conductor.cli.flags import help_text, parse
 from mcp_conductor.cli.plan import FLAGS, CallPlan, plan
 from mcp_conductor.cli.program import run_program
@@ -41,7 +42,9 @@ def main(argv: list[str], terminal: Terminal, *, program: str = "mcp-cli") -> in
 
 
 def _main(argv: list[str], terminal: Terminal, program: str) -> int:
+    terminal.errors_as_json = _wants_json_errors(argv)
     given = parse(argv, FLAGS, program=program)
+    terminal.errors_as_json = choice(given, "--errors", ("text", "json")) == "json"
     terminal.learn(secrets_of_flags(given))
     if "--help" in given:
         usage, examples = (text.replace("mcp-cli", program) for text in (USAGE, EXAMPLES))
@@ -61,6 +64,19 @@ def _main(argv: list[str], terminal: Terminal, program: str) -> int:
         if means_all(given):
             return list_all(given, terminal)
     return _call(plan(given, terminal), terminal)
+
+
+def _wants_json_errors(argv: list[str]) -> bool:
+    """Whether a command line that may be wrong asks for errors in JSON; the server's own words do not count."""
+    servers = False
+    for place, word in enumerate(argv):
+        if word == "--":
+            servers = not servers
+        elif word.partition("=")[0] == "--method":
+            servers = False
+        elif not servers and (word == "--errors=json" or argv[place : place + 2] == ["--errors", "json"]):
+            return True
+    return False
 
 
 def _call(call: CallPlan, terminal: Terminal) -> int:

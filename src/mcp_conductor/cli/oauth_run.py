@@ -13,7 +13,7 @@ from mcp_conductor.cli.oauth_methods import run_oauth
 from mcp_conductor.cli.plan import run_time
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.cli.time_limit import TimeLimit
-from mcp_conductor.errors import MethodError, UsageError
+from mcp_conductor.errors import MethodError, TimeLimitReached, UsageError
 from mcp_conductor.protocol.message import render
 from mcp_conductor.transport.http_client import HttpClient
 from mcp_conductor.transport.oauth_http import OAuthSteps
@@ -51,7 +51,8 @@ def run_oauth_step(given: Given, terminal: Terminal) -> int:
         return _CODES.method
     except TimeoutError:
         waiting = f": {steps.waiting}" if steps.waiting else ""
-        terminal.say(f"error: no result within {run_time(given):g} s{waiting}\n  hint: --timeout TIME allows more")
+        late = f"no result within {run_time(given):g} s{waiting}"
+        terminal.say_error(TimeLimitReached(late, hint="--timeout TIME allows more"))
         return _CODES.timeout
     finally:
         display.close()

@@ -112,6 +112,7 @@ FLAGS: Groups = {
         Flag("--output", "write images, audio and resources of the result to this file; several are numbered", "FILE"),
         Flag("--verbose", "show every message and the server's stderr on stderr", short="-v"),
         Flag("--record", "write the whole conversation to a file, as JSON lines", "FILE"),
+        Flag("--errors", "how errors of ours are put on stderr: text (default) or json", "FORM"),
         Flag("--help", "show this text", short="-h"),
         Flag("--version", "show the version"),
     ),

@@ -32,7 +32,5 @@ def _say_internal_error(error: Exception, argv: Sequence[str], program: str, ter
         import traceback
 
         terminal.say("".join(traceback.format_exception(error)))
-    terminal.say(
-        f"internal error: {type(error).__name__}: {error}\n"
-        f"  hint: this is a bug in {program}; report it with what --verbose shows"
-    )
+    hint = f"this is a bug in {program}; report it with what --verbose shows"
+    terminal.say_bug(f"{type(error).__name__}: {error}", hint=hint)

@@ -26,6 +26,7 @@ from mcp_conductor.errors import (
     ConductorError,
     MethodError,
     RequestTimeout,
+    TimeLimitReached,
     TransportError,
     UsageError,
 )
@@ -161,9 +162,8 @@ class ScriptRun:
             async with asyncio.timeout(seconds):
                 return await self._events.take(wanted)
         except TimeoutError:
-            late = RequestTimeout(spelled(wanted), seconds)
-            late.message = f"{spelled(wanted)} did not come within {seconds:g} s; {self._events.what_came()}"
-            raise late from None
+            late = f"{spelled(wanted)} did not come within {seconds:g} s; {self._events.what_came()}"
+            raise TimeLimitReached(late) from None
 
     async def _keep(self, line: ScriptLine, answer: Json, *, failed: bool) -> None:
         """Answer LINE, and keep what it captures of the answer."""
@@ -219,8 +219,8 @@ class ScriptRun:
         self._print(event_of(incoming))
 
     def _told(self, error: ConductorError) -> Json:
-        members = error_members(error)
-        return {key: self._terminal.redactor.redact(text) for key, text in members.items()}
+        redact = self._terminal.redactor.redact
+        return {key: redact(each) if isinstance(each, str) else each for key, each in error_members(error).items()}
 
     def _print(self, line: Json) -> None:
         self._terminal.write_result_as_it_is(render(line) + "\n")

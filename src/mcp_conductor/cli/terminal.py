@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from mcp_conductor import posix
 from mcp_conductor.cli.exit_codes import code_of_signal
-from mcp_conductor.errors import ConductorError, UsageError
+from mcp_conductor.errors import ConductorError, InternalError, UsageError
 from mcp_conductor.text.redaction import Redactor
 from mcp_conductor.text.visible import visible
 
@@ -54,6 +54,7 @@ class Terminal:
         self.environ = environ
         self.directory = directory
         self.redactor = Redactor()  # of this run
+        self.errors_as_json = False  # --errors json
 
     @classmethod
     def of_process(cls, *, bad: int) -> "Terminal":
@@ -83,9 +84,20 @@ class Terminal:
 
     def say_error(self, error: ConductorError) -> None:
         """Put on stderr what the person who must act has to know of ERROR."""
-        from mcp_conductor.report.error_text import diagnostic
+        self.say(self.error_text(error))
 
-        self.say(diagnostic(error))
+    def say_bug(self, what: str, *, hint: str | None = None) -> None:
+        """Put on stderr that something went wrong which never should."""
+        if self.errors_as_json:
+            self.say_error(InternalError(what, hint=hint))
+        else:
+            self.say(f"internal error: {what}" + (f"\n  hint: {hint}" if hint else ""))
+
+    def error_text(self, error: ConductorError) -> str:
+        """What is put on stderr of ERROR: text for a person, or lines of JSON for a program."""
+        from mcp_conductor.report.error_text import diagnostic, error_lines
+
+        return error_lines(error) if self.errors_as_json else diagnostic(error)
 
     def say_warning(self, problem: ConductorError) -> None:
         """Put on stderr what a person should know of PROBLEM, with which we can go on."""

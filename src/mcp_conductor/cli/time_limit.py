@@ -9,6 +9,7 @@ from mcp_conductor.cli.alarm import ALARM
 from mcp_conductor.cli.exit_codes import TIMED_OUT
 from mcp_conductor.cli.interruptible import CLEANUP_SECONDS, DEAF_SECONDS
 from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.errors import TimeLimitReached
 
 
 class TimeLimit:
@@ -63,7 +64,8 @@ class TimeLimit:
         ALARM.set(seconds, TIMED_OUT, say=self._say)
 
     def _say(self) -> None:
-        self._terminal.say_if_there_is_room(
-            f"error: not done within {self.seconds:g} s: this program was busy, or its output was not read\n"
-            "  hint: --timeout TIME allows more"
+        late = TimeLimitReached(
+            f"not done within {self.seconds:g} s: this program was busy, or its output was not read",
+            hint="--timeout TIME allows more",
         )
+        self._terminal.say_if_there_is_room(self._terminal.error_text(late))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mcp_conductor.errors import ConductorError, UsageError
+from mcp_conductor.errors import ConductorError, HttpStatusError, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.text.visible import one_line, visible
 
@@ -29,7 +29,26 @@ def error_members(error: ConductorError) -> Json:
         members["hint"] = visible(error.hint)
     if error.where is not None:
         members["where"] = str(error.where)
+    if isinstance(error, HttpStatusError):
+        members["status"] = error.status
     return members
+
+
+def error_lines(error: ConductorError) -> str:
+    """ERROR, and what else is wrong with the same file, as one line of JSON each."""
+    from mcp_conductor.protocol.message import compact
+
+    more: Sequence[UsageError] = error.more if isinstance(error, UsageError) else ()
+    return "\n".join(compact({"error": {**error_members(each), **_last_lines(each)}}) for each in (error, *more))
+
+
+def _last_lines(error: ConductorError) -> Json:
+    """The last lines of the server's stderr, where they may explain what happened."""
+    if not error.stderr:
+        return {}
+    from mcp_conductor.text.error_lines import abridged
+
+    return {"stderr": [line.removeprefix("| ") for line in abridged(error.stderr, one_line)]}
 
 
 def warning(problem: ConductorError) -> str:
