@@ -53,6 +53,7 @@ class ServerConfig:
     tasks: frozenset[str] | None = None  # which of list and cancel the tasks of 2025-11-25 have; None: no tasks
     tasks_extension: bool = False
     poll_interval: int = POLL_INTERVAL_MS
+    state_per_session: bool = False  # whether changes are seen only in the session that made them
     page_sizes: Mapping[str, int] = field(default_factory=dict)
     versions: tuple[str, ...] = tuple(DIALECTS)
     inject_spec_errors: bool = False

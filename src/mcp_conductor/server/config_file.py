@@ -40,6 +40,7 @@ KEYS = (
     "subscriptions",
     "tasks",
     "tasksExtension",
+    "state",
     "maxPageSize",
     "protocolVersions",
     "transport",
@@ -47,6 +48,7 @@ KEYS = (
     "seed",
     "plugins",
 )
+STATES = ("shared", "perSession")
 INFO_KEYS = ("name", "version", "title", "description", "websiteUrl", "icons")
 _TASK_KEYS = ("list", "cancel", "pollInterval")
 _LISTS = ("tools", "resources", "prompts")
@@ -110,6 +112,7 @@ def read(root: Field, over: Overrides, mistakes: Mistakes | None = None) -> Serv
         tasks=tasks,
         poll_interval=poll_interval,
         tasks_extension=extension is not None and extension.value is not False,
+        state_per_session=mistakes.read(given.get("state"), lambda field: field.one_of(STATES), STATES[0]) != STATES[0],
         page_sizes=mistakes.read(given.get("maxPageSize"), _page_sizes, {}),
         versions=mistakes.read(given.get("protocolVersions"), _versions, reach.versions),
         inject_spec_errors=reach.injects_errors,

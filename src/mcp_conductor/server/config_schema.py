@@ -9,7 +9,7 @@ from mcp_conductor.files.fields import FREE
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.server.config import TRANSPORTS
-from mcp_conductor.server.config_file import INFO_KEYS, KEYS
+from mcp_conductor.server.config_file import INFO_KEYS, KEYS, STATES
 from mcp_conductor.server.definitions import SCHEMA_2020_12
 from mcp_conductor.server.faults import FAULTS
 from mcp_conductor.server.inline import ARGUMENT_KEYS, PROMPT_KEYS, RESOURCE_KEYS, TEMPLATE_KEYS, TOOL_KEYS
@@ -31,6 +31,7 @@ _KNOWN: dict[str, Json] = {
     "subscriptions": _BOOLEAN,
     "tasksExtension": {"type": ["boolean", "object"]},
     "seed": {"type": "integer"},
+    "state": {"enum": list(STATES)},
     "plugins": {"type": "array", "items": _TEXT},
     "type": {"enum": list(TRANSPORTS)},
     "host": _TEXT,

@@ -48,6 +48,7 @@ class Server(ServerState):
     def __init__(self, config: ServerConfig, complain: Callable[[str], None] = lambda _: None) -> None:
         super().__init__(config, complain)
         self._faults = Faults(config.faults, config.seed, complain) if config.faults else None
+        self._states: dict[Client, ServerState] = {}  # where each session has its own
         self._methods = {version: self.offered_methods(DIALECTS[version]) for version in config.versions}
 
     def offered_methods(self, dialect: Dialect) -> dict[str, Callable[[Call], Any]]:
@@ -82,7 +83,7 @@ class Server(ServerState):
         self, message: Message, client: Client, send: Send, deliver: Deliver, spoiled: SpoiledReply | None = None
     ) -> None:
         """Answer one request: DELIVER is called with the reply, at once where that is possible."""
-        call = Call(self, client, message, send)
+        call = Call(self.state_for(client), client, message, send)
         pending: Any = None
         if spoiled is None or not spoiled.delay:
             try:
@@ -97,9 +98,17 @@ class Server(ServerState):
         task = asyncio.create_task(self._complete(call, message, pending, deliver, spoiled))
         client.running[call.id] = task
 
+    def state_for(self, client: Client) -> ServerState:
+        """What CLIENT sees: what all clients share, or what its session has made of that."""
+        if not self.config.state_per_session or not client.lasting or client.dialect is None:
+            return self
+        if client not in self._states:
+            self._states[client] = ServerState(self.config, self.complain)
+        return self._states[client]
+
     async def result(self, message: Message, client: Client, send: Send) -> Json:
         """The result of one request. Raises what comes in place of one: a Refusal, or what a definition raises."""
-        call = Call(self, client, message, send)
+        call = Call(self.state_for(client), client, message, send)
         pending = self._begin(call, message)
         result: Json = self._finished_reply(call, pending if type(pending) is dict else await pending)["result"]
         return result
@@ -180,7 +189,7 @@ class Server(ServerState):
             client.take_answer(message)
         elif message.method == "notifications/initialized":
             if client.dialect is not None and client.lasting:
-                self.clients.add(client)
+                self.state_for(client).clients.add(client)
         elif message.method == "notifications/cancelled":
             identity = message.params.get("requestId")
             readable = isinstance(identity, (str, int, float)) and not isinstance(identity, bool)
@@ -191,6 +200,9 @@ class Server(ServerState):
         """Forget a client that has gone."""
         self.clients.discard(client)
         client.close()
+        own = self._states.pop(client, None)
+        if own is not None:
+            own.tasks.stop()
         for running in list(client.running.values()):
             _cancel_soon(running)
 
@@ -198,7 +210,8 @@ class Server(ServerState):
         """End what would never end by itself: streams of notifications, and tasks."""
         for listener in list(self.listeners):
             listener.end()
-        self.tasks.stop()
+        for state in (self, *self._states.values()):
+            state.tasks.stop()
 
 
 def _cancel_soon(running: asyncio.Task[None]) -> None:
