@@ -9,23 +9,19 @@ import os
 import random as chance
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from itertools import count
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from mcp_conductor.bridge.backoff import Backoff
+from mcp_conductor.bridge.catalogue import Catalogue
 from mcp_conductor.bridge.link import Link
-from mcp_conductor.bridge.terms import BridgeEvent, Catalogue, Health, Terms
+from mcp_conductor.bridge.terms import BridgeEvent, Health, Terms
 from mcp_conductor.client import calls
 from mcp_conductor.client.session import DEFAULT_TIMEOUT, Session
 from mcp_conductor.client.targets import Target, spec_of, specs_of_file, specs_of_table
 from mcp_conductor.errors import (
     ConductorError,
     ConfigError,
-    ConnectionLost,
-    HttpStatusError,
-    RequestTimeout,
-    TransportError,
     UsageError,
     nearest,
 )
@@ -46,8 +42,6 @@ from mcp_conductor.protocol.views import (
 from mcp_conductor.transport import finish
 
 __all__ = ["Backoff", "Bridge", "BridgeEvent", "Health"]
-
-_MOST_REPEATS = 3  # of a call that may be repeated
 
 T = TypeVar("T")
 
@@ -154,7 +148,7 @@ class Bridge:
         return [prompt for catalogue in await self._catalogues() for prompt in catalogue.prompts]
 
     async def _catalogues(self) -> Iterable[Catalogue]:
-        return await asyncio.gather(*(link.read_catalogue(self._terms.timeout) for link in self._links.values()))
+        return await asyncio.gather(*(link.lists.up_to_date(self._terms.timeout) for link in self._links.values()))
 
     # What one of them is asked.
 
@@ -169,7 +163,7 @@ class Bridge:
     ) -> ToolResult:
         """Call `server/tool`. It is repeated after a loss only if it is declared read-only or idempotent."""
         link, key = self._route(name)
-        tool = link.catalogue.tool(key)
+        tool = link.lists.catalogue.tool(key)
         return await self._ask(
             link,
             lambda session: calls.call_tool(
@@ -225,21 +219,7 @@ class Bridge:
         )
 
     async def _ask(self, link: Link, ask: Callable[[Session], Awaitable[T]], *, repeatable: bool = True) -> T:
-        for attempt in count(1):
-            session = await link.available(self._patience)
-            link.calls += 1
-            try:
-                return await ask(session)
-            except (RequestTimeout, HttpStatusError):  # a status is an answer, although not one of MCP
-                link.check_soon()
-                raise
-            except TransportError as error:
-                link.on_call_failed(error)
-                if not repeatable or attempt > _MOST_REPEATS:
-                    raise _interrupted_error(link.name, error) from error
-            finally:
-                link.calls -= 1
-        raise AssertionError("count() does not end")
+        return await link.ask(ask, patience=self._patience, repeatable=repeatable)
 
     def _route(self, name: str) -> tuple[Link, str]:
         """The server that NAME is about, and what it is called there."""
@@ -255,15 +235,6 @@ class Bridge:
             known = f"did you mean {near!r}?" if near else f"there are: {', '.join(self._links) or 'none'}"
             raise UsageError(f"this bridge has no server {server!r}", hint=known)
         return self._links[server]
-
-
-def _interrupted_error(server: str, error: TransportError) -> ConnectionLost:
-    lost = ConnectionLost(
-        f"{server}: {error.message}", hint="it is not known whether it was done; it has not been sent again"
-    )
-    lost.stderr = error.stderr
-    lost.context = {**error.context, "server": server}
-    return lost
 
 
 def _specs(servers: Mapping[str, Target] | str | os.PathLike[str]) -> dict[str, ServerSpec | ConductorError]:

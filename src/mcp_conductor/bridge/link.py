@@ -8,30 +8,35 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
+from itertools import count
 from typing import Any, TypeVar
 
-from mcp_conductor.bridge.terms import BridgeEvent, Catalogue, EventKind, Health, State, Terms
+from mcp_conductor.bridge.catalogue import KINDS, Lists, unless_refused
+from mcp_conductor.bridge.terms import BridgeEvent, EventKind, Health, State, Terms
 from mcp_conductor.client.connect import connect
+from mcp_conductor.client.server_questions import as_object
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import (
     ConductorError,
     ConnectionLost,
+    HttpStatusError,
     MethodError,
     ProtocolError,
     RequestTimeout,
     ServerDown,
     TransportError,
 )
+from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Incoming
+from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
-from mcp_conductor.protocol.views import Listed
 
 _MOST_SILENCE = 2  # probes without an answer in a row, before a server that does not answer is given up
+_MOST_REPEATS = 3  # of a call that may be repeated
 _KEPT_BYTES = 1_000_000  # of a transcript that may go on for months
-_MOST_REFRESHES = 3  # of a list that changes while it is read
 
-V = TypeVar("V", bound=Listed)
+T = TypeVar("T")
 
 
 class Link:
@@ -39,7 +44,7 @@ class Link:
 
     def __init__(self, name: str, spec: ServerSpec | ConductorError, terms: Terms) -> None:
         self.name = name
-        self.catalogue = Catalogue()
+        self.lists = Lists(name, self._on_lists, self.check_soon)
         self.subscriptions: set[str] = set()
         self.calls = 0  # under way
         self.tried = asyncio.Event()  # whether the first attempt has ended, well or not
@@ -49,14 +54,12 @@ class Link:
         self._failures = 0
         self._last_error: ConductorError | None = None
         self._session: Session | None = None
+        self._opened: Json | None = None  # how the last session was opened
         self._trusted = True  # False: a call has failed, and the reason is not known yet
         self._check_now = asyncio.Event()  # ping the server now, not at the next interval
         self._retry = asyncio.Event()  # a caller asks for another try now
         self._changed = asyncio.Event()
         self._stream_ended = False  # a stream of notifications has ended
-        self._stale: set[str] = set()  # lists that have changed
-        self._reading: set[str] = set()  # lists that are being read again
-        self._refreshing: asyncio.Task[None] | None = None
 
     @property
     def health(self) -> Health:
@@ -76,15 +79,59 @@ class Link:
                         return session
         raise self._down_error()
 
-    async def read_catalogue(self, seconds: float) -> Catalogue:
-        """What the server has; if that is being read, this waits up to SECONDS."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                while (self._stale or self._reading) and self._state == "up":
-                    await self._changed.wait()
-        return self.catalogue
+    async def settled(self, *, up: bool) -> None:
+        """Wait until the first attempt has ended; with UP, until one has succeeded, or there will be no other."""
+        await self.tried.wait()
+        while up and self._state == "retrying":
+            await self._changed.wait()
 
-    def on_call_failed(self, error: TransportError) -> None:
+    @property
+    def capabilities(self) -> Json | None:
+        """What the server said last that it can do; None if it was never connected."""
+        return None if self._opened is None else as_object(self._opened.get("capabilities"))
+
+    @property
+    def instructions(self) -> str | None:
+        told = None if self._opened is None else self._opened.get("instructions")
+        return told if isinstance(told, str) and told else None
+
+    def has(self, *capabilities: str) -> bool:
+        """Whether the server has declared one of these."""
+        return any(each in (self.capabilities or {}) for each in capabilities)
+
+    def notify(self, method: str, params: Json | None) -> None:
+        """Send a notification, if the server is there and of the era that has such."""
+        session = self._usable()
+        if session is not None and session.dialect.handshake:
+            session.send_notification(method, params)
+
+    async def ask(self, ask: Callable[[Session], Awaitable[T]], *, patience: float, repeatable: bool = True) -> T:
+        """What ASK gets of the session. It is repeated after a loss only if it is REPEATABLE, or was never sent."""
+        for attempt in count(1):
+            session = await self.available(patience)
+            self.calls += 1
+            try:
+                return await ask(session)
+            except (RequestTimeout, HttpStatusError):  # a status is an answer, although not one of MCP
+                self.check_soon()
+                raise
+            except TransportError as error:
+                self._on_call_failed(error)
+                if not repeatable or attempt > _MOST_REPEATS:
+                    raise self._interrupted_error(error) from error
+            finally:
+                self.calls -= 1
+        raise AssertionError("count() does not end")
+
+    def _interrupted_error(self, error: TransportError) -> ConnectionLost:
+        lost = ConnectionLost(
+            f"{self.name}: {error.message}", hint="it is not known whether it was done; it has not been sent again"
+        )
+        lost.stderr = error.stderr
+        lost.context = {**error.context, "server": self.name}
+        return lost
+
+    def _on_call_failed(self, error: TransportError) -> None:
         """A call has failed: the session is not used again before the server has answered a ping."""
         self._trusted = False
         self._last_error = error
@@ -126,7 +173,7 @@ class Link:
             delay = None if hopeless else self._terms.backoff.delay(self._failures, self._terms.random)
             self._enter("down" if delay is None else "retrying")
             if delay is None:
-                self.catalogue = Catalogue()
+                self.lists.clear()
                 self._tell("down", error)
             self.tried.set()
             await self._pause(delay)
@@ -154,6 +201,8 @@ class Link:
                     on_incoming=self._on_incoming,
                     on_unsubscribed=self._on_unsubscribed,
                     on_reopened=self._on_reopened,
+                    client_info=self._terms.client_info,
+                    on_request=self._on_request if self._terms.on_request is not None else None,
                 ) as session,
             ):
                 await self._prepare(session)
@@ -167,20 +216,18 @@ class Link:
 
     async def _prepare(self, session: Session) -> None:
         """List what the server has, and subscribe to what was subscribed to before."""
-        self._stale.clear()
-        for kind in _CHANGES:
-            await self._list(session, kind)
+        await self.lists.read_all(session)
         await self._listen(session)
 
     async def _listen(self, session: Session) -> None:
         """Subscribe to the resources of our callers, and to changes of lists."""
         self._stream_ended = False
         for uri in sorted(self.subscriptions):
-            await _unless_refused(session.subscribe(uri))
+            await unless_refused(session.subscribe(uri))
         if not session.dialect.handshake:
-            wanted = [kind for kind in _CHANGES if _tells_changes(session, kind)]
+            wanted = [kind for kind in KINDS if _tells_changes(session, kind)]
             if wanted:
-                await _unless_refused(session.listen({f"{kind}ListChanged": True for kind in wanted}))
+                await unless_refused(session.listen({f"{kind}ListChanged": True for kind in wanted}))
 
     def _on_unsubscribed(self, lost: bool) -> None:
         """A stream of notifications has ended. If the server ended it, it is opened again, but not at once."""
@@ -191,20 +238,19 @@ class Link:
     async def _on_reopened(self, session: Session) -> None:
         """A new session over HTTP, which begins where the server has ended the old one, knows no subscriptions."""
         await self._listen(session)
-        self._list_all_again()
+        self.lists.changed(*KINDS)
 
     async def _stay(self, session: Session) -> None:
         """Offer the session to callers as long as it lasts; raises why it is lost."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        self._session, self._last_error = session, None
+        self._session, self._opened, self._last_error = session, session.opened, None
         self._trusted = True
         self._check_now.clear()
         self._enter("up")
         self._tell("connected")
         self.tried.set()
-        if self._stale:
-            self._refresh()
+        self.lists.follow(session)
         try:
             await self._watch(session)
         except ConductorError as error:
@@ -217,8 +263,7 @@ class Link:
             raise
         finally:
             self._session = None
-            if self._refreshing is not None:
-                self._refreshing.cancel()
+            self.lists.stop()
 
     async def _watch(self, session: Session) -> None:
         """Watch whether the server answers; raises why it does not."""
@@ -238,7 +283,7 @@ class Link:
                     self._last_error = None
                     if self._stream_ended:
                         await self._listen(session)
-                        self._list_all_again()
+                        self.lists.changed(*KINDS)
                 else:
                     self._check_now.set()
                 self._announce()
@@ -281,84 +326,31 @@ class Link:
     def _tell(self, kind: EventKind, error: ConductorError | None = None, uri: str = "") -> None:
         self._terms.tell(BridgeEvent(kind, self.name, error, uri))
 
-    # What the server has, and what it says of that.
-
-    async def _list(self, session: Session, kind: str) -> None:
-        has = kind in session.capabilities
-        if kind == "tools":
-            self.catalogue.tools = await self._all(session.list_tools) if has else []
-        elif kind == "prompts":
-            self.catalogue.prompts = await self._all(session.list_prompts) if has else []
-        else:
-            self.catalogue.resources = await self._all(session.list_resources) if has else []
-            self.catalogue.templates = await self._all(session.list_resource_templates) if has else []
-
-    async def _all(self, ask: Callable[[], Awaitable[list[V]]]) -> list[V]:
-        found = await _unless_refused(ask()) or []
-        for item in found:
-            item.server = self.name
-        return found
-
     def _on_incoming(self, incoming: Incoming) -> None:
         message = incoming.message
+        if message.kind != "notification":
+            return
         match message.method.split("/"):
             case ["notifications", ("tools" | "resources" | "prompts") as kind, "list_changed"]:
-                self._stale.add(kind)
-                if self._session is not None:
-                    self._refresh()
+                self.lists.changed(kind)
             case ["notifications", "resources", "updated"]:
                 uri = message.params.get("uri")
                 if isinstance(uri, str) and uri in self.subscriptions:
                     self._tell("resource_updated", uri=uri)
+        if self._terms.on_notification is not None:
+            self._terms.on_notification(self.name, message)
 
-    def _list_all_again(self) -> None:
-        """Lists may have changed while the server could not tell us."""
-        self._stale.update(_CHANGES)
-        self._refresh()
+    def _on_request(self, session: Session, message: Message) -> None:
+        assert self._terms.on_request is not None
+        self._terms.on_request(self.name, session, message)
 
-    def _refresh(self) -> None:
-        if self._refreshing is None or self._refreshing.done():
-            self._refreshing = asyncio.create_task(self._list_again())
-
-    async def _list_again(self) -> None:
-        """Read the lists that have changed; one that changes meanwhile is read again, a limited number of times."""
-        for _ in range(_MOST_REFRESHES):
-            for kind in sorted(self._stale):
-                session = self._session
-                if session is None:
-                    return
-                self._stale.discard(kind)
-                self._reading.add(kind)
-                try:
-                    await self._list(session, kind)
-                except ConductorError:  # the connection is lost or slow; `_watch` finds out
-                    self.check_soon()
-                finally:
-                    self._reading.discard(kind)
-                self._tell(_CHANGES[kind])
-            if not self._stale:
-                break
-        self._stale.clear()
+    def _on_lists(self, kind: EventKind) -> None:
+        self._tell(kind)
         self._announce()
-
-
-_CHANGES: dict[str, EventKind] = {
-    "tools": "tools_changed",
-    "resources": "resources_changed",
-    "prompts": "prompts_changed",
-}
 
 
 def _short_transcript(spec: ServerSpec) -> Transcript:
     return Transcript(spec.secrets(), budgets=replace(spec.budgets, transcript_bytes=_KEPT_BYTES))
-
-
-async def _unless_refused(asked: Awaitable[Any]) -> Any:
-    """What was asked for; None if the server answers with an error."""
-    try:
-        return await asked
-    except (MethodError, ProtocolError):
-        return None
 
 
 def _tells_changes(session: Session, kind: str) -> bool:

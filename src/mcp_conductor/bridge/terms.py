@@ -1,15 +1,19 @@
 """What the parts of a bridge tell each other, and what it tells those who watch it."""
 
+import random as chance
 from collections.abc import Callable
-from dataclasses import field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from mcp_conductor.bridge.backoff import Backoff
 from mcp_conductor.errors import ConductorError
+from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Answers
 from mcp_conductor.protocol.budgets import Budgets
-from mcp_conductor.protocol.views import Prompt, Resource, ResourceTemplate, Tool
+from mcp_conductor.protocol.message import Message
 from mcp_conductor.values import dataclass
+
+if TYPE_CHECKING:
+    from mcp_conductor.client.session import Session
 
 State = Literal["up", "retrying", "down"]
 EventKind = Literal[
@@ -36,19 +40,6 @@ class BridgeEvent:
     uri: str = ""
 
 
-@dataclass(slots=True)
-class Catalogue:
-    """What a server has, as it was listed last."""
-
-    tools: list[Tool] = field(default_factory=list)
-    resources: list[Resource] = field(default_factory=list)
-    templates: list[ResourceTemplate] = field(default_factory=list)
-    prompts: list[Prompt] = field(default_factory=list)
-
-    def tool(self, name: str) -> Tool | None:
-        return next((tool for tool in self.tools if tool.name == name), None)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """How the servers of a bridge are treated; times in seconds."""
@@ -58,7 +49,11 @@ class Terms:
     health_interval: float
     health_timeout: float
     backoff: Backoff
-    random: Callable[[], float]
     answers: Callable[[], Answers]
     tell: Callable[[BridgeEvent], None]
     budgets: Budgets
+    random: Callable[[], float] = chance.random
+    client_info: Json | None = None  # who we say we are; None: ourselves
+    # What a server says besides answers: its notifications, and its requests, which are then not answered by ANSWERS.
+    on_notification: Callable[[str, Message], None] | None = None
+    on_request: "Callable[[str, Session, Message], None] | None" = None

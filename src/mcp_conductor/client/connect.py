@@ -47,7 +47,7 @@ from mcp_conductor.protocol.dialect import (
     PROTOCOL_CHOICES,
 )
 from mcp_conductor.protocol.ledger import Exchange
-from mcp_conductor.protocol.message import compact, read
+from mcp_conductor.protocol.message import Message, compact, read
 from mcp_conductor.protocol.server_spec import ServerSpec, is_spec, supported_transports
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.transport import Authorize, open_transport
@@ -91,6 +91,7 @@ async def connect(
     budgets: Budgets | None = None,
     on_unsubscribed: Callable[[bool], None] | None = None,
     on_reopened: Callable[[Session], Awaitable[None]] | None = None,
+    on_request: Callable[[Session, Message], None] | None = None,
 ) -> AsyncIterator[Session]:
     """Reach the server, open the conversation, and end both on leaving.
 
@@ -108,6 +109,7 @@ async def connect(
     PROBE_SECONDS is how long `auto` waits for an answer to server/discover before it sends initialize as well.
     BUDGETS limit how much is taken in of what the server says. ON_UNSUBSCRIBED hears when a subscription of the modern
     era is over, and whether it was lost; ON_REOPENED, when a server at a URL ended its session and a new one has begun.
+    ON_REQUEST gets the requests of the server, and answers them by `session.reply`.
     """
     context: Json = {"platform": sys.platform, "supportedTransports": list(supported_transports(sys.platform))}
     with _errors_with(context):
@@ -135,6 +137,7 @@ async def connect(
         on_notification=on_notification,
         on_unsubscribed=on_unsubscribed,
         on_reopened=on_reopened,
+        on_request=on_request,
         ids=Ids(),
         began=monotonic(),
     )

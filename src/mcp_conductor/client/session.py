@@ -26,7 +26,7 @@ from mcp_conductor.errors import (
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.answers import Answers, Incoming
 from mcp_conductor.protocol.budgets import Budgets
-from mcp_conductor.protocol.compose import compose, compose_in, compose_request
+from mcp_conductor.protocol.compose import compose, compose_in, compose_reply, compose_request
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE, Dialect
 from mcp_conductor.protocol.input_rounds import is_final, next_round
 from mcp_conductor.protocol.ledger import Exchange
@@ -62,6 +62,7 @@ class SessionOptions(NamedTuple):
     on_notification: "NotificationFunction | None" = None
     on_unsubscribed: Callable[[bool], None] | None = None  # told whether the subscription was lost, or ended
     on_reopened: "Callable[[Session], Awaitable[None]] | None" = None  # a new session on the same transport has begun
+    on_request: "Callable[[Session, Message], None] | None" = None  # requests of the server, which ANSWERS do not get
 
 
 class Session:
@@ -218,6 +219,23 @@ class Session:
         hint = "does the server accept the answers?"
         raise ProtocolError(f"{method} wanted more input after {MOST_ROUNDS} rounds", hint=hint)
 
+    async def pass_on(self, method: str, params: Json | None = None, timeout: float | None = None) -> Message:
+        """Send one request and return what answers it: a result, an error, or questions in place of a result."""
+        message = self._build(method, params)
+        try:
+            exchange = await self._wire.ask(message, timeout)
+        except (RequestTimeout, asyncio.CancelledError) as error:
+            self._wire.stopped_waiting(message, error)
+            raise
+        except HttpStatusError as error:
+            exchange = await self._exchange_in_new_session(error, method, params, timeout)
+        assert exchange.reply is not None
+        return exchange.reply
+
+    def reply(self, identity: Id | None, members: Json) -> None:
+        """Answer a request of the server that `on_request` was given; MEMBERS is a result or an error."""
+        self._wire.send(build(compose_reply(identity, members)))
+
     async def exchange(self, raw: Json, *, timeout: float | None = None) -> Exchange:
         """Send exactly this request and wait for its reply; an error reply is a reply."""
         return await self._wire.exchange(build(raw), timeout)
@@ -227,6 +245,9 @@ class Session:
         return await self._wire.say(text, timeout=timeout)
 
     async def notify(self, method: str, params: Json | None = None) -> None:
+        self.send_notification(method, params)
+
+    def send_notification(self, method: str, params: Json | None = None) -> None:
         self._wire.send(build(compose(method, params)))
 
     async def listen(self, notifications: Json, meta: Json | None = None) -> Message:
@@ -320,6 +341,9 @@ class Session:
     # What we hear.
 
     def _on_request(self, message: Message) -> None:
+        if self._options.on_request is not None and self.dialect.handshake and message.method != "ping":
+            self._options.on_request(self, message)
+            return
         self._questions.answer(message, self.answers, self.dialect)
 
     def _on_notification(self, message: Message, request: Message | None) -> None:

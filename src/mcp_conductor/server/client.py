@@ -97,7 +97,8 @@ class Client:
             answer.set_exception(AskFailed(f"the client's result is {kind_of(message.result)}, not an object"))
         else:
             error = message.error if isinstance(message.error, dict) else {}
-            answer.set_exception(AskFailed(str(error.get("message", "the client answered with an error"))))
+            told = str(error.get("message", "the client answered with an error"))
+            answer.set_exception(AskFailed(told, error or None))
 
     def close(self) -> None:
         """End all open questions: the client has gone."""

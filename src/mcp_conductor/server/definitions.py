@@ -48,6 +48,10 @@ def unreadable(message: Message, otherwise: str) -> Refusal:
 class AskFailed(Exception):  # noqa: N818
     """The client was asked, and did not answer: it cannot, it refused, or it took too long."""
 
+    def __init__(self, message: str, error: Json | None = None) -> None:
+        super().__init__(message)
+        self.error = error  # that the client answered with
+
 
 class InputRequired(Exception):  # noqa: N818
     """A request of the modern era cannot be completed before the client has answered (basic/patterns/mrtr)."""

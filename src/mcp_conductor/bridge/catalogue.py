@@ -1,0 +1,142 @@
+"""What a server of a bridge has: lists, read when it is connected, and again when it says that they have changed."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import field
+from typing import Any, TypeVar
+
+from mcp_conductor.bridge.terms import EventKind
+from mcp_conductor.client.session import Session
+from mcp_conductor.errors import ConductorError, MethodError, ProtocolError
+from mcp_conductor.protocol.views import Listed, Prompt, Resource, ResourceTemplate, Tool
+from mcp_conductor.values import dataclass
+
+KINDS: dict[str, EventKind] = {
+    "tools": "tools_changed",
+    "resources": "resources_changed",
+    "prompts": "prompts_changed",
+}
+_MOST_REFRESHES = 3  # of a list that changes while it is read
+
+V = TypeVar("V", bound=Listed)
+
+
+@dataclass(slots=True)
+class Catalogue:
+    """What a server has, as it was listed last."""
+
+    tools: list[Tool] = field(default_factory=list)
+    resources: list[Resource] = field(default_factory=list)
+    templates: list[ResourceTemplate] = field(default_factory=list)
+    prompts: list[Prompt] = field(default_factory=list)
+
+    def tool(self, name: str) -> Tool | None:
+        return next((tool for tool in self.tools if tool.name == name), None)
+
+
+class Lists:
+    """The catalogue of one server. READ_AGAIN is called when a list was read again, FAILED when that failed."""
+
+    def __init__(self, server: str, read_again: Callable[[EventKind], None], failed: Callable[[], None]) -> None:
+        self.catalogue = Catalogue()
+        self._server = server
+        self._read_again = read_again
+        self._failed = failed
+        self._session: Session | None = None
+        self._stale: set[str] = set()  # lists that have changed
+        self._reading: set[str] = set()  # lists that are being read again
+        self._refreshing: asyncio.Task[None] | None = None
+        self._settled = asyncio.Event()
+
+    @property
+    def stale(self) -> bool:
+        """Whether a list has changed and was not read again yet."""
+        return self._session is not None and bool(self._stale or self._reading)
+
+    async def read_all(self, session: Session) -> None:
+        """Read what a server has that was just connected."""
+        self._stale.clear()
+        for kind in KINDS:
+            await self._read(session, kind)
+
+    def follow(self, session: Session) -> None:
+        """From here on, read again with SESSION what changes."""
+        self._session = session
+        if self._stale:
+            self._refresh()
+
+    def stop(self) -> None:
+        """The session is lost."""
+        self._session = None
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+        self._settled.set()
+
+    def clear(self) -> None:
+        """The server is given up: it has nothing."""
+        self.catalogue = Catalogue()
+
+    def changed(self, *kinds: str) -> None:
+        """These lists have changed, or may have changed."""
+        self._stale.update(kinds)
+        if self._session is not None:
+            self._refresh()
+
+    async def up_to_date(self, seconds: float) -> Catalogue:
+        """What the server has; if that is being read, this waits up to SECONDS."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self.stale:
+                    self._settled.clear()
+                    await self._settled.wait()
+        return self.catalogue
+
+    async def _read(self, session: Session, kind: str) -> None:
+        has = kind in session.capabilities
+        if kind == "tools":
+            self.catalogue.tools = await self._all(session.list_tools) if has else []
+        elif kind == "prompts":
+            self.catalogue.prompts = await self._all(session.list_prompts) if has else []
+        else:
+            self.catalogue.resources = await self._all(session.list_resources) if has else []
+            self.catalogue.templates = await self._all(session.list_resource_templates) if has else []
+
+    async def _all(self, ask: Callable[[], Awaitable[list[V]]]) -> list[V]:
+        found = await unless_refused(ask()) or []
+        for item in found:
+            item.server = self._server
+        return found
+
+    def _refresh(self) -> None:
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = asyncio.create_task(self._read_changed())
+
+    async def _read_changed(self) -> None:
+        """Read the lists that have changed; one that changes meanwhile is read again, a limited number of times."""
+        for _ in range(_MOST_REFRESHES):
+            for kind in sorted(self._stale):
+                session = self._session
+                if session is None:
+                    return
+                self._stale.discard(kind)
+                self._reading.add(kind)
+                try:
+                    await self._read(session, kind)
+                except ConductorError:  # the connection is lost or slow; the link finds out
+                    self._failed()
+                finally:
+                    self._reading.discard(kind)
+                self._read_again(KINDS[kind])
+            if not self._stale:
+                break
+        self._stale.clear()
+        self._settled.set()
+
+
+async def unless_refused(asked: Awaitable[Any]) -> Any:
+    """What was asked for; None if the server answers with an error."""
+    try:
+        return await asked
+    except (MethodError, ProtocolError):
+        return None
