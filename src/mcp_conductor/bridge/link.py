@@ -28,6 +28,7 @@ from mcp_conductor.errors import (
 )
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Incoming
+from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
@@ -103,7 +104,7 @@ class Link:
         """Send a notification, if the server is there and of the era that has such."""
         session = self._usable()
         if session is not None and session.dialect.handshake:
-            session.send_notification(method, params)
+            session.send(compose(method, params))
 
     async def ask(self, ask: Callable[[Session], Awaitable[T]], *, patience: float, repeatable: bool = True) -> T:
         """What ASK gets of the session. It is repeated after a loss only if it is REPEATABLE, or was never sent."""

@@ -4,7 +4,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.cli.budget_flags import MESSAGE_LIMIT_FLAGS, budgets_of
-from mcp_conductor.cli.flag_values import number
+from mcp_conductor.cli.flag_values import choice, number, time
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
 from mcp_conductor.cli.plugin_flag import PLUGIN_FLAG, load_named_plugins, load_plugins_of_file
 from mcp_conductor.cli.serve import ALLOW_HOST, exit_codes, hold_standard_streams
@@ -21,12 +21,17 @@ FLAGS: Groups = {
         Flag("--host", "the address to listen on; default 127.0.0.1", "HOST"),
         Flag("--port", "the port to listen on; 0 takes any that is free; default 3000", "PORT"),
         ALLOW_HOST,
+    ),
+    "How servers are used": (
         Flag("--separator", "the text between a server's name and a tool's; default __", "TEXT"),
+        Flag("--sessions", "perClient (default), or shared: all clients use the same sessions", "WORD"),
+        Flag("--wait", "refuse clients unless all servers are up; default: serve those that are"),
+        Flag("--start-timeout", "how long clients wait for servers to start; default 30s", "TIME"),
     ),
     "Limits, of each server": MESSAGE_LIMIT_FLAGS,
     "Instead of serving": (Flag("--help", "show this text", short="-h"),),
 }
-SEPARATOR = "__"
+_SESSIONS = ("perClient", "shared")
 _PORT = 3000
 _TRANSPORTS = {"stdio": "stdio", "streamable-http": "streamable-http", "http": "streamable-http", "sse": "sse"}
 
@@ -40,12 +45,18 @@ def main(argv: list[str], terminal: Terminal) -> int:
     file, transport = _file(given), _transport(given)
     load_named_plugins(given, terminal)
     load_plugins_of_file(file, terminal)
-    separator, budgets = given.one("--separator") or SEPARATOR, budgets_of(given)
     from mcp_conductor.cli.bridge_run import serve_bridge
     from mcp_conductor.cli.interruptible import run_interruptibly
 
+    options = {
+        "separator": given.one("--separator"),
+        "sessions": choice(given, "--sessions", _SESSIONS),
+        "wait": True if "--wait" in given else None,
+        "start_timeout": time(given, "--start-timeout"),
+        "budgets": budgets_of(given),
+    }
     hold_standard_streams()
-    return run_interruptibly(serve_bridge(os.path.expanduser(file), transport, separator, budgets, terminal))
+    return run_interruptibly(serve_bridge(os.path.expanduser(file), transport, options, terminal))
 
 
 def _help() -> str:

@@ -109,7 +109,7 @@ async def connect(
     PROBE_SECONDS is how long `auto` waits for an answer to server/discover before it sends initialize as well.
     BUDGETS limit how much is taken in of what the server says. ON_UNSUBSCRIBED hears when a subscription of the modern
     era is over, and whether it was lost; ON_REOPENED, when a server at a URL ended its session and a new one has begun.
-    ON_REQUEST gets the requests of the server, and answers them by `session.reply`.
+    ON_REQUEST gets the requests of the server, and answers them by `session.send`.
     """
     context: Json = {"platform": sys.platform, "supportedTransports": list(supported_transports(sys.platform))}
     with _errors_with(context):

@@ -26,7 +26,7 @@ from mcp_conductor.errors import (
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.answers import Answers, Incoming
 from mcp_conductor.protocol.budgets import Budgets
-from mcp_conductor.protocol.compose import compose, compose_in, compose_reply, compose_request
+from mcp_conductor.protocol.compose import compose, compose_in, compose_request
 from mcp_conductor.protocol.dialect import META, NEWEST_HANDSHAKE, Dialect
 from mcp_conductor.protocol.input_rounds import is_final, next_round
 from mcp_conductor.protocol.ledger import Exchange
@@ -232,9 +232,9 @@ class Session:
         assert exchange.reply is not None
         return exchange.reply
 
-    def reply(self, identity: Id | None, members: Json) -> None:
-        """Answer a request of the server that `on_request` was given; MEMBERS is a result or an error."""
-        self._wire.send(build(compose_reply(identity, members)))
+    def send(self, raw: Json) -> None:
+        """Send exactly this, and wait for nothing: a notification, or the answer to what `on_request` was given."""
+        self._wire.send(build(raw))
 
     async def exchange(self, raw: Json, *, timeout: float | None = None) -> Exchange:
         """Send exactly this request and wait for its reply; an error reply is a reply."""
@@ -245,10 +245,7 @@ class Session:
         return await self._wire.say(text, timeout=timeout)
 
     async def notify(self, method: str, params: Json | None = None) -> None:
-        self.send_notification(method, params)
-
-    def send_notification(self, method: str, params: Json | None = None) -> None:
-        self._wire.send(build(compose(method, params)))
+        self.send(compose(method, params))
 
     async def listen(self, notifications: Json, meta: Json | None = None) -> Message:
         """Open a subscription (2026-07-28) and return its acknowledgement; it lasts as long as the session."""

@@ -91,3 +91,23 @@ class SettingsFile:
         if not isinstance(data, dict) or key not in data:
             return None
         return Field.root(replace(self._document, data={key: data[key]}), self._environ).members()[key]
+
+    def of_servers(self, key: str) -> "dict[str, Field]":
+        """What stands under KEY in each server of a table; all else of the servers is not looked at."""
+        from dataclasses import replace
+
+        from mcp_conductor.files.fields import Field
+        from mcp_conductor.files.settings import TABLES
+
+        data = self._document.data if isinstance(self._document.data, dict) else {}
+        found = {}
+        for table in TABLES:
+            entries = data.get(table)
+            for name, entry in (entries if isinstance(entries, dict) else {}).items():
+                if isinstance(entry, dict) and key in entry:
+                    alone = {table: {name: {key: entry[key]}}}
+                    field = Field.root(replace(self._document, data=alone), self._environ)
+                    for step in (table, name, key):
+                        field = field.members()[step]
+                    found[name] = field
+        return found

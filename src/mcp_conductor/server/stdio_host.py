@@ -29,10 +29,10 @@ _MOST_UNSENT = 8 << 20  # a client that does not read is not listened to either
 _MODERN_KEYS = (f"{META}protocolVersion", f"{META}clientCapabilities")
 
 
-async def serve_stdio(server: Server, stop: asyncio.Event) -> int:
-    """Serve until stdin ends or STOP is set: the exit code."""
+async def serve_stdio(server: Server, stop: asyncio.Event, *, drain_seconds: float = DRAIN_SECONDS) -> int:
+    """Serve until stdin ends or STOP is set: the exit code. Open requests then have DRAIN_SECONDS to be answered."""
     source, sink = _take_streams()
-    host = StdioHost(server, source, sink)
+    host = StdioHost(server, source, sink, drain_seconds)
     return await host.run(stop)
 
 
@@ -49,8 +49,9 @@ def _take_streams() -> tuple[int, int]:
 class StdioHost:
     """A server behind two file descriptors."""
 
-    def __init__(self, server: Server, source: int, sink: int) -> None:
+    def __init__(self, server: Server, source: int, sink: int, drain_seconds: float = DRAIN_SECONDS) -> None:
         self._server = server
+        self._drain_seconds = drain_seconds
         self._source = source
         self._loop = asyncio.get_running_loop()
         self._writer = _Writer(sink, self._pressure)
@@ -144,7 +145,7 @@ class StdioHost:
         for listener in list(self._server.listeners):
             listener.end()
         if self._owed:
-            everything = asyncio.ensure_future(asyncio.wait(self._owed, timeout=DRAIN_SECONDS))
+            everything = asyncio.ensure_future(asyncio.wait(self._owed, timeout=self._drain_seconds))
             await asyncio.wait({everything, stopping}, return_when=asyncio.FIRST_COMPLETED)
             everything.cancel()
 

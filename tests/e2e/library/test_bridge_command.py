@@ -59,7 +59,7 @@ async def test_any_client_sees_many_servers_as_one(bridge, settings, protocol):
         prompt = await session.get_prompt("n__ask", {"what": "x"})
         assert "x" in prompt.messages[0].text
         uris = [resource.uri for resource in await session.list_resources()]
-        assert {"bridge://m/test://thing", "bridge://n/test://thing"} <= set(uris)
+        assert {"test://thing", "bridge://n/test://thing"} <= set(uris)
         assert (await session.read_resource("bridge://n/test://thing")).text == "a thing"
 
 
@@ -232,12 +232,15 @@ def test_a_server_that_is_called_all_is_meant_by_its_name(cli, settings):
 def test_a_server_that_never_answers_is_told_of(settings, environment):
     mute = {"command": sys.executable, "args": ["-c", "import sys; sys.stdin.read()"]}
     dying = {"command": sys.executable, "args": ["-c", "raise SystemExit('Error: no key\\nm: connected')"]}
-    words = [*CONDUCTOR, "bridge", settings(dying=dying, mute=mute)]
+    words = [*CONDUCTOR, "bridge", settings(dying=dying, mute=mute), "--start-timeout", "2s"]
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(words, **streams, env=environment, text=True) as run:
         lines = []
+        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        run.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n")
+        run.stdin.flush()
         while not any(line.startswith("mute") for line in lines):
             lines.append(run.stderr.readline())
         run.communicate(timeout=LIMIT)
-    assert "mute: retrying: no answer within 5 s\n" in lines
+    assert "mute: retrying: no answer within 2 s\n" in lines
     assert any(line.startswith("dying: retrying: ") and line.endswith("(Error: no key)\n") for line in lines), lines

@@ -27,7 +27,7 @@ INNER = {
     f"Session.{member}"
     for member in (
         "__init__", "answer_with", "assume", "avoid_ids", "client_capabilities", "compose", "forget", "ids_starting_at", "input_responses",
-        "lacks_tools", "open_stream", "ask_for_log", "pass_on", "progress_for", "reply", "reply_to", "send_notification", "settle", "tools_listed",
+        "lacks_tools", "open_stream", "ask_for_log", "pass_on", "progress_for", "reply_to", "send", "settle", "tools_listed",
     )
 } | {"Bridge.secrets", "Subscription.__init__", "Subscription.over", "Subscription.hears", "Subscription.heard"} | {
     # What a plugin is given, and does not make.

@@ -1,0 +1,202 @@
+"""What the user of `conductor bridge` may choose: which tools are shown, shared sessions, and waiting for servers."""
+
+import asyncio
+import json
+import subprocess
+
+import pytest
+from tests.e2e.library.test_bridge_passing import CONDUCTOR, LIMIT, QUESTIONS, able, servers, until
+
+from mcp_conductor import Answers, MethodError, connect
+
+__all__ = ["servers"]  # the fixture
+
+
+async def names(spec, **options):
+    async with connect(spec, **options) as session:
+        return [tool.name for tool in await session.list_tools()]
+
+
+async def test_only_tools_that_are_allowed_and_not_denied_are_shown_and_can_be_called(servers):
+    servers.add("a")["tools"] = {"allow": ["l*"], "deny": ["la*", "link"], "rename": {"log": "write_log"}}
+    servers.add("b")["tools"] = ["touch"]
+    async with connect(servers.bridge()) as session:
+        assert [tool.name for tool in await session.list_tools()] == ["write_log", "b__touch"]
+        assert (await session.call_tool("write_log", {"level": "info"})).text == "logged"
+        for hidden in ("a__link", "a__log", "b__log"):
+            with pytest.raises(MethodError) as raised:
+                await session.call_tool(hidden)
+            assert raised.value.error == {"code": -32602, "message": f"Tool {hidden} not found"}
+
+
+async def test_two_tools_with_one_name_at_the_start_are_an_error(servers):
+    servers.add("a")["tools"] = {"rename": {"log": "b__log"}}
+    servers.add("b")
+    with pytest.raises(MethodError) as raised:
+        await names(servers.bridge())
+    assert raised.value.error["message"] == "the tool 'log' of b is left out: 'b__log' is the tool 'log' of a"
+
+
+async def test_a_tool_whose_name_is_taken_when_it_comes_later_is_left_out_with_a_warning(servers, tmp_path):
+    gate = tmp_path / "gate"
+    late = servers.add("late")
+    late["tools"] = {"rename": {"log": "a__log"}}
+    late["args"] = ["-c", f'test -e {gate} || exit 7; exec "$@"', "sh", late["command"], *late["args"]]
+    late["command"] = "sh"
+    servers.add("a")
+    changed = asyncio.Event()
+    async with connect(servers.bridge(), on_incoming=lambda _: changed.set()) as session:
+        assert (await session.call_tool("a__log", {"level": "info"})).text == "logged"
+        gate.touch()
+        async with asyncio.timeout(LIMIT):
+            while "late__touch" not in (listed := [tool.name for tool in await session.list_tools()]):
+                changed.clear()
+                await changed.wait()
+        assert listed.count("a__log") == 1
+        lines = [frame.text for frame in session.transcript.frames if frame.source == "stderr"]
+        assert "the tool 'log' of late is left out: 'a__log' is the tool 'log' of a" in lines
+        await session.call_tool("a__log", {"level": "info"})
+    assert len(servers.heard("a", "tools/call")) == 2
+
+
+def mistakes_of(servers, *flags):
+    command = servers.bridge(*flags).command
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, stdin=subprocess.DEVNULL)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("tools", "says"),
+    [
+        ({"alow": []}, "mcpServers.a.tools.alow is not a known key"),
+        ({"allow": "x"}, "mcpServers.a.tools.allow must be an array, not a string"),
+        ({"rename": {"log": "a log"}}, "mcpServers.a.tools.rename.log is 'a log', which is no name for a tool"),
+    ],
+)
+def test_a_mistake_in_the_settings_is_told_with_its_place(servers, tools, says):
+    servers.add("a")["tools"] = tools
+    code, told = mistakes_of(servers)
+    assert (code, says in told, "mcp.json:1:" in told) == (2, True, True), told
+
+
+def test_two_servers_with_one_name_are_a_mistake(servers):
+    servers.add("a b")
+    servers.add("a.b")
+    assert mistakes_of(servers) == (
+        2, "error: the servers 'a b' and 'a.b' are both called 'a_b': rename one of them\n"
+    )  # fmt: skip
+
+
+async def test_with_wait_a_client_is_refused_while_a_server_is_not_up(servers):
+    servers.add("a")
+    servers.table["ghost"] = {"command": "/no/such/program"}
+    assert "a__log" in await names(servers.bridge())
+    with pytest.raises(MethodError) as raised:
+        await names(servers.bridge("--wait", "--start-timeout", "500ms"))
+    assert raised.value.error["message"].startswith("servers that are not up (--wait): ghost (cannot start ")
+
+
+@pytest.mark.parametrize("protocol", ["handshake", "modern"])
+async def test_a_list_waits_for_servers_that_start_slowly(servers, protocol):
+    slow = servers.add("slow")
+    slow["args"] = ["-c", 'sleep 1.5; exec "$@"', "sh", slow["command"], *slow["args"]]
+    slow["command"] = "sh"
+    assert "slow__log" in await names(servers.bridge(), protocol=protocol)
+    assert await names(servers.bridge("--start-timeout", "200ms"), protocol=protocol) == []
+
+
+async def over_http(servers, *flags):
+    command = [*servers.bridge("--transport", "streamable-http", "--port", "0", *flags).command]
+    program = await asyncio.create_subprocess_exec(*command, stderr=subprocess.PIPE, env=servers._environment)
+    async with asyncio.timeout(LIMIT):
+        while not (line := (await program.stderr.readline()).decode()).startswith("Bridge listening at "):
+            assert line
+    return program, line.split()[-1]
+
+
+async def ended(program):
+    program.terminate()
+    async with asyncio.timeout(LIMIT):
+        _, told = await program.communicate()
+    assert program.returncode == 0
+    return told.decode()
+
+
+async def test_each_client_has_sessions_of_its_own(servers):
+    servers.add("a")
+    program, url = await over_http(servers)
+    try:
+        asks = {"method": "elicitation/create", "params": QUESTIONS[0][1]}
+        async with (
+            connect(url, answers=Answers(elicitation={"name": "Ada"})) as ada,
+            connect(url, answers=Answers(elicitation={"name": "Bo"})) as bo,
+        ):
+            working = asyncio.create_task(ada.call_tool("a__work"))
+            await until(lambda: servers.heard("a", "tools/call"))
+            told = await asyncio.gather(ada.call_tool("a__ask", asks), bo.call_tool("a__ask", asks))
+            assert [json.loads(each.text)["result"]["content"] for each in told] == [{"name": "Ada"}, {"name": "Bo"}]
+            working.cancel()
+    finally:
+        await ended(program)
+    assert len(servers.heard("a", "initialize")) == 2
+
+
+async def test_shared_sessions_pass_a_question_on_only_if_one_client_alone_has_calls_open(servers):
+    servers.add("a")
+    program, url = await over_http(servers, "--sessions", "shared")
+    try:
+        async with connect(url, answers=able()) as one, connect(url, answers=able()) as other:
+            asks = {"method": "roots/list"}
+            assert json.loads((await one.call_tool("a__ask", asks)).text) == {"result": QUESTIONS[1][2]}
+            working = asyncio.create_task(other.call_tool("a__work"))
+            await until(lambda: any(each["params"]["name"] == "work" for each in servers.heard("a", "tools/call")))
+            refused = json.loads((await one.call_tool("a__ask", asks)).text)["error"]
+            assert "several clients use this session" in refused["message"]
+            working.cancel()
+    finally:
+        told = await ended(program)
+    assert "a: roots/list is refused: several clients use this session" in told
+    assert len(servers.heard("a", "initialize")) == 1
+
+
+async def test_shared_sessions_unsubscribe_when_the_last_client_does(servers):
+    servers.add("a")
+    program, url = await over_http(servers, "--sessions", "shared")
+    heard = []
+    try:
+        async with connect(url) as one, connect(url, on_incoming=lambda each: heard.append(each.message)) as other:
+            for session in (one, other):
+                await session.subscribe("test://thing")
+            await one.unsubscribe("test://thing")
+            assert servers.heard("a", "resources/unsubscribe") == []
+            await one.call_tool("a__touch", {"uri": "test://thing"})
+            await until(lambda: heard)
+            await other.unsubscribe("test://thing")
+            assert len(servers.heard("a", "resources/unsubscribe")) == 1
+    finally:
+        await ended(program)
+
+
+def test_the_file_may_say_how_servers_are_used(servers):
+    servers.add("a")
+    spec = servers.bridge(bridge={"sessions": "sharde"})
+    done = subprocess.run([*CONDUCTOR, *spec.command[3:]], capture_output=True, text=True, timeout=30, check=False,
+                          stdin=subprocess.DEVNULL)  # fmt: skip
+    assert (done.returncode, "bridge.sessions must be one of perClient, shared" in done.stderr) == (2, True)
+
+
+async def test_the_file_may_name_the_separator(servers):
+    servers.add("a")
+    assert "a.log" in await names(servers.bridge(bridge={"separator": "."}))
+
+
+async def test_a_server_that_wants_a_token_is_told_of_with_what_to_do(servers, http):
+    def locked(call):
+        error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32001, "message": "no"}}
+        call.reply(401, json.dumps(error), "application/json", www_authenticate='Bearer error="invalid_token"')
+
+    servers.table["locked"] = {"url": http({"POST": locked}).url}
+    async with connect(servers.bridge()) as session:
+        lines = [frame.text for frame in session.transcript.frames if frame.source == "stderr"]
+    assert lines[0].startswith("locked: retrying: initialize was answered with status 401 Unauthorized: invalid_token")
+    assert "--token" in lines[1]
