@@ -213,6 +213,7 @@ def test_text_leaves_through_the_terminal_alone_which_makes_it_safe():
         "cli/script_run.py": {"write_result_as_it_is"},
         "cli/discover_run.py": {"write_result_as_it_is"},
         "cli/serve.py": {"write_result_as_it_is"},
+        "cli/dry_run.py": {"write_report_as_it_is"},
         "cli/run_output.py": {"write_report_as_it_is"},
         # Servers that speak: messages on stdout, and stderr because a file asks for it.
         "server/stdio_host.py": {"os.write"},

@@ -7,11 +7,12 @@ from mcp_conductor import __version__
 from mcp_conductor.cli import methods
 from mcp_conductor.cli.exit_codes import OK
 from mcp_conductor.cli.flag_values import choice
-from mcp_conductor.cli.flags import help_text, parse
+from mcp_conductor.cli.flags import Given, help_text, parse
 from mcp_conductor.cli.plan import FLAGS, CallPlan, plan
 from mcp_conductor.cli.program import run_program
 from mcp_conductor.cli.secret_flags import read_secrets, secrets_of_flags
 from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.errors import UsageError
 
 USAGE = """\
 usage: mcp-cli COMMAND [ARGS …] --method METHOD [FLAGS]
@@ -54,6 +55,8 @@ def _main(argv: list[str], terminal: Terminal, program: str) -> int:
         terminal.show(f"{program} {__version__}\n")
         return OK
     given = read_secrets(given, terminal)
+    if "--dry-run" in given:
+        return _dry_run(given, terminal)
     if (given.one("--method") or "").startswith("oauth/"):
         from mcp_conductor.cli.oauth_run import run_oauth_step
 
@@ -77,6 +80,18 @@ def _wants_json_errors(argv: list[str]) -> bool:
         elif not servers and (word == "--errors=json" or argv[place : place + 2] == ["--errors", "json"]):
             return True
     return False
+
+
+def _dry_run(given: Given, terminal: Terminal) -> int:
+    method = given.one("--method") or ""
+    if method.startswith("oauth/"):
+        raise UsageError(
+            f"--dry-run has no meaning for {method}", hint="each of its requests depends on the one before"
+        )
+    call = plan(given, terminal)
+    from mcp_conductor.cli.dry_run import dry_run
+
+    return dry_run(call, terminal)
 
 
 def _call(call: CallPlan, terminal: Terminal) -> int:

@@ -110,6 +110,7 @@ FLAGS: Groups = {
         Flag("--follow", "stay connected and print what the server says after the result, one JSON object per line"),
         Flag("--events", "print what the server says at once, one JSON object per line; the result is one of them"),
         Flag("--output", "write images, audio and resources of the result to this file; several are numbered", "FILE"),
+        Flag("--dry-run", "print what would be sent, and to whom, without secrets; nothing is started or sent"),
         Flag("--verbose", "show every message and the server's stderr on stderr", short="-v"),
         Flag("--record", "write the whole conversation to a file, as JSON lines", "FILE"),
         Flag("--errors", "how errors of ours are put on stderr: text (default) or json", "FORM"),
@@ -208,6 +209,7 @@ _NOT_IN_SCRIPTS = {
     "--raw": "each line of the script has a method, which may be any",
     "--follow": 'a script ends with its last line; one that waits for an event has the line {"await": …}',
     "--events": "a script always prints events",
+    "--dry-run": "what a line sends may depend on earlier answers",
     "--progress-token": 'a line asks for progress by "params": {"_meta": {"progressToken": …}}',
 }
 
