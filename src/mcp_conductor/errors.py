@@ -116,6 +116,7 @@ class TransportError(ConductorError):
     """The server cannot be started or reached, or it went away."""
 
     kind = "RUNTIME_MCP_TRANSPORT_ERROR"
+    sent = True  # False: nothing of the request has left us, so it can be sent again
 
 
 class StdioNotSupported(TransportError):  # noqa: N818  # what is so, not what kind of class it is

@@ -118,7 +118,7 @@ class Link:
                 raise
             except TransportError as error:
                 self._on_call_failed(error)
-                if not repeatable or attempt > _MOST_REPEATS:
+                if (error.sent and not repeatable) or attempt > _MOST_REPEATS:
                     raise self._interrupted_error(error) from error
             finally:
                 self.calls -= 1

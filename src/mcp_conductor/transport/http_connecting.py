@@ -89,6 +89,13 @@ class Connecting:
 
     async def _reach(self, host: str, port: int, admits: Admits | None) -> Connection:
         try:
+            return await self._reach_now(host, port, admits)
+        except TransportError as error:
+            error.sent = False
+            raise
+
+    async def _reach_now(self, host: str, port: int, admits: Admits | None) -> Connection:
+        try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 connection = await _connect_tcp(host, port, admits)
         except TimeoutError:

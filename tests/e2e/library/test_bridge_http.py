@@ -78,3 +78,15 @@ async def test_in_the_modern_era_changes_and_updates_are_listened_for(served, ma
         await events.until("tools_changed", "l")
         assert "l/fly" in [tool.full_name for tool in await bridge.list_tools()]
     assert [each.kind for each in events.seen].count("connected") == 2
+
+
+async def test_a_call_right_after_a_server_over_http_went_away_waits_for_it(served):
+    server = served("streamable-http", "demo.json")
+    async with Bridge({"s": server.url}, backoff=QUICK, health_interval=3600) as bridge:
+        assert (await bridge.call_tool("s/echo", {"message": "x"})).text
+        server.stop()
+        waiting = asyncio.create_task(bridge.call_tool("s/echo", {"message": "y"}))
+        done, _ = await asyncio.wait({waiting}, timeout=0.5)
+        assert not done
+        server.start()
+        assert "y" in (await asyncio.wait_for(waiting, LIMIT)).text
