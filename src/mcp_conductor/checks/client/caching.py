@@ -11,7 +11,7 @@ from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.report.model import Finding
 
 
-@scenario("kept", revisions=MODERNS)
+@scenario("kept", revisions=MODERNS, together="offers")
 class Kept(ServerScript):
     """All results may be cached for an hour."""
 

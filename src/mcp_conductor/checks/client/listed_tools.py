@@ -1,6 +1,7 @@
 """What a server offers with its tools: schemas of every kind, addresses to fetch from, icons, and tasks."""
 
 from collections.abc import Iterator
+from itertools import cycle
 from typing import ClassVar
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
@@ -20,66 +21,74 @@ _DEEP = 60
 
 
 class _Offering(ServerScript):
-    """A server with one more tool, whose schema is unusual."""
+    """A server with more tools, whose schemas are unusual."""
 
-    def schema(self) -> Json:
-        raise NotImplementedError
+    def schemas(self) -> dict[str, Json]:
+        """The schemas by the names of the tools that have them."""
+        return {}
 
     def tools(self) -> list[Json]:
         self.did("offered")
-        return [*super().tools(), {"name": "odd", "description": "Has an odd schema.", "inputSchema": self.schema()}]
+        more = [
+            {"name": name, "description": "Has an odd schema.", "inputSchema": schema}
+            for name, schema in self.schemas().items()
+        ]
+        return [*super().tools(), *more]
 
 
-@scenario("newer-schema", revisions=_WITH_SCHEMA_2020, needs="tools/list")
+@scenario("newer-schema", revisions=_WITH_SCHEMA_2020, needs="tools/list", together="offers")
 class NewerSchema(_Offering):
     """A tool has a schema with the words of JSON Schema 2020-12, and does not name that."""
 
-    def schema(self) -> Json:
+    def schemas(self) -> dict[str, Json]:
         point = {"type": "array", "prefixItems": [{"type": "number"}, {"type": "number"}], "items": False}
-        return {
+        schema: Json = {
             "type": "object",
             "$defs": {"point": point},
             "properties": {"at": {"$ref": "#/$defs/point"}, "name": {"type": "string"}},
             "dependentRequired": {"at": ["name"]},
         }
+        return {**super().schemas(), "odd": schema}
 
 
-@scenario("unknown-dialect", revisions=_WITH_SCHEMA_2020, needs="tools/list")
+@scenario("unknown-dialect", revisions=_WITH_SCHEMA_2020, needs="tools/list", together="offers")
 class UnknownDialect(_Offering):
     """A tool has a schema in an unknown dialect."""
 
-    def schema(self) -> Json:
-        return {"$schema": "https://example.com/no-such-dialect", "type": "object", "properties": {}}
+    def schemas(self) -> dict[str, Json]:
+        schema = {"$schema": "https://example.com/no-such-dialect", "type": "object", "properties": {}}
+        return {**super().schemas(), "foreign": schema}
 
 
-@scenario("remote-schema", revisions=MODERNS, needs="tools/list")
+@scenario("remote-schema", revisions=MODERNS, needs="tools/list", together="offers")
 class RemoteSchema(_Offering):
     """A tool has a schema that refers to an address on our server."""
 
-    def schema(self) -> Json:
+    def schemas(self) -> dict[str, Json]:
         remote = {"$ref": f"{self.record.origin}{_TRAPS}schema.json"}
-        return {"type": "object", "properties": {"value": remote}}
+        return {**super().schemas(), "remote": {"type": "object", "properties": {"value": remote}}}
 
 
-@scenario("deep-schema", revisions=MODERNS, needs="tools/list")
+@scenario("deep-schema", revisions=MODERNS, needs="tools/list", together="offers")
 class DeepSchema(_Offering):
     """A tool has a schema that is nested deeply."""
 
-    def schema(self) -> Json:
+    def schemas(self) -> dict[str, Json]:
         inner: Json = {"type": "string"}
         for _ in range(_DEEP):
             inner = {"type": "object", "properties": {"a": inner}}
-        return {"type": "object", "properties": {"deep": inner}}
+        return {**super().schemas(), "deep": {"type": "object", "properties": {"deep": inner}}}
 
 
-@scenario("icons", revisions=_WITH_ICONS, needs="tools/list")
+@scenario("icons", revisions=_WITH_ICONS, needs="tools/list", together="offers")
 class Icons(ServerScript):
     """Tools have icons at addresses with unsafe schemes, and on our server."""
 
     def tools(self) -> list[Json]:
         self.did("offered")
         sources = ("file:///etc/passwd", "javascript:alert(1)", f"{self.record.origin}{_TRAPS}icon.png")
-        return [{**each, "icons": [{"src": source}]} for each, source in zip(super().tools(), sources, strict=True)]
+        tools = zip(super().tools(), cycle(sources), strict=False)
+        return [{**each, "icons": [{"src": source}]} for each, source in tools]
 
 
 @scenario("task-tools", revisions=_WITH_CORE_TASKS, needs="tools/call")
@@ -204,7 +213,7 @@ class _Tasks(ServerScript):
         return {**self.task(call, "completed"), "taskId": call.params.get("taskId"), "result": done}
 
 
-@scenario("tasks", revisions=MODERNS, needs="tools/call")
+@scenario("tasks", revisions=MODERNS, needs="tools/call", together="offers")
 class TasksOfTools(_Tasks):
     """Tools are answered with a task, if the client declares the extension."""
 
@@ -242,7 +251,7 @@ def tasks_are_asked_for_in_time(record: ClientRecord) -> Iterator[Finding]:
         raise NotSeen("the client sent no tasks/get")
 
 
-@scenario("task-of-prompt", revisions=MODERNS, needs="prompts/get")
+@scenario("task-of-prompt", revisions=MODERNS, needs="prompts/get", together="offers")
 class TaskOfPrompt(_Tasks):
     """A prompt is answered with a task, which only tools may have."""
 

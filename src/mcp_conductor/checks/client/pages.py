@@ -16,7 +16,7 @@ _ODD_CURSORS = ('second "page", \\ of three', "dritte Seite: Größe 世界 " + 
 _MOST_ROUNDS = 40  # of a list that never ends
 
 
-@scenario("pages")
+@scenario("pages", together="ends")
 class Pages(ServerScript):
     """Lists have three pages of different sizes, one of them empty, and cursors are long and odd."""
 
@@ -26,7 +26,7 @@ class Pages(ServerScript):
         return [(None, items[:1]), (_ODD_CURSORS[0], []), (_ODD_CURSORS[1], items[1:])]
 
 
-@scenario("empty-cursor", revisions=MODERNS)
+@scenario("empty-cursor", revisions=MODERNS, together="notices")
 class EmptyCursor(ServerScript):
     """The cursor of the second page is the empty string."""
 
@@ -35,7 +35,7 @@ class EmptyCursor(ServerScript):
         return [(None, items[:1]), ("", items[1:])]
 
 
-@scenario("endless-list")
+@scenario("endless-list", together="loops")
 class EndlessList(ServerScript):
     """Every page of a list names the same next one."""
 

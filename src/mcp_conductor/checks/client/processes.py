@@ -14,20 +14,22 @@ _MUCH = "nothing happened, and this line says so at some length\n" * 20_000  # a
 _STUBBORN_SECONDS = 8.0
 
 
-@scenario("stderr-lines", transports=_STDIO, needs=ANYTHING)
+@scenario("stderr-lines", transports=_STDIO, needs=ANYTHING, together="notices")
 class StderrLines(ServerScript):
     """The server writes a line to stderr before each answer."""
 
     async def before(self, call: ScriptCall) -> None:
+        await super().before(call)
         self.did("wrote to stderr")
         await call.write_stderr(f"info: answering {call.method}")
 
 
-@scenario("noise", transports=_STDIO, needs=ANYTHING)
+@scenario("noise", transports=_STDIO, needs=ANYTHING, together="notices")
 class StderrFlood(ServerScript):
     """The server writes a MiB to stderr before its first answer."""
 
     async def before(self, call: ScriptCall) -> None:
+        await super().before(call)
         if self.count == 1:
             self.did("wrote much to stderr")
             await call.write_stderr(_MUCH)
@@ -45,7 +47,7 @@ class Gone(ServerScript):
         raise Disconnected
 
 
-@scenario("stubborn", transports=_STDIO, seconds=_STUBBORN_SECONDS)
+@scenario("stubborn", transports=_STDIO, seconds=_STUBBORN_SECONDS, together="ends")
 class Stubborn(ServerScript):
     """The server goes on although its stdin was closed, and although it got SIGTERM."""
 

@@ -35,7 +35,7 @@ class InputRounds(ServerScript):
         return {"resultType": "input_required", "inputRequests": wanted, "requestState": state}
 
 
-@scenario("stateless-round", revisions=MODERNS, needs="tools/call")
+@scenario("stateless-round", revisions=MODERNS, needs="tools/call", together="results")
 class StatelessRound(ServerScript):
     """Each tool is answered with a question, and with no state."""
 
@@ -47,7 +47,7 @@ class StatelessRound(ServerScript):
         return {"resultType": "input_required", "inputRequests": {"form": _ASKED["elicitation"]}}
 
 
-@scenario("state-only", revisions=MODERNS, needs="tools/call")
+@scenario("state-only", revisions=MODERNS, needs="tools/call", together="loops")
 class StateOnly(ServerScript):
     """Each tool is answered twice with nothing but a state."""
 

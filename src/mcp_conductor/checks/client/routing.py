@@ -38,12 +38,12 @@ _WRONG = (
 )
 
 
-@scenario("mirrored-arguments", revisions=MODERNS, needs="tools/call")
+@scenario("mirrored-arguments", revisions=MODERNS, needs="tools/call", together="offers")
 class MirroredArguments(ServerScript):
     """One tool wants its arguments in headers too; others want that in ways that are not allowed."""
 
     def tools(self) -> list[Json]:
-        return [_HEADERS, *_WRONG]
+        return [*super().tools(), _HEADERS, *_WRONG]
 
     async def call_tool(self, call: ScriptCall) -> Json:
         self.did("called")

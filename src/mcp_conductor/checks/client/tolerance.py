@@ -1,6 +1,6 @@
 """What a client must tolerate: unexpected notifications, unknown members, odd results.
 
-Each has its own start of the client, which tolerates it if it then does all that it does with a polite server.
+A client tolerates it if it then does all that it does with a polite server.
 """
 
 from collections.abc import Iterator
@@ -23,16 +23,17 @@ _DATA: tuple[Any, ...] = ("text", {"error": "none"}, None, 4)
 _LOUD = "this text is only here to be shown"
 
 
-@scenario("unknown-notification", needs=ANYTHING)
+@scenario("unknown-notification", needs=ANYTHING, together="notices")
 class UnknownNotification(ServerScript):
     """Before each answer comes an unknown notification."""
 
     async def before(self, call: ScriptCall) -> None:
+        await super().before(call)
         self.did("notified")
         await call.say(notice("notifications/conductor/unknown", conductor=True))
 
 
-@scenario("logs")
+@scenario("logs", together="notices")
 class Logs(ServerScript):
     """Before each answer come log messages of all levels, with and without a logger, and with all kinds of data."""
 
@@ -42,6 +43,7 @@ class Logs(ServerScript):
             await call.say(notice("notifications/message", level="info", data="before everything"))
 
     async def before(self, call: ScriptCall) -> None:
+        await super().before(call)
         modern = call.connection.dialect is not None and not call.connection.dialect.handshake
         if modern and f"{META}logLevel" not in call.meta:
             return
@@ -51,11 +53,12 @@ class Logs(ServerScript):
             await call.say(notice("notifications/message", **params, **({"logger": "l"} if number % 2 else {})))
 
 
-@scenario("progress", needs=ANYTHING)
+@scenario("progress", needs=ANYTHING, together="notices")
 class Progress(ServerScript):
     """Before each answer comes progress without a total, in fractions: of an unknown token, and of the request."""
 
     async def before(self, call: ScriptCall) -> None:
+        await super().before(call)
         self.did("progressed")
         wanted = call.meta.get("progressToken")
         if wanted is not None:
@@ -64,7 +67,7 @@ class Progress(ServerScript):
         await call.say(notice("notifications/progress", progressToken="unknown", progress=0.5))
 
 
-@scenario("unknown-members")
+@scenario("unknown-members", together="offers")
 class UnknownMembers(ServerScript):
     """Capabilities and results have unknown members."""
 
@@ -76,29 +79,32 @@ class UnknownMembers(ServerScript):
         return {**await super()._result(call), "conductor": {"unknown": [1, 2]}}
 
 
-@scenario("stray-cancellation", revisions=HANDSHAKES, needs=ANYTHING)
+@scenario("stray-cancellation", revisions=HANDSHAKES, needs=ANYTHING, together="notices")
 class StrayCancellation(ServerScript):
     """Before each answer comes a cancellation of a request that was never made."""
 
     async def before(self, call: ScriptCall) -> None:
+        await super().before(call)
         self.did("cancelled")
         await call.say(notice("notifications/cancelled", requestId="never-made", reason="no reason"))
 
 
-@scenario("stray-completion", revisions=_ENDING_ELICITATION, needs=ANYTHING)
+@scenario("stray-completion", revisions=_ENDING_ELICITATION, needs=ANYTHING, together="notices")
 class StrayCompletion(ServerScript):
     """Before each answer comes the completion of an elicitation that was never begun."""
 
     async def before(self, call: ScriptCall) -> None:
+        await super().before(call)
         self.did("completed")
         await call.say(notice("notifications/elicitation/complete", elicitationId="never-begun"))
 
 
-@scenario("garbage", needs=ANYTHING)
+@scenario("garbage", needs=ANYTHING, together="notices")
 class Garbage(ServerScript):
     """Before each answer comes a line that is not a message."""
 
     async def before(self, call: ScriptCall) -> None:
+        await super().before(call)
         self.did("garbled")
         await call.say("this is not JSON")
 
@@ -125,7 +131,7 @@ class OddContent(ServerScript):
         return {"content": [*result["content"], {"type": "conductor/unknown", "value": 1}]}
 
 
-@scenario("failing-tools", revisions=_FAILING_TOOLS, needs="tools/call")
+@scenario("failing-tools", revisions=_FAILING_TOOLS, needs="tools/call", together="ends")
 class FailingTools(ServerScript):
     """Tools fail, and say why."""
 
@@ -157,7 +163,7 @@ class OddResultType(ServerScript):
         return {"resultType": "conductor/unknown", "content": [{"type": "text", "text": _LOUD}]}
 
 
-@scenario("any-structure", revisions=MODERNS, needs="tools/call")
+@scenario("any-structure", revisions=MODERNS, needs="tools/call", together="results")
 class AnyStructure(ServerScript):
     """Tools return arrays, numbers and null as structured content."""
 

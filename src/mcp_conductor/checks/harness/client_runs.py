@@ -2,12 +2,13 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import Self
 
 from mcp_conductor.checks.harness.client_record import UNANSWERED, ClientRecord
+from mcp_conductor.checks.harness.joined import joined, joint_scenario, record_for
 from mcp_conductor.checks.harness.run_client import Command, run_client
-from mcp_conductor.checks.harness.scenario import PLAIN, SCENARIOS
+from mcp_conductor.checks.harness.scenario import PLAIN, SCENARIOS, Scenario
 
 AT_ONCE = 3  # clients that work at the same time, or one more than there are cores
 _AT_ONCE_WAITING = 6  # the same for clients that do not end by themselves: they mostly wait
@@ -51,9 +52,15 @@ class ClientRuns:
             self.given_up = "the client hung with the polite server, after it had used an id for two requests"
         return plain
 
-    async def go_on(self, version: str, names: Iterable[str], plain: ClientRecord) -> None:
-        """Run all other scenarios, as far as that leads anywhere."""
-        self._total += len(set(names))
+    async def go_on(
+        self, version: str, names: Collection[str], plain: ClientRecord, shows: Callable[[ClientRecord], bool] | None
+    ) -> None:
+        """Run all other scenarios, as far as that leads anywhere.
+
+        Some are played in one start, if SHOWS is given, which tells whether such a start shows that all is well with
+        the scenario of a record. Where it does not, that scenario is played once more by itself.
+        """
+        self._total += len(names)
         working = max(_AT_ONCE_WAITING if plain.outcome == "quiet" else AT_ONCE, (os.cpu_count() or 1) + 1)
         gate = asyncio.Semaphore(min(working, _MOST_AT_ONCE))
         all_of_them = asyncio.Semaphore(_MOST_AT_ONCE)
@@ -65,12 +72,26 @@ class ClientRuns:
                 else:
                     self.left_out.append(name)
 
-        # Those that take longest first.
-        ordered = sorted(names, key=lambda name: (-(SCENARIOS.get(name).seconds or 0), name))
-        async with asyncio.TaskGroup() as group:
-            for name in ordered:
+        async def several(together: tuple[str, ...], shows: Callable[[ClientRecord], bool]) -> None:
+            async with all_of_them, _Turn(gate) as turn:
+                left = await self._run_together(together, version, plain, shows, turn.over)
+            for name in left:
                 group.create_task(one(name))
-        await self._try_again(version, ordered, plain)
+
+        groups = joined(names) if shows is not None and plain.outcome not in _BROKEN_OFF else []
+        # Those that take longest first, then those of which some may have to be played once more.
+        alone = set(names).difference(*groups)
+        ordered = sorted(alone, key=lambda name: (-(SCENARIOS.get(name).seconds or 0), name))
+        waiting = [name for name in ordered if SCENARIOS.get(name).seconds is not None]
+        async with asyncio.TaskGroup() as group:
+            for name in waiting:
+                group.create_task(one(name))
+            for together in groups:
+                assert shows is not None
+                group.create_task(several(together, shows))
+            for name in ordered[len(waiting) :]:
+                group.create_task(one(name))
+        await self._try_again(version, sorted(names), plain)
 
     async def _try_again(self, version: str, names: list[str], plain: ClientRecord) -> None:
         """Where the client may only have been slow, because others ran, give it a second chance, alone."""
@@ -85,21 +106,51 @@ class ClientRuns:
             else:
                 self.records[name].confirmed = confirmed >= _CONVINCED
 
+    async def _run_together(
+        self,
+        names: tuple[str, ...],
+        version: str,
+        plain: ClientRecord,
+        shows: Callable[[ClientRecord], bool],
+        on_idle: Callable[[], None],
+    ) -> list[str]:
+        """Play several scenarios in one start, and keep what it shows: those of NAMES that are left."""
+        if not self._goes_on():
+            return list(names)
+        record = await self._start(joint_scenario(names), version, plain, on_idle)
+        left = []
+        for name in names:
+            part = record_for(name, record)
+            part.others = self.records
+            if self._is_doubtful(part, plain) or not shows(part):
+                left.append(name)
+            else:
+                self._keep(part)
+        return left
+
     async def _run(
         self, name: str, version: str | None, plain: ClientRecord | None, on_idle: Callable[[], None] = lambda: None
     ) -> ClientRecord:
-        self._running.append(name)
+        record = await self._start(SCENARIOS.get(name), version, plain, on_idle)
+        record.others = self.records
+        self._keep(record)
+        return record
+
+    async def _start(
+        self, scenario: Scenario, version: str | None, plain: ClientRecord | None, on_idle: Callable[[], None]
+    ) -> ClientRecord:
+        first, *more = scenario.name.split(",")
+        shown = f"{first} and {len(more)} more" if more else first
+        self._running.append(shown)
         self._progress.started(list(self._running), len(self.records), self._total)
         try:
-            record = await run_client(
-                SCENARIOS.get(name), version, self._command, self._directory, self._timeout, plain, on_idle
-            )
+            return await run_client(scenario, version, self._command, self._directory, self._timeout, plain, on_idle)
         finally:
-            self._running.remove(name)
-        record.others = self.records
-        self.records[name] = record
+            self._running.remove(shown)
+
+    def _keep(self, record: ClientRecord) -> None:
+        self.records[record.name] = record
         self._progress.finished(record)
-        return record
 
     def _goes_on(self) -> bool:
         """Whether another start makes sense."""

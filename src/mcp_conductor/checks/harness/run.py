@@ -3,14 +3,15 @@
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.judging import CheckResult, Options, Verdicts, asked_for, outcome_of
-from mcp_conductor.checks.harness.client_record import ANYTHING, NEVER, ClientRecord, meta_of, never
+from mcp_conductor.checks.harness.client_record import ANYTHING, NEVER, ClientConnection, ClientRecord, meta_of, never
 from mcp_conductor.checks.harness.client_runs import ClientRuns, RunProgress
 from mcp_conductor.checks.harness.run_client import Command
 from mcp_conductor.checks.harness.scenario import PLAIN, SCENARIOS, WATCHED, Watched
@@ -86,7 +87,8 @@ class _Checking:
             chosen = self._chosen_requirements(version, plain)
             names = {name for _, each in chosen for name in self._names(each)} - {PLAIN}
             fitting = {name for name in names if SCENARIOS.get(name).fits(version, plain.connection.transport)}
-            await self._runs.go_on(version, fitting, plain)
+            shows = None if self._scenarios else _no_fault_in(chosen, plain)
+            await self._runs.go_on(version, fitting, plain, shows)
         outcomes, pace = [], Pace()
         for requirement, each in chosen:
             outcomes.append(outcome_of(requirement, self._judge(each)))
@@ -130,6 +132,8 @@ class _Checking:
     def _judge(self, each: Watched) -> CheckResult:
         """What is found in the scenarios of a requirement, or the reason why there was nothing to see."""
         records = [self._runs.records[name] for name in self._names(each) if name in self._runs.records]
+        if not each.scenarios:
+            records = _one_for_each_start(records)
         found: dict[str, Finding] = {}
         reasons: list[str] = []
         for record in records:
@@ -145,6 +149,48 @@ class _Checking:
         return CheckResult(
             list(found.values()), reasons[0] if not found and len(reasons) >= max(1, len(records)) else None
         )
+
+
+def _one_for_each_start(records: list[ClientRecord]) -> list[ClientRecord]:
+    """The first of RECORDS for each start of the client, which may have shown several scenarios."""
+    found: dict[int, ClientRecord] = {}
+    for record in records:
+        found.setdefault(id(record.connections), record)
+    return list(found.values())
+
+
+def _no_fault_in(chosen: list[tuple[Requirement, Watched]], plain: ClientRecord) -> Callable[[ClientRecord], bool]:
+    """What tells whether the record of a scenario that was played with others shows that all is well with it.
+
+    The client did all that it does with the polite server, and nothing is found that is not found there. What it gave
+    no occasion for, it would not do in a start of its own either.
+    """
+    everywhere = [(each, _messages(each, plain)) for _, each in chosen if not each.scenarios]
+    starts: list[tuple[list[ClientConnection], bool]] = []  # and whether nothing is wrong with what was said in each
+
+    def is_right(record: ClientRecord) -> bool:
+        for connections, right in starts:
+            if connections is record.connections:
+                return right
+        starts.append((record.connections, not any(_messages(each, record) - known for each, known in everywhere)))
+        return starts[-1][1]
+
+    def shows(record: ClientRecord) -> bool:
+        if record.outcome != plain.outcome or record.stopped_short() is not None:
+            return False
+        own = (each for _, each in chosen if record.name in each.scenarios)
+        return is_right(record) and not any(_messages(each, record) for each in own)
+
+    return shows
+
+
+def _messages(each: Watched, record: ClientRecord) -> set[str]:
+    """What is found in one record."""
+    found = set()
+    with suppress(NotSeen):
+        for finding in each.judge(record):
+            found.add(finding.message)
+    return found
 
 
 def _remarks(runs: ClientRuns, outcomes: list[Outcome]) -> list[str]:

@@ -35,6 +35,7 @@ class Scenario:
     transports: tuple[str, ...]
     seconds: float | None  # for how long the client may be silent here; None: as everywhere
     needs: str | None  # the method of the client that gives occasion for it; None: to connect is enough
+    together: str | None = None  # the name that scenarios share which one start of the client can show
 
     @property
     def doc(self) -> str:
@@ -68,11 +69,15 @@ def scenario(
     transports: tuple[str, ...] = EVERYWHERE,
     seconds: float | None = None,
     needs: str | None = None,
+    together: str | None = None,
 ) -> Callable[[S], S]:
-    """Register a script as the server of a scenario."""
+    """Register a script as the server of a scenario.
+
+    Scripts with the same word TOGETHER can be bases of one class: what each of them does leaves the others room.
+    """
 
     def register(script: S) -> S:
-        SCENARIOS.add(name, Scenario(name, script, revisions, transports, seconds, needs), script)
+        SCENARIOS.add(name, Scenario(name, script, revisions, transports, seconds, needs, together), script)
         return script
 
     return register

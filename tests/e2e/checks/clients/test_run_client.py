@@ -195,6 +195,40 @@ sys.exit(Curious(sys.argv).main())
     assert (done.returncode, done.stderr) == (0, "")
 
 
+NOTE_START = "import os\nopen('starts', 'a').write(os.environ['CONDUCTOR_SCENARIO'] + '\\n')"
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+async def test_scenarios_that_a_client_copes_with_share_a_start(broken, verdicts_of, tmp_path, version):
+    only = ("logging-client-tolerates", "progress-client-tolerates", "base-malformed-input-survival-client")
+    outcomes = await verdicts_of(broken(before=NOTE_START, version=version), only=only)
+    assert {each.status for each in outcomes.values()} <= {"passed", "skipped"}
+    assert outcomes["progress-client-tolerates"].status == "passed"
+    assert (tmp_path / "starts").read_text().split() == ["plain", "garbage,logs,progress"]
+
+
+async def test_scenarios_that_a_client_does_not_cope_with_together_are_played_one_by_one(broken, verdicts_of, tmp_path):
+    change = """
+        def answers(self, message, request):
+            if message.get("method") == "notifications/progress":
+                raise Refused("what is progress?")
+            return super().answers(message, request)
+    """
+    only = ("logging-client-tolerates", "progress-client-tolerates", "base-malformed-input-survival-client")
+    outcomes = await verdicts_of(broken(change, before=NOTE_START), only=only)
+    statuses = {name: each.status for name, each in outcomes.items()}
+    assert statuses == dict.fromkeys(only, "passed") | {"progress-client-tolerates": "failed"}
+    (finding,) = outcomes["progress-client-tolerates"].findings
+    assert finding.hint == "in the scenario 'progress'"
+    plain, together, *alone = (tmp_path / "starts").read_text().split()
+    assert (plain, together, sorted(alone)) == ("plain", "garbage,logs,progress", ["garbage", "logs", "progress"])
+
+
+async def test_scenarios_that_are_named_are_played_one_by_one(broken, verdicts_of, tmp_path):
+    await verdicts_of(broken(before=NOTE_START), scenarios=("logs", "progress"))
+    assert sorted((tmp_path / "starts").read_text().split()) == ["logs", "plain", "progress"]
+
+
 ALONE = """
 import atexit, os
 try:
