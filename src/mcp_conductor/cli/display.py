@@ -5,6 +5,7 @@ All of it is a view of the transcript, frame by frame as they come, without secr
 
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TextIO
 
@@ -27,7 +28,14 @@ _ARROWS = {"client": "-->", "server": "<--", "stderr": "stderr:", "http": "http:
 class Display:
     """The side of a run that is on stderr, and the recording."""
 
-    def __init__(self, given: Given, budgets: Budgets, terminal: Terminal) -> None:
+    def __init__(
+        self,
+        given: Given,
+        budgets: Budgets,
+        terminal: Terminal,
+        shown: Callable[[Frame], str] = lambda frame: frame.text,
+    ) -> None:
+        self._shown = shown  # what is shown of a frame; a recording has all of it
         self._terminal = terminal
         self._verbose = "--verbose" in given
         self._progress = "--progress-token" in given
@@ -54,7 +62,7 @@ class Display:
         if frame.source == "note":
             self._warn(frame.text)
         elif self._verbose:
-            self._say(f"{frame.at:8.3f} {_ARROWS[frame.source]} {frame.text}")
+            self._say(f"{frame.at:8.3f} {_ARROWS[frame.source]} {self._shown(frame)}")
 
     def _record(self, recording: TextIO, frame: Frame) -> None:
         try:

@@ -1,6 +1,7 @@
 """`conductor serve` and `server-composable`: a server from a file."""
 
 import os
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from mcp_conductor import __version__
@@ -12,10 +13,12 @@ from mcp_conductor.cli.program import run_program
 from mcp_conductor.cli.terminal import Terminal, print_to_stderr
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.message import render
+from mcp_conductor.text.redaction import secrets_by_name, secrets_of_environment
 
 if TYPE_CHECKING:
     from asyncio import Event
     from collections.abc import Callable, Coroutine
+    from contextlib import AbstractContextManager
 
     from mcp_conductor.server.config import ServerConfig
     from mcp_conductor.server.presets import Preset
@@ -36,6 +39,10 @@ FLAGS: Groups = {
         Flag("--host", "the address to listen on; default 127.0.0.1", "HOST"),
         Flag("--port", "the port to listen on; 0 takes any that is free, as does a file without a port", "PORT"),
         ALLOW_HOST,
+    ),
+    "What is said": (
+        Flag("--verbose", "show every message on stderr, a line for each", short="-v"),
+        Flag("--record", "write every message to a file, as JSON lines", "FILE"),
     ),
     "Instead of serving": (
         Flag("--validate", "check the file, and show what it defines; warns of what some clients cannot see"),
@@ -84,7 +91,7 @@ def _run(given: Given, terminal: Terminal, program: str) -> int:
 
             hold_standard_streams()
             print_to_stderr()
-            return run_interruptibly(_serve(config, terminal))
+            return run_interruptibly(_serve(config, given, terminal))
     return 0
 
 
@@ -130,7 +137,21 @@ def _config(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
         port=number(given, "--port", 0, 65535),
         allowed_hosts=tuple(given.all("--allow-host")),
     )
-    return load(path, environ=terminal.environ, json=json, over=over)
+    terminal.learn(secrets_by_name(terminal.environ))
+    return load(path, environ=NotedVariables(terminal), json=json, over=over)
+
+
+class NotedVariables(dict[str, str]):
+    """The environment, for a file that names variables: what it takes from there is not shown any more."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        super().__init__(terminal.environ)
+        self._terminal = terminal
+
+    def get(self, name: str, default: Any = None) -> Any:
+        if name in self:
+            self._terminal.learn(secrets_of_environment({name: self[name]}))
+        return super().get(name, default)
 
 
 def hold_standard_streams() -> None:
@@ -140,16 +161,26 @@ def hold_standard_streams() -> None:
     os.close(descriptor)
 
 
-async def _serve(config: "ServerConfig", terminal: Terminal) -> int:
+async def _serve(config: "ServerConfig", given: Given, terminal: Terminal) -> int:
     from mcp_conductor.cli.interruptible import serve_until_cancelled
     from mcp_conductor.server.server import Server
 
     server = Server(config, terminal.say)
-    try:
-        return await serve_until_cancelled(_host(server, config, terminal))
-    finally:
-        for line in server.fault_report():
-            terminal.say(line)
+    with _observed(server, given, terminal):
+        try:
+            return await serve_until_cancelled(_host(server, config, terminal))
+        finally:
+            for line in server.fault_report():
+                terminal.say(line)
+
+
+def _observed(server: "Server", given: Given, terminal: Terminal) -> "AbstractContextManager[object]":
+    """Show and record what crosses the wire, if that is wanted."""
+    if "--verbose" not in given and "--record" not in given:
+        return nullcontext()
+    from mcp_conductor.cli.server_display import observing
+
+    return observing(server, given, terminal)
 
 
 def _host(server: "Server", config: "ServerConfig", terminal: Terminal) -> "Host":

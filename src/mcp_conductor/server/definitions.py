@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # a circle, and it is open here.
 Act = Callable[[Any], Json | Awaitable[Json]]
 TaskSupport = Literal["required", "optional"]
+# Is told of everything that crosses the wire: a message of a client or of the server, or a head of HTTP.
+Observe = Callable[[Literal["client", "server", "http"], str], None]
 
 
 class Refusal(Exception):  # noqa: N818  # the answer to one request; nothing is wrong with the server

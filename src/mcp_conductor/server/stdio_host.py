@@ -152,11 +152,18 @@ class StdioHost:
     # Messages.
 
     def send(self, message: Json) -> None:
-        self._writer.write(compact(message).encode() + b"\n")
+        self._write(compact(message).encode() + b"\n")
+
+    def _write(self, line: bytes) -> None:
+        if self._server.observe is not None:
+            self._server.observe("server", line.removesuffix(b"\n").decode(errors="surrogateescape"))
+        self._writer.write(line)
 
     def _line(self, line: bytes) -> None:
         line = line.strip()
         if line:
+            if self._server.observe is not None:
+                self._server.observe("client", line.decode(errors="surrogateescape"))
             self._message(decode(line), self._deliver)
 
     def _deliver(self, reply: Json | None) -> None:
@@ -218,7 +225,7 @@ class StdioHost:
             if reply is not None:
                 replies.append(reply)
             if not missing and replies:
-                self._writer.write(compact(replies).encode() + b"\n")
+                self._write(compact(replies).encode() + b"\n")
 
         for part in parts:
             self._message(part, collect)
@@ -234,9 +241,9 @@ class StdioHost:
             if not spoiled.truncates:
                 line += b"\n"
             for noise in spoiled.noise:
-                self._writer.write(noise + b"\n")
+                self._write(noise + b"\n")
             for _ in range(spoiled.copies):
-                self._writer.write(line)
+                self._write(line)
             if spoiled.exit_code is not None:
                 self._writer.flush()  # nothing else is drained, and no client is told
                 spoiled.leave(spoiled.exit_code)

@@ -95,6 +95,11 @@ def secrets_of_environment(environment: Mapping[str, str]) -> list[str]:
     return [*values, *secrets_of_words(environment.values())]
 
 
+def secrets_by_name(environment: Mapping[str, str]) -> list[str]:
+    """The values whose names say that they are secrets: those of an environment that nobody chose for us."""
+    return [value for name, value in environment.items() if value and re.search(_SOUNDS_SECRET, name)]
+
+
 def secrets_of_headers(headers: Mapping[str, str]) -> list[str]:
     """Every value, also without its scheme: "Bearer abc" may come back as "abc", and that of Basic decoded."""
     found = []

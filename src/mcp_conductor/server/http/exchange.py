@@ -10,6 +10,8 @@ from typing import Protocol
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.compose import compose_error
 from mcp_conductor.protocol.message import compact
+from mcp_conductor.server.definitions import Observe
+from mcp_conductor.text.redaction import without_credentials
 
 Headers = Iterable[tuple[str, str]]
 
@@ -56,6 +58,7 @@ class HttpExchange:
         self.lasting = lasting  # whether the connection can carry another request after this one
         self.chunked = True  # whether the client knows chunks: HTTP/1.0 does not
         self.always: list[tuple[str, str]] = []  # headers of the answer, whichever it is
+        self.observe: Observe | None = None  # told what crosses the wire
         self.answered = False  # in full
         self.size = 0  # of the body, as far as it has come
         self.exact = True  # whether the length of the body is known before
@@ -117,7 +120,21 @@ class HttpExchange:
             raise self._refusal
         if not self._is_read:
             raise HttpRefused(400, "the body has no end")  # which is not sent: the client is gone
-        return bytes(self._body)
+        body = bytes(self._body)
+        if self.observe is not None and body:
+            self.observe("client", body.decode(errors="surrogateescape"))
+        return body
+
+    def observe_with(self, observe: Observe) -> None:
+        """Tell OBSERVE of the head of the request, and of all that follows."""
+        self.observe = observe
+        headers = [(name, value) for name, values in self.headers.items() for value in values]
+        observe("http", "\n".join([f"{self.method} {self.path}", *map(": ".join, without_credentials(headers))]))
+
+    def tell(self, message: bytes) -> None:
+        """Tell of a MESSAGE that is sent."""
+        if self.observe is not None and message:
+            self.observe("server", message.decode(errors="surrogateescape"))
 
     def _stir(self) -> None:
         if self._waiting is not None and not self._waiting.done():
@@ -131,6 +148,7 @@ class HttpExchange:
         typed = f"content-type: {content_type}\r\n" if body else ""
         length = "" if status in _BODILESS else f"content-length: {len(body)}\r\n"
         head = self._head(status, typed + length, headers)
+        self.tell(body)
         self._line.write(head if self.method == "HEAD" or status in _BODILESS else head + body)
         self.answered = True
         await self._line.drained()
@@ -180,6 +198,8 @@ class HttpExchange:
         more = "".join([f"{name}: {value}\r\n" for name, value in (*self.always, *headers)])
         end = "" if self.lasting else "connection: close\r\n"
         reason = _REASONS.get(status, "")
+        if self.observe is not None:
+            self.observe("http", f"HTTP {status}\n{fixed}{more}{end}".replace("\r\n", "\n").rstrip())
         return f"HTTP/1.1 {status} {reason}\r\n{_date()}{fixed}{more}{end}\r\n".encode("latin-1")
 
 

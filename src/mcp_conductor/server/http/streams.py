@@ -180,6 +180,7 @@ async def answer(
         return
     if data:
         exchange.begin(headers, kind)
+        exchange.tell(data)
         await exchange.write(data, more=True)
     end(exchange)
 
@@ -252,6 +253,14 @@ def _until_cut(stream: Stream, events: list[tuple[int, bytes]], left: int) -> tu
     return before, left
 
 
+def _told(exchange: HttpExchange, events: list[tuple[int, bytes]]) -> bytes:
+    """The bytes of EVENTS, which cross the wire now."""
+    if exchange.observe is not None:
+        for _, event in events:
+            exchange.tell(event.partition(b"data: ")[2].rstrip())
+    return b"".join(event for _, event in events)
+
+
 async def pump(
     exchange: HttpExchange,
     stream: Stream,
@@ -270,7 +279,7 @@ async def pump(
             if left is not None:
                 before, left = _until_cut(stream, events, left)
                 if not left:
-                    await exchange.write(b"".join(event for _, event in before), more=True)
+                    await exchange.write(_told(exchange, before), more=True)
                     exchange.cut()
                     return True
             if events:
@@ -279,7 +288,7 @@ async def pump(
             done = stream.ended or not stream.reads(reader)
             if events or done:
                 stream.stalled = exchange
-                await exchange.write(b"".join(event for _, event in events), more=not done or stream.ending is not None)
+                await exchange.write(_told(exchange, events), more=not done or stream.ending is not None)
                 stream.stalled = None
             if done:
                 if stream.ending is not None:
