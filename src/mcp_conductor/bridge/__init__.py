@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar
 from mcp_conductor.bridge.backoff import Backoff
 from mcp_conductor.bridge.catalogue import Catalogue
 from mcp_conductor.bridge.link import Link
+from mcp_conductor.bridge.llm_tools import Vendor, legal_names, read_call, tools_for
 from mcp_conductor.bridge.terms import BridgeEvent, Health, Terms
 from mcp_conductor.client import calls
 from mcp_conductor.client.session import DEFAULT_TIMEOUT, Session
@@ -159,7 +160,7 @@ class Bridge:
         *,
         meta: Json | None = None,
         timeout: float | None = None,
-        on_progress: Callable[[Json], None] | None = None,
+        on_progress: Callable[[Json], Awaitable[None] | None] | None = None,
     ) -> ToolResult:
         """Call `server/tool`. It is repeated after a loss only if it is declared read-only or idempotent."""
         link, key = self._route(name)
@@ -171,6 +172,42 @@ class Bridge:
             ),
             repeatable=tool is not None and tool.repeatable,
         )
+
+    # For language models.
+
+    async def tools_for(self, vendor: Vendor) -> list[Json]:
+        """The tools of all servers in the form that the API of a vendor of language models takes.
+
+        VENDOR is openai, openai-responses, anthropic or gemini. Tools are called `server__tool`, made legal there.
+        """
+        return tools_for(vendor, await self.list_tools())
+
+    async def dispatch(
+        self,
+        call: object,
+        *,
+        timeout: float | None = None,
+        on_progress: Callable[[Json], Awaitable[None] | None] | None = None,
+    ) -> Json:
+        """Call the tool that a model has called, and return the result in the form that goes back to it.
+
+        CALL is in the form of any vendor: JSON, or an object of its SDK. What fails is told to the model; only what is
+        no call at all raises UsageError.
+        """
+        asked = read_call(call)
+        known = legal_names(await self.list_tools())
+        tool = known.get(asked.name)
+        if tool is None:
+            near = nearest(asked.name, list(known))
+            return asked.failure(f"there is no tool {asked.name}" + (f"; did you mean {near}?" if near else ""))
+        if asked.problem is not None:
+            return asked.failure(asked.problem)
+        try:
+            return asked.answer(
+                await self.call_tool(tool.full_name, asked.arguments, timeout=timeout, on_progress=on_progress)
+            )
+        except ConductorError as error:
+            return asked.failure(str(error))
 
     async def read_resource(self, uri: str, *, meta: Json | None = None, timeout: float | None = None) -> ReadResult:
         """Read `server/uri`."""
