@@ -46,6 +46,8 @@ class ServerConfig:
     resources: tuple[Resource, ...] = ()
     templates: tuple[Template, ...] = ()
     prompts: tuple[Prompt, ...] = ()
+    listed_twice: frozenset[str] = frozenset()  # names of tools
+    gates: Mapping[str, frozenset[str]] = field(default_factory=dict)  # tools: extensions, of which a client needs one
     logging: bool = False
     list_changed: frozenset[str] = frozenset()
     subscriptions: bool = False

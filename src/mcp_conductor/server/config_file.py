@@ -35,6 +35,8 @@ KEYS = (
     "resources",
     "resourceTemplates",
     "prompts",
+    "duplicateToolNames",
+    "extensionGatedTools",
     "logging",
     "listChanged",
     "subscriptions",
@@ -94,6 +96,7 @@ def read(root: Field, over: Overrides, mistakes: Mistakes | None = None) -> Serv
     )
     tasks, poll_interval = mistakes.read(given.get("tasks"), _tasks, (None, POLL_INTERVAL_MS))
     tools = definitions("tools", inline.tool)
+    names = None if mistakes else tuple(tool.name for tool in tools)  # what is wrong may be one of them
     config = ServerConfig(
         info=mistakes.read(
             None if unsure and "serverInfo" not in given else root,
@@ -106,6 +109,10 @@ def read(root: Field, over: Overrides, mistakes: Mistakes | None = None) -> Serv
         resources=definitions("resources", inline.resource),
         templates=definitions("resourceTemplates", inline.template),
         prompts=definitions("prompts", inline.prompt),
+        listed_twice=mistakes.read(
+            given.get("duplicateToolNames"), lambda field: _listed_twice(field, names), frozenset()
+        ),
+        gates=mistakes.read(given.get("extensionGatedTools"), lambda field: _gates(field, names), {}),
         logging=switch("logging"),
         list_changed=mistakes.read(given.get("listChanged"), lambda field: _switches(field, _LISTS), frozenset()),
         subscriptions=switch("subscriptions"),
@@ -188,6 +195,29 @@ def _entries(given: Field) -> Iterator[Field]:
             waiting += reversed(entry.items())
         else:
             yield entry
+
+
+def _tool_name(given: Field, names: tuple[str, ...] | None) -> str:
+    """The name of one of the tools; any name, if they are not known."""
+    if names is not None and given.text() not in names:
+        near = nearest(given.text(), names)
+        hint = f"did you mean {near!r}?" if near else f"known here: {', '.join(names)}" if names else None
+        given.refuse(f"is {given.text()!r}, which is not a tool of this server", hint)
+    return given.text()
+
+
+def _listed_twice(given: Field, names: tuple[str, ...] | None) -> frozenset[str]:
+    return frozenset(read_all(lambda item: _tool_name(item, names), given.items()))
+
+
+def _gates(given: Field, names: tuple[str, ...] | None) -> dict[str, frozenset[str]]:
+    """Which extensions open each tool."""
+    extensions = given.members()
+    opened = read_all(lambda tool: _tool_name(tool, names), extensions.values())
+    gates: dict[str, frozenset[str]] = {}
+    for extension, name in zip(extensions, opened, strict=True):
+        gates[name] = gates.get(name, frozenset()) | {extension}
+    return gates
 
 
 def _is_reference(entry: Field) -> bool:

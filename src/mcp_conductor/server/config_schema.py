@@ -82,6 +82,8 @@ def config_schema() -> Json:
             "listChanged": _switches("tools", "resources", "prompts"),
             "tasks": _tasks(),
             "maxPageSize": {**_object(tuple(MEMBERS)), "properties": dict.fromkeys(MEMBERS, _COUNT)},
+            "duplicateToolNames": {"type": "array", "items": _TEXT},
+            "extensionGatedTools": {"type": "object", "additionalProperties": _TEXT},
             "protocolVersions": {"type": "array", "items": {"enum": list(DIALECTS)}, "minItems": 1},
             "transport": _transport(),
             "faults": {"type": "array", "items": {"oneOf": [_fault(name) for name in FAULTS]}},

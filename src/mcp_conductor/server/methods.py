@@ -78,10 +78,23 @@ def _instructions(call: Call) -> Json:
 
 @method("tools/list")
 def list_tools(call: Call) -> Json:
-    tools = call.server.list_entries("tools")
+    tools = [tool for tool in call.server.list_entries("tools") if _is_open(call, tool["name"])]
+    tools += [_second(tool) for tool in tools if tool["name"] in call.server.config.listed_twice]
     if call.client.revision.tasks != "core":  # which is the only revision that asks a tool whether it runs as a task
         tools = [{key: value for key, value in tool.items() if key != "execution"} for tool in tools]
     return _page(call, "tools", tools)
+
+
+def _second(tool: Json) -> Json:
+    """TOOL once more, under the same name: no server should list it so, and clients must live with it."""
+    return {**tool, "title": f"{tool.get('title', tool['name'])} (duplicate)"}
+
+
+def _is_open(call: Call, name: str) -> bool:
+    """Whether the client may see the tool called NAME: some are for clients that declare an extension."""
+    needed = call.server.config.gates.get(name)
+    declared = call.client.capabilities.get("extensions")
+    return needed is None or (isinstance(declared, dict) and not needed.isdisjoint(declared))
 
 
 @method("resources/list")
@@ -114,7 +127,7 @@ def _page(call: Call, member: str, items: list[Json]) -> Json:
 
 @method("tools/call")
 def call_tool(call: Call) -> Any:
-    tool = _find_named(call, call.server.tool, "Tool")
+    tool = _find_named(call, lambda name: call.server.tool(name) if _is_open(call, name) else None, "Tool")
     if "arguments" in call.params and not isinstance(call.params["arguments"], dict):
         raise Refusal(INVALID_PARAMS, f"arguments must be an object, not {kind_of(call.params['arguments'])}")
     complaints = at_once(tool.argument_complaints, call.arguments) if tool.arguments_checked else []
