@@ -16,7 +16,7 @@ from mcp_conductor.server.faults import FAULTS
 from mcp_conductor.server.presets import MEMBERS, PRESETS
 from mcp_conductor.server.steps import STEPS
 from mcp_conductor.suites.language.actions import ACTIONS
-from mcp_conductor.suites.language.expectations import EXPECT_KEYS
+from mcp_conductor.suites.language.keys import EXPECT_KEYS
 from mcp_conductor.suites.language.steps import STEP_KEYS
 from mcp_conductor.suites.language.suite import CASE_ONLY_KEYS, SUITE_KEYS
 from mcp_conductor.suites.matching.manual import manual

@@ -75,7 +75,8 @@ class Field:
             return {key: self.member(key, value) for key, value in self.value.items()}
         keys = _keys(known)
         if self.value.keys() <= keys:
-            return {key: self.member(key, value) for key, value in self.value.items()}
+            document, path = self.document, self.path
+            return {key: Field(document, (*path, key), value) for key, value in self.value.items()}
         unknown = [key for key in self.value if key not in keys and not key.startswith(FREE)]
         if unknown:
             found = Mistakes() if mistakes is None else mistakes

@@ -89,11 +89,14 @@ class Document:
 
         Every test that passes has a place too; to read the file a second time for it would cost as much as the first.
         """
-        match path, self.common:
-            case (str(key), int(index)), CommonYaml(data, items) if 0 <= index < len(items.get(key, ())):
-                item = data[key][index]
-                return items[key][index] if isinstance(item, dict) and len(item) > 1 else None
-        return None
+        if self.common is None or len(path) != 2:
+            return None
+        key, index = path
+        places = self.common.items.get(key) if isinstance(key, str) else None
+        if places is None or not isinstance(index, int) or not 0 <= index < len(places):
+            return None
+        item = self.common.data[str(key)][index]
+        return places[index] if isinstance(item, dict) and len(item) > 1 else None
 
     def _location(self, line: int, column: int, value: tuple[int, int] | None = None) -> Location:
         source = self._lines[line - 1] if line <= len(self._lines) else ""
@@ -108,6 +111,11 @@ class Document:
 
     @cached_property
     def _lacking(self) -> dict[str, bool]:
+        return {}
+
+    @cached_property
+    def memory(self) -> dict[Any, Any]:
+        """What readers of this document have made of parts that stand in it more than once."""
         return {}
 
     @cached_property

@@ -9,7 +9,7 @@ import pytest
 
 from mcp_conductor.cli.run_flags import FLAGS
 from mcp_conductor.suites.language.actions import ACTIONS
-from mcp_conductor.suites.language.expectations import EXPECT_KEYS
+from mcp_conductor.suites.language.keys import EXPECT_KEYS
 from mcp_conductor.suites.language.steps import STEP_KEYS
 from mcp_conductor.suites.language.suite import CASE_ONLY_KEYS, SUITE_KEYS
 

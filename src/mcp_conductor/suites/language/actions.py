@@ -44,6 +44,7 @@ class Action:
 
 Read = Callable[[Field], Callable[[Any], Sent]]
 ACTIONS: dict[str, Read] = {}
+ONE_REQUEST = ("request", "call", "read", "prompt", "complete")  # actions that send one, and wait for its reply
 _LISTS = {"tools": "tools/list", "resources": "resources/list", "prompts": "prompts/list"}
 _LISTS["templates"] = _LISTS["resourceTemplates"] = "resources/templates/list"
 _LISTS["tasks"] = "tasks/list"
@@ -63,13 +64,24 @@ def read_action(key: str, given: Field, known: Names) -> Action:
 @action
 def request(given: Field) -> Callable[[Any], Sent]:
     """A JSON-RPC request, as it is; `jsonrpc` and `id` are added if they are not there."""
+    value = given.value
+    if (
+        isinstance(value, dict)
+        and isinstance(value.get("method"), str)
+        and isinstance(value.get("params", ""), (str, dict))
+    ):
+        return _as_written  # as nearly all are; the rest is there to tell what is wrong
     members = given.members()
     if "method" not in members:
         given.refuse("needs a method", "a request has jsonrpc, id, method and params")
     members["method"].text()
     if "params" in members and not isinstance(members["params"].value, str):
         members["params"].members()
-    return lambda raw: Sent("request", str(raw["method"]), raw.get("params"), raw)
+    return _as_written
+
+
+def _as_written(raw: Any) -> Sent:
+    return Sent("request", str(raw["method"]), raw.get("params"), raw)
 
 
 @action

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mcp_conductor.errors import Location
+from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import Mistakes, read_all
 from mcp_conductor.protocol import Json
@@ -13,7 +12,7 @@ from mcp_conductor.protocol.dialect import META, Dialect
 from mcp_conductor.protocol.message import compact, kind_of
 from mcp_conductor.report.model import NOTHING, Finding
 from mcp_conductor.suites.language.actions import Names
-from mcp_conductor.suites.language.keys import IN_EXPECT, known_members
+from mcp_conductor.suites.language.keys import EXPECT_KEYS, IN_EXPECT, known_members
 from mcp_conductor.suites.language.notifications import Notifications, read_notifications
 from mcp_conductor.suites.language.templates import Template
 from mcp_conductor.suites.language.variables import Variables
@@ -24,22 +23,6 @@ from mcp_conductor.values import dataclass
 if TYPE_CHECKING:
     from mcp_conductor.suites.language.asserts import Assertion
 
-# What may stand under `expect`, and what the manual says of it.
-EXPECT_KEYS = {
-    "response": "the whole reply, matched strictly; for shorthands `jsonrpc` and `id` may be left out",
-    "result": "the result of the reply, matched strictly",
-    "ok": "true: the reply is a result and not an error; false: it is an error of either kind",
-    "error": "the message of a JSON-RPC error or of a tool result that is an error, or `{code, message, data}`",
-    "asserts": "an array of lines such as `result.tools[*].name contains read_file`, `session.serverInfo.name == NAME`",
-    "notifications": "an array, in this order with others in between; `none`; or `{exactly: …}`, `{unordered: …}`",
-    "stderr": "what the server wrote to stderr meanwhile: `toBeEmpty`, `match:…`, or the text",
-    "stdout": "`any` allows lines on stdout that are not messages; `clean`, the default, does not",
-    "exitCode": "the server ends by this request, with this code",
-    "shutdown": "`{within, exitCode}`: the server ends when its stdin is closed, and leaves nothing running",
-    "performance": "`{maxResponseTime, minResponseTime}`",
-    "snapshot": "true: the reply is as it was the first time; `expect: snapshot` is short for it",
-    "no_response_within": "no reply comes within this time; with `cancel_after`, after the cancellation",
-}
 _EXPECT_KEYS = tuple(EXPECT_KEYS)
 _MODERN_MEMBERS = ("resultType", "ttlMs", "cacheScope")
 
@@ -112,12 +95,33 @@ class Expect:
         more = (self.shutdown, self.slowest, self.quickest, self.silence)
         return bool(self.asserts) or self.snapshot or any(each is not None for each in (*checked, *more))
 
+    @property
+    def wants_schema(self) -> bool:
+        """Whether the reply is compared with what tools/list says of the tool that was called."""
+        if self.given.document.lacks("outputSchema"):
+            return False
+        parts = [repr(each.given.value) for each in (self.response, self.result) if each is not None]
+        return any("match:outputSchema" in part or "match:not:outputSchema" in part for part in parts)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is about the reply and stderr alone, and needs nothing else to be known."""
+        if self.notifications is not None or self.asserts or self.silence is not None or self.snapshot:
+            return False
+        if self.exit_code is not None or self.shutdown is not None or self.wants_schema:
+            return False
+        for each in (self.response, self.result, self.error, self.stderr):
+            if each is not None and not each.is_fixed:
+                return False
+        return True
+
     def findings(self, observed: Observed, variables: Variables, *, verbatim: bool) -> list[Finding]:
         """Every difference from what is expected, except snapshots."""
         found: list[Finding] = []
-        if self.clean_stdout:
+        if self.clean_stdout and observed.stray:
             found += [stray(line) for line in observed.stray]
-        found += [Finding(message=note, warning=True) for note in observed.notes]
+        if observed.notes:
+            found += [Finding(message=note, warning=True) for note in observed.notes]
         if self.silence is not None and observed.reply is not None:
             message = f"a reply came, but none was expected within {self.silence:g} s"
             found.append(Finding(message=message, actual=observed.reply, where=self._at("no_response_within")))
@@ -126,7 +130,11 @@ class Expect:
             found += self.notifications.findings(observed.notifications, variables)
         if self.stderr is not None:
             found += self._of_stderr(observed, variables)
-        return found + self._of_end(observed) + self._of_time(observed)
+        if self.exit_code is not None or self.shutdown is not None:
+            found += self._of_end(observed)
+        if self.slowest is not None or self.quickest is not None:
+            found += self._of_time(observed)
+        return found
 
     def _at(self, key: str) -> Location | None:
         return self.given.document.locate((*self.given.path, key))
@@ -149,7 +157,11 @@ class Expect:
             found += self._of_result(self.result, reply, observed, variables)
         if self.ok is not None or self.error is not None:
             found += self._of_error(reply, variables)
+        return found + self._of_asserts(observed, variables) if self.asserts else found
+
+    def _of_asserts(self, observed: Observed, variables: Variables) -> list[Finding]:
         document = {**observed.document, "duration": observed.seconds, "notifications": observed.notifications}
+        found: list[Finding] = []
         for each in self.asserts:
             assertion: Assertion = each.make(variables)
             complaint = assertion.check(document)
@@ -201,8 +213,6 @@ class Expect:
         wanted, key, limit = self.exit_code, "exitCode", None
         if self.shutdown is not None:
             wanted, key, limit = self.shutdown.exit_code, "shutdown", self.shutdown.within
-        if self.exit_code is None and self.shutdown is None:
-            return []
         if not observed.ended:
             when = "although it was expected to end" if limit is None else f"{limit:g} s after its stdin was closed"
             found.append(Finding(message=f"the server is still running {when}", where=self._at(key)))
@@ -252,6 +262,8 @@ def _error_path(reply: Json) -> str:
 
 def plain(reply: Json, dialect: Dialect, wanted: Any, *, verbatim: bool) -> Json:
     """REPLY without what a test cannot expect: an id that it did not give, and what the modern era adds to results."""
+    if verbatim and dialect.handshake:
+        return reply
     asked = wanted if isinstance(wanted, dict) else {}
     shown = {
         key: value for key, value in reply.items() if verbatim or key not in ("jsonrpc", "id") or _mentions(asked, key)
@@ -323,7 +335,10 @@ def read_expect(given: Field, known: Names) -> Expect:
     members = known_members(given, _EXPECT_KEYS, IN_EXPECT, mistakes)
     found: dict[str, Any] = {}
     for key, each in members.items():
-        found |= mistakes.read(each, partial(_READ[key], known=known), {})
+        try:
+            found.update(_READ[key](each, known))
+        except UsageError as error:
+            mistakes.add(error)
     mistakes.tell()
     return Expect(given, **found)
 

@@ -1,4 +1,5 @@
-"""Advice for keys of test files that are at the wrong place, or have the name that other formats give them.
+"""The keys of `expect`; and advice for keys of test files that are at the wrong place, or have the name that other
+formats give them.
 
 An unknown key is refused with the nearest name; what is listed here is better advice than that.
 """
@@ -8,6 +9,22 @@ from collections.abc import Mapping
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import Mistakes
 
+# What may stand under `expect`, and what the manual says of it.
+EXPECT_KEYS = {
+    "response": "the whole reply, matched strictly; for shorthands `jsonrpc` and `id` may be left out",
+    "result": "the result of the reply, matched strictly",
+    "ok": "true: the reply is a result and not an error; false: it is an error of either kind",
+    "error": "the message of a JSON-RPC error or of a tool result that is an error, or `{code, message, data}`",
+    "asserts": "an array of lines such as `result.tools[*].name contains read_file`, `session.serverInfo.name == NAME`",
+    "notifications": "an array, in this order with others in between; `none`; or `{exactly: …}`, `{unordered: …}`",
+    "stderr": "what the server wrote to stderr meanwhile: `toBeEmpty`, `match:…`, or the text",
+    "stdout": "`any` allows lines on stdout that are not messages; `clean`, the default, does not",
+    "exitCode": "the server ends by this request, with this code",
+    "shutdown": "`{within, exitCode}`: the server ends when its stdin is closed, and leaves nothing running",
+    "performance": "`{maxResponseTime, minResponseTime}`",
+    "snapshot": "true: the reply is as it was the first time; `expect: snapshot` is short for it",
+    "no_response_within": "no reply comes within this time; with `cancel_after`, after the cancellation",
+}
 _CALL = "call: {tool: NAME, args: {…}}"
 _REQUEST = "request: {method: NAME, params: {…}}"
 _OF_EXPECT = (

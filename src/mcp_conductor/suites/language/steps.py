@@ -2,14 +2,14 @@
 
 from collections.abc import Collection
 from dataclasses import field, replace
-from functools import partial
 
+from mcp_conductor.errors import UsageError
 from mcp_conductor.files.fields import FREE, Field
 from mcp_conductor.files.mistakes import Mistakes, read_all
-from mcp_conductor.suites.language.actions import ACTIONS, Action, Names, read_action
+from mcp_conductor.suites.language.actions import ACTIONS, ONE_REQUEST, Action, Names, read_action
 from mcp_conductor.suites.language.captures import Capture, read_captures
-from mcp_conductor.suites.language.expectations import EXPECT_KEYS, Expect, read_expect
-from mcp_conductor.suites.language.keys import IN_EXPECT, IN_TEST, Elsewhere, known_members
+from mcp_conductor.suites.language.expectations import Expect, read_expect
+from mcp_conductor.suites.language.keys import EXPECT_KEYS, IN_EXPECT, IN_TEST, Elsewhere, known_members
 from mcp_conductor.suites.language.script import NOTHING_SCRIPTED, Script, read_script
 from mcp_conductor.suites.language.variables import NO_PLACEHOLDERS, Filling, also, check_name, filling
 from mcp_conductor.values import dataclass
@@ -54,6 +54,7 @@ class Step:
     retry: Repetition | None
     until: Repetition | None
     steps: tuple["Step", ...] = ()  # what is done one after the other, where it is not one thing
+    plain: bool = False  # one request and what is expected of its reply, all of it known when the file is read
 
     @property
     def each(self) -> tuple["Step", ...]:
@@ -105,7 +106,7 @@ class Reading:
 def read_step(given: Field, members: dict[str, Field], reading: Reading, mistakes: Mistakes | None = None) -> Step:
     """The step that MEMBERS of GIVEN describe; raises what is wrong with it, and the MISTAKES that were made before."""
     mistakes = Mistakes() if mistakes is None else mistakes
-    if members.keys() <= _USUAL_KEYS:  # as of nearly all tests: there is nothing else to read
+    if members.keys() <= USUAL_KEYS:  # as of nearly all tests: there is nothing else to read
         actions, expects = _actions(given, members, reading.names, reading, mistakes)
         mistakes.tell()
         return _usual_step(given, actions, expects)
@@ -133,7 +134,8 @@ def read_step(given: Field, members: dict[str, Field], reading: Reading, mistake
     return step
 
 
-_USUAL_KEYS = frozenset({"it", "expect", *ACTIONS})
+USUAL_KEYS = frozenset({"it", "expect", *ACTIONS})
+_SENDING = (*ACTIONS, "parallel")
 
 
 def _usual_step(given: Field, actions: tuple[Action, ...], expects: tuple[Expect | None, ...]) -> Step:
@@ -149,7 +151,14 @@ def _usual_step(given: Field, actions: tuple[Action, ...], expects: tuple[Expect
         delay=None,
         retry=None,
         until=None,
+        plain=_is_plain(actions, expects),
     )
+
+
+def _is_plain(actions: tuple[Action, ...], expects: tuple[Expect | None, ...]) -> bool:
+    if len(actions) != 1 or actions[0].key not in ONE_REQUEST or not actions[0].given.is_fixed:
+        return False
+    return expects[0] is not None and expects[0].is_plain
 
 
 def read_steps(given: Field, reading: Reading) -> tuple[Step, ...]:
@@ -192,11 +201,11 @@ _Pairs = tuple[tuple[Action, ...], tuple[Expect | None, ...]]
 
 def _actions(given: Field, members: dict[str, Field], names: Names, reading: Reading, mistakes: Mistakes) -> _Pairs:
     """What is sent, and what is expected of each."""
-    there = [key for key in (*ACTIONS, "parallel") if key in members]
+    there = [key for key in _SENDING if key in members]
     if there == ["parallel"]:
         return mistakes.read(members, lambda _: _parallel(members, names, reading), ((), ()))
     if not there and not mistakes:  # a key that is not known may be one of these
-        wanted = "one of " + ", ".join((*ACTIONS, "parallel"))
+        wanted = "one of " + ", ".join(_SENDING)
         hint = "for example: call: {tool: NAME, args: {…}}"
         mistakes.add(given.mistake(f"does not say what to send: {wanted}", hint))
     if len(there) > 1:
@@ -205,10 +214,19 @@ def _actions(given: Field, members: dict[str, Field], names: Names, reading: Rea
         mistakes.add(second.mistake(problem, "a test sends one; make it two tests"))
     of_aegis = reading.lenient and there == ["request"]  # with any other way to send something it is a test of ours
     read = _read_aegis_request if of_aegis else read_action
-    actions = [mistakes.read(members[key], partial(read, key, known=names), None) for key in there if key != "parallel"]
-    read_expected = partial(_expect, names=names, reading=reading, of_aegis=of_aegis)
-    expect = mistakes.read(members.get("expect"), read_expected, None)
-    return tuple(action for action in actions if action is not None), (expect,)
+    actions: list[Action] = []
+    expect = None
+    for key in there:
+        if key != "parallel":
+            try:
+                actions.append(read(key, members[key], names))
+            except UsageError as error:
+                mistakes.add(error)
+    try:
+        expect = _expect(members.get("expect"), names, reading, of_aegis=of_aegis)
+    except UsageError as error:
+        mistakes.add(error)
+    return tuple(actions), (expect,)
 
 
 def _read_aegis_request(_: str, given: Field, known: Names) -> Action:

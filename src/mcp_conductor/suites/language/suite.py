@@ -22,6 +22,7 @@ from mcp_conductor.suites.language.keys import IN_FILE, IN_TEST
 from mcp_conductor.suites.language.script import NOTHING_SCRIPTED, Script, read_script
 from mcp_conductor.suites.language.steps import (
     STEP_KEYS,
+    USUAL_KEYS,
     Reading,
     Step,
     names_in,
@@ -265,6 +266,10 @@ def _cases(entry: Field, reading: Reading, defaults: _Defaults, file_vars: Mappi
     mistakes = Mistakes()
     given = reading.members(entry, CASE_KEYS, IN_TEST, mistakes)
 
+    if given.keys() <= USUAL_KEYS and "it" in given:  # as of nearly all tests: there is nothing else to read
+        mistakes.read(given["it"], Field.text, "")
+        step = read_step(entry, given, reading, mistakes)
+        return [_with_defaults(_title(given["it"], {} if reading.lenient else file_vars), step, defaults)]
     if "it" not in given and not mistakes:
         mistakes.add(entry.mistake("has no name", "each test says in `it` what the server should do"))
     mistakes.read(given.get("it"), Field.text, "")
@@ -299,6 +304,12 @@ def _cases(entry: Field, reading: Reading, defaults: _Defaults, file_vars: Mappi
     return found
 
 
+def _with_defaults(title: str, step: Step, defaults: _Defaults) -> Case:
+    """A test that says nothing of what a file may say for all of its tests."""
+    tags, skip, skip_if, ignore = defaults.tags, defaults.skip, defaults.skip_if, defaults.ignore
+    return Case(title=title, step=step, tags=tags, skip=skip, skip_if=skip_if, ignore=ignore)
+
+
 def _numbered(cases: tuple[Case, ...]) -> Iterator[Case]:
     """CASES, each with its number among those of the same title."""
     titles = {case.title for case in cases}
@@ -320,6 +331,9 @@ def _fixed_fillings(row: Mapping[str, Any]) -> dict[str, Filling]:
 
 def _title(given: Field, known: Mapping[str, Filling]) -> str:
     """The name of a test with what is KNOWN filled in, if it is the same in every run: a test is known by its name."""
+    text = given.text()
+    if "{{" not in text:
+        return text
     values = {name: each.value for name, each in known.items() if each.is_fixed}
 
     def fill(found: re.Match[str]) -> str:
@@ -331,8 +345,7 @@ def _title(given: Field, known: Mapping[str, Filling]) -> str:
             pass
         return found[0]
 
-    text = given.text()
-    return re.sub(r"(?<!\\)\{\{.*?\}\}", fill, text) if "{{" in text else text
+    return re.sub(r"(?<!\\)\{\{.*?\}\}", fill, text)
 
 
 def _texts(given: Field) -> tuple[str, ...]:

@@ -17,9 +17,13 @@ class Template:
         self.given = given
         self._make = make
         self._fixed: Any = None
+        if given.document.lacks("{{"):  # as most files do
+            self.filling: Filling = Draft(given.value)
+            self._fixed = make(given)
+            return
         mistakes = Mistakes()
         found = mistakes.read(given, lambda _: filling(given, known), None)
-        self.filling: Filling = Draft(_open(given.value)) if found is None else found
+        self.filling = Draft(_open(given.value)) if found is None else found
         # Compiled now, whether it can be used as it is or not: mistakes are found before any server starts.
         if self.is_fixed:
             self._fixed = mistakes.read(Field(given.document, given.path, self.filling.value), make, None)
@@ -29,10 +33,10 @@ class Template:
 
     @property
     def is_fixed(self) -> bool:
-        return self.filling.is_fixed
+        return self.filling.fill is None
 
     def make(self, variables: Variables) -> Any:
-        if self.is_fixed:
+        if self.filling.fill is None:
             return self._fixed
         return self._make(Field(self.given.document, self.given.path, self.filling.filled(variables)))
 

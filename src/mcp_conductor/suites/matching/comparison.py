@@ -47,7 +47,7 @@ class Place(NamedTuple):  # of which a large document makes many
 
     def below(self, *at: str | int) -> "Place":
         """The same value, seen from further below in the file."""
-        return Place(self.steps, (*self.at, *at), self.source)
+        return tuple.__new__(Place, (self.steps, (*self.at, *at), self.source))
 
     def within(self, source: str, *at: str | int) -> "Place":
         """A value that was made from the one here."""
@@ -68,9 +68,15 @@ class Comparison:
 
     def __init__(self, tools: Tools | None, trials: "Trials | None" = None) -> None:
         self.tools = tools
-        self.trials = Trials() if trials is None else trials
+        self._trials = trials
         self.found: list[tuple[int, Mismatch]] = []
         self._shown: tuple[Any, Any] = (NOTHING, NOTHING)  # the last value that was reported, as it is shown
+
+    @property
+    def trials(self) -> "Trials":
+        if self._trials is None:
+            self._trials = Trials()
+        return self._trials
 
     def add(
         self, place: Place, message: str, expected: Any = NOTHING, actual: Any = NOTHING, hint: str | None = None
@@ -86,6 +92,8 @@ class Comparison:
 
     def mismatches(self) -> list[Mismatch]:
         """Shortest path first."""
+        if not self.found:
+            return []
         return [mismatch for _, mismatch in sorted(self.found, key=lambda each: each[0])]
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn, Protocol
 
 from mcp_conductor.errors import CannotTellError, UsageError, nearest
 from mcp_conductor.files.fields import Field
-from mcp_conductor.files.mistakes import read_all
+from mcp_conductor.files.mistakes import Mistakes, read_all
 from mcp_conductor.files.source import Path
 from mcp_conductor.protocol import Json
 from mcp_conductor.report.model import NOTHING
@@ -65,7 +65,7 @@ class Expected:
 
     def check(self, actual: Any, tools: Tools | None = None) -> list[Mismatch]:
         """Everything in which ACTUAL differs, shortest path first; TOOLS has the tool that was called."""
-        return compare(self._node, actual, tools, Place())
+        return compare(self._node, actual, tools, _ANYWHERE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,9 +250,34 @@ class Together:
 def compile_expected(field: Field, *, partial: bool = False) -> Expected:
     """Read what FIELD expects; raises UsageError that points at what is wrong in it."""
     try:
-        return Expected(compile_node(field, partial=partial))
+        return Expected(_compile_whole(field, partial=partial))
     except RecursionError:
         field.refuse("is nested too deeply")
+
+
+def _compile_whole(field: Field, *, partial: bool) -> Node:
+    """As `compile_node`; what stands below the members of an object is compiled once for all tests of a file.
+
+    The tests of a long file expect the same again and again, but for the id of a reply. Nodes do not know their place,
+    so one can stand for all parts of the file that are written alike.
+    """
+    value, document = field.value, field.document
+    # What is read in the common way has no aliases, of which the text may be far longer than the file.
+    if not isinstance(value, dict) or document.common is None or any(key.startswith(PREFIX) for key in value):
+        return compile_node(field, partial=partial)
+    known: dict[tuple[str, bool], Node] = document.memory
+
+    def compile_shared(below: Field, *, partial: bool) -> Node:
+        written = (repr(below.value), partial)
+        if written not in known:
+            known[written] = compile_node(below, partial=partial)
+        return known[written]
+
+    nodes = _compile_each(field, value, partial=partial, compile_below=compile_shared)
+    for node in nodes.values():
+        if node.__class__ is not Plain:
+            return Members(value, nodes, partial)
+    return Plain(value, partial)
 
 
 def compile_text(field: Field) -> Callable[[str], str | None]:
@@ -290,18 +315,27 @@ def compile_node(field: Field, *, partial: bool) -> Node:
     return Members(value, _compile_each(field, value, partial=partial), partial)
 
 
-def _compile_each(field: Field, members: Json, *, partial: bool) -> dict[str, Node]:
+def _compile_each(
+    field: Field, members: Json, *, partial: bool, compile_below: Callable[..., Node] | None = None
+) -> dict[str, Node]:
     """The nodes of MEMBERS of FIELD."""
+    compile_below = compile_below or compile_node
 
-    def compile_member(member: tuple[str, Any]) -> Node:
-        key, value = member
-        if isinstance(value, str):  # as most are; few need a Field, with which to refuse them
-            if not value.startswith(PREFIX):
-                return Plain(value, partial)
-            return _compile_leaf(lambda problem, hint: field.member(key, value).refuse(problem, hint), value)
-        return compile_node(field.member(key, value), partial=partial)
-
-    return dict(zip(members, read_all(compile_member, members.items()), strict=True))
+    nodes: dict[str, Node] = {}
+    mistakes = Mistakes()
+    for key, value in members.items():
+        # Most are texts or numbers; few need a Field, with which to refuse them.
+        pattern = isinstance(value, str) and value.startswith(PREFIX)
+        if not pattern and not isinstance(value, dict | list):
+            nodes[key] = Plain(value, partial)
+            continue
+        below = field.member(key, value)
+        try:
+            nodes[key] = _compile_leaf(below.refuse, value) if pattern else compile_below(below, partial=partial)
+        except UsageError as error:
+            mistakes.add(error)
+    mistakes.tell()
+    return nodes
 
 
 def is_plain(value: Any) -> bool:

@@ -295,3 +295,22 @@ def test_a_text_such_as_stderr_is_empty_or_matches_or_is_the_same(expected, text
 def test_a_text_must_be_expected_as_a_text(yaml):
     with pytest.raises(UsageError):
         compile_text(given(yaml).members()["a"])
+
+
+def test_what_is_written_alike_in_a_file_is_compiled_once_unless_a_type_differs():
+    text = """\
+first: {id: 1, result: {n: "match:type:number", list: [1]}}
+second: {id: 2, result: {n: "match:type:number", list: [1]}}
+third: {id: 3, result: {n: "match:type:number", list: [1.0]}}
+fourth: {id: 4, result: {n: "match:type:number", list: ["1"]}}
+"""
+    document = parse(text, "a.yml")
+    whole = {key: compile_expected(Field(document, (key,), value)) for key, value in document.data.items()}
+    nodes = [expected._node.nodes["result"] for expected in whole.values()]
+    assert [node is nodes[0] for node in nodes] == [True, True, False, False]
+    (mismatch,) = whole["second"].check({"id": 2, "result": {"n": "x", "list": [1]}})
+    assert (mismatch.path, mismatch.at) == ("result.n", ("result", "n"))
+    assert not whole["third"].check({"id": 3, "result": {"n": 1, "list": [1]}})
+    assert [each.path for each in whole["fourth"].check({"id": 4, "result": {"n": 1, "list": [1]}})] == [
+        "result.list[0]"
+    ]
