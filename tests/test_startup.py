@@ -137,3 +137,32 @@ print(*sys.modules, file=sys.stderr)
     said = python(script, "check", "--json", "--", sys.executable, str(server))
     assert said[0] == "1"
     assert {name for name in said[-1].split() if name.startswith("mcp_conductor.suites.")} == set()
+
+
+def test_a_run_of_tests_starts_its_server_before_it_imports_asyncio(tmp_path):
+    server, file = tmp_path / "server.py", tmp_path / "a.test.mcp.yml"
+    server.write_text(SERVER)
+    file.write_text("description: d\ntests:\n  - it: lists\n    list: tools\n    expect: {ok: true}\n")
+    script = """
+from mcp_conductor.cli import conductor
+class Seen:
+    def find_spec(self, name, *_):
+        if name == "asyncio":
+            print(len(sys.modules["mcp_conductor.transport.children"]._running), file=sys.stderr)
+sys.meta_path.insert(0, Seen())
+conductor()
+"""
+    servers = python(script, "test", "--no-judge", str(file), "--", sys.executable, str(server))
+    assert servers == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [("description: d\ntests: [{it: lists, lost: tools}]", ()), ("description: d\ntests: [{it: a, list: tools}]", ("--collect-only",))],
+)  # fmt: skip
+def test_what_is_known_without_a_server_needs_no_event_loop(tmp_path, text, flags):
+    file = tmp_path / "a.test.mcp.yml"
+    file.write_text(text)
+    script = "from mcp_conductor.cli import conductor\nconductor(); print(*sys.modules, file=sys.stderr)"
+    *_, loaded = python(script, "test", *flags, str(file), "--", "no-such-program")
+    assert "asyncio" not in loaded.split()

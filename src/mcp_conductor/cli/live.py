@@ -3,7 +3,6 @@
 Plain escape codes, because a library for this costs more than the whole start of the program.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from time import monotonic
@@ -35,6 +34,8 @@ class Live:
     @asynccontextmanager
     async def shown(self) -> AsyncIterator[None]:
         """Draw while the body of `with` runs."""
+        import asyncio  # a run of tests starts its server before it is needed
+
         drawing = asyncio.create_task(self._draw_on())
         try:
             yield
@@ -45,6 +46,8 @@ class Live:
             self.erase()
 
     async def _draw_on(self) -> None:
+        import asyncio
+
         await asyncio.sleep(_FIRST_SECONDS)
         while True:
             self._draw(self._lines())
@@ -77,6 +80,7 @@ async def telling(terminal: Terminal) -> AsyncIterator[Callable[[str], None]]:
 @asynccontextmanager
 async def now_and_then(tell: Callable[[], None], *, seconds: float = _SILENT_SECONDS) -> AsyncIterator[None]:
     """Where no terminal shows what runs now: call TELL every SECONDS while the body of `with` runs."""
+    import asyncio
 
     async def telling_on() -> None:
         while True:

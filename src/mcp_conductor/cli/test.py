@@ -1,9 +1,16 @@
 """`conductor test`: declarative tests of MCP servers. What runs them is imported when they are to be run."""
 
+from typing import TYPE_CHECKING
+
+from mcp_conductor.cli.exit_codes import OK
 from mcp_conductor.cli.flags import help_text, parse
 from mcp_conductor.cli.run_flags import FLAGS, in_our_words
 from mcp_conductor.cli.secret_flags import read_secrets
 from mcp_conductor.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from mcp_conductor.cli.test_run import TestRun
+    from mcp_conductor.suites.running.plan import Plan
 
 _USAGE = """\
 usage: conductor test [PATTERN …] [FLAGS] [-- COMMAND [ARGS …]]
@@ -24,9 +31,28 @@ def main(argv: list[str], terminal: Terminal) -> int:
     if "--help" in given:
         terminal.show(_USAGE + help_text(FLAGS) + _EXIT_CODES)
         return 0
-    from mcp_conductor.cli.interruptible import run_interruptibly
-    from mcp_conductor.cli.test_run import TestRun, watch
+    from mcp_conductor.cli.test_run import TestRun
 
     given = read_secrets(in_our_words(given), terminal)
     run = TestRun(given, terminal)
-    return run_interruptibly(watch(run, given, terminal) if "--watch" in given else run.once())
+    if "--watch" in given:
+        from mcp_conductor.cli.interruptible import run_interruptibly
+        from mcp_conductor.cli.test_watch import watch
+
+        return run_interruptibly(watch(run, given, terminal))
+    plan = run.plan()
+    return _run(run, plan) if run.begin(plan) else OK
+
+
+def _run(run: "TestRun", plan: "Plan") -> int:
+    """Run PLAN. The first server gets ready while we import the rest of what we need, which takes as long."""
+    from mcp_conductor.transport.children import kill_unused, start_ahead
+
+    try:
+        if (server := plan.first_process) is not None:
+            start_ahead(server.command, cwd=server.cwd, env=server.env)
+        from mcp_conductor.cli.interruptible import run_interruptibly
+
+        return run_interruptibly(run.once(plan))
+    finally:
+        kill_unused()

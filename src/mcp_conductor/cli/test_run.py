@@ -1,55 +1,38 @@
-"""One command line of `conductor test`, carried out."""
+"""One command line of `conductor test`, carried out.
 
-import asyncio
+What needs an event loop is imported when the tests are known, and the first server has been started.
+"""
+
 import os
 import time as clock
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from mcp_conductor.checks.engine.listening import ListeningJudges
-from mcp_conductor.cli.exit_codes import OK, code_of
+from mcp_conductor.cli.exit_codes import code_of
 from mcp_conductor.cli.flag_values import choice, number, time
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.run_flags import ISOLATIONS
 from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.secret_flags import secrets_of_flags
 from mcp_conductor.cli.terminal import Terminal, tell_all
-from mcp_conductor.cli.time_limit import TimeLimit
 from mcp_conductor.cli.wanted_tests import WantedTests
 from mcp_conductor.errors import Location, UsageError
-from mcp_conductor.plugins import forget, loaded_files
 from mcp_conductor.report.formats.wording import warning_text
 from mcp_conductor.report.model import BAD, Finding, Outcome, Report, strict, strict_outcome
 from mcp_conductor.suites.language.variables import Variables
 from mcp_conductor.suites.running.job import RunOptions
 from mcp_conductor.suites.running.plan import Plan
-from mcp_conductor.suites.running.run import Run
 from mcp_conductor.suites.running.select import files_of, read_pattern
 
-_WATCH_SECONDS = 0.3
+if TYPE_CHECKING:
+    from mcp_conductor.cli.time_limit import TimeLimit
+    from mcp_conductor.suites.running.run import Run
+
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
-
-
-async def watch(run: "TestRun", given: Given, terminal: Terminal) -> int:
-    """Run again whenever a test file, a plugin, or a file that the server is started from, changes."""
-    plugins: set[str] = set()
-    while True:
-        try:
-            if plugins.difference(loaded_files()):
-                run = TestRun(given, terminal)  # it loads them
-            await run.once()
-        except UsageError as error:
-            terminal.say_error(error)
-        plugins.update(loaded_files())
-        seen = run.stamps(plugins)
-        terminal.say("waiting for a change; Ctrl-C ends")
-        while (now := run.stamps(plugins)) == seen:  # noqa: ASYNC110  # there is no event for this in the standard library
-            await asyncio.sleep(_WATCH_SECONDS)
-        for file in plugins:
-            if now.get(file) != seen.get(file):
-                forget(file)
 
 
 class TestRun:
@@ -66,6 +49,7 @@ class TestRun:
         unheard = "--no-judge" in given or self._wanted.lenient or self._output.silent
         self._judging = None if unheard else ListeningJudges()
         self._options = self._read_options()
+        self._variables = Variables()
 
     def _read_options(self) -> RunOptions:
         given, environ = self._given, self._terminal.environ
@@ -89,34 +73,44 @@ class TestRun:
 
     # Running it.
 
-    async def once(self) -> int:
-        variables = self._wanted.variables()
-        self._terminal.learn(variables.secrets)  # a mistake is shown with its line
+    def plan(self) -> Plan:
+        """The tests that are wanted. What is wrong with their files is raised, and written to the reports."""
+        self._variables = self._wanted.variables()
+        self._terminal.learn(self._variables.secrets)  # a mistake is shown with its line
         try:
-            plan = self._planning.plan(variables)
+            return self._planning.plan(self._variables)
         except UsageError:
             self._report_refusal()
             raise
+
+    def begin(self, plan: Plan) -> bool:
+        """Begin with PLAN: whether any test is to be run. If not, all is done."""
         if plan.empty is not None:
             self._terminal.say(plan.empty)
             tell_all(
                 self._write_without_run(Report(kind="test", target="", deselected=plan.deselected)), self._terminal
             )
-            return OK
+            return False
         if plan.only is not None and (self._output.silent or "--collect-only" in self._given):
             self._terminal.say(f"warning: {warning_text(plan.only)}")
         if "--collect-only" in self._given:
             for job in plan.jobs:
                 for case in job.cases:
                     self._terminal.show(f"{job.identity(case)}\n")
-            return OK
-        began, started = clock.perf_counter(), clock.strftime(_TIME, clock.gmtime())
+            return False
         self._output.begin(plan.jobs, self._wanted.seed)
+        return True
+
+    async def once(self, plan: Plan) -> int:
+        """Run PLAN: the exit code."""
+        from mcp_conductor.cli.time_limit import TimeLimit
+
+        began, started = clock.perf_counter(), clock.strftime(_TIME, clock.gmtime())
         limit = TimeLimit(time(self._given, "--timeout"), self._terminal)
         runs: list[Run] = []
         async with limit:  # it raises nothing: a stopped run reports itself what was not run
             for _ in range(number(self._given, "--repeat") or 1):
-                runs.append(await self._round(plan, variables, limit))
+                runs.append(await self._round(plan, limit))
                 if runs[-1].stopped is not None:
                     break
         report = self._report(runs, plan, started, clock.perf_counter() - began)
@@ -130,7 +124,9 @@ class TestRun:
         if runs[-1].bug is not None:
             raise runs[-1].bug
         if report.stopped == "interrupted":
-            raise asyncio.CancelledError  # which signal it was is known where it came
+            from asyncio import CancelledError
+
+            raise CancelledError  # which signal it was is known where it came
         return code_of(report)
 
     def _report_refusal(self) -> None:
@@ -149,13 +145,15 @@ class TestRun:
             return []
         return self._output.write_reports(replace(report, started=clock.strftime(_TIME, clock.gmtime())))
 
-    async def _round(self, plan: Plan, variables: Variables, limit: TimeLimit) -> Run:
+    async def _round(self, plan: Plan, limit: "TimeLimit") -> "Run":
+        from mcp_conductor.suites.running.run import Run
+
         if self._judging is not None:
             self._judging.load()
         run = Run(
             plan.jobs,
             self._options,
-            variables,
+            self._variables,
             deselected=plan.deselected,
             late=lambda: limit.expired,
             settle=partial(_strictly, plan.shared_out()[1]) if "--strict" in self._given else lambda outcome: outcome,
@@ -165,7 +163,7 @@ class TestRun:
                 self._output.take(event)
         return run
 
-    def _report(self, runs: list[Run], plan: Plan, started: str, seconds: float) -> Report:
+    def _report(self, runs: "list[Run]", plan: Plan, started: str, seconds: float) -> Report:
         last, strictly = runs[-1].results, "--strict" in self._given
         rounds = [[outcome for result in run.results for outcome in result.outcomes] for run in runs]
         metrics: dict[str, object] = {}
@@ -212,7 +210,7 @@ class TestRun:
                 id="--min-coverage", title="coverage", group="--min-coverage", status="failed", findings=(finding,)
             )
 
-    def _explain(self, report: Report, limit: TimeLimit) -> None:
+    def _explain(self, report: Report, limit: "TimeLimit") -> None:
         if report.stopped == "timeout":
             self._terminal.say(
                 f"error: the run took longer than {limit.seconds:g} s\n  hint: --timeout TIME allows more"

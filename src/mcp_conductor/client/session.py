@@ -7,6 +7,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -16,13 +17,7 @@ from mcp_conductor.client.ids import Ids
 from mcp_conductor.client.server_questions import ServerQuestions, as_object
 from mcp_conductor.client.subscriptions import Stream, Subscriptions
 from mcp_conductor.client.wire import Wire
-from mcp_conductor.errors import (
-    HttpStatusError,
-    MethodError,
-    ProtocolError,
-    RequestTimeout,
-    TransportError,
-)
+from mcp_conductor.errors import HttpStatusError, MethodError, ProtocolError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.answers import Answers, Incoming
 from mcp_conductor.protocol.budgets import Budgets
@@ -221,12 +216,8 @@ class Session:
 
     async def pass_on(self, method: str, params: Json | None = None, timeout: float | None = None) -> Message:
         """Send one request and return what answers it: a result, an error, or questions in place of a result."""
-        message = self._build(method, params)
         try:
-            exchange = await self._wire.ask(message, timeout)
-        except (RequestTimeout, asyncio.CancelledError) as error:
-            self._wire.stopped_waiting(message, error)
-            raise
+            exchange = await self._wire.exchange(self._build(method, params), timeout)
         except HttpStatusError as error:
             exchange = await self._exchange_in_new_session(error, method, params, timeout)
         assert exchange.reply is not None
@@ -239,6 +230,10 @@ class Session:
     async def exchange(self, raw: Json, *, timeout: float | None = None) -> Exchange:
         """Send exactly this request and wait for its reply; an error reply is a reply."""
         return await self._wire.exchange(build(raw), timeout)
+
+    def exchange_later(self, raw: Json, *, timeout: float | None = None) -> Callable[[], Awaitable[Exchange]]:
+        """Send exactly this request now; what is returned waits for its reply, whenever that is called."""
+        return partial(self._wire.answer, self._wire.ask(build(raw), timeout))
 
     async def say(self, text: str, *, timeout: float | None = None) -> Message | None:
         """Send exactly this text, valid or not, and return what answers it; nothing answers a notification."""

@@ -66,10 +66,14 @@ class Wire:
 
     async def exchange(self, message: Message, timeout: float | None) -> Exchange:
         """Send a request and wait for its reply; an error reply is a reply."""
+        return await self.answer(self.ask(message, timeout))
+
+    async def answer(self, reply: PendingReply) -> Exchange:
+        """Wait for a reply to come."""
         try:
-            return await self.ask(message, timeout)
+            return await reply
         except (RequestTimeout, asyncio.CancelledError) as error:
-            self.stopped_waiting(message, error)
+            self.stopped_waiting(reply.request, error)
             raise
 
     def stopped_waiting(self, message: Message, error: RequestTimeout | asyncio.CancelledError) -> None:

@@ -33,6 +33,7 @@ class Child:
     def __init__(self, popen: "Popen[bytes]") -> None:
         self.popen = popen
         self.pid = popen.pid
+        self.started = monotonic()
         self._kin: set[Member] = set()  # what it started, as far as that was seen while it lived
 
     def see_kin(self) -> None:

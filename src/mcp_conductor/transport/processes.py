@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from threading import Thread
+from time import monotonic
 from typing import Protocol
 
 from mcp_conductor import posix
@@ -114,6 +115,11 @@ class Process:
     async def exits(self, seconds: float = GRACE_SECONDS) -> bool:
         """Whether the process ends within SECONDS."""
         return await happens(self._exited, seconds)
+
+    @property
+    def age(self) -> float:
+        """How many seconds ago it was started."""
+        return monotonic() - self._child.started
 
     # What it says.
 

@@ -282,6 +282,11 @@ class StdioTransport:
         """How the server ended: its exit code, or the negative number of a signal; None while it lives."""
         return self._process.returncode
 
+    @property
+    def age(self) -> float:
+        """How many seconds ago the server was started; 0 where that is unknown."""
+        return self._process.age if isinstance(self._process, Process) else 0.0
+
     async def exits(self, seconds: float = GRACE_SECONDS) -> bool:
         """Whether the server ends within SECONDS."""
         return await self._process.exits(seconds)

@@ -26,7 +26,7 @@ JSON = {
 INNER = {
     f"Session.{member}"
     for member in (
-        "__init__", "answer_with", "assume", "avoid_ids", "client_capabilities", "compose", "forget", "ids_starting_at", "input_responses",
+        "__init__", "answer_with", "assume", "avoid_ids", "client_capabilities", "compose", "exchange_later", "forget", "ids_starting_at", "input_responses",
         "lacks_tools", "open_stream", "ask_for_log", "pass_on", "progress_for", "reply_to", "send", "settle", "tools_listed",
     )
 } | {"Bridge.secrets", "Subscription.__init__", "Subscription.over", "Subscription.hears", "Subscription.heard"} | {

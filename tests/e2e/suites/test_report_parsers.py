@@ -156,8 +156,8 @@ from mcp_conductor.suites.running.file_run import FileRun
 
 run = FileRun.run
 
-async def broken(self, case):
-    return await run(self, case) if case.title == "quick" else 1 / 0
+async def broken(self, case, following):
+    return await run(self, case, following) if case.title == "quick" else 1 / 0
 
 FileRun.run = broken
 sys.exit(conductor())

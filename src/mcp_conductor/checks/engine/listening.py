@@ -1,10 +1,12 @@
 """What the judges of `conductor check` say of a server that is heard in a run of tests."""
 
 import threading
+from typing import TYPE_CHECKING
 
-from mcp_conductor.client.session import Session
-from mcp_conductor.protocol.server_spec import ServerSpec
-from mcp_conductor.protocol.transcript import Frame
+if TYPE_CHECKING:
+    from mcp_conductor.client.session import Session
+    from mcp_conductor.protocol.server_spec import ServerSpec
+    from mcp_conductor.protocol.transcript import Frame
 
 
 class ListeningJudges:
@@ -21,7 +23,7 @@ class ListeningJudges:
         if self._loading.ident is None:
             self._loading.start()
 
-    def __call__(self, session: Session, said: list[Frame], spec: ServerSpec) -> list[str]:
+    def __call__(self, session: "Session", said: "list[Frame]", spec: "ServerSpec") -> list[str]:
         self._loading.join()
         from mcp_conductor.checks.engine.judging import remarks
 

@@ -1,12 +1,9 @@
 """Which notifications a test expects, which came, and the findings when they differ."""
 
-from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import read_all
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.message import compact
-from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report.model import Finding
 from mcp_conductor.suites.language.actions import Names
 from mcp_conductor.suites.language.templates import Template
@@ -58,38 +55,6 @@ class Notifications:
         first: Mismatch = expected.check(same)[0]
         message = f"{method} came, but {'its ' if first.path else 'it '}{first.sentence}"
         return Finding(message=message, path=first.path, expected=first.expected, actual=first.actual, where=where)
-
-
-class Heard:
-    """The notifications since a frame, read once, and no more of them than the budget allows."""
-
-    def __init__(self, transcript: Transcript, start: int, budgets: Budgets) -> None:
-        self._transcript = transcript
-        self._next = start
-        self._room = budgets.notification_bytes
-        self._found: list[Json] = []
-        self._left_out = 0
-
-    async def so_far(self) -> list[Json]:
-        pace = Pace()
-        frames, self._next = self._transcript.since(self._next), self._transcript.mark
-        for frame in frames:
-            if frame.source != "server":
-                continue
-            self._room -= frame.size
-            if self._room < 0:
-                self._left_out += 1
-                continue
-            for message in frame.messages():
-                if message.kind == "notification":
-                    self._found.append(message.raw)
-                await pace.keep()
-        return self._found
-
-    def left_out(self) -> list[str]:
-        """The warning about notifications that were too many to keep."""
-        count = self._left_out
-        return [f"{count} messages were not looked at for notifications (--max-notifications-size)"] if count else []
 
 
 def _notifications(count: int) -> str:

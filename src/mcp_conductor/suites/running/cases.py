@@ -1,23 +1,27 @@
 """One test, from its conditions to its outcome: hooks, captures, retries, expected failures."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import field, replace
 from functools import partial
 from time import perf_counter
 from typing import Any
 
-from mcp_conductor.bounded.worker import without_blocking
+from mcp_conductor.bounded.worker import at_once, without_blocking
 from mcp_conductor.errors import CannotTellError, ConductorError, TransportError, UsageError
 from mcp_conductor.files.fields import Field
 from mcp_conductor.protocol import Json
 from mcp_conductor.report.model import NOTHING, Finding, Outcome, Status, redacted_outcome
-from mcp_conductor.suites.language.expectations import stray
+from mcp_conductor.suites.language.expectations import Observed, stray
+from mcp_conductor.suites.language.script import NOTHING_SCRIPTED
 from mcp_conductor.suites.language.steps import Repetition, Step
 from mcp_conductor.suites.language.suite import Case, Suite
 from mcp_conductor.suites.language.variables import Variables
+from mcp_conductor.suites.running.asking import Asked
+from mcp_conductor.suites.running.attempts import Attempt, doubting, finding_of, in_hook, in_step, refusals
 from mcp_conductor.suites.running.conversation import Conversation, Done
 from mcp_conductor.suites.running.normalization import comparable
+from mcp_conductor.suites.running.server_lists import may_be_unknown, refused_name
 from mcp_conductor.suites.running.skip_conditions import holds
 from mcp_conductor.suites.running.snapshots import Snapshots
 from mcp_conductor.text.redaction import Redactor
@@ -38,24 +42,6 @@ class Memory:
     replies: dict[str, Json] = field(default_factory=dict)  # by test, to be compared with those of another transport
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """The outcome of one attempt at a test."""
-
-    findings: tuple[Finding, ...]
-    seconds: float
-    lost: TransportError | None = None
-    reply: Json | None = None
-    refused: tuple[str, str] | None = None  # method and name, of a tool or a prompt
-    again: bool = False  # whether something of it was done again, because it had failed
-    since: int | None = None  # where in the transcript the step began that failed
-    hooks: tuple[Finding, ...] = ()  # those of its findings that are about what is done before and after each test
-
-    @property
-    def failed(self) -> bool:
-        return any(not finding.warning for finding in self.findings)
-
-
 class Cases:
     """Runs the tests of one file on one conversation after the other."""
 
@@ -66,6 +52,7 @@ class Cases:
         self._suffix = suffix
         self._keep_wire = keep_wire
         self._ids = suite.ids
+        self._plainly = not suite.before_each and not suite.after_each and suite.script is NOTHING_SCRIPTED
 
     def identity(self, case: Case) -> str:
         return f"{self._suite.file}::{case.name}{self._suffix}"
@@ -89,12 +76,12 @@ class Cases:
             group=self._suite.description,
             status=status,
             where=case.where,
-            tags=tuple(sorted(case.tags)),
+            tags=tuple(sorted(case.tags)) if case.tags else (),
             **members,
         )
 
     def error_outcome(self, case: Case, error: ConductorError, **members: Any) -> Outcome:
-        return self.outcome(case, "errored", findings=(_finding_of(error),), stderr=tuple(error.stderr), **members)
+        return self.outcome(case, "errored", findings=(finding_of(error),), stderr=tuple(error.stderr), **members)
 
     def teardown(self, title: str, step: Step, findings: tuple[Finding, ...]) -> Outcome:
         """What went wrong after the tests: an outcome of its own, because no test caused it."""
@@ -122,29 +109,33 @@ class Cases:
             if name not in self._memory.captured:
                 self._memory.missing.setdefault(name, title)
 
-    async def run(self, case: Case, conversation: Conversation) -> tuple[Outcome, TransportError | None]:
-        """The outcome of CASE, and the error if the server went away."""
-        session = conversation.session
+    async def run(
+        self, case: Case, conversation: Conversation, following: Case | None = None
+    ) -> tuple[Outcome, TransportError | None]:
+        """The outcome of CASE, and the error if the server went away. FOLLOWING is run next, if that is certain."""
         conversation.avoid(self._ids)
         reason = self._reason_to_skip(case, conversation)
         if reason is not None:
             self._miss(case.title, case.step.captures)
             return self.outcome(case, "skipped", reason=reason), None
-        start = session.transcript.mark
+        start = conversation.start
         began = perf_counter()
         try:
-            attempt = await self._persist(case.step, conversation, partial(self._attempt, case, conversation))
+            if self._plainly and case.step.plain:
+                attempt = await self._attempt_plainly(case, conversation, following)
+            else:
+                attempt = await self._persist(case.step, conversation, partial(self._attempt, case, conversation))
         except UsageError as error:  # what a placeholder stands for is known only now
-            attempt = Attempt((_finding_of(error),), 0.0)
+            attempt = Attempt((finding_of(error),), 0.0)
         seconds = attempt.seconds or perf_counter() - began
         outcome = self._outcome_of(case, attempt, seconds)
         if outcome.findings or self._keep_wire:
-            outcome = self._with_evidence(outcome, conversation, start, attempt.since or start)
+            outcome = self._with_evidence(outcome, conversation, start, attempt)
         if attempt.refused is not None and attempt.failed and outcome.status == "failed" and not conversation.lost:
-            outcome = self.clean(_doubting(outcome, await conversation.listed.doubt(*attempt.refused)))
+            outcome = self.clean(doubting(outcome, await conversation.listed.doubt(*attempt.refused)))
         if attempt.lost is not None and not outcome.stderr:  # it said why before this test began
             outcome = self.clean(replace(outcome, stderr=attempt.lost.stderr))
-        if attempt.reply is not None:
+        if attempt.reply is not None and self._suite.transports:
             self._memory.replies[case.name] = attempt.reply
         return outcome, attempt.lost
 
@@ -155,6 +146,29 @@ class Cases:
         if case.skip_if is not None and holds(case.skip_if, conversation, self._memory.variables.environ):
             return "skip_if: " + ", ".join(f"{key} {' or '.join(values)}" for key, values in case.skip_if.items())
         return None
+
+    async def _attempt_plainly(self, case: Case, conversation: Conversation, following: Case | None) -> Attempt:
+        """The one attempt at a plain test, where hooks, retries, captures and scripts need not be looked for.
+
+        Nearly all tests of a long file are plain: what they need is asked and judged here by the same functions as
+        elsewhere. When all has been seen that belongs to the test, the request of the one that follows is sent, and the
+        server works while we judge. If there was more than a reply, the usual way goes on from there.
+        """
+        step, variables = case.step, self._memory.variables
+        start, asked = await conversation.ask_plainly(step, variables)
+        reply = asked.reply
+        if reply is None or not conversation.saw_nothing_else(start, step.expects[0], variables):
+            return await self._do(step, case, conversation, variables, asked=(start, asked))
+        unknown = may_be_unknown(reply)  # then the server may be asked what it knows
+        if not unknown and following is not None and _can_be_sent_ahead(following):
+            conversation.ask_ahead(following.step, variables)
+        done = Done(Observed(conversation.session.dialect, reply, asked.seconds), [])
+        findings = at_once(self.findings, step, [done], variables)
+        if findings is None:
+            findings = await without_blocking(self.findings, step, [done], variables, now=False)
+        found = tuple(replace(each, said=(start, start + 2)) for each in findings) if findings else ()
+        refused = refused_name(asked.told()) if unknown else None
+        return Attempt(found, asked.seconds, reply=reply, refused=refused, end=start + 2)
 
     async def _persist(
         self, step: Step, conversation: Conversation, attempt_it: Callable[[], Awaitable[Attempt]]
@@ -194,8 +208,8 @@ class Cases:
         try:
             done = await self._hook(step, conversation, variables)
         except UsageError as error:
-            done = Attempt((_finding_of(error),), 0.0)
-        findings = tuple(_in_hook(name, each) for each in done.findings)
+            done = Attempt((finding_of(error),), 0.0)
+        findings = tuple(in_hook(name, each) for each in done.findings)
         return replace(done, findings=findings, hooks=findings)
 
     async def _once(self, case: Case, conversation: Conversation, variables: Variables) -> Attempt:
@@ -208,7 +222,7 @@ class Cases:
             do = partial(self._do, step, case, conversation, known.defining(step.vars), number)
             since = conversation.session.transcript.mark
             done = await self._persist(step, conversation, do)
-            findings = (*whole.findings, *(_in_step(number, step, each) for each in done.findings))
+            findings = (*whole.findings, *(in_step(number, step, each) for each in done.findings))
             replies.append(comparable(done.reply or {}))
             seconds, again = whole.seconds + done.seconds, whole.again or done.again
             whole = replace(done, findings=findings, seconds=seconds, again=again, reply={"steps": replies})
@@ -219,12 +233,18 @@ class Cases:
         return whole
 
     async def _do(
-        self, step: Step, case: Case, conversation: Conversation, variables: Variables, number: int | None = None
+        self,
+        step: Step,
+        case: Case,
+        conversation: Conversation,
+        variables: Variables,
+        number: int | None = None,
+        asked: tuple[int, Asked] | None = None,
     ) -> Attempt:
-        """Do a test, or the step of it that has this NUMBER."""
+        """Do a test, or the step of it that has this NUMBER, or what is left of it after it was ASKED."""
         scripts = (self._suite.script, *(() if number is None else (case.step.script,)))
-        start = conversation.session.transcript.mark
-        done = await conversation.perform(step, scripts, variables)
+        start = conversation.session.transcript.mark if asked is None else asked[0]
+        done = await conversation.perform(step, scripts, variables, asked)
         said = (start, conversation.session.transcript.mark)
         findings = await without_blocking(self.findings, step, done, variables)
         for place, (expect, each) in enumerate(zip(step.expects, done, strict=True), 1):
@@ -248,7 +268,7 @@ class Cases:
         done = await conversation.perform(step, (self._suite.script,), variables)
         said = (start, conversation.session.transcript.mark)
         findings = await without_blocking(self.findings, step, done, variables)
-        findings += _refusals(step, done)
+        findings += refusals(step, done)
         findings += await self._capture(step, "a hook", done[0])
         lost = next((each.lost for each in done if each.lost is not None), None)
         if lost is not None:
@@ -262,7 +282,7 @@ class Cases:
             variables = self._memory.variables.with_(self._memory.captured)
             done = await self._hook(step, conversation, variables)
             if done.failed or done.lost is not None:
-                return tuple(_in_hook(name, each) for each in done.findings)
+                return tuple(in_hook(name, each) for each in done.findings)
         return ()
 
     def findings(self, step: Step, done: list[Done], variables: Variables) -> list[Finding]:
@@ -314,20 +334,29 @@ class Cases:
         status: Status = "warned" if attempt.findings else "passed"
         return self.outcome(case, status, seconds=seconds, findings=attempt.findings, flaky=attempt.again)
 
-    def _with_evidence(self, outcome: Outcome, conversation: Conversation, start: int, since: int) -> Outcome:
+    def _with_evidence(self, outcome: Outcome, conversation: Conversation, start: int, attempt: Attempt) -> Outcome:
         """OUTCOME with the messages and the stderr lines of its time."""
-        frames = conversation.session.transcript.since(start)
+        since, end = attempt.since or start, attempt.end
+        frames = conversation.frames(start, end)
         stderr = _within([frame.text for frame in reversed(frames) if frame.source == "stderr"], self.redact)
-        lines = conversation.wire(since)
+        lines = conversation.wire(since, end)
         wire = _within(lines[:_MOST_WIRE], self.redact)
         marks = {mark for each in outcome.findings if each.said is not None for mark in each.said}
         # An attempt counts frames of the transcript, of which only some are lines.
-        places = {mark: max(0, len(lines) - len(conversation.wire(mark))) for mark in marks}
+        places = {mark: max(0, len(lines) - len(conversation.wire(mark, end))) for mark in marks}
         findings = tuple(
             each if each.said is None else replace(each, said=(places[each.said[0]], places[each.said[1]]))
             for each in outcome.findings
         )
         return self.clean(replace(outcome, findings=findings, wire=tuple(wire), stderr=tuple(reversed(stderr))))
+
+
+def _can_be_sent_ahead(case: Case) -> bool:
+    """Whether nothing has to be known before CASE is begun, and the time of its reply does not matter."""
+    if case.skip is not None or case.skip_if is not None or not case.step.plain:
+        return False
+    expect = case.step.expects[0]
+    return expect is not None and expect.slowest is None and expect.quickest is None
 
 
 def _within(lines: Sequence[str], redact: Callable[[str], str]) -> list[str]:
@@ -341,49 +370,6 @@ def _within(lines: Sequence[str], redact: Callable[[str], str]) -> list[str]:
         kept.append(line)
         room -= len(line) + 1
     return kept
-
-
-def _refusals(step: Step, done: list[Done]) -> Iterator[Finding]:
-    """Answers that say no, where nothing is expected: a hook that did not do its work must not go unnoticed."""
-    for expect, each in zip(step.expects, done, strict=True):
-        reply = each.observed.reply
-        if expect is not None or reply is None:
-            continue
-        result = reply.get("result")
-        where = step.given.document.locate(step.given.path)
-        hint = "if that is meant, say so in its `expect`"
-        if "error" in reply:
-            message = "the server answered with an error"
-            yield Finding(message=message, actual=reply["error"], where=where, hint=hint)
-        elif isinstance(result, dict) and result.get("isError") is True:
-            message = "the tool reported an error"
-            yield Finding(message=message, actual=result.get("content"), where=where, hint=hint)
-
-
-def _doubting(outcome: Outcome, doubt: str | None) -> Outcome:
-    """OUTCOME with DOUBT as the hint of the first finding that is not a warning."""
-    if doubt is None:
-        return outcome
-    place = next(index for index, each in enumerate(outcome.findings) if not each.warning)
-    finding = outcome.findings[place]
-    hinted = replace(finding, hint=doubt if finding.hint is None else f"{doubt}\n{finding.hint}")
-    return replace(outcome, findings=(*outcome.findings[:place], hinted, *outcome.findings[place + 1 :]))
-
-
-def _in_step(number: int, step: Step, finding: Finding) -> Finding:
-    """FINDING, with the step in which it was made."""
-    name = step.given.value.get("it")
-    where = finding.where or step.given.document.locate(step.given.path)
-    message = f"step {number}{'' if name is None else f' ({name})'}: {finding.message}"
-    return replace(finding, message=message, where=where)
-
-
-def _finding_of(error: ConductorError) -> Finding:
-    return Finding(message=error.message, hint=error.hint, where=error.where)
-
-
-def _in_hook(name: str, finding: Finding) -> Finding:
-    return replace(finding, message=f"{name}: {finding.message}")
 
 
 def _key(given: Field, key: str) -> Any:

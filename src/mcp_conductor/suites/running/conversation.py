@@ -8,26 +8,22 @@ import asyncio
 from time import perf_counter
 from typing import Any
 
-from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.bounded.worker import without_blocking
-from mcp_conductor.client.session import MOST_ROUNDS, Session
-from mcp_conductor.errors import ConductorError, MethodError, RequestTimeout, TransportError
+from mcp_conductor.client.session import Session
+from mcp_conductor.errors import ConductorError, RequestTimeout, TransportError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Incoming
-from mcp_conductor.protocol.compose import compose_error, compose_result
-from mcp_conductor.protocol.input_rounds import is_final, next_round
 from mcp_conductor.protocol.message import parse
 from mcp_conductor.protocol.oddities import NOT_A_MESSAGE, shortened
 from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.report.model import Finding
 from mcp_conductor.suites.language.actions import Action, Sent
 from mcp_conductor.suites.language.expectations import Expect, Observed
-from mcp_conductor.suites.language.notifications import Heard
 from mcp_conductor.suites.language.script import Script, ScriptedAnswers
 from mcp_conductor.suites.language.steps import Step
 from mcp_conductor.suites.language.variables import Variables
-from mcp_conductor.suites.running.server_lists import NAMING, ServerLists, may_be_unknown
-from mcp_conductor.transport import meanwhile
+from mcp_conductor.suites.running.asking import Asked, Asking, Heard, Sending
+from mcp_conductor.suites.running.server_lists import ServerLists, may_be_unknown, named, refused_name
 from mcp_conductor.values import dataclass
 
 NOTIFICATION_SECONDS = 1.0  # how long a notification may come after the reply
@@ -57,61 +53,116 @@ class Conversation:
         self.over = False  # the server has ended, and was expected to
         self.lost = False  # the server has gone
         self._news = asyncio.Event()
+        self._avoided: set[int] = set()
         self._begun = False  # whether anything has been done
         self._looked = 0  # how far into the transcript
+        self._asking = Asking(session)
+        self._ahead: Sending | None = None  # what was sent before its step is done
         self.listed = ServerLists(session)
 
     def avoid(self, ids: set[int]) -> None:
         """Give none of IDS to a request of ours: the file sends them itself."""
-        self.session.avoid_ids(ids)
+        if ids is not self._avoided:  # which is said for each test, and may be as many as there are tests
+            self._avoided = ids
+            self.session.avoid_ids(ids)
 
     def hear(self, _: Incoming) -> None:
         self._news.set()
 
-    async def perform(self, step: Step, scripts: tuple[Script, ...], variables: Variables) -> list[Done]:
-        """Do STEP: one outcome for each of its actions."""
+    @property
+    def start(self) -> int:
+        """The frame of the transcript with which the step begins that is done next."""
+        return self.session.transcript.mark if self._ahead is None else self._ahead.start
+
+    async def ask_plainly(self, step: Step, variables: Variables) -> tuple[int, Asked]:
+        """Send what the plain STEP says, unless it has been sent ahead, and wait for the reply; with its start."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead.step is step:
+            return ahead.start, await self._asking.answer(ahead)
+        expect = step.expects[0]
+        if not self._begun and expect is not None and expect.stderr is not None:
+            await self._until_opening_is_over()
+        self._begun = True
+        self.answers.begin((), variables)
+        start = self.session.transcript.mark
+        return start, await self._asking.ask(step, step.actions[0], expect, variables)
+
+    def ask_ahead(self, step: Step, variables: Variables) -> None:
+        """Send what the plain STEP says, which is done next: the server works on it while we judge what it said."""
+        self.answers.begin((), variables)
+        self._ahead = self._asking.send(step, variables)
+
+    def saw_nothing_else(self, start: int, expect: Expect | None, variables: Variables) -> bool:
+        """Whether there was only a request and its reply, as in nearly all tests: known without turns of the loop.
+
+        Then all has been seen that belongs to them.
+        """
+        if not self._looked == start == self.session.transcript.mark - 2 or not self._is_ours:
+            return False
+        transport: Any = self.session.transport
+        if not transport.is_quiet():
+            return False
+        if expect is not None and (expect.notifications is not None or expect.asserts):
+            return False
+        if expect is not None and expect.stderr is not None and expect.stderr.make(variables)("") is not None:
+            return False
+        self._looked = self.session.transcript.mark
+        return True
+
+    async def perform(
+        self, step: Step, scripts: tuple[Script, ...], variables: Variables, asked: tuple[int, Asked] | None = None
+    ) -> list[Done]:
+        """Do STEP: one outcome for each of its actions. ASKED: what came of the only one, since a frame of the
+        transcript, where it was done already.
+        """
         if step.delay:
             await asyncio.sleep(step.delay)
         if not self._begun and any(expect is not None and expect.stderr is not None for expect in step.expects):
             await self._until_opening_is_over()
         self._begun = True
-        self.answers.begin((*scripts, step.script), variables)
         start = self.session.transcript.mark
+        if asked is None:
+            self.answers.begin((*scripts, step.script), variables)
+        else:
+            start = asked[0]
         pairs = list(zip(step.actions, step.expects, strict=True))
         if len(pairs) == 1:
-            done = [await self._act(step, *pairs[0], variables)]
+            done = [await self._act(step, *pairs[0], variables, None if asked is None else asked[1])]
         else:
             done = list(await asyncio.gather(*(self._act(step, action, expect, variables) for action, expect in pairs)))
         await self._look_around(start, list(zip(done, step.expects, strict=True)), variables)
         done[0].findings += await without_blocking(self.answers.findings) + self.answers.unused_answers(step.script)
         return done
 
-    def wire(self, start: int) -> tuple[str, ...]:
-        """What was said after frame number START."""
-        arrows = {"client": "--> ", "server": "<-- "}
+    def frames(self, start: int, end: int | None = None) -> list[Frame]:
+        """The frames from number START on, up to END if that is given."""
         frames = self.session.transcript.since(start)
-        return tuple(arrows[frame.source] + frame.text for frame in frames if frame.source in arrows)
+        later = 0 if end is None else self.session.transcript.mark - end
+        return frames[: max(0, len(frames) - later)]
+
+    def wire(self, start: int, end: int | None = None) -> tuple[str, ...]:
+        """What was said from frame number START on, up to END if that is given."""
+        arrows = {"client": "--> ", "server": "<-- "}
+        return tuple(arrows[frame.source] + frame.text for frame in self.frames(start, end) if frame.source in arrows)
 
     # One action.
 
-    async def _act(self, step: Step, action: Action, expect: Expect | None, variables: Variables) -> Done:
-        observed = Observed(self.session.dialect, session=_opening_document(self.session))
+    async def _act(
+        self, step: Step, action: Action, expect: Expect | None, variables: Variables, asked: Asked | None = None
+    ) -> Done:
+        asked = await self._asking.ask(step, action, expect, variables) if asked is None else asked
+        observed = Observed(self.session.dialect, asked.reply, asked.seconds, session=_opening_document(self.session))
         findings: list[Finding] = []
         lost: TransportError | None = None
-        began = perf_counter()
         try:
-            sent = action.sent(variables)
-            observed.reply = await self._reply(step, action, sent, expect)
-            observed.seconds = perf_counter() - began
+            sent = asked.told()
             observed.tool = await self._tool(sent, expect)
-            if sent.method in NAMING and observed.reply is not None and may_be_unknown(observed.reply):
-                observed.refused = (sent.method, _name(sent))
+            if observed.reply is not None and may_be_unknown(observed.reply):
+                observed.refused = refused_name(sent)
         except RequestTimeout as error:
-            observed.seconds = perf_counter() - began
             if expect is None or expect.silence is None:
                 findings.append(Finding(message=error.message, hint=error.hint))
         except TransportError as error:
-            observed.seconds = perf_counter() - began
             observed.ended = self.lost = True
             if expect is None or (expect.exit_code is None and expect.shutdown is None):
                 lost = error
@@ -140,111 +191,17 @@ class Conversation:
             if value is not None
         ]
 
-    async def _reply(self, step: Step, action: Action, sent: Sent, expect: Expect | None) -> Json | None:
-        limit = step.timeout
-        silence = None if expect is None else expect.silence
-        if silence is not None and sent.kind == "request":
-            return await self._silence(step, sent, silence)
-        if silence is not None:
-            limit = silence
-        if step.cancel_after is not None and sent.kind == "request":
-            return await self._exchange_and_cancel(step, sent)
-        if sent.kind == "notification":
-            await self.session.notify(sent.method, sent.params)
-            return None if silence is None else await self._any_reply(silence)
-        if sent.kind == "raw":
-            message = await self.session.say(sent.text, timeout=limit)
-            return None if message is None else _document(message.raw)
-        if sent.kind == "list":
-            return await self._whole_list(sent, limit)
-        return await self._exchange(sent, limit, rounds=not action.verbatim)
-
-    async def _exchange(self, sent: Sent, limit: float | None, *, rounds: bool) -> Json:
-        """The reply to a request; where the modern era answers with questions, these are answered by the script."""
-        params = sent.params
-        for _ in range(MOST_ROUNDS):
-            answered = (await self.session.exchange(self._request(sent, params), timeout=limit)).reply
-            assert answered is not None
-            reply = _document(answered.raw, answered.text)
-            if not rounds or self.session.dialect.handshake or not isinstance(result := reply.get("result"), dict):
-                return reply
-            if is_final(sent.method, result, self.session.dialect):
-                return reply
-            responses = await self.session.input_responses(result.get("inputRequests"))
-            params = next_round(sent.params or {}, result, responses)
-        return reply
-
-    def _request(self, sent: Sent, params: Json | None) -> Json:
-        raw = self.session.compose(sent.method, params)
-        given = {} if sent.raw is None else {key: value for key, value in sent.raw.items() if key != "params"}
-        params = raw.pop("params", None)  # last, as it is written
-        return {**raw, **given} if params is None else {**raw, **given, "params": params}
-
-    async def _whole_list(self, sent: Sent, limit: float | None) -> Json:
-        try:
-            async with asyncio.timeout(limit):
-                whole = await self.session.everything(sent.method, sent.params)
-        except MethodError as error:
-            return compose_error(None, error.error)
-        except TimeoutError:
-            raise RequestTimeout(sent.method, limit or 0.0) from None
-        return compose_result(None, whole)
-
-    async def _any_reply(self, seconds: float) -> Json | None:
-        """Whether anything is answered within SECONDS, although nothing was asked."""
-        start = self.session.transcript.mark
-        await asyncio.sleep(seconds)
-        pace = Pace()
-        for frame in self.session.transcript.since(start):
-            for message in frame.messages() if frame.source == "server" else ():
-                if message.kind in ("result", "error"):
-                    return _document(message.raw, message.text)
-                await pace.keep()
-        return None
-
-    async def _exchange_and_cancel(self, step: Step, sent: Sent) -> Json:
-        """The reply to a request that is cancelled meanwhile; some servers answer it anyway."""
-        request = self._request(sent, sent.params)
-        async with meanwhile(self.session.exchange(request, timeout=step.timeout)) as asked:
-            await asyncio.wait({asked}, timeout=step.cancel_after)
-            if not asked.done():
-                await self.session.notify("notifications/cancelled", {"requestId": request["id"]})
-            reply = (await asked).reply
-        assert reply is not None
-        return _document(reply.raw, reply.text)
-
-    async def _silence(self, step: Step, sent: Sent, seconds: float) -> Json | None:
-        """Send, perhaps cancel, and see whether a reply comes anyway."""
-        request = self._request(sent, sent.params)
-        asked = asyncio.ensure_future(self.session.exchange(request, timeout=seconds + (step.cancel_after or 0) + 60))
-        try:
-            if step.cancel_after is not None:
-                await asyncio.wait({asked}, timeout=step.cancel_after)
-                if not asked.done():
-                    await self.session.notify("notifications/cancelled", {"requestId": request["id"]})
-            await asyncio.wait({asked}, timeout=seconds)
-            if not asked.done():
-                if step.cancel_after is not None:
-                    self.session.forget(request["id"])  # it has been reported once
-                return None
-            reply = asked.result().reply
-            return None if reply is None else _document(reply.raw, reply.text)
-        finally:
-            asked.cancel()
-            await asyncio.gather(asked, return_exceptions=True)
-
     async def _tool(self, sent: Sent, expect: Expect | None) -> Json | None:
         """What tools/list says of the tool that was called, where the test wants its output schema."""
-        if expect is None or sent.method != "tools/call" or not _wants_schema(expect):
+        if expect is None or sent.method != "tools/call" or not expect.wants_schema:
             return None
-        return await self.listed.tool(_name(sent))
+        return await self.listed.tool(named(sent))
 
     # What else happened.
 
     async def _look_around(self, start: int, pairs: list[tuple[Done, Expect | None]], variables: Variables) -> None:
         """Take in what else happened; each action of a step has seen all of it."""
-        if self._saw_nothing_else(start, pairs, variables):
-            self._looked = self.session.transcript.mark
+        if len(pairs) == 1 and self.saw_nothing_else(start, pairs[0][1], variables):
             return
         await self._until_quiet()
         heard = Heard(self.session.transcript, start, self.session.budgets)
@@ -262,17 +219,6 @@ class Conversation:
         self._looked = self.session.transcript.mark
         if any(frame.source == "note" for frame in window):
             self._take_notes(window, pairs[0][0].observed)
-
-    def _saw_nothing_else(self, start: int, pairs: list[tuple[Done, Expect | None]], variables: Variables) -> bool:
-        """Whether there was only a request and its reply, as in nearly all tests: known without turns of the loop."""
-        transport: Any = self.session.transport
-        alone = self._looked == start == self.session.transcript.mark - 2
-        if not alone or len(pairs) > 1 or not self._is_ours or not transport.is_quiet():
-            return False
-        _, expect = pairs[0]
-        if expect is None or expect.notifications is not None or expect.asserts:
-            return expect is None
-        return expect.stderr is None or expect.stderr.make(variables)("") is None
 
     def _stderr(self, start: int) -> list[str]:
         return [frame.text for frame in self.session.transcript.since(start) if frame.source == "stderr"]
@@ -293,7 +239,8 @@ class Conversation:
 
         Nothing answers `notifications/initialized`, so it cannot be known when a server is done with it. It is taken to
         be when it has written nothing for as long as it took to start and answer, which is long for a slow server or on
-        a busy machine, and for STDERR_SECONDS at most. One that has written something is given all of STDERR_SECONDS
+        a busy machine, and for STDERR_SECONDS at most; where it was started before we had anything to say to it, for
+        half of the time since then. One that has written something is given all of STDERR_SECONDS
         after each line, but not more than _OPENING_SECONDS. Only a first step that looks at stderr waits; in a later
         one, the server has answered the one before. mcp-aegis does not wait.
         """
@@ -303,7 +250,8 @@ class Conversation:
         first: dict[str, float] = {}
         for frame in self.session.transcript.since(0):
             first.setdefault(frame.source, frame.at)
-        to_start = first.get("server", 0.0) - first.get("client", 0.0)
+        transport: Any = self.session.transport
+        to_start = max(first.get("server", 0.0) - first.get("client", 0.0), transport.age / 2)
         quiet_seconds = STDERR_SECONDS if "stderr" in first else min(STDERR_SECONDS, to_start)
         quiet_since, seen = loop.time(), self.session.transcript.mark
         deadline = quiet_since + _OPENING_SECONDS
@@ -377,24 +325,8 @@ class Conversation:
         observed.left_running = transport.left_running() if observed.ended else []
 
 
-def _document(raw: Any, text: str = "") -> Json:
-    """A reply as an object; a reply of another type is shown as it is."""
-    return raw if isinstance(raw, dict) else {"unreadable": text if raw is None else raw}
-
-
 def _opening_document(session: Session) -> Json:
     """What the server said about itself, from the handshake or from server/discover."""
     said = {key: session.opened[key] for key in ("instructions",) if key in session.opened}
     version = {"protocolVersion": session.dialect.version}
     return {"serverInfo": session.server, "capabilities": session.capabilities, **version, **said}
-
-
-def _name(sent: Sent) -> str:
-    """The name of the tool or prompt that SENT asks for."""
-    return str((sent.params or {}).get("name"))
-
-
-def _wants_schema(expect: Expect) -> bool:
-    wanted = () if expect.given.document.lacks("outputSchema") else (expect.response, expect.result)
-    parts = [repr(each.given.value) for each in wanted if each is not None]
-    return any("match:outputSchema" in part or "match:not:outputSchema" in part for part in parts)

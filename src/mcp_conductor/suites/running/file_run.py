@@ -162,27 +162,30 @@ class FileRun:
     def _cause(self) -> str | None:
         return None if self._failure is None else "server"
 
-    async def run(self, case: Case) -> Outcome:
-        """Run CASE: its outcome."""
+    async def run(self, case: Case, following: Case | None = None) -> Outcome:
+        """Run CASE: its outcome. FOLLOWING is the one that is run next, if that is certain."""
         if id(case) in self._early:
             return self._early.pop(id(case))
         self._done.add(id(case))
         skipped = self._cases.skip_outcome(case)
         if skipped is not None:
             return skipped
-        unready = await self.ready(case)
+        # Nearly always a server is there, and no test needs another.
+        unready = await self.ready(case) if self._conversation is None or self._captures else None
         if unready is not None:
             return unready
-        outcome = await self._run_one(case)
+        if self._captures or self.isolation == "test":
+            following = None  # another one may come first, or another server
+        outcome = await self._run_one(case, following)
         after = self._after.pop(id(case), None)
         return replace(outcome, after=tuple(after)) if after else outcome
 
-    async def _run_one(self, case: Case) -> Outcome:
+    async def _run_one(self, case: Case, following: Case | None) -> Outcome:
         assert self._conversation is not None  # case is ready
         self._last = case
         lost: ConductorError | None
         try:
-            outcome, lost = await self._cases.run(case, self._conversation)
+            outcome, lost = await self._cases.run(case, self._conversation, following)
         except ConductorError as error:
             outcome, lost = self._cases.error_outcome(case, error), error
         if lost is not None and not self._goes_on:

@@ -2,18 +2,21 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
+from typing import TYPE_CHECKING
 
-from mcp_conductor.client.session import Session
 from mcp_conductor.protocol.server_spec import ServerSpec
-from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.suites.language.suite import Case, Suite
 from mcp_conductor.suites.language.variables import Variables
 from mcp_conductor.text.redaction import Redactor
 from mcp_conductor.values import dataclass
 
+if TYPE_CHECKING:
+    from mcp_conductor.client.session import Session
+    from mcp_conductor.protocol.transcript import Frame
+
 DEFAULT_SECONDS = 10.0  # for each request
 
-Judge = Callable[[Session, list[Frame], ServerSpec], list[str]]
+Judge = Callable[["Session", "list[Frame]", ServerSpec], list[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from mcp_conductor.errors import Location, UsageError
 from mcp_conductor.files.reading import read_bytes
 from mcp_conductor.files.writing import write_file
-from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
 from mcp_conductor.report.formats.wording import counted
 from mcp_conductor.report.model import BAD, Finding, Outcome
 from mcp_conductor.suites.language.suite import Case, Suite, load_suite
@@ -62,6 +62,12 @@ class Plan:
     deselected: int
     only: Finding | None = None  # that `only` leaves out tests
     empty: str | None = None  # why nothing is run, where that is not a mistake
+
+    @property
+    def first_process(self) -> StdioSpec | None:
+        """The server that is needed first, if it is a process and any of its tests is not skipped."""
+        spec = self.jobs[0].spec if any(case.skip is None for case in self.jobs[0].cases) else None
+        return spec.as_process() if spec is not None and spec.kind == "stdio" else None
 
     def warnings(self) -> Iterator[Finding]:
         """What is worth knowing of the files that are run, and of those of their tests that are."""

@@ -205,7 +205,10 @@ class Run:
                 else:
                     identity, title = result.job.identity(case), case.title + result.job.suffix
                     self._tell(CaseStarted(id=identity, title=title, worker=worker))
-                    outcome = await file.run(case)
+                    following = (
+                        None if self._options.max_failures is not None or len(result.left) == 1 else result.left[1]
+                    )
+                    outcome = await file.run(case, following)
                     if first is not None:
                         from mcp_conductor.suites.running.transports import with_comparison
 
@@ -222,6 +225,10 @@ class Run:
             await file.close()
             self._take(result, file)
         self._tell(self._finished_event(result))
+
+    def _following(self, result: Result) -> Case | None:
+        """The test that is run after this one, however this one comes out."""
+        return result.left[1] if len(result.left) > 1 and self._options.max_failures is None else None
 
     def _first(self, result: Result) -> Result | None:
         """The job with whose replies those of RESULT are compared, if there is one."""

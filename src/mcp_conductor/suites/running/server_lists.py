@@ -6,6 +6,7 @@ from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError, nearest
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND
+from mcp_conductor.suites.language.actions import Sent
 from mcp_conductor.suites.language.expectations import error_of
 
 # Methods that need the name of something that the server lists: the word for it, and the list.
@@ -50,6 +51,16 @@ class ServerLists:
             except (ConductorError, TimeoutError):
                 return []
         return []
+
+
+def refused_name(sent: Sent) -> tuple[str, str] | None:
+    """The method, and the name of the tool or prompt that SENT asks for, if it does."""
+    return (sent.method, named(sent)) if sent.method in NAMING else None
+
+
+def named(sent: Sent) -> str:
+    """The name of the tool or prompt that SENT asks for."""
+    return str((sent.params or {}).get("name"))
 
 
 def may_be_unknown(reply: Json) -> bool:
