@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from mcp_conductor.client.connect import connect as connect
     from mcp_conductor.client.session import Session as Session
     from mcp_conductor.client.subscriptions import Subscription as Subscription
+    from mcp_conductor.client.sync import (
+        SyncSession as SyncSession,
+        SyncSubscription as SyncSubscription,
+        connect_sync as connect_sync,
+    )
     from mcp_conductor.errors import (
         ConductorError as ConductorError,
         ConfigError as ConfigError,
@@ -144,6 +149,8 @@ _HOMES = {
     "StdioSpec": "protocol.server_spec",
     "StreamsSpec": "protocol.in_process_spec",
     "Subscription": "client.subscriptions",
+    "SyncSession": "client.sync",
+    "SyncSubscription": "client.sync",
     "Tool": "protocol.views",
     "ToolResult": "protocol.views",
     "Transcript": "protocol.transcript",
@@ -151,6 +158,7 @@ _HOMES = {
     "UsageError": "errors",
     "check": "checks.engine.plugin_check",
     "connect": "client.connect",
+    "connect_sync": "client.sync",
     "fault": "server.faults",
     "like": "suites.python_matchers",
     "matcher": "suites.matching.matchers",

@@ -5,61 +5,34 @@ So a server stays alive between tests, test functions need not be async, and tho
 
 import asyncio
 import inspect
-import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator
-from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, ExitStack
 from typing import Any, TypeVar
 
 import pytest
 
+from mcp_conductor.client import loop_thread as client
 from mcp_conductor.client.connect import connect
+from mcp_conductor.client.held_context import HeldContext
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.pytest_plugin.texts import error_text
-from mcp_conductor.suites.running.held_context import HeldContext
 from mcp_conductor.text.redaction import Redactor
 from mcp_conductor.text.visible import one_line, visible
 
 T = TypeVar("T")
-_END_SECONDS = 30.0  # for everything that is still open at the end; each server has a shorter limit of its own
 
 
-class LoopThread:
-    """An event loop that runs in a thread."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="mcp-conductor", daemon=True)
-        self._thread.start()
-
-    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+class LoopThread(client.LoopThread):
+    """The event loop of a run of pytest."""
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait for WORK, which has limits of its own."""
         __tracebackhide__ = True
-        future = self.start(work)
         try:
-            return future.result()
+            return super().run(work)
         except ConductorError as error:
             raise shown_error(error) from None
-        except BaseException:
-            future.cancel()  # when it is we who were interrupted
-            raise
-
-    def close(self) -> None:
-        self.start(self._cancel_all()).result(_END_SECONDS)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(_END_SECONDS)
-        self._loop.close()
-
-    async def _cancel_all(self) -> None:
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
-        await self._loop.shutdown_asyncgens()
 
 
 def shown_error(error: ConductorError) -> ConductorError:

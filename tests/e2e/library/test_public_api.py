@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 JSON = {
     "Content.__init__", "Content.each", "View.each", "Answers.__init__", "StreamsSpec.__init__", "Message.__new__", "ToolResult.structured",
     "HttpStatusError.error", "LogMessage.data", "MethodError.__init__", "MethodError.code", "ProtocolError.__init__", "Message.result",
-    "Message.error", "Session.request", "Session.everything", "Session.pages", "Bridge.request", "like", "Call.log", "Probe.ask", "Record.items",
+    "Message.error", "Session.request", "SyncSession.request", "SyncSession.everything", "SyncSession.pages", "Session.everything", "Session.pages", "Bridge.request", "like", "Call.log", "Probe.ask", "Record.items",
 }  # fmt: skip
 
 # How a session is opened, and what our own modules change in it later: no promise to others.
@@ -29,7 +29,7 @@ INNER = {
         "__init__", "answer_with", "assume", "avoid_ids", "client_capabilities", "compose", "exchange_later", "forget", "ids_starting_at", "input_responses",
         "lacks_tools", "open_stream", "ask_for_log", "pass_on", "progress_for", "reply_to", "send", "settle", "tools_listed",
     )
-} | {"Bridge.secrets", "Subscription.__init__", "Subscription.over", "Subscription.hears", "Subscription.heard"} | {
+} | {"Bridge.secrets", "Subscription.__init__", "Subscription.over", "Subscription.hears", "Subscription.heard", "SyncSession.__init__", "SyncSubscription.__init__"} | {
     # What a plugin is given, and does not make.
     "SpoiledReply.__init__", "SpoiledReply.changed", "SpoiledReply.garbled", "SpoiledReply.truncates",
     "Call.__init__", "Field.__init__", "Field.member", "Field.root",
@@ -196,6 +196,8 @@ def test_the_public_names_are_these():
         "StdioSpec",
         "StreamsSpec",
         "Subscription",
+        "SyncSession",
+        "SyncSubscription",
         "Tool",
         "ToolResult",
         "Transcript",
@@ -204,6 +206,7 @@ def test_the_public_names_are_these():
         "__version__",
         "check",
         "connect",
+        "connect_sync",
         "fault",
         "like",
         "matcher",

@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
 from mcp_conductor.bounded.worker import without_blocking
+from mcp_conductor.client.held_context import HeldContext
 from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Json
 from mcp_conductor.report.events import Event, ServerLost, ServerStarted, Warned
@@ -20,7 +21,6 @@ from mcp_conductor.suites.running.cases import Cases, Memory
 from mcp_conductor.suites.running.connecting import converse
 from mcp_conductor.suites.running.conversation import Conversation
 from mcp_conductor.suites.running.coverage import Touched
-from mcp_conductor.suites.running.held_context import HeldContext
 from mcp_conductor.suites.running.job import Job, RunOptions, patience, redactor_for
 from mcp_conductor.suites.running.snapshots import Snapshots
 
