@@ -16,6 +16,7 @@ from mcp_conductor.cli.exit_codes import OK
 from mcp_conductor.cli.plan import CallPlan
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.compose import compose_result
 from mcp_conductor.protocol.dialect import DIALECTS, MODERN, NEWEST_HANDSHAKE
 from mcp_conductor.protocol.in_process_spec import AsgiSpec, StreamsSpec
 from mcp_conductor.protocol.message import read, render
@@ -122,7 +123,7 @@ class StandIn:
     def _answer(self, message: Any) -> Json | None:
         if not isinstance(message, dict) or "id" not in message or "method" not in message:
             return None
-        return {"jsonrpc": "2.0", "id": message["id"], "result": self._result(message)}
+        return compose_result(message["id"], self._result(message))
 
     def _result(self, message: Json) -> Json:
         method, params = message["method"], message.get("params")
