@@ -20,7 +20,7 @@ from mcp_conductor.client.session import Session
 from mcp_conductor.errors import ConductorError, InvalidResult, MethodError, RequestTimeout, TimeLimitReached
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Incoming
-from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, TASKS_EXTENSION
+from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, SKILLS_EXTENSION, TASKS_EXTENSION
 from mcp_conductor.protocol.message import Message, parse as parse_message, render
 
 if TYPE_CHECKING:
@@ -122,14 +122,13 @@ class CallRun:
 
     def connection(self, follow: "Follow | None") -> AbstractAsyncContextManager[Session]:
         plan = self.plan
-        with_tasks = "--run-as-task" in plan.given or plan.script or (plan.method or "").startswith("tasks/")
         return connect(
             plan.spec,
             protocol=NONE if _opens_itself(plan.raw) else None,
             answers=plan.answers,
             timeout=plan.request_timeout or plan.timeout,
             transcript=self.transcript,
-            extensions={TASKS_EXTENSION: {}} if with_tasks else {},
+            extensions=_extensions(plan),
             on_incoming=self.hearing(follow),
             authorize=self.authorize if "--oauth" in plan.given else None,
         )
@@ -236,6 +235,13 @@ def _roots_wait() -> "RootsWait":
     from mcp_conductor.cli.roots_wait import RootsWait
 
     return RootsWait()
+
+
+def _extensions(plan: CallPlan) -> Json:
+    """The extensions that we declare: those that the call may need."""
+    with_tasks = "--run-as-task" in plan.given or plan.script or (plan.method or "").startswith("tasks/")
+    with_skills = plan.method in methods.SKILLS
+    return {**({TASKS_EXTENSION: {}} if with_tasks else {}), **({SKILLS_EXTENSION: {}} if with_skills else {})}
 
 
 def _opens_itself(raw: str | None) -> bool:

@@ -81,6 +81,7 @@ _IDENTITY = ("--oauth-client-id", _SECRET, _AUTH, "--oauth-scope", "--oauth-refr
 _task = _from_flag("taskId", "--task-id")
 _uri = _from_flag("uri", "--uri")
 
+SKILLS = ("skills/list", "skills/get", "resources/directory/read")  # of an extension, in no revision
 METHODS = {
     "tools/list": Method("list the tools (all pages)", takes=_PAGE),
     "tools/call": Method("call a tool", ("--tool-name",), _CALL, _from_flag("name", "--tool-name")),
@@ -102,6 +103,9 @@ METHODS = {
     "tasks/get": Method("get the state of a task", ("--task-id",), (), _task),
     "tasks/result": Method("get the result of a task, waiting for it", ("--task-id",), (_OUTPUT,), _task),
     "tasks/cancel": Method("cancel a task", ("--task-id",), (), _task),
+    "skills/list": Method("list the skills (all pages)", takes=("--verify", *_PAGE)),
+    "skills/get": Method("get the entry of a skill, by the URI of its SKILL.md", ("--uri",), ("--verify",), _uri),
+    "resources/directory/read": Method("list what is in a directory of resources (all pages)", ("--uri",), _PAGE, _uri),
     "ping": Method("ask whether the server is alive"),
     "server/info": Method("show the server's name, version, capabilities and protocol version"),
     "server/discover": Method(f"ask a {MODERN[0]} server what it supports"),

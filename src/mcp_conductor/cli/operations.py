@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from mcp_conductor.cli.method_result import MethodResult, NoteStatus
-from mcp_conductor.cli.methods import is_tool_error
+from mcp_conductor.cli.methods import SKILLS, is_tool_error
 from mcp_conductor.cli.plan import CallPlan
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import UsageError, nearest
@@ -20,6 +20,10 @@ async def perform(session: Session, plan: CallPlan, note_status: NoteStatus) -> 
         return await _call_tool(session, plan, note_status)
     remark_on_revision(session, method)
     params = _with_meta(plan.params, plan.meta)
+    if method in SKILLS:
+        from mcp_conductor.cli.skill_calls import call_skills
+
+        return await call_skills(session, plan, params)
     if method not in LIST_MEMBERS:
         return MethodResult(await session.request(method, params))
     cursor = plan.given.one("--cursor")
@@ -34,7 +38,7 @@ def _with_meta(params: Json | None, meta: Json) -> Json | None:
 
 def remark_on_revision(session: Session, method: str) -> None:
     """Note that the revision does not have METHOD."""
-    if method not in session.dialect.methods:
+    if method not in session.dialect.methods and method not in SKILLS:
         session.note(f"{session.dialect.version} has no {method}; it is sent anyway")
 
 

@@ -11,6 +11,7 @@ from mcp_conductor.protocol import Json
 
 META = "io.modelcontextprotocol/"
 TASKS_EXTENSION = META + "tasks"
+SKILLS_EXTENSION = META + "skills"
 RELATED_TASK = META + "related-task"
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 

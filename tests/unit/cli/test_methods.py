@@ -142,7 +142,11 @@ def test_a_method_names_every_flag_that_it_lacks(method, flags, missing):
     ("method", "flags", "users"),
     [
         ("tools/list", given(tool_name="t"), "tools/call"),
-        ("ping", given(uri="u"), "resources/read, resources/subscribe, resources/unsubscribe"),
+        (
+            "ping",
+            given(uri="u"),
+            "resources/read, resources/subscribe, resources/unsubscribe, skills/get, resources/directory/read",
+        ),
         ("tools/call", given(tool_name="t", task_id="x"), "tasks/get, tasks/result, tasks/cancel"),
         ("resources/read", given(uri="u", tool_arg="a=1"), "tools/call"),
         ("prompts/list", given(poll=[]), "tools/call"),
