@@ -12,6 +12,7 @@ from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.protocol.schema import flaw
 from mcp_conductor.server.call import Call
+from mcp_conductor.server.content_checks import content_mistakes, message_mistakes, output_mistakes
 from mcp_conductor.server.definitions import Act, Completions, Prompt, Resource, TaskSupport, Template, Tool
 from mcp_conductor.server.placeholders import Draft, Scope, array, record
 from mcp_conductor.server.steps import Script, Step, one_of, perform
@@ -48,6 +49,8 @@ def tool(field: Field) -> Tool:
     before = mistakes.read(given.get("before"), script.steps, [])
     steps = mistakes.read(given.get("steps"), script.steps, [])
     result = mistakes.read(given.get("result"), lambda given: _result(given, script), Draft({"content": []}))
+    if checked:
+        _check_result(field, given, mistakes)
     mistakes.tell()
     begin, run = _acts(before, steps, result)
     return Tool(listed=listed, run=run, task=task, before=begin, arguments_checked=checked, output_checked=checked)
@@ -176,6 +179,22 @@ def _check_schema(given: Field) -> None:
 # What is given.
 
 
+def _check_result(field: Field, given: dict[str, Field], mistakes: Mistakes) -> None:
+    """Note what is wrong with the result of a tool; what it would be by a schema that is wrong itself is not known."""
+    result = given.get("result")
+    if result is not None:
+        for mistake in content_mistakes(result):
+            mistakes.add(mistake)
+    may_fail = any(isinstance(step, dict) and "fail" in step for step in _steps_of(given))
+    if "outputSchema" in given and not may_fail and not mistakes:
+        for mistake in output_mistakes(result, given["outputSchema"].value, field):
+            mistakes.add(mistake)
+
+
+def _steps_of(given: dict[str, Field]) -> list[object]:
+    return [step.value for key in ("before", "steps") if key in given for step in given[key].items()]
+
+
 def _result(given: Field, script: Script) -> Draft:
     """A tool's result: one text, the content, or the whole of it."""
     if isinstance(given.value, str):
@@ -189,8 +208,12 @@ def _result(given: Field, script: Script) -> Draft:
 
 def _messages(field: Field, given: dict[str, Field], script: Script) -> Draft:
     if one_of(field, given, "messages", "text") == "messages":
-        given["messages"].items()
-        return script.draft(given["messages"])
+        mistakes = Mistakes()
+        for mistake in message_mistakes(given["messages"]):
+            mistakes.add(mistake)
+        draft = mistakes.read(given["messages"], script.draft, Draft([]))
+        mistakes.tell()
+        return draft
     return array([record({"role": Draft("user"), "content": _text_block(given["text"], script)})])
 
 

@@ -96,7 +96,7 @@ def secrets_of_environment(environment: Mapping[str, str]) -> list[str]:
 
 
 def secrets_by_name(environment: Mapping[str, str]) -> list[str]:
-    """The values whose names say that they are secrets: those of an environment that nobody chose for us."""
+    """The values whose names say that they are secrets: those of an environment that was not made for us."""
     return [value for name, value in environment.items() if value and re.search(_SOUNDS_SECRET, name)]
 
 
