@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import python_api
+
 from mcp_conductor.cli import bridge, check, discover, init, plan, run_flags, serve
 from mcp_conductor.cli.exit_codes import PROGRAMS, code_of_error
 from mcp_conductor.cli.flags import Groups
@@ -153,6 +155,7 @@ PAGES = {
     "flags.md": flags,
     "server-files.md": servers,
     "errors.md": errors,
+    "python-api.md": python_api.page,
 }
 
 

@@ -1,6 +1,7 @@
 """The public interface is a promise: its signatures stand in public_api.txt, and change only on purpose.
 
-After a change on purpose: `python tests/e2e/library/test_public_api.py` writes the file again.
+After a change on purpose: `python tests/e2e/library/test_public_api.py` writes the file again, and `scripts/docs` the
+page of the manual that is made from it.
 """
 
 import enum
