@@ -59,7 +59,7 @@ class Facade(Server):
         opened = METHODS["initialize"](call)
         client = call.client
         key: Client | str = client if self._plan.options.sessions == "perClient" else _SHARED
-        relay = self._relay(key, client.capabilities, call.params["clientInfo"])
+        relay = self._relay(key, client.capabilities, call.params["clientInfo"], protocol="handshake")
         relay.join(client)
         try:
             await relay.ready()
@@ -90,18 +90,19 @@ class Facade(Server):
         return relay
 
     def _relay_described(self, call: Call) -> Relay:
-        if self._plan.options.sessions == "shared":
-            return self._relay(_SHARED, call.client.capabilities, call.meta.get(f"{META}clientInfo"))
         info = call.meta.get(f"{META}clientInfo")
+        if self._plan.options.sessions == "shared":
+            return self._relay(_SHARED, call.client.capabilities, info, protocol="auto")
         key = compact([call.client.capabilities, info])
         self._touch(key)
-        return self._relay(key, call.client.capabilities, info)
+        return self._relay(key, call.client.capabilities, info, protocol="auto")
 
-    def _relay(self, key: Client | str, capabilities: Json, info: Any) -> Relay:
+    def _relay(self, key: Client | str, capabilities: Json, info: Any, *, protocol: str) -> Relay:
+        """The relay of KEY. Servers are spoken to in the era of the client, where they can be."""
         relay = self._relays.get(key)
         if relay is None:
             own = {name: value for name, value in capabilities.items() if name != "tasks"}
-            relay = self._relays[key] = Relay(self._plan, own, _introduction(info))
+            relay = self._relays[key] = Relay(self._plan, own, _introduction(info), protocol)
             relay.on_tools = self._take_tools
         return relay
 

@@ -196,6 +196,7 @@ class Link:
                 asyncio.timeout(self._terms.connect_timeout) as limit,
                 connect(
                     self._spec,
+                    protocol=self._spec.protocol or self._terms.protocol,
                     answers=self._terms.answers(),
                     timeout=self._terms.timeout,
                     transcript=_short_transcript(self._spec),

@@ -51,7 +51,7 @@ class _Declared(Answers):
 class Relay:
     """All servers of a bridge, for one client or for those that share it."""
 
-    def __init__(self, plan: Plan, capabilities: Json, info: Json | None) -> None:
+    def __init__(self, plan: Plan, capabilities: Json, info: Json | None, protocol: str) -> None:
         self.plan = plan
         self.on_tools: Callable[[list[Json]], None] = lambda _: None  # is told which tools are listed
         self.members: dict[Client, asyncio.Event] = {}  # of the handshake era; set: it is initialized
@@ -70,6 +70,7 @@ class Relay:
             answers=lambda: _Declared(capabilities),
             tell=self._on_event,
             budgets=options.budgets,
+            protocol=protocol,
             client_info=info,
             on_notification=self._on_notification,
             on_request=self.questions.take,

@@ -53,6 +53,7 @@ class Terms:
     tell: Callable[[BridgeEvent], None]
     budgets: Budgets
     random: Callable[[], float] = chance.random
+    protocol: str | None = None  # for servers whose settings name none
     client_info: Json | None = None  # who we say we are; None: ourselves
     # What a server says besides answers: its notifications, and its requests, which are then not answered by ANSWERS.
     on_notification: Callable[[str, Message], None] | None = None
