@@ -21,6 +21,7 @@ FLAGS: Groups = {
         Flag("--host", "the address to listen on; default 127.0.0.1", "HOST"),
         Flag("--port", "the port to listen on; 0 takes any that is free; default 3000", "PORT"),
         ALLOW_HOST,
+        Flag("--token", "over HTTP: the bearer token that clients must send; @FILE or env:NAME", "SECRET"),
     ),
     "How servers are used": (
         Flag("--separator", "the text between a server's name and a tool's; default __", "TEXT"),
@@ -42,6 +43,9 @@ def main(argv: list[str], terminal: Terminal) -> int:
     if "--help" in given:
         terminal.show(_help())
         return 0
+    from mcp_conductor.cli.secret_flags import read_secrets
+
+    given = read_secrets(given, terminal)
     file, transport = _file(given), _transport(given)
     load_named_plugins(given, terminal)
     load_plugins_of_file(file, terminal)
@@ -91,6 +95,8 @@ def _transport(given: Given) -> "TransportConfig":
     )
     if kind == "stdio":
         over.check_stdio()
+        if "--token" in given:
+            raise UsageError("--token has no meaning for stdio", hint="add --transport streamable-http")
     served: Any = _TRANSPORTS[kind]
     return TransportConfig(
         type=served,
@@ -98,4 +104,5 @@ def _transport(given: Given) -> "TransportConfig":
         port=_PORT if over.port is None else over.port,
         allowed_hosts=over.allowed_hosts,
         path="/sse" if served == "sse" else "/mcp",
+        token=given.one("--token"),
     )

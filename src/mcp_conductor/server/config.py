@@ -33,6 +33,7 @@ class TransportConfig:
     retry: int | None = None  # milliseconds after which a client should resume a closed stream
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
+    token: str | None = None  # the bearer token that clients over HTTP must send
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

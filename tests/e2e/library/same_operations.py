@@ -22,7 +22,10 @@ class Seen:
     meanwhile: list[tuple[str, Any]] = field(default_factory=list)
 
     def keep(self, operation: str, outcome: Any) -> None:
-        self.outcomes.append((operation, outcome, sorted(self.meanwhile, key=repr)))
+        # Other servers of a bridge ask for roots and log by themselves.
+        ours = [each for each in self.meanwhile if each[0] != "log" or each[1].get("logger") == "chatty"]
+        asked = [each for each in ours if each[0] != "roots" or operation == "roots"]
+        self.outcomes.append((operation, outcome, sorted(asked, key=repr)))
         self.meanwhile = []
 
 

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from tests.e2e.library.test_bridge_passing import CONDUCTOR, LIMIT, QUESTIONS, able, servers, until
 
-from mcp_conductor import Answers, MethodError, connect
+from mcp_conductor import Answers, HttpStatusError, MethodError, connect
 
 __all__ = ["servers"]  # the fixture
 
@@ -106,7 +106,8 @@ async def test_a_list_waits_for_servers_that_start_slowly(servers, protocol):
 
 
 async def over_http(servers, *flags):
-    command = [*servers.bridge("--transport", "streamable-http", "--port", "0", *flags).command]
+    over = [] if "--transport" in flags else ["--transport", "streamable-http"]
+    command = servers.bridge(*over, "--port", "0", *flags).command
     program = await asyncio.create_subprocess_exec(*command, stderr=subprocess.PIPE, env=servers._environment)
     async with asyncio.timeout(LIMIT):
         while not (line := (await program.stderr.readline()).decode()).startswith("Bridge listening at "):
@@ -200,3 +201,26 @@ async def test_a_server_that_wants_a_token_is_told_of_with_what_to_do(servers, h
         lines = [frame.text for frame in session.transcript.frames if frame.source == "stderr"]
     assert lines[0].startswith("locked: retrying: initialize was answered with status 401 Unauthorized: invalid_token")
     assert "--token" in lines[1]
+
+
+@pytest.mark.parametrize("transport", ["streamable-http", "sse"])
+async def test_over_http_only_clients_with_the_token_are_served(servers, tmp_path, transport):
+    servers.add("a")
+    (tmp_path / "token").write_text("s3cret-of-the-bridge\n")
+    program, url = await over_http(servers, "--token", f"@{tmp_path / 'token'}", "--transport", transport)
+    try:
+        for wrong in ({}, {"Authorization": "Bearer s3cret"}, {"Authorization": "Basic s3cret-of-the-bridge"}):
+            with pytest.raises(HttpStatusError) as raised:
+                async with connect({"url": url, "headers": wrong}):
+                    pass
+            assert raised.value.status == 401
+        async with connect({"url": url, "headers": {"Authorization": "bearer s3cret-of-the-bridge"}}) as session:
+            assert (await session.call_tool("a__log", {"level": "info"})).text == "logged"
+    finally:
+        told = await ended(program)
+    assert "s3cret" not in told
+
+
+def test_a_token_has_no_meaning_for_stdio(servers):
+    servers.add("a")
+    assert mistakes_of(servers, "--token", "x")[0] == 2

@@ -33,9 +33,19 @@ def is_loopback(host: str) -> bool:
 
 
 class Admission:
-    """What is served by a server that was told to listen on HOST, and does so at ADDRESS."""
+    """What is served by a server that was told to listen on HOST, and does so at ADDRESS.
 
-    def __init__(self, host: str, address: str, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
+    With TOKEN, only requests that bring it as a bearer token are served.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        address: str,
+        hosts: Iterable[str] = (),
+        origins: Iterable[str] = (),
+        token: str | None = None,
+    ) -> None:
         bound = {name_in(host) or host.strip("[]").lower(), address}
         self._names = bound | LOOPBACK if bound & LOOPBACK else bound
         # A server that listens everywhere has all addresses, of which some may be those of a router or a container.
@@ -44,6 +54,7 @@ class Admission:
             self._names |= LOOPBACK
         self._hosts = frozenset(each.lower() for each in hosts)
         self._origins = frozenset(origins)
+        self._token = None if token is None else token.encode()
 
     def check(self, headers: Mapping[str, list[str]]) -> None:
         """Refuse a request to another host, or from a page of another site."""
@@ -53,6 +64,18 @@ class Admission:
             raise HttpRefused(421, f"Host {host!r} is not served here")
         if origins and not self.trusts(origins, host):
             raise HttpRefused(403, f"Origin {origins[0]!r} is not allowed")
+        if self._token is not None:
+            self._check_token(headers.get("authorization") or [], self._token)
+
+    def _check_token(self, given: list[str], token: bytes) -> None:
+        import hmac
+
+        scheme, _, found = given[0].strip().partition(" ") if len(given) == 1 else ("", "", "")
+        bearer = scheme.lower() == "bearer"
+        if bearer and hmac.compare_digest(found.strip().encode(errors="surrogateescape"), token):
+            return
+        said = 'Bearer error="invalid_token"' if bearer else "Bearer"
+        raise HttpRefused(401, "a bearer token is needed, and this is not it", [("WWW-Authenticate", said)])
 
     def serves(self, host: str | None) -> bool:
         """Whether requests to HOST, a Host header, are meant for this server. Its port may be one that is forwarded."""

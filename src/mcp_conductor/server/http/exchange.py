@@ -24,10 +24,11 @@ _BODILESS = {status for status in _REASONS if status < 200 or status in (204, 30
 class HttpRefused(Exception):  # noqa: N818  # what happened; the client is at fault
     """A request that is refused before anything looks at what it asks for."""
 
-    def __init__(self, status: int, problem: str) -> None:
+    def __init__(self, status: int, problem: str, headers: "list[tuple[str, str]] | None" = None) -> None:
         super().__init__(problem)
         self.status = status
         self.problem = problem
+        self.headers = headers
 
 
 class Line(Protocol):

@@ -53,7 +53,7 @@ class HttpHost:
         try:
             await self._route(exchange)
         except HttpRefused as refused:
-            await exchange.refuse(refused.status, INVALID_REQUEST, refused.problem)
+            await exchange.refuse(refused.status, INVALID_REQUEST, refused.problem, refused.headers or [])
         except Exception as error:  # noqa: BLE001  # one request that fails must not go unseen, nor end the server
             self._server.complain(f"{exchange.method} {exchange.path} failed: {error!r}")
             exchange.cut()

@@ -29,7 +29,9 @@ async def serve_http(
     listener = _listen(transport)
     with closing(listener):
         address, port = listener.getsockname()[:2]
-        admission = Admission(transport.host, address, transport.allowed_hosts, transport.allowed_origins)
+        admission = Admission(
+            transport.host, address, transport.allowed_hosts, transport.allowed_origins, transport.token
+        )
         host = HttpHost(server, transport, admission)
         async with accepting(listener, host.serve, limits=limits, grace=_GRACE_SECONDS):
             try:
