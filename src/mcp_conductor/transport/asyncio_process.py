@@ -15,6 +15,8 @@ from mcp_conductor.transport.processes import GRACE_SECONDS, Owner, happens
 class AsyncioProcess(asyncio.SubprocessProtocol):
     """The same as `processes.Process`."""
 
+    age = 0.0  # it is never started before something listens to it
+
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
         self._exited = asyncio.Event()

@@ -108,6 +108,11 @@ class Process:
             self._watched = None
 
     @property
+    def age(self) -> float:
+        """The seconds since it was started, which may have been before anything listened to it."""
+        return monotonic() - self._child.started
+
+    @property
     def returncode(self) -> int | None:
         """Its exit code, or the negative number of the signal that ended it; None while it lives."""
         return self._child.popen.returncode

@@ -84,6 +84,7 @@ class StdioTransport:
     """One child process: messages to and from it, as the event loop tells us of them, and its end."""
 
     cancels_by_closing = False
+    head_start = 0.0  # seconds for which the server had been getting ready when we began to talk to it
 
     def __init__(self, listener: Listener, budgets: Budgets = DEFAULT) -> None:
         self._listener = listener
@@ -112,6 +113,7 @@ class StdioTransport:
             )
         try:
             self._process = await self._started(spec)
+            self.head_start = self._process.age
         except OSError as error:
             if spec.cwd and not os.path.isdir(spec.cwd):  # noqa: ASYNC240  # we have failed anyway
                 raise TransportError(f"cannot start {name!r}: {spec.cwd!r} is not a directory") from error

@@ -13,14 +13,17 @@ from tests.conftest import SERVERS
 from tests.e2e.checks.plain_servers import PlainHttp, broken
 
 from mcp_conductor.checks.engine.check import CHECKS
+from mcp_conductor.checks.engine.first_session import start_seconds
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.run import Options, check
 from mcp_conductor.checks.requirements import requirements
 from mcp_conductor.checks.server.uncheckable import UNCHECKABLE
+from mcp_conductor.client.connect import connect
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE, NEWEST_MODERN
 from mcp_conductor.protocol.server_spec import HttpSpec, StdioSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.report.events import CaseFinished, CaseStarted, RunStarted
+from mcp_conductor.transport.children import start_ahead
 
 CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")
 
@@ -157,6 +160,17 @@ def test_a_mistake_on_the_command_line_is_found_before_the_server_starts(tmp_pat
     done = prefork.run([*CONDUCTOR, "check", *mistake, "--", *server], capture_output=True, timeout=60, check=False)
     assert done.returncode == 2
     assert not starts.exists()
+
+
+async def test_a_start_is_measured_from_its_beginning_also_where_it_was_ahead_of_the_session(tmp_path):
+    command = broken(tmp_path, "Modern")
+    spec = StdioSpec(command=command, env={"PYTHONPATH": str(SERVERS)})
+    start_ahead(spec.command, cwd=spec.cwd, env=spec.env)
+    began = time.monotonic()
+    while (ahead := time.monotonic() - began) < 0.01:
+        pass
+    async with connect(spec, protocol=NEWEST_MODERN.version) as session:
+        assert start_seconds(session) >= ahead + session.transcript.last_at
 
 
 def outcomes_of(server, *flags):

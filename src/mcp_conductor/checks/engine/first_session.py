@@ -43,6 +43,12 @@ def may_be_explored(session: Session, spec: ServerSpec) -> bool:
     return spec.started_by_us and not session.dialect.handshake and asked == 1
 
 
+def start_seconds(session: Session) -> float:
+    """How long the server took until its first answers, also where it was started before the session."""
+    head_start = session.transport.head_start if isinstance(session.transport, StdioTransport) else 0.0
+    return head_start + session.transcript.last_at
+
+
 async def end_server(session: Session) -> None:
     """Close the stdin of a server, and hear what it says then."""
     if isinstance(session.transport, StdioTransport) and await session.transport.hang_up(END_SECONDS):

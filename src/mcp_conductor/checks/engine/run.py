@@ -14,7 +14,7 @@ from mcp_conductor.checks.engine.acting import result_of_act
 from mcp_conductor.checks.engine.check import Act, Check
 from mcp_conductor.checks.engine.exploration import BUSY, answer_to_nothing, explore
 from mcp_conductor.checks.engine.findings import fault
-from mcp_conductor.checks.engine.first_session import connect_to_explore, end_server
+from mcp_conductor.checks.engine.first_session import connect_to_explore, end_server, start_seconds
 from mcp_conductor.checks.engine.http_probe import UnopenedServer
 from mcp_conductor.checks.engine.judging import (
     MOST_FINDINGS,
@@ -167,8 +167,8 @@ class _Checking:
             session = self._first
             if session is None:
                 session = await stack.enter_async_context(self._connect(sessions, self._transcript))
-            self._verdicts.started_in = session.transcript.last_at
-            sessions.started_in(session.transcript.last_at)
+            self._verdicts.started_in = start_seconds(session)
+            sessions.started_in(self._verdicts.started_in)
             found = await explore(session, self._options.call)
             if found.silence is None and found.lost is None:
                 found.triggers = await without_blocking(calls_of, self._options.triggers, found.tools)
