@@ -121,11 +121,6 @@ class Process:
         """Whether the process ends within SECONDS."""
         return await happens(self._exited, seconds)
 
-    @property
-    def age(self) -> float:
-        """How many seconds ago it was started."""
-        return monotonic() - self._child.started
-
     # What it says.
 
     def says_nothing(self) -> bool:
