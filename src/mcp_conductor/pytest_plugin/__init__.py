@@ -5,14 +5,16 @@ Only this file is read when pytest starts. It imports nothing of ours, and nothi
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
 if TYPE_CHECKING:
     from mcp_conductor.pytest_plugin.hosting import HostedSession, Hosting
 
+Scope = Literal["function", "class", "module", "package", "session"]
 SUFFIXES = (".test.mcp.yml", ".test.mcp.yaml")
 _MARKER = (
     "conductor_server(*words, name=None, config=None, **options): the server of the fixture mcp_server: "
@@ -57,6 +59,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("conductor_server", "the same as --conductor-server")
     parser.addini("conductor_command", "the same as --conductor-command; it is started in the root directory")
     parser.addini("conductor_timeout", "the same as --conductor-timeout")
+    parser.addini("conductor_scope", "how long mcp_server lasts: function (default), class, module, package, session")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -92,27 +95,70 @@ def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, righ
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """What a test with a server shows when it fails may be what that server said."""
     made: Any = yield
-    hosting = item.stash.get(_HOSTING, None)
-    if hosting is not None:
+    hostings = [hosting for node in item.listchain() for hosting in node.stash.get(_HOSTINGS, ())]
+    if hostings:
+        from mcp_conductor.pytest_plugin.hosting import safe_with
         from mcp_conductor.pytest_plugin.texts import made_safe
 
         report = made.get_result()
-        report.longrepr = made_safe(report.longrepr, hosting.safe)
+        report.longrepr = made_safe(report.longrepr, safe_with(hostings))
 
 
 # Fixtures.
 
-_HOSTING = pytest.StashKey["Hosting"]()
+_HOSTINGS = pytest.StashKey["list[Hosting]"]()  # of an item, a module or the session: what was opened for it
+
+
+@contextmanager
+def _hosting(request: pytest.FixtureRequest) -> "Iterator[Hosting]":
+    """What is opened for a fixture, closed when its scope ends."""
+    from mcp_conductor.pytest_plugin.hosting import Hosting, loop_of
+
+    hosting = Hosting(loop_of(request.config))
+    request.node.stash.setdefault(_HOSTINGS, []).append(hosting)
+    yield hosting
+    hosting.close()
+
+
+def server_fixture(target: Any, *, scope: Scope = "function", name: str | None = None, **options: Any) -> Any:
+    """A fixture with a session with the server that TARGET means, for as long as SCOPE lasts: anything that
+    `mcp_conductor.connect` takes, such as a FastMCP or an MCPServer. OPTIONS are those of `connect`.
+
+    `greeter = server_fixture("conductor serve greeter.json", scope="module")`. Commands start in the root directory.
+    """
+
+    @pytest.fixture(scope=scope, name=name)
+    def server(request: pytest.FixtureRequest) -> "Iterator[HostedSession]":
+        with _hosting(request) as hosting:
+            yield _connected(request, hosting, target, options)
+
+    return server
+
+
+def _connected(
+    request: pytest.FixtureRequest, hosting: "Hosting", target: Any, options: dict[str, Any]
+) -> "HostedSession":
+    from mcp_conductor.errors import ConductorError
+    from mcp_conductor.pytest_plugin.servers import server_in_root
+    from mcp_conductor.pytest_plugin.texts import error_text
+
+    try:
+        spec, rest = server_in_root(request.config, target, options)
+        return hosting.connect(spec, **rest)
+    except ConductorError as error:
+        raise pytest.fail.Exception(error_text(error), pytrace=False) from None
+
+
+def _scope_of_server(fixture_name: str, config: pytest.Config) -> Scope:  # noqa: ARG001  # pytest gives both by name
+    scope: Scope = config.getini("conductor_scope") or "function"
+    return scope
 
 
 @pytest.fixture
 def _mcp_hosting(request: pytest.FixtureRequest) -> "Iterator[Hosting]":
     """What this test has opened, closed at its end."""
-    from mcp_conductor.pytest_plugin.hosting import Hosting, loop_of
-
-    hosting = request.node.stash[_HOSTING] = Hosting(loop_of(request.config))
-    yield hosting
-    hosting.close()
+    with _hosting(request) as hosting:
+        yield hosting
 
 
 @pytest.fixture
@@ -125,18 +171,23 @@ def mcp_connect(_mcp_hosting: "Hosting") -> "Callable[..., HostedSession]":
     return _mcp_hosting.connect
 
 
-@pytest.fixture
-def mcp_server(request: pytest.FixtureRequest, _mcp_hosting: "Hosting") -> "HostedSession":
-    """The server that is tested: of the marker `conductor_server`, of `conductor_command`, or of the settings file."""
+@pytest.fixture(scope=_scope_of_server)
+def mcp_server(request: pytest.FixtureRequest) -> "Iterator[HostedSession]":
+    """The server that is tested: of the marker `conductor_server`, of `conductor_command`, or of the settings file.
+
+    It lasts as long as the ini value `conductor_scope` says: function, class, module, package or session.
+    """
     from mcp_conductor.errors import ConductorError
     from mcp_conductor.pytest_plugin.servers import marked_server
     from mcp_conductor.pytest_plugin.texts import error_text
 
-    try:
-        target, options = marked_server(request)
-        return _mcp_hosting.connect(target, **options)
-    except ConductorError as error:
-        raise pytest.fail.Exception(error_text(error), pytrace=False) from None
+    with _hosting(request) as hosting:
+        try:
+            target, options = marked_server(request)
+            session = hosting.connect(target, **options)
+        except ConductorError as error:
+            raise pytest.fail.Exception(error_text(error), pytrace=False) from None
+        yield session
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections import Counter
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,9 +67,14 @@ class SuiteFile(pytest.File):
         for warning in self.suite.warnings:
             place = self.suite.file if warning.where is None else str(warning.where)
             _warn(self, f"{place}: {warning.message}")
+        seen: Counter[str] = Counter()
         for variant in variants(self.suite):
             for case in self.suite.cases:
-                yield SuiteItem.from_parent(self, name=_name(case, variant[2]), case=case, variant=variant)
+                name = _name(case, variant[2])
+                seen[name] += 1
+                # What a name may not have is left out of it, so two names can become one.
+                name += f"#{seen[name]}" if seen[name] > 1 else ""
+                yield SuiteItem.from_parent(self, name=name, case=case, variant=variant)
 
     # What its tests share. pytest sets a collector up before the first of them, and tears it down after the last.
 

@@ -5,7 +5,7 @@ So a server stays alive between tests, test functions need not be async, and tho
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, ExitStack
 from typing import Any, TypeVar
 
@@ -133,6 +133,17 @@ def _in_a_loop() -> bool:
     return True
 
 
+def safe_with(hostings: "list[Hosting]") -> Callable[[str], str]:
+    """Texts without secrets of these servers, and without anything that a terminal or a CI system would obey."""
+
+    def safe(text: str) -> str:
+        for hosting in hostings:
+            text = hosting.redact(text)
+        return visible(text)
+
+    return safe
+
+
 class Hosting:
     """What one test has opened, closed in the opposite order."""
 
@@ -152,9 +163,9 @@ class Hosting:
             options["transcript"] = Transcript(budgets=options.get("budgets") or spec.budgets, redactor=self._redactor)
         return HostedSession(self._loop, self.hold(connect(spec, **options)), spec)
 
-    def safe(self, text: str) -> str:
-        """TEXT without the secrets of these servers, and without anything that a terminal or a CI system would obey."""
-        return visible(self._redactor.redact(text))
+    def redact(self, text: str) -> str:
+        """TEXT without the secrets of these servers."""
+        return self._redactor.redact(text)
 
     def hold(self, what: AbstractAsyncContextManager[T]) -> T:
         """Enter WHAT now, and leave it when the test is over."""

@@ -83,15 +83,22 @@ def marked_server(request: pytest.FixtureRequest) -> tuple[Any, dict[str, Any]]:
     marker = request.node.get_closest_marker("conductor_server")
     options = {} if marker is None else dict(marker.kwargs)
     name, file = options.pop("name", None), options.pop("config", None)
-    path, config = request.path, request.config
+    config = request.config
+    path = config.rootpath / "x" if request.scope == "session" else request.path
     if marker is None or not marker.args:
         settings = None if file is None else os.path.join(config.rootpath, file)
         return server_near(config, path, name, settings), options
     if name is not None or file is not None:
         raise UsageError("the marker conductor_server names a server twice", hint="either words, or name and config")
+    return server_in_root(config, marker.args[0] if len(marker.args) == 1 else marker.args, options)
+
+
+def server_in_root(config: pytest.Config, target: Any, given: Mapping[str, Any]) -> tuple[ServerSpec, dict[str, Any]]:
+    """The server that TARGET means, started in the root directory if it is a command; the other options for it."""
     from mcp_conductor.client.targets import spec_of
 
-    spec = spec_of(marker.args[0] if len(marker.args) == 1 else marker.args)
+    options = dict(given)
+    spec = spec_of(target)
     process = spec.as_process()
     if process is None:
         return spec, options

@@ -165,3 +165,57 @@ def test_a_server_of_the_sdk_is_tested_in_the_process_of_the_tests(run, write):
     )
     done = run("-W", "default")
     assert done.statuses == {"test_it": "PASSED"}, done.out
+
+
+SCOPED = """
+    def test_one(mcp_server):
+        assert mcp_server.request("ping") == {}
+
+    def test_two(mcp_server):
+        assert mcp_server.request("ping") == {}
+"""
+
+
+@pytest.mark.parametrize(("scope", "servers"), [("function", 4), ("module", 2), ("session", 1)])
+def test_a_server_lasts_as_long_as_the_ini_file_says(run, write, starts, ends, scope, servers):
+    write("pytest.ini", f"[pytest]\nconductor_scope = {scope}\n")
+    write("test_a.py", SCOPED)
+    write("test_b.py", SCOPED)
+    done = run()
+    assert done.code == 0, done.out
+    assert (starts(), ends()) == (servers, servers)
+
+
+def test_a_fixture_of_ones_own_has_any_scope_and_hides_secrets(run, write, starts, ends):
+    write(
+        "conftest.py",
+        f"""
+        from mcp_conductor.pytest_plugin import server_fixture
+
+        WORDS = [{sys.executable!r}, "book.py", "serve", "book.yaml"]
+        book = server_fixture(WORDS, scope="session", env={{"API_KEY": "s3cr3t-of-mine"}}, timeout=10)
+        nowhere = server_fixture("/no/such/program", scope="module")
+        """,
+    )
+    for name in ("test_a.py", "test_b.py"):
+        write(name, "def test_it(book):\n    assert book.request('ping') == 's3cr3t-of-mine'\n")
+    write("test_c.py", "def test_nowhere(nowhere):\n    pass\n")
+    done = run()
+    assert (done.code, starts(), ends()) == (1, 1, 1), done.out
+    assert "s3cr3t-of-mine" not in done.text.replace("== 's3cr3t-of-mine'", "")
+    assert "cannot start '/no/such/program'" in done.out
+
+
+def test_tests_whose_names_become_the_same_have_ids_of_their_own(run, suite):
+    suite(
+        """
+        - it: "a::b"
+          call: {tool: echo, args: {message: x}}
+          expect: {result: "match:type:object"}
+        - it: "a:b"
+          call: {tool: echo, args: {message: x}}
+          expect: {result: "match:type:object"}
+        """
+    )
+    assert sorted(run().statuses) == ["a:b", "a:b#2"]
+    assert list(run("a.test.mcp.yml::a:b#2").statuses) == ["a:b#2"]
