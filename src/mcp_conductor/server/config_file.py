@@ -19,6 +19,7 @@ from mcp_conductor.protocol.dialect import DIALECTS, HANDSHAKE, MODERN
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.server import inline
 from mcp_conductor.server.config import POLL_INTERVAL_MS, ServerConfig
+from mcp_conductor.server.config_sense import contradictions, unheard
 from mcp_conductor.server.config_warnings import warnings
 from mcp_conductor.server.definitions import Definition, Resource, Template, Tool
 from mcp_conductor.server.fault_file import read_fault, unknown_targets, without_means
@@ -126,7 +127,9 @@ def read(root: Field, over: Overrides, mistakes: Mistakes | None = None) -> Serv
         faults=mistakes.read(given.get("faults"), lambda field: tuple(read_all(read_fault, field.items())), ()),
         seed=mistakes.read(given.get("seed"), Field.integer, 0),
     )
-    told = list(warnings(given, config))
+    told = [] if mistakes else [*warnings(given, config), *unheard(given, config)]
+    for problem in () if mistakes else contradictions(given, config):
+        mistakes.add(problem)
     if not mistakes and config.faults:
         for problem in without_means(given["faults"], config):
             told.append(problem) if over.transport else mistakes.add(problem)
