@@ -115,6 +115,18 @@ class CallRun:
         except TimeoutError:
             return self.timed_out()
 
+    async def result(self) -> Any:
+        """The result of the method alone: nothing is printed, and nothing limits the time."""
+        self.roots = _roots_wait() if "--roots" in self.plan.given else None
+        async with self.connection(None) as session:
+            await self.wait_for_roots(session)
+            return (await perform(session, self.plan, self.note_status)).result
+
+    async def wait_for_roots(self, session: Session) -> None:
+        """Wait until a server that asks for our roots at the opening has them."""
+        if self.roots is not None and session.dialect.handshake:
+            await self.roots.until_taken()
+
     def stay(self) -> None:
         """From now on the run goes on until something ends it."""
         self.following = True
@@ -188,9 +200,8 @@ class CallRun:
     async def operate(self, session: Session) -> int:
         """Do what was asked for, and print the result."""
         asks = self.plan.raw is not None or self.plan.method is not None or self.script is not None
-        asks = asks and not _opens_itself(self.plan.raw)
-        if self.roots is not None and asks and session.dialect.handshake:
-            await self.roots.until_taken()
+        if asks and not _opens_itself(self.plan.raw):
+            await self.wait_for_roots(session)
         if self.script is not None:
             return await self.script.run(session)
         if self.plan.raw is not None:

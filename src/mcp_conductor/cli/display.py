@@ -34,9 +34,12 @@ class Display:
         budgets: Budgets,
         terminal: Terminal,
         shown: Callable[[Frame], str] = lambda frame: frame.text,
+        *,
+        label: str = "",
     ) -> None:
         self._shown = shown  # what is shown of a frame; a recording has all of it
         self._terminal = terminal
+        self._label = f"{label}: " if label else ""  # which server it is about, where there are several
         self._verbose = "--verbose" in given
         self._progress = "--progress-token" in given
         self._warnings = 0
@@ -52,7 +55,7 @@ class Display:
     def show_progress(self, incoming: Incoming) -> None:
         """Progress that was asked for is shown while we wait."""
         if self._progress and incoming.message.method == "notifications/progress":
-            self._say(f"progress: {render(incoming.message.params)}")
+            self._say(f"{self._label}progress: {render(incoming.message.params)}")
 
     def _show(self, frame: Frame) -> None:
         if self._recording is not None or self._verbose:
@@ -62,7 +65,7 @@ class Display:
         if frame.source == "note":
             self._warn(frame.text)
         elif self._verbose:
-            self._say(f"{frame.at:8.3f} {_ARROWS[frame.source]} {self._shown(frame)}")
+            self._say(f"{frame.at:8.3f} {self._label}{_ARROWS[frame.source]} {self._shown(frame)}")
 
     def _record(self, recording: TextIO, frame: Frame) -> None:
         try:
@@ -75,9 +78,9 @@ class Display:
     def _warn(self, text: str) -> None:
         self._warnings += 1
         if self._warnings <= MOST_WARNINGS or self._verbose:
-            self._say(f"warning: {text}")
+            self._say(f"warning: {self._label}{text}")
         elif self._warnings == MOST_WARNINGS + 1:
-            self._say("warning: more warnings follow; --verbose shows all of them")
+            self._say(f"warning: {self._label}more warnings follow; --verbose shows all of them")
 
     def _say(self, text: str) -> None:
         self._terminal.say(text)

@@ -62,10 +62,13 @@ def _main(argv: list[str], terminal: Terminal, program: str) -> int:
 
         return run_oauth_step(given, terminal)
     if given.one("--server") == "all":
-        from mcp_conductor.cli.all_servers import list_all, means_all
+        from mcp_conductor.cli.all_servers import for_one_server, list_all, means_all
 
-        if means_all(given):
-            return list_all(given, terminal)
+        if means_all(given, terminal):
+            one = for_one_server(given, terminal)
+            if one is None:
+                return list_all(given, terminal)
+            given = one
     return _call(plan(given, terminal), terminal)
 
 

@@ -178,12 +178,20 @@ def plan(given: Given, terminal: Terminal) -> CallPlan:
         raise UsageError("--raw and --events exclude each other", hint="--raw prints the answer exactly as it came")
     if method is None:
         methods.check_none(given)
-    params = None if method is None else methods.check(method, given).params(given)
+    else:
+        methods.check(method, given)
     _check_output(given.one("--output"), terminal)
     load_plugins(given, terminal)
+    return common_plan(given, terminal, target(given, terminal, program=given.program))
+
+
+def common_plan(given: Given, terminal: Terminal, spec: ServerSpec) -> CallPlan:
+    """What a command line, which was looked at, says about the server of SPEC."""
+    method, raw = given.one("--method"), given.one("--raw")
+    params = None if method is None else methods.check(method, given).params(given)
     return CallPlan(
         given=given,
-        spec=target(given, terminal, program=given.program),
+        spec=spec,
         method=method,
         params=params,
         meta=_meta(given),
@@ -196,7 +204,7 @@ def plan(given: Given, terminal: Terminal) -> CallPlan:
             sampling=_answer(given, "--handle-sampling", sampling_answers),
             elicitation=_answer(given, "--handle-elicitation", elicitation_answers),
         ),
-        follow=follow,
+        follow="--follow" in given,
         events="--events" in given,
         timeout=run_time(given),
         request_timeout=time(given, "--request-timeout"),

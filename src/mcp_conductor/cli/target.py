@@ -9,7 +9,7 @@ from mcp_conductor.cli.flags import Flag, Given
 from mcp_conductor.cli.plugin_flag import PLUGIN_FLAG, load_named_plugins, load_plugins_of_file
 from mcp_conductor.cli.secret_flags import secrets_of_flags
 from mcp_conductor.cli.terminal import Terminal
-from mcp_conductor.errors import UsageError
+from mcp_conductor.errors import ConfigError, UsageError
 from mcp_conductor.files.settings_file import SETTINGS, SettingsFile, nearest_settings
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
 from mcp_conductor.protocol.server_spec import (
@@ -23,8 +23,8 @@ from mcp_conductor.protocol.server_spec import (
     url_without_scheme,
 )
 
-_URL_FLAGS = ("--header", "--token", "--cacert", "--insecure", "--oauth")
-_COMMAND_FLAGS = ("--env", "--cwd")
+URL_FLAGS = ("--header", "--token", "--cacert", "--insecure", "--oauth")
+COMMAND_FLAGS = ("--env", "--cwd")
 TARGET_FLAGS = (
     Flag("--config", "settings file: conductor.config.json, mcpServers or servers", "FILE"),
     Flag("--server", "which server of the settings file", "NAME"),
@@ -105,7 +105,7 @@ def _with_flags(spec: ServerSpec, given: Given, terminal: Terminal, protocol: st
         return _with_command_flags(process, given, terminal)
     if (at_url := spec.as_http()) is not None:
         return _with_url_flags(at_url, given)
-    for flag in (*_URL_FLAGS, *_COMMAND_FLAGS):
+    for flag in (*URL_FLAGS, *COMMAND_FLAGS):
         if flag in given:
             raise UsageError(f"{flag} has no meaning for a server that is reached by {spec.kind}")
     return spec
@@ -154,6 +154,14 @@ def _ways(program: str) -> str:
     return f"{program} … -- COMMAND …, or -- URL, or --config FILE"
 
 
+def servers_of_file(given: Given, terminal: Terminal) -> "dict[str, ServerSpec | ConfigError]":
+    """All servers of the settings file; one that is described wrongly is its mistake."""
+    file = given.one("--config") or nearest_settings(terminal.directory)
+    if file is None:
+        raise UsageError("--server all: no settings file was found", hint="--config FILE")
+    return _settings(file, given, terminal).servers()
+
+
 def named_server(given: Given, terminal: Terminal, name: str) -> ServerSpec:
     """The server called NAME in the settings file."""
     file = given.one("--config") or nearest_settings(terminal.directory)
@@ -165,14 +173,17 @@ def named_server(given: Given, terminal: Terminal, name: str) -> ServerSpec:
 
 
 def _from_file(file: str, server: str | None, given: Given, terminal: Terminal) -> ServerSpec:
+    return _settings(file, given, terminal).server(server)
+
+
+def _settings(file: str, given: Given, terminal: Terminal) -> SettingsFile:
     path = os.path.join(terminal.directory, os.path.expanduser(file))
     lenient = "--compat" in given
-    settings = SettingsFile(path, shown=file, here=terminal.directory, environ=terminal.environ, lenient=lenient)
-    return settings.server(server)
+    return SettingsFile(path, shown=file, here=terminal.directory, environ=terminal.environ, lenient=lenient)
 
 
 def _with_command_flags(spec: StdioSpec, given: Given, terminal: Terminal) -> StdioSpec:
-    for flag in _URL_FLAGS:
+    for flag in URL_FLAGS:
         if flag in given:
             raise UsageError(f"{flag} is for a server at a URL, not for a command")
     cwd = given.one("--cwd")
@@ -184,7 +195,7 @@ def _with_command_flags(spec: StdioSpec, given: Given, terminal: Terminal) -> St
 
 
 def _with_url_flags(spec: HttpSpec, given: Given) -> HttpSpec:
-    for flag in _COMMAND_FLAGS:
+    for flag in COMMAND_FLAGS:
         if flag in given:
             raise UsageError(f"{flag} is for a server that is started, not for one at a URL")
     headers = dict(spec.headers)

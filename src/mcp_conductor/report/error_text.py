@@ -39,16 +39,17 @@ def error_lines(error: ConductorError) -> str:
     from mcp_conductor.protocol.message import compact
 
     more: Sequence[UsageError] = error.more if isinstance(error, UsageError) else ()
-    return "\n".join(compact({"error": {**error_members(each), **_last_lines(each)}}) for each in (error, *more))
+    return "\n".join(compact({"error": {**error_members(each), **_surroundings(each)}}) for each in (error, *more))
 
 
-def _last_lines(error: ConductorError) -> Json:
-    """The last lines of the server's stderr, where they may explain what happened."""
+def _surroundings(error: ConductorError) -> Json:
+    """The server that ERROR is about, and the last lines of its stderr, where they may explain what happened."""
+    members: Json = {"server": visible(error.context["server"])} if "server" in error.context else {}
     if not error.stderr:
-        return {}
+        return members
     from mcp_conductor.text.error_lines import abridged
 
-    return {"stderr": [line.removeprefix("| ") for line in abridged(error.stderr, one_line)]}
+    return {**members, "stderr": [line.removeprefix("| ") for line in abridged(error.stderr, one_line)]}
 
 
 def warning(problem: ConductorError) -> str:

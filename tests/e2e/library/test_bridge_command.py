@@ -208,7 +208,7 @@ def test_mistakes_are_told_without_a_traceback(tmp_path, environment, words, say
 def test_mcp_cli_lists_across_servers(cli, settings):
     run = cli("--config", settings(), "--server", "all", "--method", "tools/list")
     names = [tool["name"] for tool in json.loads(run.out)["tools"]]
-    assert (run.code, "m/pid" in names, "n/pid" in names) == (0, True, True)
+    assert (run.code, "m__pid" in names, "n__pid" in names) == (0, True, True)
     run = cli("--config", settings(), "--server", "all", "--method", "resources/list")
     assert [each["uri"] for each in json.loads(run.out)["resources"]] == ["test://thing"] * 2
 
@@ -216,10 +216,8 @@ def test_mcp_cli_lists_across_servers(cli, settings):
 def test_mcp_cli_lists_what_there_is_and_names_who_is_not(cli, settings):
     run = cli("--config", settings(ghost={"command": "/no/such"}), "--server", "all", "--method", "prompts/list")
     assert run.code == 1
-    assert [each["name"] for each in json.loads(run.out)["prompts"]] == ["m/ask", "n/ask"]
+    assert [each["name"] for each in json.loads(run.out)["prompts"]] == ["m__ask", "n__ask"]
     assert "error: ghost: cannot start '/no/such'" in run.err
-    run = cli("--config", settings(), "--server", "all", "--method", "tools/call", "--tool-name", "m/pid")
-    assert (run.code, "takes a list method" in run.err) == (1, True)
 
 
 def test_a_server_that_is_called_all_is_meant_by_its_name(cli, settings):
