@@ -132,6 +132,16 @@ def test_server_everything_runs_a_task_to_its_end(cli, everything):
     assert "Research Report: tests" in ended["result"]["content"][0]["text"]
 
 
+def test_a_tool_that_requires_a_task_is_run_as_one_and_that_is_said(cli, everything):
+    run = cli(
+        *everything, "--method", "tools/call", "--tool-name", "simulate-research-query", "--tool-arg", "topic=tests"
+    )
+    assert "Research Report: tests" in result(run)["content"][0]["text"]
+    assert run.err == (
+        "warning: the tool 'simulate-research-query' requires a task; it is run as one (--run-as-task shows the task)\n"
+    )
+
+
 def test_server_everything_shows_its_progress(cli, everything):
     call = ("--method", "tools/call", "--tool-name", "trigger-long-running-operation")
     run = cli(*everything, *call, "--tool-arg", "duration=0.3", "--tool-arg", "steps=3", "--progress-token", "p")

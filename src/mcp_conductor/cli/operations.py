@@ -1,6 +1,7 @@
 """What `mcp-cli` does for each method once it is connected: mostly one request, with the differences of the eras."""
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from mcp_conductor.cli.method_result import MethodResult, NoteStatus
 from mcp_conductor.cli.methods import SKILLS, is_tool_error
@@ -95,20 +96,40 @@ async def _call_tool(session: Session, plan: CallPlan, note_status: NoteStatus) 
     validate = "--output-schema-validate" in given
     # Over HTTP, 2026-07-28 wants some arguments in headers too; only the list of tools says which ones.
     in_headers = plan.spec.as_http() is not None and not session.dialect.handshake
-    tool = await _find_tool(session, given.need("--tool-name")) if texts or validate or in_headers else {}
+    listed = texts or validate or in_headers or _runs_tasks(session)
+    tool = await _find_tool(session, given.need("--tool-name")) if listed else {}
     arguments = {**plan.arguments, **(_typed_arguments(texts, tool, session) if texts else {})}
     params = _with_meta({**(plan.params or {}), "arguments": arguments}, plan.meta) or {}
     if "--run-as-task" in given:
         from mcp_conductor.cli.task_calls import run_as_task
 
-        outcome = await run_as_task(session, params, plan, note_status)
+        outcome = await run_as_task(session, params, plan, note_status, poll="--poll" in given)
         result = outcome.result.get("result") if "--poll" in given else None
+    elif _requires_task(tool, session):
+        from mcp_conductor.cli.task_calls import result_of_task
+
+        session.note(f"the tool {tool.get('name')!r} requires a task; it is run as one (--run-as-task shows the task)")
+        outcome = await result_of_task(session, params, plan, note_status)
+        result = outcome.result
     else:
         result = await session.request("tools/call", params)
         outcome = MethodResult(result, failed=is_tool_error(result))
     if validate and isinstance(result, dict) and not is_tool_error(result):
         return MethodResult(outcome.result, outcome.failed, await _breach(result, tool, session))
     return outcome
+
+
+def _runs_tasks(session: Session) -> bool:
+    """Whether the server may have tools that can be called only as tasks."""
+    place: Any = session.capabilities if session.dialect.tasks == "core" else None
+    for member in ("tasks", "requests", "tools", "call"):
+        place = place.get(member) if isinstance(place, dict) else None
+    return place is not None
+
+
+def _requires_task(tool: Json, session: Session) -> bool:
+    execution = tool.get("execution")
+    return _runs_tasks(session) and isinstance(execution, dict) and execution.get("taskSupport") == "required"
 
 
 def _typed_arguments(texts: list[tuple[str, str]], tool: Json, session: Session) -> Json:

@@ -19,8 +19,21 @@ DEFAULT_INTERVAL = 1.0
 SHORTEST_INTERVAL = 0.01
 
 
-async def run_as_task(session: Session, params: Json, plan: CallPlan, note_status: NoteStatus) -> MethodResult:
-    """Call the tool as a task; with --poll, wait until it has ended."""
+async def result_of_task(session: Session, params: Json, plan: CallPlan, note_status: NoteStatus) -> MethodResult:
+    """Call the tool as a task, wait for it, and give its result as if it had been called without one."""
+    outcome = await run_as_task(session, params, plan, note_status, poll=True)
+    told = outcome.result
+    if not isinstance(told, dict) or "taskId" not in told:
+        return outcome
+    if "error" in told:
+        raise MethodError("tools/call", told["error"])
+    return MethodResult(told["result"], outcome.failed) if "result" in told else outcome
+
+
+async def run_as_task(
+    session: Session, params: Json, plan: CallPlan, note_status: NoteStatus, *, poll: bool
+) -> MethodResult:
+    """Call the tool as a task; POLL waits until it has ended."""
     core = session.dialect.tasks == "core"
     if session.dialect.tasks is None:
         session.note(f"{session.dialect.version} has no tasks; the call asks for one anyway")
@@ -37,7 +50,7 @@ async def run_as_task(session: Session, params: Json, plan: CallPlan, note_statu
     if not isinstance(task, dict) or not isinstance(task.get("taskId"), str):
         session.note("the server did not create a task for the call")
         return MethodResult(answer, failed=is_tool_error(answer))
-    if "--poll" not in plan.given:
+    if not poll:
         return MethodResult(task)
     waiting = _TaskWait(session, plan, note_status)
     return await (waiting.core(task) if core else waiting.extension(task))

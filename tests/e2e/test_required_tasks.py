@@ -1,0 +1,57 @@
+"""A tool that requires a task (`execution.taskSupport`) is run as one, and its result is that of a call."""
+
+import json
+
+import pytest
+
+SERVER = """
+    capabilities = {{"tools": {{}}, "tasks": {{"requests": {{"tools": {{"call": {{}}}}}}}}}}
+    hello(**capabilities)
+    task = {{"taskId": "t", "status": "working", "pollInterval": 10}}
+    def call(params):
+        assert ("task" in params) == ({support!r} == "required"), params
+        return {{"task": task}} if "task" in params else {{"content": [], "called": True}}
+    def ended(params):
+        return {{**task, "status": {status!r}}}
+    tool = {{"name": "slow", "inputSchema": {{"type": "object"}}, "execution": {{"taskSupport": {support!r}}}}}
+    table = {{"tools/list": {{"tools": [tool]}}, "tools/call": call, "tasks/get": ended, "tasks/result": {result}}}
+    while True:
+        request = hear()
+        if request.get("method") == "tasks/result" and {result!r} == "None":
+            error(request, -32000, "it broke")
+        else:
+            answer(request, table)
+"""
+CALL = ("--method", "tools/call", "--tool-name", "slow")
+SAID = "warning: the tool 'slow' requires a task; it is run as one (--run-as-task shows the task)\n"
+
+
+def server(support="required", status="completed", result='{"content": [], "structuredContent": {"n": 1}}'):
+    return SERVER.format(support=support, status=status, result=result)
+
+
+def test_the_result_is_that_of_the_tool(cli, serve):
+    run = cli(*serve(server()), *CALL)
+    assert (run.code, run.err) == (0, SAID)
+    assert json.loads(run.out) == {"content": [], "structuredContent": {"n": 1}}
+
+
+def test_a_tool_that_fails_in_its_task_fails(cli, serve):
+    run = cli(*serve(server(status="failed", result='{"content": [], "isError": True}')), *CALL)
+    assert (run.code, json.loads(run.out)) == (2, {"content": [], "isError": True})
+
+
+def test_an_error_in_place_of_the_result_is_the_error_of_the_call(cli, serve):
+    run = cli(*serve(server(status="failed", result="None")), *CALL)
+    assert (run.code, json.loads(run.out)) == (2, {"error": {"code": -32000, "message": "it broke"}})
+
+
+def test_a_task_that_was_cancelled_is_shown_as_it_is(cli, serve):
+    run = cli(*serve(server(status="cancelled")), *CALL)
+    assert (run.code, json.loads(run.out)) == (2, {"taskId": "t", "status": "cancelled"})
+
+
+@pytest.mark.parametrize("support", ["optional", "forbidden"])
+def test_other_tools_are_called_as_always(cli, serve, support):
+    run = cli(*serve(server(support=support)), *CALL)
+    assert (run.code, run.err, json.loads(run.out)["called"]) == (0, "", True)
