@@ -57,6 +57,9 @@ class Requests(Protocol):
     def tools_listed(self) -> None:
         """All tools are about to be listed."""
 
+    output_schemas: dict[str, Json | None] | None  # of the tools, as they were listed last; None: not known
+    validates: bool  # whether results of tools must fit their schemas, where a call does not say
+
     def progress_for(self, told: Callable[[Json], object]) -> AbstractAsyncContextManager[str]:
         """A progress token; within the block, TOLD hears what the server says of it."""
 
@@ -98,7 +101,9 @@ async def everything(session: Requests, method: str, params: Json | None = None)
 async def list_tools(session: Requests) -> list[Tool]:
     """All tools, from all pages."""
     session.tools_listed()
-    return Tool.each(await _items(session, "tools/list"))
+    tools = Tool.each(await _items(session, "tools/list"))
+    session.output_schemas = {tool.name: tool.output_schema for tool in tools}
+    return tools
 
 
 async def list_resources(session: Requests) -> list[Resource]:
@@ -126,20 +131,45 @@ async def call_tool(
     meta: Json | None = None,
     timeout: float | None = None,
     on_progress: Callable[[Json], Awaitable[None] | None] | None = None,
+    validate: bool | None = None,
 ) -> ToolResult:
     """Call a tool. A tool that fails raises nothing: see `is_error` of the result.
 
     ON_PROGRESS is called with the params of every progress notification; what it raises is raised when the tool has
-    answered.
+    answered. With VALIDATE, a result that does not fit the tool's output schema raises ProtocolError; where it is not
+    given, what `connect()` was told holds.
     """
     if session.lacks_tools:
         await list_tools(session)
     params = {"name": name, "arguments": dict(arguments or {})}
     if on_progress is None:
-        return ToolResult(await session.request("tools/call", _with(params, meta), timeout=timeout))
-    async with session.progress_for(on_progress) as token:
-        meta = {**(meta or {}), "progressToken": token}
-        return ToolResult(await session.request("tools/call", _with(params, meta), timeout=timeout))
+        result = ToolResult(await session.request("tools/call", _with(params, meta), timeout=timeout))
+    else:
+        async with session.progress_for(on_progress) as token:
+            meta = {**(meta or {}), "progressToken": token}
+            result = ToolResult(await session.request("tools/call", _with(params, meta), timeout=timeout))
+    if session.validates if validate is None else validate:
+        await _insist_on_output_schema(session, name, result)
+    return result
+
+
+async def _insist_on_output_schema(session: Requests, name: str, result: ToolResult) -> None:
+    """Raise ProtocolError if RESULT is not what the tool called NAME declares."""
+    if session.output_schemas is None:
+        await list_tools(session)
+    schema = (session.output_schemas or {}).get(name)
+    if schema is None or result.is_error:
+        return
+    if result.structured is None:
+        raise ProtocolError(f"tool {name!r} declares an outputSchema, but its result has no structuredContent")
+    from mcp_conductor.bounded.worker import without_blocking
+    from mcp_conductor.protocol.schema import Undecided, complaints
+
+    problems = await without_blocking(complaints, result.structured, schema)
+    if problems and isinstance(problems[0], Undecided):
+        session.note(f"the result of tool {name!r} is not checked: {problems[0]}")
+    elif problems:
+        raise ProtocolError(f"the result of tool {name!r} does not fit its outputSchema: {'; '.join(problems)}")
 
 
 async def read_resource(

@@ -84,6 +84,7 @@ async def connect(
     on_notification: "NotificationFunction | None" = None,
     auth: "Auth | None" = None,
     client_info: Json | None = None,
+    validate: bool = False,
     authorize: Authorize | None = None,
     lenient: bool = False,
     needs_version: bool = True,
@@ -101,7 +102,8 @@ async def connect(
     SAMPLING, ELICITATION and ROOTS are functions that answer the server, ON_LOG and ON_NOTIFICATION functions that hear
     it; each may be a coroutine function. ANSWERS is for answers that are known beforehand.
 
-    AUTH is a token, a function that returns one, or OAuth(…). CLIENT_INFO is who the server is told that we are.
+    AUTH is a token, a function that returns one, or OAuth(…). CLIENT_INFO is who the server is told that we are. With
+    VALIDATE, `call_tool` raises ProtocolError for results that do not fit the output schema of their tool.
 
     LENIENT opens it as mcp-aegis does: a server may leave things out of its answer, hears `initialized` by its old name
     too, and gets time to read each of these messages by itself.
@@ -133,6 +135,7 @@ async def connect(
         budgets=spec.budgets,
         lenient=lenient,
         on_incoming=on_incoming,
+        validates=validate,
         on_log=on_log,
         on_notification=on_notification,
         on_unsubscribed=on_unsubscribed,

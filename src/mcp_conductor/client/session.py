@@ -53,6 +53,7 @@ class SessionOptions(NamedTuple):
     ids: Ids
     began: float  # when times of the transcript count from
     on_incoming: "Callable[[Incoming], Awaitable[None] | None] | None" = None
+    validates: bool = False  # whether results of tools must fit their output schemas
     on_log: "LogFunction | None" = None
     on_notification: "NotificationFunction | None" = None
     on_unsubscribed: Callable[[bool], None] | None = None  # told whether the subscription was lost, or ended
@@ -98,6 +99,8 @@ class Session:
             most_bytes=options.budgets.notification_bytes,
         )
         self._tools_listed = False
+        self.output_schemas: dict[str, Json | None] | None = None  # of the tools, as they were listed last
+        self.validates = options.validates
         self._log_level: str | None = None
         self._wire = Wire(
             options.transcript,
@@ -343,6 +346,8 @@ class Session:
             self.subscriptions.heard(message)
         elif message.method == "notifications/cancelled":
             self._questions.withdrawn(message.params.get("requestId"))
+        elif message.method == "notifications/tools/list_changed":
+            self.output_schemas = None
         elif message.method == "notifications/resources/updated":
             self.subscriptions.updated(message, self.note)
         self._observers.notification(message, request)

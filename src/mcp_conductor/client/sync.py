@@ -64,6 +64,7 @@ def connect_sync(
     on_notification: "NotificationFunction | None" = None,
     auth: "Auth | None" = None,
     client_info: Json | None = None,
+    validate: bool = False,
     budgets: Budgets | None = None,
 ) -> "SyncSession":
     """Connect as `connect()` does; what comes back is open. Leave it as a context manager, or close it.
@@ -84,6 +85,7 @@ def connect_sync(
         on_notification=on_notification,
         auth=auth,
         client_info=client_info,
+        validate=validate,
         budgets=budgets,
     )
     loop, held = LoopThread(), HeldContext(opening)
@@ -150,9 +152,11 @@ class SyncSession:
         meta: Json | None = None,
         timeout: float | None = None,
         on_progress: "Callable[[Json], Awaitable[None] | None] | None" = None,
+        validate: bool | None = None,
     ) -> ToolResult:
         """Call a tool. A tool that fails raises nothing: see `is_error` of the result."""
-        return self._run(self._session.call_tool(name, arguments, meta=meta, timeout=timeout, on_progress=on_progress))
+        options: Any = {"meta": meta, "timeout": timeout, "on_progress": on_progress, "validate": validate}
+        return self._run(self._session.call_tool(name, arguments, **options))
 
     def read_resource(self, uri: str, *, meta: Json | None = None, timeout: float | None = None) -> ReadResult:
         return self._run(self._session.read_resource(uri, meta=meta, timeout=timeout))

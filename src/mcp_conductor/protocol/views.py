@@ -4,9 +4,11 @@ A view never drops, repairs or refuses anything. Where the server left something
 specification wants, the property has its empty value, and `raw` shows what came instead.
 """
 
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from mcp_conductor.protocol import Json
+
+T = TypeVar("T")
 
 
 class View:
@@ -185,6 +187,16 @@ class ToolResult(View):
     def structured(self) -> Any:
         """The structuredContent, if there is any."""
         return self._get("structuredContent")
+
+    def typed(self, kind: type[T]) -> T:
+        """The structuredContent as a KIND: a model of pydantic, a dataclass, a TypedDict, or a plain type.
+
+        A value that a server had to wrap into an object, `{"result": 42}`, is unwrapped for a plain type. Raises
+        ProtocolError where it does not fit; what pydantic finds wrong, pydantic raises.
+        """
+        from mcp_conductor.protocol.typed_values import as_kind
+
+        return as_kind(self.structured, kind)
 
     @property
     def is_error(self) -> bool:
