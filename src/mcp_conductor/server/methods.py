@@ -78,8 +78,8 @@ def _instructions(call: Call) -> Json:
 
 @method("tools/list")
 def list_tools(call: Call) -> Json:
-    tools = [tool for tool in call.server.list_entries("tools") if _is_open(call, tool["name"])]
-    tools += [_second(tool) for tool in tools if tool["name"] in call.server.config.listed_twice]
+    tools = [tool for tool in call.server.list_entries("tools") if _is_open(call, tool.get("name", ""))]
+    tools += [_second(tool) for tool in tools if tool.get("name") in call.server.config.listed_twice]
     if call.client.revision.tasks != "core":  # which is the only revision that asks a tool whether it runs as a task
         tools = [{key: value for key, value in tool.items() if key != "execution"} for tool in tools]
     return _page(call, "tools", tools)
