@@ -205,10 +205,7 @@ class Run:
                 else:
                     identity, title = result.job.identity(case), case.title + result.job.suffix
                     self._tell(CaseStarted(id=identity, title=title, worker=worker))
-                    following = (
-                        None if self._options.max_failures is not None or len(result.left) == 1 else result.left[1]
-                    )
-                    outcome = await file.run(case, following)
+                    outcome = await file.run(case, self._following(result))
                     if first is not None:
                         from mcp_conductor.suites.running.transports import with_comparison
 
