@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from tests import prefork
-from tests.e2e.server.http_wire import Web
+from tests.e2e.server.http_wire import EVENTS, Web
 from tests.e2e.server.wire import INITIALIZED, SERVE, Pipe, config, echo, initialize, line_of, request
 
 SECRET = "hunter2-is-not-a-good-one"
@@ -97,6 +97,20 @@ def test_messages_over_http_are_recorded_with_the_heads_but_without_credentials(
     assert "mcp-session-id: " in heads[4].lower()
     assert "abcdefgh12345678" not in (tmp_path / "said.jsonl").read_text() + server.errors
     assert "http: POST /mcp\n" in server.errors
+
+
+def test_messages_over_http_sse_are_recorded_and_nothing_else(start, tmp_path):
+    server = start(Web, "--record", "said.jsonl", transport={"type": "sse"})
+    stream = server.begin("GET", None, {"Accept": EVENTS})
+    path = stream.next().data
+    for message in (initialize("2024-11-05"), echo(1)):
+        assert server.send("POST", message, path=path).status == 202
+        stream.hear()
+    assert server.signal(15) == 0
+    messages = [
+        (source, json.loads(text)["id"]) for source, text in recorded(tmp_path / "said.jsonl") if source != "http"
+    ]
+    assert messages == [("client", 0), ("server", 0), ("client", 1), ("server", 1)]
 
 
 @pytest.mark.parametrize("kind", [Pipe, Web])

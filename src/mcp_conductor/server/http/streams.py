@@ -257,7 +257,9 @@ def _told(exchange: HttpExchange, events: list[tuple[int, bytes]]) -> bytes:
     """The bytes of EVENTS, which cross the wire now."""
     if exchange.observe is not None:
         for _, event in events:
-            exchange.tell(event.partition(b"data: ")[2].rstrip())
+            head, _, data = event.partition(b"data: ")
+            if b"event: message\n" in head:  # and not where to POST to, as HTTP+SSE begins
+                exchange.tell(data.rstrip())
     return b"".join(event for _, event in events)
 
 
