@@ -10,7 +10,7 @@ from mcp_conductor.bridge.plan import Plan
 from mcp_conductor.bridge.relay import Relay
 from mcp_conductor.bridge.relay_methods import ACTS, Act
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import META, Dialect
+from mcp_conductor.protocol.dialect import INTERNAL_ERROR, META, Dialect
 from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.server.call import Call
 from mcp_conductor.server.client import Client
@@ -20,18 +20,21 @@ from mcp_conductor.server.methods import METHODS
 from mcp_conductor.server.server import Server
 from mcp_conductor.transport import finish
 
-IDLE_SECONDS = 600.0  # for clients that say no goodbye, before the servers of a relay are ended
-_MOST_RELAYS = 64  # of clients that say no goodbye
+IDLE_SECONDS = 600.0  # after which the servers of a client end that may have left without a word
+_MOST_RELAYS = 64  # of such clients
 _SHARED = "shared"
 
 
 class Facade(Server):
     """The server that the clients of a bridge see."""
 
-    def __init__(self, plan: Plan, transport: TransportConfig) -> None:
+    def __init__(self, plan: Plan, transport: TransportConfig, *, idle_seconds: float = IDLE_SECONDS) -> None:
         self._plan = plan
+        self.idle_seconds = idle_seconds
         self._relays: dict[Client | str, Relay] = {}
+        self._known: dict[Client, Json] = {}  # who clients of the handshake era say they are
         self._timers: dict[Client | str, asyncio.TimerHandle] = {}
+        self._used: dict[Client | str, float] = {}  # when a client was there last
         self._closing: set[asyncio.Task[None]] = set()
         info = {"name": "conductor-bridge", "version": __version__}
         super().__init__(ServerConfig(info=info, transport=transport), plan.complain)
@@ -61,10 +64,14 @@ class Facade(Server):
         key: Client | str = client if self._plan.options.sessions == "perClient" else _SHARED
         relay = self._relay(key, client.capabilities, call.params["clientInfo"], protocol="handshake")
         relay.join(client)
+        if key is client:
+            self._known[client] = call.params["clientInfo"]
+            self._touch(client)
         try:
             await relay.ready()
         except BaseException:
             client.dialect = None
+            self._known.pop(client, None)
             self._drop(client)
             raise
         return {**opened, **self._described(relay, client.revision)}
@@ -83,10 +90,21 @@ class Facade(Server):
 
     async def _relay_of(self, call: Call) -> Relay:
         """The relay of the client; a client of the modern era has that of all clients which describe themselves so."""
-        relay = self._relays.get(call.client)
+        client = call.client
+        relay = self._relays.get(client)
         if relay is None:
-            relay = self._relay_described(call)
+            relay = self._relay_again(client) if client in self._known else self._relay_described(call)
+        elif client in self._timers:
+            self._used[client] = asyncio.get_running_loop().time()
         await relay.ready()
+        return relay
+
+    def _relay_again(self, client: Client) -> Relay:
+        """The servers of CLIENT were ended while it was idle."""
+        self._touch(client)
+        relay = self._relay(client, client.capabilities, self._known[client], protocol="handshake")
+        relay.join(client)
+        relay.initialized(client)
         return relay
 
     def _relay_described(self, call: Call) -> Relay:
@@ -106,21 +124,36 @@ class Facade(Server):
             relay.on_tools = self._take_tools
         return relay
 
-    def _touch(self, key: str) -> None:
-        """A client that says no goodbye is there: its servers stay for a while."""
-        if key in self._timers:
-            self._timers.pop(key).cancel()
-        elif len(self._timers) >= _MOST_RELAYS:
-            idle = next((each for each in self._timers if not self._relays[each].open.any), None)
-            if idle is None:
-                raise Refusal(-32603, f"more than {_MOST_RELAYS} clients are served")
-            self._close(idle)
-        self._timers[key] = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._close_idle, key)
+    def _touch(self, key: Client | str) -> None:
+        """The client of KEY is there, and may leave without a word: its servers stay for a while."""
+        if self._plan.one_client:
+            return
+        loop = asyncio.get_running_loop()
+        if key not in self._timers:
+            if len(self._timers) >= _MOST_RELAYS:
+                self._make_room()
+            self._timers[key] = loop.call_later(self.idle_seconds, self._look_at, key)
+        self._used[key] = loop.time()
 
-    def _close_idle(self, key: str) -> None:
-        relay = self._relays[key]
-        if relay.open.any or relay.listeners:
-            self._timers[key] = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._close_idle, key)
+    def _make_room(self) -> None:
+        idle = [each for each in self._timers if self._is_idle(each)]
+        if not idle:
+            raise Refusal(INTERNAL_ERROR, f"more than {_MOST_RELAYS} clients are served")
+        self._close(min(idle, key=self._used.__getitem__))
+
+    def _is_idle(self, key: Client | str) -> bool:
+        relay = self._relays.get(key)
+        if relay is None:
+            return True
+        waits = isinstance(key, Client) and (key.listens() or bool(relay.subscribed.of(key)))
+        return not (waits or relay.starting or relay.open.any or relay.listeners)
+
+    def _look_at(self, key: Client | str) -> None:
+        """End the servers of a client that has not been there for long; they are started again if it comes back."""
+        loop = asyncio.get_running_loop()
+        left = self._used[key] + self.idle_seconds - loop.time()
+        if left > 0 or not self._is_idle(key):
+            self._timers[key] = loop.call_later(max(left, self.idle_seconds / 10), self._look_at, key)
         else:
             self._close(key)
 
@@ -128,12 +161,13 @@ class Facade(Server):
         timer = self._timers.pop(key, None)
         if timer is not None:
             timer.cancel()
+            del self._used[key]
         relay = self._relays.pop(key, None)
         if relay is not None:
             self._soon(relay.close())
 
     def _drop(self, client: Client) -> None:
-        if client in self._relays:
+        if client in self._relays or client in self._timers:
             self._close(client)
         elif (shared := self._relays.get(_SHARED)) is not None and client in shared.members:
             self._soon(shared.leave(client))
@@ -155,6 +189,7 @@ class Facade(Server):
 
     def forget(self, client: Client) -> None:
         super().forget(client)
+        self._known.pop(client, None)
         self._drop(client)
 
     async def close(self) -> None:

@@ -93,6 +93,10 @@ class Relay:
         if not self._serving:
             await asyncio.shield(self._ready)
 
+    @property
+    def starting(self) -> bool:
+        return self._ready is not None and not self._ready.done()
+
     async def _start(self) -> None:
         for link in self.links.values():
             task = asyncio.create_task(link.run())

@@ -37,6 +37,7 @@ class Client:
         self.subscriptions: set[str] = set()
         self.running: dict[Id, asyncio.Task[None]] = {}
         self.lasting = dialect is None  # whether it is there for more than one request
+        self.listens: Callable[[], bool] = lambda: True  # whether it hears what belongs to no request
         self._has_gone = False
         self._ids = count(1)
         self._asked: dict[Id, asyncio.Future[Json]] = {}

@@ -28,6 +28,7 @@ class HttpSession:
         self.streams = Streams(resumable=resumable, retry=transport.retry)
         self.common = self.streams.open(lossy=True)  # for what belongs to no request
         self.client = Client(self.common.send)
+        self.client.listens = lambda: self.common.is_read
 
 
 class HttpSessions:
