@@ -202,6 +202,26 @@ def test_pseudo_methods_and_all_pages_are_as_with_method(run):
     assert [tool["name"] for tool in one["result"]["tools"]] == ["b"]
 
 
+MODERN = """
+    while True:
+        request = hear()
+        meta = request["params"]["_meta"]
+        more = {"content": [], "structuredContent": {"level": meta.get(f"{META}logLevel")}}
+        if request["method"] == "server/discover":
+            more = {"supportedVersions": [meta[f"{META}protocolVersion"]], "capabilities": {}, "ttlMs": 0, "cacheScope": "private"}
+        result(request, {"resultType": "complete", **more})
+"""
+
+
+def test_in_the_modern_era_the_log_level_is_asked_for_by_each_later_line(run):
+    level = '{"method": "logging/setLevel", "params": {"level": "debug"}}\n'
+    done = run(call("a"), level, call("b"), server=MODERN, flags=("--protocol", "modern"))
+    before, set_level, after = lines(done.out)
+    assert (before["result"]["structuredContent"], set_level["result"]) == ({"level": None}, {})
+    assert after["result"]["structuredContent"] == {"level": "debug"}
+    assert "later lines ask for the level in _meta" in done.err
+
+
 def test_an_agent_drives_it_line_by_line(start, serve):
     process, say, hear = start(*serve(ECHO), "--script", "-")
     say(call("a", "one", n=1))

@@ -32,6 +32,7 @@ from mcp_conductor.errors import (
 )
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Incoming
+from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.report.error_text import error_members
@@ -59,6 +60,7 @@ class ScriptRun:
         self._background: set[asyncio.Task[None]] = set()
         self._open: dict[int, ScriptLine] = {}  # what is not answered yet, in order
         self._begun = 0
+        self._level: Json = {}  # the log level that was asked for, as a member of _meta; of the modern era
         self._stop = asyncio.Event()
         self._code = OK
 
@@ -137,7 +139,9 @@ class ScriptRun:
     async def _call(self, line: ScriptLine, session: Session) -> Any:
         method = line.method or ""
         params = None if line.params is None else line.params.filled(self._variables)
-        if meta := self._plan.meta:
+        if method == "logging/setLevel" and not session.dialect.handshake:
+            return self._set_level(params or {}, session)
+        if meta := {**self._plan.meta, **self._level}:
             params = {**(params or {}), "_meta": {**meta, **((params or {}).get("_meta") or {})}}
         if method.startswith("notifications/"):
             await session.notify(method, params)
@@ -153,6 +157,12 @@ class ScriptRun:
             await session.list_tools()
         remark_on_revision(session, method)
         return await session.request(method, params, timeout=line.timeout)
+
+    def _set_level(self, params: Json, session: Session) -> Json:
+        """In the modern era each request says which log messages it wants."""
+        session.note(f"{session.dialect.version} has no logging/setLevel; later lines ask for the level in _meta")
+        self._level = {f"{META}logLevel": params.get("level")}
+        return {}
 
     async def _await(self, line: ScriptLine) -> Json:
         assert line.awaited is not None
