@@ -1,8 +1,11 @@
 """What the user of `conductor bridge` may choose: which tools are shown, shared sessions, and waiting for servers."""
 
 import asyncio
+import http.client
 import json
 import subprocess
+import urllib.parse
+from contextlib import closing
 
 import pytest
 from tests.e2e.library.test_bridge_passing import CONDUCTOR, LIMIT, QUESTIONS, able, servers, until
@@ -219,6 +222,31 @@ async def test_over_http_only_clients_with_the_token_are_served(servers, tmp_pat
     finally:
         told = await ended(program)
     assert "s3cret" not in told
+
+
+async def test_a_browser_may_ask_without_the_token_and_can_read_that_it_needs_one(servers, tmp_path):
+    servers.add("a")
+    (tmp_path / "token").write_text("s3cret-of-the-bridge\n")
+    program, url = await over_http(servers, "--token", f"@{tmp_path / 'token'}")
+    page = {"Origin": "http://localhost:5173"}
+    asks = {**page, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+    try:
+        heads = [await asyncio.to_thread(_head, url, *each) for each in (("OPTIONS", asks), ("POST", page))]
+    finally:
+        await ended(program)
+    assert [(status, headers["access-control-allow-origin"]) for status, headers in heads] == [
+        (204, page["Origin"]),
+        (401, page["Origin"]),
+    ]
+    assert "WWW-Authenticate" in heads[1][1]["access-control-expose-headers"]
+
+
+def _head(url, method, headers):
+    place = urllib.parse.urlsplit(url)
+    with closing(http.client.HTTPConnection(place.hostname, place.port, timeout=20)) as connection:
+        connection.request(method, place.path, headers=headers)
+        response = connection.getresponse()
+        return response.status, response.headers
 
 
 def test_a_token_has_no_meaning_for_stdio(servers):

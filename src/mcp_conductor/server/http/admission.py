@@ -64,18 +64,11 @@ class Admission:
             raise HttpRefused(421, f"Host {host!r} is not served here")
         if origins and not self.trusts(origins, host):
             raise HttpRefused(403, f"Origin {origins[0]!r} is not allowed")
+
+    def check_token(self, headers: Mapping[str, list[str]]) -> None:
+        """Refuse a request without the token; a browser that asks first whether it may send one has none yet."""
         if self._token is not None:
-            self._check_token(headers.get("authorization") or [], self._token)
-
-    def _check_token(self, given: list[str], token: bytes) -> None:
-        import hmac
-
-        scheme, _, found = given[0].strip().partition(" ") if len(given) == 1 else ("", "", "")
-        bearer = scheme.lower() == "bearer"
-        if bearer and hmac.compare_digest(found.strip().encode(errors="surrogateescape"), token):
-            return
-        said = 'Bearer error="invalid_token"' if bearer else "Bearer"
-        raise HttpRefused(401, "a bearer token is needed, and this is not it", [("WWW-Authenticate", said)])
+            _check_bearer(headers.get("authorization") or [], self._token)
 
     def serves(self, host: str | None) -> bool:
         """Whether requests to HOST, a Host header, are meant for this server. Its port may be one that is forwarded."""
@@ -103,3 +96,14 @@ def _address(text: str) -> str | None:
         return str(ip_address(text))
     except ValueError:
         return None
+
+
+def _check_bearer(given: list[str], token: bytes) -> None:
+    import hmac
+
+    scheme, _, found = given[0].strip().partition(" ") if len(given) == 1 else ("", "", "")
+    bearer = scheme.lower() == "bearer"
+    if bearer and hmac.compare_digest(found.strip().encode(errors="surrogateescape"), token):
+        return
+    said = 'Bearer error="invalid_token"' if bearer else "Bearer"
+    raise HttpRefused(401, "a bearer token is needed, and this is not it", [("WWW-Authenticate", said)])

@@ -70,10 +70,12 @@ class HttpHost:
     async def _route(self, exchange: HttpExchange) -> None:
         self._admission.check(exchange.headers)
         allow_reading(exchange)
+        if is_preflight(exchange):
+            await answer_preflight(exchange, self._allowed)
+            return
+        self._admission.check_token(exchange.headers)
         if exchange.path != self._transport.path:
             await exchange.refuse(404, INVALID_REQUEST, f"there is nothing at {exchange.path}")
-        elif is_preflight(exchange):
-            await answer_preflight(exchange, self._allowed)
         elif self._sse is not None:
             await self._sse.serve(exchange)
         elif exchange.method == "POST":
