@@ -96,7 +96,9 @@ async def _call_tool(session: Session, plan: CallPlan, note_status: NoteStatus) 
     validate = "--output-schema-validate" in given
     # Over HTTP, 2026-07-28 wants some arguments in headers too; only the list of tools says which ones.
     in_headers = plan.spec.as_http() is not None and not session.dialect.handshake
-    listed = texts or validate or in_headers or _runs_tasks(session)
+    # Some tools can be called only as tasks, which only the list says.
+    may_need_task = "--run-as-task" not in given and _runs_tasks(session)
+    listed = texts or validate or in_headers or may_need_task
     tool = await _find_tool(session, given.need("--tool-name")) if listed else {}
     arguments = {**plan.arguments, **(_typed_arguments(texts, tool, session) if texts else {})}
     params = _with_meta({**(plan.params or {}), "arguments": arguments}, plan.meta) or {}
