@@ -235,6 +235,20 @@ class InternalError(ConductorError):
     kind = "RUNTIME_MCP_INTERNAL_ERROR"
 
 
+_with_flags = False  # whether this process is one of our programs
+
+
+def speak_of_flags() -> None:
+    """From now on say by which flag something can be changed: this process is one of our programs."""
+    global _with_flags  # noqa: PLW0603  # it is a property of the process, and set once
+    _with_flags = True
+
+
+def way(flag: str, keyword: str) -> str:
+    """How something can be changed: by FLAG of our programs, by KEYWORD in a program that uses the library."""
+    return flag if _with_flags else keyword
+
+
 def nearest(word: str, known: "list[str] | tuple[str, ...]") -> str | None:
     """The known word that WORD was most likely meant to be."""
     from difflib import get_close_matches

@@ -256,7 +256,7 @@ async def test_metadata_of_another_issuer_gets_nothing_of_the_user_until_the_use
     with oauth_server(clients={"me": SECRET}, server_metadata={"issuer": "http://127.0.0.2:1"}) as liar:
         with pytest.raises(Untrusted) as caught:
             await step(method, liar.url, *WHO, *words)
-        assert caught.value.hint == f"--oauth-issuer {liar.issuer} allows it"
+        assert caught.value.hint == f'OAuth(issuer="{liar.issuer}") allows it'
         assert liar.forms == []
         if method == "oauth/client-credentials":
             assert await step(method, liar.url, *WHO, *words, "--oauth-issuer", liar.issuer)

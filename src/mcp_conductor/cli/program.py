@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 from mcp_conductor.cli.exhaustion import shortage
 from mcp_conductor.cli.exit_codes import INTERNAL_ERROR, OK, PROGRAMS, code_of_error
 from mcp_conductor.cli.terminal import Interrupted, ReaderGone, Terminal
-from mcp_conductor.errors import ConductorError
+from mcp_conductor.errors import ConductorError, speak_of_flags
 
 
 def run_program(work: Callable[[], int], argv: Sequence[str], terminal: Terminal, program: str) -> int:
     """Do the WORK of PROGRAM: the exit code. Unless all went well, there is a message on stderr."""
+    speak_of_flags()
     try:
         return work()
     except ReaderGone:

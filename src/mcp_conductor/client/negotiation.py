@@ -10,7 +10,7 @@
 
 from typing import Any, Final, Literal, NamedTuple
 
-from mcp_conductor.errors import ConductorError, HttpStatusError, MethodError, ProtocolError, RequestTimeout
+from mcp_conductor.errors import ConductorError, HttpStatusError, MethodError, ProtocolError, RequestTimeout, way
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import (
     DIALECTS,
@@ -37,6 +37,7 @@ READING_SECONDS = 0.02  # for a server that takes what it reads at once for one 
 # What a server of HTTP+SSE answers to the POST of a newer client (basic/transports#backwards-compatibility).
 _OLD_STATUSES = (400, 404, 405)
 
+_HANDSHAKE = 'protocol="handshake"'
 Method = Literal["initialize", "server/discover"]
 
 # Events and actions are named tuples: each dataclass would cost every call of mcp-cli half a millisecond.
@@ -192,7 +193,7 @@ class Negotiation:
     def _version_problem(self, version: Any) -> ProtocolError | None:
         offers = f"the server offers protocol version {render(version)}"
         if self._pinned is not None and version != self._pinned.version:
-            hint = "--protocol handshake accepts what the server offers"
+            hint = f"{way('--protocol handshake', _HANDSHAKE)} accepts what the server offers"
             return ProtocolError(f"{offers} instead of {self._pinned.version}", hint=hint)
         if not isinstance(version, str) or version not in HANDSHAKE:
             hint = f"this client speaks {', '.join(HANDSHAKE)} after a handshake, and {', '.join(MODERN)} without"
@@ -214,7 +215,8 @@ class Negotiation:
             return self._after_probe(reply, error)
         if error is None:
             return self._settle_modern(reply)
-        hint = f"does the server speak {self._modern.version}? --protocol handshake is for older ones"
+        older = way("--protocol handshake", _HANDSHAKE)
+        hint = f"does the server speak {self._modern.version}? {older} is for older ones"
         return Fail(self._refusal or MethodError(DISCOVER, error, hint=hint))
 
     @property

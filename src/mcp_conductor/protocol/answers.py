@@ -8,7 +8,7 @@ cannot disagree.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_conductor.errors import MethodError, Refused, UsageError
+from mcp_conductor.errors import MethodError, Refused, UsageError, way
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Dialect
 from mcp_conductor.protocol.message import Message, kind_of, render
@@ -97,7 +97,7 @@ class Answers:
         return Answer(
             error={"code": METHOD_NOT_FOUND, "message": f"this client does not answer {method}"},
             warning=f"the server asked for {method}, which this client did not offer"
-            + (" (--roots does)" if method == "roots/list" else ""),
+            + (f" ({way('--roots', 'roots=')} does)" if method == "roots/list" else ""),
         )
 
     def _list_roots(self) -> Answer | Awaitable[Answer]:
@@ -109,7 +109,8 @@ class Answers:
         if not self._sampling.given:
             return Answer(
                 error={"code": METHOD_NOT_FOUND, "message": "this client does not answer sampling requests"},
-                warning=f"the server asked for sampling, which was refused (--handle-sampling answers it): "
+                warning="the server asked for sampling, which was refused "
+                f"({way('--handle-sampling', 'sampling=')} answers it): "
                 f"{render(params)}",
             )
         match self._sampling.next():
@@ -133,7 +134,8 @@ class Answers:
         if not self._elicitation.given:
             return Answer(
                 result={"action": "decline"},
-                warning=f"the server asked for elicitation, which was declined (--handle-elicitation answers it): "
+                warning="the server asked for elicitation, which was declined "
+                f"({way('--handle-elicitation', 'elicitation=')} answers it): "
                 f"{render(params)}",
             )
         chosen = self._elicitation.next()

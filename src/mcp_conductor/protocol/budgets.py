@@ -6,6 +6,7 @@ Values are counted before a message is parsed, because parsed they take far more
 import re
 import sys
 
+from mcp_conductor.errors import way
 from mcp_conductor.values import dataclass
 
 
@@ -53,11 +54,13 @@ def excess(data: bytes, budgets: Budgets) -> TooLarge | None:
 def too_long(budgets: Budgets) -> TooLarge:
     from mcp_conductor.protocol.size import size_text
 
-    return TooLarge(f"longer than {size_text(budgets.message_bytes)} (--max-message-size)")
+    limit = way("--max-message-size", "Budgets(message_bytes=…)")
+    return TooLarge(f"longer than {size_text(budgets.message_bytes)} ({limit})")
 
 
 def too_many(budgets: Budgets) -> TooLarge:
-    return TooLarge(f"more than {budgets.message_values} values (--max-message-values)")
+    limit = way("--max-message-values", "Budgets(message_values=…)")
+    return TooLarge(f"more than {budgets.message_values} values ({limit})")
 
 
 def values_in(data: bytes) -> int:

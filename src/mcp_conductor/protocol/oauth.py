@@ -10,7 +10,7 @@ from dataclasses import field
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from mcp_conductor.errors import TransportError
+from mcp_conductor.errors import TransportError, way
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_MODERN, OAuthRules
 from mcp_conductor.text.patterns import compiled_later
@@ -203,7 +203,8 @@ def authorization_server(metadata: Json, wanted: str | None = None) -> str:
         if issuer.rstrip("/") == wanted.rstrip("/"):
             return issuer
     raise TransportError(
-        f"the server's metadata names {', '.join(issuers)} as issuer, not {wanted}", hint="--oauth-issuer names another"
+        f"the server's metadata names {', '.join(issuers)} as issuer, not {wanted}",
+        hint=f"{way('--oauth-issuer', 'OAuth(issuer=…)')} names another",
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Literal
 
-from mcp_conductor.errors import TransportError
+from mcp_conductor.errors import TransportError, way
 from mcp_conductor.protocol.server_spec import origin
 from mcp_conductor.values import dataclass
 
@@ -82,6 +82,11 @@ def _base_of(word: str) -> int:
     return 16 if word.startswith("0x") else 8 if word.startswith("0") and word != "0" else 10
 
 
+def _issuer(url: str) -> str:
+    """How the user says that the authorization server at URL is trusted."""
+    return way(f"--oauth-issuer {url}", f'OAuth(issuer="{url}")')
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
     """What the user has said about one server: its URL, and perhaps its issuer."""
@@ -95,9 +100,8 @@ class Trust:
         scheme, host, _ = origin(url)
         address = address_in(host)
         if scheme != "https" and not self.allow_http and (address is None or kind_of_address(address) != "loopback"):
-            raise Untrusted(
-                f"the authorization leads to {url}, which is not https", hint="--oauth-allow-http allows it"
-            )
+            allowing = way("--oauth-allow-http", "OAuth(allow_http=True)")
+            raise Untrusted(f"the authorization leads to {url}, which is not https", hint=f"{allowing} allows it")
         if address is not None:
             self.check_address(host, address, server_address=server_address)
 
@@ -110,7 +114,7 @@ class Trust:
         where = host if host == address else f"{host} ({address})"
         raise Untrusted(
             f"the authorization leads to {where}, which is a {kind} address, although the server's own address is not",
-            hint="--oauth-issuer URL allows the host of an authorization server that you trust",
+            hint=f"{_issuer('URL')} allows the host of an authorization server that you trust",
         )
 
     def _is_named_host(self, host: str) -> bool:
@@ -124,7 +128,7 @@ class Trust:
         if not self.is_named(issuer) and origin(url) != origin(issuer):
             raise Untrusted(
                 f"the authorization server {issuer} has its {name} elsewhere, at {url}",
-                hint=f"--oauth-issuer {issuer} allows it",
+                hint=f"{_issuer(issuer)} allows it",
             )
 
     def check_secret(self, issuer: str, *, known: Collection[str] = (), doubt: str | None = None) -> None:
@@ -136,13 +140,13 @@ class Trust:
             return
         if doubt is not None:
             raise Untrusted(
-                f"{doubt}, so the client's credentials are not sent to it", hint=f"--oauth-issuer {issuer} allows it"
+                f"{doubt}, so the client's credentials are not sent to it", hint=f"{_issuer(issuer)} allows it"
             )
         if issuer in known or origin(issuer) == origin(self.server_url):
             return
         raise Untrusted(
             f"the server's metadata names {issuer} as issuer; the client's credentials are not sent to it",
-            hint=f"--oauth-issuer {issuer} allows it",
+            hint=f"{_issuer(issuer)} allows it",
         )
 
     def is_named(self, issuer: str) -> bool:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple, get_args
 
-from mcp_conductor.errors import UsageError
+from mcp_conductor.errors import UsageError, way
 from mcp_conductor.protocol.budgets import DEFAULT, UNBOUNDED, Budgets
 from mcp_conductor.protocol.ledger import Exchange, Ledger
 from mcp_conductor.protocol.message import Message, compact, decode, members, read
@@ -237,7 +237,9 @@ class Forgotten:
             f"{count} {_FRAMES[source]}{'' if count == 1 else 's'} ({size_text(self.bytes[source])})"
             for source, count in self.frames.items()
         ]
-        hint = "--max-stderr-size" if [*self.frames] == ["stderr"] else "--max-transcript-size"
+        of_stderr = [*self.frames] == ["stderr"]
+        flag = "--max-stderr-size" if of_stderr else "--max-transcript-size"
+        hint = way(flag, "Budgets(stderr_bytes=…)" if of_stderr else "Budgets(transcript_bytes=…)")
         return (
             f"the oldest part of the conversation was forgotten: {', '.join(told)}; {hint} keeps more" if told else ""
         )

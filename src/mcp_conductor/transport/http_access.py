@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from mcp_conductor.errors import ConductorError, ConnectionLost, HttpStatusError
+from mcp_conductor.errors import ConductorError, ConnectionLost, HttpStatusError, way
 from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.oddities import shortened
@@ -16,7 +16,7 @@ from mcp_conductor.transport.http_connection import Reply
 _GONE_SECONDS = 1.0  # to find out whether a server that closed a connection is still there
 _EXCERPT = 200
 _MOST_READ = 10_000  # of what is shown in part
-_WANTED = "the server wants a token: --token TOKEN; mcp-cli --oauth gets one"
+_FLAGS, _KEYWORDS = "--token TOKEN; mcp-cli --oauth gets one", "auth=TOKEN; auth=OAuth(…) gets one"
 _NOT_TAKEN = "the server does not accept the token: is it for this server, and not expired?"
 
 
@@ -107,7 +107,7 @@ class HttpAccess:
 
             reason = self.excerpt(why_unauthorized(response.header("www-authenticate"), said.raw))
             known = self._authorization is not None or any(name.lower() == "authorization" for name, _ in self._fixed)
-            hint = _NOT_TAKEN if known else _WANTED
+            hint = _NOT_TAKEN if known else f"the server wants a token: {way(_FLAGS, _KEYWORDS)}"
         refused = HttpStatusError(
             what, response.status, response.headers, self.excerpt(said.text), session=session, reason=reason, hint=hint
         )

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import urljoin, urlsplit
 
 from mcp_conductor.bounded.turns import Pace
-from mcp_conductor.errors import ConnectionLost, TransportError, UsageError
+from mcp_conductor.errors import ConnectionLost, TransportError, UsageError, way
 from mcp_conductor.protocol.budgets import DEFAULT
 from mcp_conductor.protocol.server_spec import origin
 from mcp_conductor.protocol.size import size_text
@@ -116,7 +116,8 @@ class Response:
         """Raise if WHAT, of which COUNT bytes have come, is too large for a message, or larger than LIMIT."""
         largest = self.largest if limit is None else limit
         if count > largest:
-            hint = "--max-message-size SIZE allows more" if limit is None else None
+            more = way("--max-message-size SIZE", "Budgets(message_bytes=…)")
+            hint = f"{more} allows more" if limit is None else None
             raise TransportError(f"{self.url}: {what} is longer than {size_text(largest)}", hint=hint)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
-from mcp_conductor.errors import ConnectionLost, TransportError, UsageError
+from mcp_conductor.errors import ConnectionLost, TransportError, UsageError, way
 from mcp_conductor.files.reading import open_file
 from mcp_conductor.transport.http_connection import Connection, ConnectionEnded
 from mcp_conductor.transport.http_framing import NotHttp, request_head
@@ -157,7 +157,9 @@ async def _start_tls(connection: Connection, context: ssl.SSLContext, host: str)
         async with asyncio.timeout(CONNECT_SECONDS):
             transport = await start(connection.transport, connection, context, server_hostname=host)
     except ssl.SSLCertVerificationError as error:
-        hint = "--cacert FILE trusts another authority, --insecure trusts every certificate"
+        another = way("--cacert FILE", "HttpSpec(cafile=…)")
+        every = way("--insecure", "HttpSpec(insecure=True)")
+        hint = f"{another} trusts another authority, {every} trusts every certificate"
         raise TransportError(f"TLS with {host}: {error.verify_message}", hint=hint) from error
     except TimeoutError:
         raise TransportError(f"TLS with {host} was not agreed on within {CONNECT_SECONDS:g} s") from None

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from mcp_conductor import posix
-from mcp_conductor.errors import StdioNotSupported, TransportError
+from mcp_conductor.errors import StdioNotSupported, TransportError, way
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.budgets import DEFAULT, Budgets
 from mcp_conductor.protocol.dialect import Dialect
@@ -150,7 +150,8 @@ class StdioTransport:
 
             self._stdout.rest()
             longest = size_text(self._budgets.message_bytes)
-            self._tell_gone(f"the server sent a line longer than {longest} (--max-message-size)")
+            limit = way("--max-message-size", "Budgets(message_bytes=…)")
+            self._tell_gone(f"the server sent a line longer than {longest} ({limit})")
 
     def _take_some(self, fd: int) -> None:
         """Take the lines that wait, for one turn of the loop."""

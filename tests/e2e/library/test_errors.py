@@ -7,10 +7,12 @@ import sys
 
 import pytest
 from tests.e2e.library.ten_servers import Served
+from tests.servers.oauth_server import oauth_server
 
 import mcp_conductor
 from mcp_conductor import (
     Bridge,
+    Budgets,
     ConductorError,
     ConfigError,
     ConnectionLost,
@@ -153,3 +155,36 @@ async def test_a_connection_that_breaks_within_an_answer_is_lost_too(environment
                 await session.call_tool("x")
             assert session.ended
         assert process.wait(10) == 7
+
+
+async def test_a_library_does_not_speak_of_flags(serve, environment):
+    """What a program can do about it stands in the words of the library."""
+    with oauth_server() as guarded, pytest.raises(HttpStatusError) as raised:
+        async with connect(guarded.url):
+            pass
+    assert "auth=" in raised.value.hint
+    old = StdioSpec(command=serve("hello('2025-06-18')"), env=environment)
+    with pytest.raises(ProtocolError) as refused:
+        async with connect(old, protocol="2025-11-25"):
+            pass
+    assert refused.value.hint.startswith('protocol="handshake"')
+    asks = """
+        hello()
+        request = hear()
+        ask("s", "sampling/createMessage", messages=[], maxTokens=5)
+        ask("e", "elicitation/create", message="?", requestedSchema={"type": "object"})
+        ask("r", "roots/list")
+        result(request, {"text": "x" * 5000})
+        hear()
+    """
+    narrow = Budgets(message_bytes=1000)
+    async with connect(StdioSpec(command=serve(asks), env=environment), budgets=narrow, timeout=10) as session:
+        with pytest.raises(ConductorError) as long:
+            await session.request("x")
+    told = " ".join([*session.transcript.notes(), str(long.value), long.value.hint or ""])
+    assert "sampling=" in told
+    assert "elicitation=" in told
+    assert "roots=" in told
+    assert "Budgets(message_bytes=…)" in told
+    assert " --" not in told
+    assert "(--" not in told

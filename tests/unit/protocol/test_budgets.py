@@ -41,11 +41,11 @@ def test_a_message_within_its_budget_is_read(value, indent):
     ],
 )
 def test_a_message_with_more_values_is_too_large(value):
-    assert excess(json.dumps(value).encode(), FEW) == "more than 10 values (--max-message-values)"
+    assert excess(json.dumps(value).encode(), FEW) == "more than 10 values (Budgets(message_values=…))"
 
 
 def test_a_message_with_more_bytes_is_too_large():
-    assert excess(b"x" * 1001, Budgets(message_bytes=1000)) == "longer than 1 kB (--max-message-size)"
+    assert excess(b"x" * 1001, Budgets(message_bytes=1000)) == "longer than 1 kB (Budgets(message_bytes=…))"
     assert excess(b"x" * 1000, Budgets(message_bytes=1000)) is None
 
 
@@ -65,7 +65,7 @@ LARGE = "[" + ",".join(["1"] * 100_000) + "]"
 def test_of_a_message_over_its_budget_the_ends_and_the_id_are_kept(text, identity):
     message = decode(text.encode(), Budgets(message_values=1000))
     assert (message.kind, message.raw, message.id) == ("invalid", None, identity)
-    assert message.problem == "more than 1000 values (--max-message-values)"
+    assert message.problem == "more than 1000 values (Budgets(message_values=…))"
     assert message.text.startswith(text[:2000])
     assert message.text.endswith(text[-2000:])
     assert len(message.text) < 5000

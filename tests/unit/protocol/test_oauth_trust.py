@@ -184,7 +184,7 @@ def test_endpoints_are_on_the_origin_of_their_issuer(url):
 def test_an_endpoint_elsewhere_needs_the_users_word(url):
     with pytest.raises(Untrusted) as caught:
         PUBLIC.check_endpoint(ISSUER, "token_endpoint", url)
-    assert caught.value.hint == f"--oauth-issuer {ISSUER} allows it"
+    assert caught.value.hint == f'OAuth(issuer="{ISSUER}") allows it'
     Trust(server_url=PUBLIC.server_url, issuer=ISSUER + "/").check_endpoint(ISSUER, "token_endpoint", url)
 
 
@@ -215,12 +215,12 @@ def test_secrets_go_to_the_server_itself_to_whom_the_user_names_and_to_whom_they
 def test_secrets_go_nowhere_else(trust, issuer):
     with pytest.raises(Untrusted) as caught:
         trust.check_secret(issuer, known={"https://other.example"})
-    assert caught.value.hint == f"--oauth-issuer {issuer} allows it"
+    assert caught.value.hint == f'OAuth(issuer="{issuer}") allows it'
 
 
 def test_where_the_metadata_may_be_of_another_issuer_only_the_users_word_is_enough():
     for issuer in ("https://mcp.example", ISSUER):
         with pytest.raises(Untrusted) as caught:
             PUBLIC.check_secret(issuer, known={ISSUER}, doubt="it has two names")
-        assert caught.value.hint == f"--oauth-issuer {issuer} allows it"
+        assert caught.value.hint == f'OAuth(issuer="{issuer}") allows it'
         Trust(server_url=PUBLIC.server_url, issuer=issuer).check_secret(issuer, doubt="it has two names")

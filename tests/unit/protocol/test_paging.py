@@ -52,8 +52,8 @@ def test_empty_pages_are_followed_but_not_without_end():
 @pytest.mark.parametrize(
     ("budgets", "page", "pages", "why"),
     [
-        (Budgets(message_bytes=100), '{"tools":[{"name":"é"}]}', 4, "longer than 100 bytes (--max-message-size)"),
-        (Budgets(message_values=10), '{"tools":[1,2]}', 3, "more than 10 values (--max-message-values)"),
+        (Budgets(message_bytes=100), '{"tools":[{"name":"é"}]}', 4, "longer than 100 bytes (Budgets(message_bytes=…))"),
+        (Budgets(message_values=10), '{"tools":[1,2]}', 3, "more than 10 values (Budgets(message_values=…))"),
     ],
 )
 def test_all_pages_together_have_the_budgets_of_one_message(budgets, page, pages, why):

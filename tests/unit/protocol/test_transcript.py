@@ -52,7 +52,7 @@ def test_stderr_has_a_budget_of_its_own_and_costs_the_conversation_nothing():
     assert transcript.stderr_tail()[-1] == "line 999"
     assert sum(frame.size for frame in transcript.frames if frame.source == "stderr") <= 3000
     assert "stderr lines" in str(transcript.forgotten)
-    assert "--max-stderr-size keeps more" in str(transcript.forgotten)
+    assert "Budgets(stderr_bytes=…) keeps more" in str(transcript.forgotten)
 
 
 def test_the_numbers_of_frames_stay_as_they_are_when_older_ones_are_forgotten():
