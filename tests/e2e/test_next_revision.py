@@ -15,7 +15,7 @@ MAIN = "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor(
 PLUG = str(SERVERS / "next_revision")
 SERVER = {
     "serverInfo": {"name": "x", "version": "1"},
-    "transport": {"type": "stdio"},
+    "transport": {"type": "stdio", "modern": True},
     "tools": [{"name": "greet", "result": "hello"}],
     "resources": [{"uri": "note://one", "name": "one", "text": "1"}],
     "prompts": [{"name": "ask", "text": "why?"}],
@@ -40,7 +40,9 @@ def server(tmp_path):
 @contextmanager
 def at_url(environment, directory, *flags):
     """Our server over HTTP: its address."""
-    (directory / "web.json").write_text(json.dumps({**SERVER, "transport": {"type": "streamable-http"}}))
+    (directory / "web.json").write_text(
+        json.dumps({**SERVER, "transport": {"type": "streamable-http", "modern": True}})
+    )
     command = (sys.executable, *flags, "-c", MAIN, "serve", "web.json", "--port", "0")
     ours = {name: value for name, value in environment.items() if name != MARK}  # it outlives what is counted by that
     with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=directory, env=ours, text=True) as process:

@@ -49,14 +49,14 @@ def broken(directory, base, body="pass"):
 def composed(directory, **members):
     """The command line of a server of our own."""
     file = directory / "composed.json"
-    file.write_text(json.dumps({**CONFIG, "transport": {"type": "stdio"}, **members}))
+    file.write_text(json.dumps({**CONFIG, "transport": {"type": "stdio", "modern": True}, **members}))
     return prefork.command((*SERVE, str(file)))
 
 
 @contextmanager
 def composed_http(directory):
     """A server of our own, at a URL."""
-    command = composed(directory, transport={"type": "streamable-http", "port": 0})
+    command = composed(directory, transport={"type": "streamable-http", "port": 0, "modern": True})
     with prefork.start(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             port = re.search(r":(\d+)/", process.stderr.readline())[1]
