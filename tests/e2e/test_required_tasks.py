@@ -55,3 +55,14 @@ def test_a_task_that_was_cancelled_is_shown_as_it_is(cli, serve):
 def test_other_tools_are_called_as_always(cli, serve, support):
     run = cli(*serve(server(support=support)), *CALL)
     assert (run.code, run.err, json.loads(run.out)["called"]) == (0, "", True)
+
+
+def test_a_server_that_cannot_list_its_tools_is_called_as_always(cli, serve):
+    refusing = server(support="optional").replace('"tools/list":', '"no/list":')
+    run = cli(*serve(refusing), *CALL)
+    assert (run.code, run.err, json.loads(run.out)["called"]) == (0, "", True)
+
+
+def test_a_tool_that_is_not_listed_is_called_as_always(cli, serve):
+    run = cli(*serve(server(support="optional")), "--method", "tools/call", "--tool-name", "other")
+    assert (run.code, run.err, json.loads(run.out)["called"]) == (0, "", True)

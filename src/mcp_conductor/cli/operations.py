@@ -7,7 +7,7 @@ from mcp_conductor.cli.method_result import MethodResult, NoteStatus
 from mcp_conductor.cli.methods import SKILLS, is_tool_error
 from mcp_conductor.cli.plan import CallPlan
 from mcp_conductor.client.session import Session
-from mcp_conductor.errors import UsageError, nearest
+from mcp_conductor.errors import MethodError, UsageError, nearest
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 
@@ -96,10 +96,12 @@ async def _call_tool(session: Session, plan: CallPlan, note_status: NoteStatus) 
     validate = "--output-schema-validate" in given
     # Over HTTP, 2026-07-28 wants some arguments in headers too; only the list of tools says which ones.
     in_headers = plan.spec.as_http() is not None and not session.dialect.handshake
+    tool: Json = {}
+    if texts or validate or in_headers:
+        tool = await _find_tool(session, given.need("--tool-name"))
     # Some tools can be called only as tasks, which only the list says.
-    may_need_task = "--run-as-task" not in given and _runs_tasks(session)
-    listed = texts or validate or in_headers or may_need_task
-    tool = await _find_tool(session, given.need("--tool-name")) if listed else {}
+    elif _runs_tasks(session) and "--run-as-task" not in given:
+        tool = await _find_tool_quietly(session, given.need("--tool-name"))
     arguments = {**plan.arguments, **(_typed_arguments(texts, tool, session) if texts else {})}
     params = _with_meta({**(plan.params or {}), "arguments": arguments}, plan.meta) or {}
     if "--run-as-task" in given:
@@ -155,7 +157,15 @@ def _typed_arguments(texts: list[tuple[str, str]], tool: Json, session: Session)
     return coerce_arguments(texts, schema)
 
 
-async def _find_tool(session: Session, name: str) -> Json:
+async def _find_tool_quietly(session: Session, name: str) -> Json:
+    """The tool called NAME, if the server lists it: it is called in any case."""
+    try:
+        return await _find_tool(session, name, quietly=True)
+    except MethodError:
+        return {}
+
+
+async def _find_tool(session: Session, name: str, *, quietly: bool = False) -> Json:
     """The tool called NAME, from as few pages as it takes; one that is not listed can still be called."""
     names = []
     async for page in session.pages("tools/list"):
@@ -164,6 +174,8 @@ async def _find_tool(session: Session, name: str) -> Json:
             if isinstance(tool, dict) and tool.get("name") == name:
                 return tool
             names.append(str(tool.get("name")) if isinstance(tool, dict) else "")
+    if quietly:
+        return {}
     near = nearest(name, names)
     session.note(
         f"the server lists no tool {name!r}{f' (but {near!r})' if near else ''}; its arguments are sent as text"
