@@ -160,7 +160,7 @@ class Session:
         self.answers = answers
 
     async def input_responses(self, questions: Any) -> Json:
-        """Our answers to the inputRequests of a result or a task."""
+        """The answers to the inputRequests of a task that waits for input (2026-07-28): what tasks/update takes."""
         return await self._questions.responses(questions, self.answers, self.dialect)
 
     # Ids of our requests.

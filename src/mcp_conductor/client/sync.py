@@ -197,6 +197,10 @@ class SyncSession:
         """The plain result of METHOD. Raises MethodError."""
         return self._run(self._session.request(method, params, timeout=timeout))
 
+    def input_responses(self, questions: Any) -> Json:
+        """The answers to the inputRequests of a task that waits for input (2026-07-28)."""
+        return self._run(self._session.input_responses(questions))
+
     def exchange(self, raw: Json, *, timeout: float | None = None) -> Exchange:
         """Send exactly this request and wait for its reply; an error reply is a reply."""
         return self._run(self._session.exchange(raw, timeout=timeout))

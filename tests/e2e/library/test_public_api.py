@@ -20,14 +20,14 @@ ROOT = Path(__file__).parents[3]
 JSON = {
     "Content.__init__", "Content.each", "View.each", "Answers.__init__", "StreamsSpec.__init__", "Message.__new__", "ToolResult.structured",
     "HttpStatusError.error", "LogMessage.data", "MethodError.__init__", "MethodError.code", "ProtocolError.__init__", "Message.result",
-    "Message.error", "Session.request", "SyncSession.request", "SyncSession.everything", "SyncSession.pages", "Session.everything", "Session.pages", "Bridge.request", "like", "Call.log", "Probe.ask", "Record.items",
+    "Message.error", "Session.request", "Session.input_responses", "SyncSession.input_responses", "SyncSession.request", "SyncSession.everything", "SyncSession.pages", "Session.everything", "Session.pages", "Bridge.request", "like", "Call.log", "Probe.ask", "Record.items",
 }  # fmt: skip
 
 # How a session is opened, and what our own modules change in it later: no promise to others.
 INNER = {
     f"Session.{member}"
     for member in (
-        "__init__", "answer_with", "assume", "avoid_ids", "client_capabilities", "compose", "exchange_later", "forget", "ids_starting_at", "input_responses",
+        "__init__", "answer_with", "assume", "avoid_ids", "client_capabilities", "compose", "exchange_later", "forget", "ids_starting_at",
         "lacks_tools", "open_stream", "ask_for_log", "pass_on", "progress_for", "reply_to", "send", "settle", "tools_listed",
     )
 } | {"Bridge.secrets", "Subscription.__init__", "Subscription.over", "Subscription.hears", "Subscription.heard", "SyncSession.__init__", "SyncSubscription.__init__"} | {
