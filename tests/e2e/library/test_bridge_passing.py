@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import prefork
 from tests.conftest import ROOT
 
 from mcp_conductor import Answers, MethodError, StdioSpec, connect
@@ -22,7 +23,7 @@ class Servers:
 
     def __init__(self, directory, environment):
         self._directory = directory
-        self._environment = environment
+        self.environment = environment
         self.table = {}
 
     def add(self, name, text="a thing"):
@@ -31,9 +32,13 @@ class Servers:
         return config
 
     def bridge(self, *flags, **more):
+        """The spec of a bridge on stdio; MORE goes into its settings."""
+        return StdioSpec(command=prefork.command(self.words(*flags, **more)), env=self.environment)
+
+    def words(self, *flags, **more):
         file = self._directory / "mcp.json"
         file.write_text(json.dumps({"mcpServers": self.table, **more}))
-        return StdioSpec(command=(*CONDUCTOR, "bridge", str(file), *flags), env=self._environment)
+        return (*CONDUCTOR, "bridge", str(file), *flags)
 
     def heard(self, name, method=None):
         lines = (self._directory / f"{name}.log").read_text().splitlines()

@@ -4,11 +4,15 @@ import asyncio
 import http.client
 import json
 import subprocess
+import sys
 import urllib.parse
 from contextlib import closing
+from pathlib import Path
 
 import pytest
-from tests.e2e.library.test_bridge_passing import CONDUCTOR, LIMIT, QUESTIONS, able, servers, until
+from tests import prefork
+from tests.conftest import ROOT
+from tests.e2e.library.test_bridge_passing import LIMIT, QUESTIONS, able, servers, until
 
 from mcp_conductor import Answers, HttpStatusError, MethodError, connect
 
@@ -63,8 +67,9 @@ async def test_a_tool_whose_name_is_taken_when_it_comes_later_is_left_out_with_a
 
 
 def mistakes_of(servers, *flags):
-    command = servers.bridge(*flags).command
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, stdin=subprocess.DEVNULL)
+    done = prefork.run(
+        servers.words(*flags), capture_output=True, text=True, timeout=30, check=False, stdin=subprocess.DEVNULL
+    )
     return done.returncode, done.stderr
 
 
@@ -110,8 +115,8 @@ async def test_a_list_waits_for_servers_that_start_slowly(servers, protocol):
 
 async def over_http(servers, *flags):
     over = [] if "--transport" in flags else ["--transport", "streamable-http"]
-    command = servers.bridge(*over, "--port", "0", *flags).command
-    program = await asyncio.create_subprocess_exec(*command, stderr=subprocess.PIPE, env=servers._environment)
+    command = servers.words(*over, "--port", "0", *flags)
+    program = await asyncio.create_subprocess_exec(*command, stderr=subprocess.PIPE, env=servers.environment)
     async with asyncio.timeout(LIMIT):
         while not (line := (await program.stderr.readline()).decode()).startswith("Bridge listening at "):
             assert line
@@ -183,9 +188,8 @@ async def test_shared_sessions_unsubscribe_when_the_last_client_does(servers):
 
 def test_the_file_may_say_how_servers_are_used(servers):
     servers.add("a")
-    spec = servers.bridge(bridge={"sessions": "sharde"})
-    done = subprocess.run([*CONDUCTOR, *spec.command[3:]], capture_output=True, text=True, timeout=30, check=False,
-                          stdin=subprocess.DEVNULL)  # fmt: skip
+    words = servers.words(bridge={"sessions": "sharde"})
+    done = prefork.run(words, capture_output=True, text=True, timeout=30, check=False, stdin=subprocess.DEVNULL)
     assert (done.returncode, "bridge.sessions must be one of perClient, shared" in done.stderr) == (2, True)
 
 
@@ -252,3 +256,25 @@ def _head(url, method, headers):
 def test_a_token_has_no_meaning_for_stdio(servers):
     servers.add("a")
     assert mistakes_of(servers, "--token", "x")[0] == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transport", ["streamable-http", "sse"])
+async def test_the_memory_of_a_bridge_does_not_grow_with_what_passes_through_it(servers, transport):
+    servers.table["b"] = {"command": sys.executable, "args": [str(ROOT / "benchmarks" / "trivial_server.py")]}
+    program, url = await over_http(servers, "--transport", transport)
+    sizes = []
+    try:
+        async with connect(url) as session:
+            for calls in (20, 200):
+                for _ in range(calls):
+                    assert len((await session.call_tool("b__tool_0", {"megabytes": 1})).text) >= 1_000_000
+                sizes.append(resident_megabytes(program.pid))
+    finally:
+        await ended(program)
+    assert sizes[1] < sizes[0] + 40, sizes
+
+
+def resident_megabytes(process):
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) // 1024
