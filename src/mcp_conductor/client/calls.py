@@ -27,6 +27,25 @@ from mcp_conductor.protocol.views import (
 )
 
 
+class KnownTools:
+    """The tools of one server, as they were listed last."""
+
+    def __init__(self) -> None:
+        self.listed = False  # or about to be
+        self.output_schemas: dict[str, Json | None] | None = None  # by name; None if they are not known
+
+    def about_to_be_listed(self) -> None:
+        self.listed = True
+
+    def learn(self, tools: list[Tool]) -> None:
+        """TOOLS are all that there are."""
+        self.output_schemas = {tool.name: tool.output_schema for tool in tools}
+
+    def changed(self) -> None:
+        """The server says that its list is another one now."""
+        self.output_schemas = None
+
+
 class Requests(Protocol):
     """What these calls need: a client that can send a request."""
 
@@ -54,10 +73,9 @@ class Requests(Protocol):
     def ask_for_log(self, level: str) -> None:
         """Every request from here on asks for log messages of LEVEL and above."""
 
-    def tools_listed(self) -> None:
-        """All tools are about to be listed."""
+    @property
+    def known_tools(self) -> KnownTools: ...
 
-    output_schemas: dict[str, Json | None] | None  # of the tools, as they were listed last; None: not known
     validates: bool  # whether results of tools must fit their schemas, where a call does not say
 
     def progress_for(self, told: Callable[[Json], object]) -> AbstractAsyncContextManager[str]:
@@ -100,9 +118,9 @@ async def everything(session: Requests, method: str, params: Json | None = None)
 
 async def list_tools(session: Requests) -> list[Tool]:
     """All tools, from all pages."""
-    session.tools_listed()
+    session.known_tools.about_to_be_listed()
     tools = Tool.each(await _items(session, "tools/list"))
-    session.output_schemas = {tool.name: tool.output_schema for tool in tools}
+    session.known_tools.learn(tools)
     return tools
 
 
@@ -155,9 +173,9 @@ async def call_tool(
 
 async def _insist_on_output_schema(session: Requests, name: str, result: ToolResult) -> None:
     """Raise ProtocolError if RESULT is not what the tool called NAME declares."""
-    if session.output_schemas is None:
+    if session.known_tools.output_schemas is None:
         await list_tools(session)
-    schema = (session.output_schemas or {}).get(name)
+    schema = (session.known_tools.output_schemas or {}).get(name)
     if schema is None or result.is_error:
         return
     if result.structured is None:

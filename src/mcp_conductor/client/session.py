@@ -98,8 +98,7 @@ class Session:
             note=self.note,
             most_bytes=options.budgets.notification_bytes,
         )
-        self._tools_listed = False
-        self.output_schemas: dict[str, Json | None] | None = None  # of the tools, as they were listed last
+        self.known_tools = calls.KnownTools()
         self.validates = options.validates
         self._log_level: str | None = None
         self._wire = Wire(
@@ -273,11 +272,7 @@ class Session:
     @property
     def lacks_tools(self) -> bool:
         """Whether headers must repeat arguments that only the list of tools names, and it was not read yet."""
-        return self.transport.cancels_by_closing and not self.dialect.handshake and not self._tools_listed
-
-    def tools_listed(self) -> None:
-        """All tools are about to be listed."""
-        self._tools_listed = True
+        return self.transport.cancels_by_closing and not self.dialect.handshake and not self.known_tools.listed
 
     def progress_for(self, told: Callable[[Json], object]) -> AbstractAsyncContextManager[str]:
         """A progress token; within the block, TOLD hears what the server says of it."""
@@ -347,7 +342,7 @@ class Session:
         elif message.method == "notifications/cancelled":
             self._questions.withdrawn(message.params.get("requestId"))
         elif message.method == "notifications/tools/list_changed":
-            self.output_schemas = None
+            self.known_tools.changed()
         elif message.method == "notifications/resources/updated":
             self.subscriptions.updated(message, self.note)
         self._observers.notification(message, request)
