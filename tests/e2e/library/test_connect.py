@@ -82,6 +82,7 @@ async def test_where_there_are_no_processes_stdio_is_not_supported(monkeypatch):
     assert raised.value.code == "RUNTIME_MCP_STDIO_NOT_SUPPORTED"
     assert raised.value.context == {
         "server": " ".join(BOOKSHELF),
+        "serverConfig": {**COMMAND, "cwd": os.getcwd()},
         "platform": "wasi",
         "supportedTransports": ["sse", "http"],
     }
