@@ -17,7 +17,9 @@ REDACTED = "[redacted]"
 _REMEMBERED = 1000  # bytes of earlier lines
 _SHORTEST_WORD = 8  # characters of a word of a command line that is taken for a secret
 _SOUNDS_SECRET = "(?i)key|token|secret|pass|auth|cred|session|private"
-_CREDENTIALS = ("authorization", "cookie", "set-cookie")
+_COOKIES = ("cookie", "set-cookie")
+# Headers of the protocols themselves, which only sound secret: a recording without them cannot be understood.
+_OPEN_HEADERS = ("mcp-session-id", "www-authenticate", "proxy-authenticate", "access-control-allow-credentials")
 _USERINFO = r"(?<=://)[^/?#@\s]+(?=@)"
 
 
@@ -116,7 +118,7 @@ def secrets_of_headers(headers: Mapping[str, str]) -> list[str]:
 
 def without_credentials(headers: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """HEADERS of a request or an answer, in which what lets a client in is not even kept."""
-    return ((name, REDACTED if name.lower() in _CREDENTIALS else value) for name, value in headers)
+    return ((name, REDACTED if _is_credential(name) else value) for name, value in headers)
 
 
 def secrets_of_url(url: str) -> list[str]:
@@ -156,6 +158,11 @@ def _secrets_of_users(word: str) -> Iterator[str]:
         # A name alone is a token; one with a password is a secret only if it is long.
         parts = [userinfo, password, *([user] if not password or len(user) >= LONG_VALUE else [])]
         yield from (*parts, *map(unquote, parts))
+
+
+def _is_credential(header: str) -> bool:
+    name = header.lower()
+    return name in _COOKIES or (name not in _OPEN_HEADERS and bool(re.search(_SOUNDS_SECRET, name)))
 
 
 def _is_secret(name: str, value: str) -> bool:

@@ -75,7 +75,8 @@ def test_recording_can_be_judged_like_one_of_mcp_cli(start, tmp_path):
 def test_messages_over_http_are_recorded_with_the_heads_but_without_credentials(start, tmp_path, json_only):
     server = start(Web, "--record", "said.jsonl", "--verbose", transport={"json": json_only})
     session = server.session()
-    session.post(echo(1), Authorization="Bearer abcdefgh12345678")
+    names = ("Authorization", "X-Api-Key", "Proxy-Authorization", "X-Auth-Token", "X-Goog-Api-Key")
+    session.post(echo(1), **dict.fromkeys(names, "Bearer abcdefgh12345678"))
     assert server.post(echo(2)).status == 400
     assert server.signal(15) == 0
     frames = recorded(tmp_path / "said.jsonl")

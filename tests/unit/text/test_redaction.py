@@ -15,6 +15,7 @@ from mcp_conductor.text.redaction import (
     secrets_of_headers,
     secrets_of_url,
     secrets_of_words,
+    without_credentials,
 )
 
 # Every kind of character that one of the forms escapes.
@@ -229,6 +230,24 @@ def test_long_values_values_that_sound_secret_and_passwords_of_an_environment_ar
 )
 def test_every_value_of_a_header_is_a_secret_also_without_its_scheme(headers, secrets):
     assert [each for each in secrets_of_headers(headers) if each] == secrets
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "X-Api-Key", "Api-Key", "X-Auth-Token"]
+    + ["X-Goog-Api-Key", "X-Amz-Security-Token", "x-client-secret", "X-Password"],
+)
+def test_headers_whose_names_sound_secret_are_not_kept(name):
+    assert list(without_credentials([(name, "abc")])) == [(name, REDACTED)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Content-Type", "Mcp-Session-Id", "MCP-Protocol-Version", "Mcp-Method", "Origin", "User-Agent"]
+    + ["WWW-Authenticate", "Proxy-Authenticate", "Access-Control-Allow-Credentials"],
+)
+def test_headers_of_the_protocols_themselves_are_kept(name):
+    assert list(without_credentials([(name, "abc")])) == [(name, "abc")]
 
 
 @pytest.mark.parametrize(
