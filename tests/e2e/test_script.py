@@ -301,3 +301,44 @@ def test_lines_of_a_regular_file_on_stdin_are_read_too(serve, environment, tmp_p
         )  # fmt: skip
     assert lines(done.stdout.decode()) == [{"id": 1, "result": {}}, {"id": 2, "result": {}}]
     assert done.returncode == 0
+
+
+PING = '{"method": "ping"}\n'
+DEEP = '{"a":' * 800 + "1" + "}" * 800
+
+
+@pytest.mark.parametrize(
+    "line",
+    [f'{{"method": "ping", "params": {DEEP}}}\n', f'{{"await": {DEEP}}}\n'],
+    ids=["params", "await"],
+)
+def test_a_line_that_is_nested_too_deeply_is_answered_and_the_script_goes_on(run, line):
+    done = run(line, PING)
+    first, second = lines(done.out)
+    assert first["error"]["message"] == "stdin: line 1 is nested too deeply"
+    assert (second, done.code) == ({"id": 2, "result": {}}, 1)
+
+
+def test_an_answer_too_deep_to_be_waited_for_again_is_an_error_of_that_line(run):
+    capture = {"capture": {"deep": "result.structuredContent"}}
+    server = f"""
+        hello(tools={{}})
+        deep = {{"structuredContent": json.loads('{DEEP}'), "content": []}}
+        serve({{"tools/call": deep, "ping": {{}}, "tools/list": {{"tools": []}}}})
+    """
+    again = '{"await": {"id": "b", "result": {"structuredContent": "{{ deep }}"}}, "timeout": 50}\n'
+    done = run(call("a", "b", {**capture, "background": True}), call("a", more=capture), again, PING, server=server)
+    assert lines(done.out)[2]["error"]["message"] == "stdin: line 3 is nested too deeply"
+    assert lines(done.out)[3] == {"id": 4, "result": {}}
+
+
+def test_a_line_of_a_file_that_is_nested_too_deeply_is_refused_with_its_place(cli, tmp_path):
+    (tmp_path / "s.jsonl").write_text(f'{{"method": "ping"}}\n{{"method": "ping", "params": {{"x": {DEEP}}}}}\n')
+    done = cli("none", "--script", "s.jsonl")
+    assert (done.code, "s.jsonl: line 2 is nested too deeply" in done.err) == (1, True)
+
+
+def test_a_placeholder_without_a_value_is_told_with_its_line(cli, serve, tmp_path):
+    (tmp_path / "s.jsonl").write_text('{"method": "ping"}\n{"method": "ping", "params": {"x": "{{ env.NOT_SET }}"}}\n')
+    done = cli(*serve(ECHO), "--script", "s.jsonl")
+    assert (lines(done.out)[1]["error"]["where"], done.code) == ("s.jsonl:2:31", 1)

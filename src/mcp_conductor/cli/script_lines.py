@@ -8,7 +8,7 @@ Captures and `{{ name }}` are those of test files.
 
 import os
 from collections.abc import Collection, Iterator
-from dataclasses import field, replace
+from dataclasses import field
 from json import JSONDecodeError
 from typing import Any
 
@@ -34,6 +34,7 @@ _EITHER = 'a line has "method" or "await"'
 class ScriptLine:
     """One line that was understood; its placeholders are still open."""
 
+    given: Field
     id: Any  # the number of the line, where it has none
     method: str | None = None
     params: Filling | None = None
@@ -51,12 +52,18 @@ def read_line(text: str, number: int, file: str, known: Collection[str]) -> Scri
         column = error.colno if isinstance(error, JSONDecodeError) else 1
         where = Location(file, number, column, text)
         raise UsageError(f"{file}: line {number} is not JSON: {why_not_json(error)}", where=where) from error
+    given = Field(Document(file, text, data, json=True, begins=number), (), data)
     try:
-        return _read_members(Field(Document(file, text, data, json=True), (), data), number, known)
-    except UsageError as error:
-        for each in (error, *error.more):  # the document is this line alone
-            each.where = each.where and replace(each.where, line=number)
-        raise
+        return _read_members(given, number, known)
+    except RecursionError:
+        raise too_deep(given) from None
+
+
+def too_deep(given: Field) -> UsageError:
+    """What to say of the line that is GIVEN: to read it, or to carry it out, takes more calls than Python allows."""
+    document = given.document
+    message = f"{document.file}: line {document.begins} is nested too deeply"
+    return UsageError(message, where=Location(document.file, document.begins, 1, document.text))
 
 
 def id_of(text: str, number: int) -> Any:
@@ -108,6 +115,7 @@ def _read_members(given: Field, number: int, known: Collection[str]) -> ScriptLi
     if "params" in members and not isinstance(members["params"].value, dict):
         members["params"].refuse(f"must be an object, not {kind_of(members['params'].value)}")
     return ScriptLine(
+        given=given,
         id=members["id"].value if "id" in members else number,
         method=_method(members["method"]) if "method" in members else None,
         params=filling(members["params"], known) if "params" in members else None,

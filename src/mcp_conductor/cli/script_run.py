@@ -18,7 +18,7 @@ from mcp_conductor.cli.methods import is_tool_error
 from mcp_conductor.cli.operations import SPECIAL, perform, remark_on_revision
 from mcp_conductor.cli.plan import CallPlan
 from mcp_conductor.cli.script_events import ScriptEvents, spelled
-from mcp_conductor.cli.script_lines import LONGEST_SCRIPT, ScriptLine, id_of, read_line
+from mcp_conductor.cli.script_lines import LONGEST_SCRIPT, ScriptLine, id_of, read_line, too_deep
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import (
@@ -124,17 +124,26 @@ class ScriptRun:
         self._begun = number = self._begun + 1
         self._open[number] = line
         try:
-            result = await (self._await(line) if line.method is None else self._call(line, session))
-        except MethodError as error:
-            await self._keep(line, {"error": error.error}, failed=True)
+            await self._try(line, session)
         except ConductorError as error:
             if session.ended:  # all open lines are answered when the others have heard of it too
                 raise
-            answer = {"error": self._told(error)}
-            self._answer(line.id, answer, bad=isinstance(error, UsageError), background=line.background)
+            self._refuse(line, error)
+        except RecursionError:
+            self._refuse(line, too_deep(line.given))
+        del self._open[number]
+
+    async def _try(self, line: ScriptLine, session: Session) -> None:
+        try:
+            result = await (self._await(line) if line.method is None else self._call(line, session))
+        except MethodError as error:
+            await self._keep(line, {"error": error.error}, failed=True)
         else:
             await self._keep(line, {"result": result}, failed=is_tool_error(result) and line.method is not None)
-        del self._open[number]
+
+    def _refuse(self, line: ScriptLine, error: ConductorError) -> None:
+        bad = isinstance(error, UsageError)
+        self._answer(line.id, {"error": self._told(error)}, bad=bad, background=line.background)
 
     async def _call(self, line: ScriptLine, session: Session) -> Any:
         method = line.method or ""

@@ -34,6 +34,7 @@ class Document:
     data: Any
     json: bool
     common: CommonYaml | None = None  # YAML that was read without places, except for some
+    begins: int = 1  # the line of the file on which the text begins
 
     @cached_property
     def root(self) -> Any:
@@ -100,7 +101,7 @@ class Document:
 
     def _location(self, line: int, column: int, value: tuple[int, int] | None = None) -> Location:
         source = self._lines[line - 1] if line <= len(self._lines) else ""
-        return Location(self.file, line, column, source, value)
+        return Location(self.file, self.begins + line - 1, column, source, value)
 
     def lacks(self, part: str) -> bool:
         """Whether no text of the data has PART in it, so that it need not be searched for; if unknown, False."""
