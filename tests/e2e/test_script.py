@@ -342,3 +342,19 @@ def test_a_placeholder_without_a_value_is_told_with_its_line(cli, serve, tmp_pat
     (tmp_path / "s.jsonl").write_text('{"method": "ping"}\n{"method": "ping", "params": {"x": "{{ env.NOT_SET }}"}}\n')
     done = cli(*serve(ECHO), "--script", "s.jsonl")
     assert (lines(done.out)[1]["error"]["where"], done.code) == ("s.jsonl:2:31", 1)
+
+
+def everything_shown(done, tmp_path):
+    return done.err + (tmp_path / "r.jsonl").read_text()
+
+
+@pytest.mark.parametrize("placeholder", ["{{ env.API_TOKEN }}", '{{ env(\\"API_TOKEN\\") }}', "{{ env | json }}"])
+def test_what_a_script_takes_from_the_environment_is_in_no_recording(cli, serve, tmp_path, placeholder):
+    line = json.dumps({"method": "tools/call", "params": {"name": "a", "arguments": {"k": "@"}}}).replace(
+        "@", placeholder
+    )
+    words = ("--script", "-", "-v", "--record", "r.jsonl")
+    done = cli(*serve(ECHO), *words, stdin=line, API_TOKEN="t0ken-of-env-77")
+    assert "t0ken-of-env-77" in done.out
+    assert "t0ken-of-env-77" not in everything_shown(done, tmp_path)
+    assert done.code == 0

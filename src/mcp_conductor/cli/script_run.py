@@ -15,6 +15,7 @@ from mcp_conductor.cli.events import event_of
 from mcp_conductor.cli.exit_codes import OK, PROGRAMS
 from mcp_conductor.cli.line_input import lines_of
 from mcp_conductor.cli.methods import is_tool_error
+from mcp_conductor.cli.noted_variables import NotedVariables
 from mcp_conductor.cli.operations import SPECIAL, perform, remark_on_revision
 from mcp_conductor.cli.plan import CallPlan
 from mcp_conductor.cli.script_events import ScriptEvents, spelled
@@ -56,7 +57,7 @@ class ScriptRun:
         budget = plan.spec.budgets.notification_bytes
         self._queue = EventQueue(budget)
         self._events = ScriptEvents(budget)
-        self._variables = Variables(environ=dict(terminal.environ))
+        self._variables = Variables(environ=NotedVariables(terminal))
         self._background: set[asyncio.Task[None]] = set()
         self._open: dict[int, ScriptLine] = {}  # what is not answered yet, in order
         self._begun = 0

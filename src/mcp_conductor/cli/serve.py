@@ -8,12 +8,13 @@ from mcp_conductor import __version__
 from mcp_conductor.cli.exit_codes import PROGRAMS
 from mcp_conductor.cli.flag_values import number
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
+from mcp_conductor.cli.noted_variables import NotedVariables
 from mcp_conductor.cli.plugin_flag import PLUGIN_FLAG, load_named_plugins
 from mcp_conductor.cli.program import run_program
 from mcp_conductor.cli.terminal import Terminal, print_to_stderr
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.message import render
-from mcp_conductor.text.redaction import secrets_by_name, secrets_of_environment
+from mcp_conductor.text.redaction import secrets_by_name
 
 if TYPE_CHECKING:
     from asyncio import Event
@@ -139,19 +140,6 @@ def _config(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
     )
     terminal.learn(secrets_by_name(terminal.environ))
     return load(path, environ=NotedVariables(terminal), json=json, over=over)
-
-
-class NotedVariables(dict[str, str]):
-    """The environment, for a file that names variables: what it takes from there is not shown any more."""
-
-    def __init__(self, terminal: Terminal) -> None:
-        super().__init__(terminal.environ)
-        self._terminal = terminal
-
-    def get(self, name: str, default: Any = None) -> Any:
-        if name in self:
-            self._terminal.learn(secrets_of_environment({name: self[name]}))
-        return super().get(name, default)
 
 
 def hold_standard_streams() -> None:
