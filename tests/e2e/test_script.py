@@ -358,3 +358,32 @@ def test_what_a_script_takes_from_the_environment_is_in_no_recording(cli, serve,
     assert "t0ken-of-env-77" in done.out
     assert "t0ken-of-env-77" not in everything_shown(done, tmp_path)
     assert done.code == 0
+
+
+MINTS = """
+    hello(tools={})
+    def call(params):
+        notify("notifications/message", level="info", data="minted " + KEY)
+        return {"content": [], "structuredContent": {"key": KEY}}
+    KEY = "minted" + "-key-12345"
+    serve({"tools/call": call, "ping": {}, "tools/list": {"tools": []}})
+"""
+
+
+@pytest.mark.parametrize("more", [{}, {"background": True}])
+def test_a_secret_capture_is_in_no_recording_from_its_own_answer_on(run, tmp_path, more):
+    capture = {"capture": {"key": {"from": "result.structuredContent.key", "secret": True}}, **more}
+    flags = ("-v", "--record", "r.jsonl")
+    done = run(call("mint", more=capture), PING, call("mint"), server=MINTS, flags=flags)
+    assert "minted-key-12345" in done.out
+    assert "minted-key-12345" not in everything_shown(done, tmp_path)
+    recorded = lines((tmp_path / "r.jsonl").read_text())
+    assert [each["at"] for each in recorded if "at" in each] == sorted(each["at"] for each in recorded if "at" in each)
+    assert len([each for each in done.err.splitlines() if "tools/call" in each]) == 2
+
+
+def test_what_was_held_back_for_a_secret_is_shown_when_the_server_dies(run, tmp_path):
+    capture = {"capture": {"key": {"from": "result.x", "secret": True}}}
+    done = run(call("die", more=capture), flags=("-v", "--record", "r.jsonl"))
+    assert "stderr: last words" in done.err
+    assert "last words" in (tmp_path / "r.jsonl").read_text()

@@ -100,7 +100,7 @@ class CallRun:
 
     async def within_time(self) -> int:
         self.follow = follow = _follow(self.plan, self.terminal) if self.plan.follow or self.plan.events else None
-        self.script = _script_run(self.plan, self.terminal) if self.plan.script is not None else None
+        self.script = _script_run(self) if self.plan.script is not None else None
         self.roots = _roots_wait() if "--roots" in self.plan.given else None
         asyncio.get_running_loop().set_exception_handler(self.say_internal_error)
         try:
@@ -236,10 +236,10 @@ def _follow(plan: CallPlan, terminal: Terminal) -> "Follow":
     return Follow(plan, terminal)
 
 
-def _script_run(plan: CallPlan, terminal: Terminal) -> "ScriptRun":
+def _script_run(run: CallRun) -> "ScriptRun":
     from mcp_conductor.cli.script_run import ScriptRun
 
-    return ScriptRun(plan, terminal)
+    return ScriptRun(run.plan, run.terminal, run.display)
 
 
 def _roots_wait() -> "RootsWait":

@@ -5,7 +5,9 @@ All of it is a view of the transcript, frame by frame as they come, without secr
 
 import os
 import stat
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TextIO
 
@@ -45,8 +47,22 @@ class Display:
         self._warnings = 0
         self._recording = _open_recording(given.one("--record"), terminal.directory)
         budgets = replace(budgets, transcript_bytes=BYTES_KEPT)
-        self.transcript = Transcript((), self._show, budgets, terminal.redactor)
+        self.transcript = Transcript((), self._take, budgets, terminal.redactor)
         self._stderr = LineRedactor(terminal.redactor)
+        self._held: deque[Frame] = deque()
+        self._held_bytes = 0
+        self._holders = 0
+
+    @contextmanager
+    def holding_back(self) -> Iterator[None]:
+        """Show and record nothing until this ends: a message may bring a secret that is known only then."""
+        self._holders += 1
+        try:
+            yield
+        finally:
+            self._holders -= 1
+            while self._held and not self._holders:
+                self._show_oldest()
 
     def close(self) -> None:
         if self._recording is not None:
@@ -56,6 +72,21 @@ class Display:
         """Progress that was asked for is shown while we wait."""
         if self._progress and incoming.message.method == "notifications/progress":
             self._say(f"{self._label}progress: {render(incoming.message.params)}")
+
+    def _take(self, frame: Frame) -> None:
+        if not self._holders:
+            self._show(frame)
+            return
+        self._held.append(frame)
+        self._held_bytes += frame.size
+        while self._held_bytes > BYTES_KEPT and len(self._held) > 1:  # what is waited for is the newest
+            self._show_oldest()
+
+    def _show_oldest(self) -> None:
+        """Show the oldest frame that was held back."""
+        frame = self._held.popleft()
+        self._held_bytes -= frame.size
+        self._show(frame)
 
     def _show(self, frame: Frame) -> None:
         if self._recording is not None or self._verbose:

@@ -43,6 +43,11 @@ class ScriptLine:
     timeout: float | None = None
     background: bool = False
 
+    @property
+    def brings_secret(self) -> bool:
+        """Whether its answer has something that must not be shown, which is known only when it is captured."""
+        return any(each.secret for each in self.captures.values())
+
 
 def read_line(text: str, number: int, file: str, known: Collection[str]) -> ScriptLine:
     """The line TEXT of FILE, where the captures KNOWN are there; raises UsageError at its place."""

@@ -7,9 +7,11 @@ learns from the answer.
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from typing import Any
 
 from mcp_conductor.bounded.worker import without_blocking
+from mcp_conductor.cli.display import Display
 from mcp_conductor.cli.event_queue import EventQueue, alongside, reader_gone
 from mcp_conductor.cli.events import event_of
 from mcp_conductor.cli.exit_codes import OK, PROGRAMS
@@ -51,8 +53,9 @@ class _FailFast(Exception):  # noqa: N818  # an event, not an error
 class ScriptRun:
     """One script on one connection."""
 
-    def __init__(self, plan: CallPlan, terminal: Terminal) -> None:
+    def __init__(self, plan: CallPlan, terminal: Terminal, display: Display) -> None:
         self._plan = plan
+        self._display = display
         self._terminal = terminal
         budget = plan.spec.budgets.notification_bytes
         self._queue = EventQueue(budget)
@@ -125,7 +128,8 @@ class ScriptRun:
         self._begun = number = self._begun + 1
         self._open[number] = line
         try:
-            await self._try(line, session)
+            with self._display.holding_back() if line.brings_secret else nullcontext():
+                await self._try(line, session)
         except ConductorError as error:
             if session.ended:  # all open lines are answered when the others have heard of it too
                 raise
