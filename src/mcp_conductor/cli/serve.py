@@ -8,7 +8,6 @@ from mcp_conductor import __version__
 from mcp_conductor.cli.exit_codes import PROGRAMS
 from mcp_conductor.cli.flag_values import number
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
-from mcp_conductor.cli.noted_variables import NotedVariables
 from mcp_conductor.cli.plugin_flag import PLUGIN_FLAG, load_named_plugins
 from mcp_conductor.cli.program import run_program
 from mcp_conductor.cli.terminal import Terminal, print_to_stderr
@@ -138,6 +137,8 @@ def _config(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
         port=number(given, "--port", 0, 65535),
         allowed_hosts=tuple(given.all("--allow-host")),
     )
+    from mcp_conductor.cli.noted_variables import NotedVariables
+
     terminal.learn(secrets_by_name(terminal.environ))
     return load(path, environ=NotedVariables(terminal), json=json, over=over)
 
