@@ -58,6 +58,37 @@ def test_nothing_is_started_or_written(cli, tmp_path):
     assert shown["env"] == {"MY_TOKEN": "[redacted]"}
 
 
+SECRET = "hunter2-is-not-a-good-one"
+COMMANDS = [
+    ["docker", "run", "-e", f"GITHUB_TOKEN={SECRET}", "image"],
+    ["docker", "run", f"--env=OPENAI_API_KEY={SECRET}", "image"],
+    ["env", f"MY_PASSWORD={SECRET}", "python", "server.py"],
+    ["proxy", "--header", f"Authorization: Bearer {SECRET}"],
+    ["proxy", "-H", f"X-Api-Key: {SECRET}"],
+    ["sh", "-c", f"API_KEY={SECRET} exec server"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: " ".join(words[:3]))
+@pytest.mark.parametrize("where", ["words", "settings"])
+def test_secrets_in_the_command_of_the_server_are_not_shown(cli, tmp_path, command, where):
+    settings = {"mcpServers": {"it": {"command": command[0], "args": command[1:]}}}
+    (tmp_path / "servers.json").write_text(json.dumps(settings))
+    words = ("--config", "servers.json") if where == "settings" else (command[0], "--", *command[1:], "--")
+    run = cli(*words, "--method", "ping", "--dry-run")
+    assert (run.code, SECRET in run.out + run.err) == (0, False)
+    shown = [word.replace("Bearer ", "").replace(SECRET, "[redacted]") for word in command]
+    assert json.loads(run.out)["command"] == shown
+
+
+def test_secrets_in_a_command_that_cannot_be_started_are_not_shown(cli):
+    words = ("./missing", "--", "-e", f"API_KEY={SECRET}", "--", "--method", "ping")
+    for flags in ([], ["-v", "--record", "/dev/stderr"], ["--errors", "json"], ["--timeout", "never"]):
+        run = cli(*words, *flags)
+        assert run.code != 0
+        assert SECRET not in run.out + run.err
+
+
 @pytest.mark.parametrize("era", ["handshake", "modern"])
 def test_following_ends_soon_and_is_said(cli, era):
     run = cli("node", "--method", "resources/subscribe", "--uri", "a://b", "--follow", "--protocol", era, "--dry-run")

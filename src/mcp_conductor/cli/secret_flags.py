@@ -96,6 +96,7 @@ def secrets_of_flags(given: Given) -> list[str]:
         *secrets_of_environment(env),
         *secrets_of_headers(headers),
         *(value for flag in (*_SECRET_FLAGS, "--secret") for _, value in _given_to(given, flag)),
+        *secrets_of_words(words),
         *(secret for word in words for secret in (secrets_of_url(word) if "://" in word else ())),
     ]
 

@@ -20,6 +20,12 @@ _SOUNDS_SECRET = "(?i)key|token|secret|pass|auth|cred|session|private"
 _COOKIES = ("cookie", "set-cookie")
 # Headers of the protocols themselves, which only sound secret: a recording without them cannot be understood.
 _OPEN_HEADERS = ("mcp-session-id", "www-authenticate", "proxy-authenticate", "access-control-allow-credentials")
+_HEADER_FLAGS = ("--header", "--headers", "-H")
+_HEADER = r"(?:--?[\w-]+=)?([A-Za-z][\w-]*):(\s*)(.+)"
+_NAMED = r"""(?<![\w.-])([\w.-]+)=(?=([^\s;&|,"'=]*={0,2}))"""
+_REFERENCE = r"(?:\w+ )?(?:\$\w+|\$\{[^}]*\}|%\w+%)"  # to a variable, which is no secret
+_SHELL = r"(?:.*/)?(?:ba|da|a|z|k|fi)?sh"
+_CODE_FLAG = r"-[a-z]*c"
 _USERINFO = r"(?<=://)[^/?#@\s]+(?=@)"
 
 
@@ -99,7 +105,7 @@ def secrets_of_environment(environment: Mapping[str, str]) -> list[str]:
 
 def secrets_by_name(environment: Mapping[str, str]) -> list[str]:
     """The values whose names say that they are secrets: those of an environment that was not made for us."""
-    return [value for name, value in environment.items() if value and re.search(_SOUNDS_SECRET, name)]
+    return [value for name, value in environment.items() if value and _sounds_secret(name)]
 
 
 def secrets_of_headers(headers: Mapping[str, str]) -> list[str]:
@@ -135,19 +141,55 @@ def secrets_of_url(url: str) -> list[str]:
 
 
 def secrets_of_words(words: Iterable[str]) -> list[str]:
-    """The user and password of every URL in WORDS, with any scheme; and the values of flags like --api-key."""
-    found = []
-    before = ""
+    """What must not be shown of a command line.
+
+    The user and password of every URL, with any scheme; the values of flags like --api-key, of variables like
+    API_KEY=VALUE, and of headers like "X-Api-Key: VALUE".
+    """
+    found: list[str] = []
+    before, has_shell = "", False
     for word in words:
-        name, equals, value = word.partition("=")
-        if not equals and not word.startswith("-"):
-            name, value = before.partition("=")[0] if "=" not in before else "", word
-        # What is short may be a mode (--auth none), and stands everywhere.
-        if name.startswith("-") and len(value) >= _SHORTEST_WORD and re.search(_SOUNDS_SECRET, name):
-            found.append(value)
-        before = word
+        is_code = re.fullmatch(_CODE_FLAG, before) and re.search(r"[\s(]", word)
+        if not is_code:
+            found += _secrets_of_word(word, before)
+        elif has_shell:  # in other languages, what follows a name is seldom a value
+            found += secrets_of_words(_words_of_script(word))
         found += _secrets_of_users(word) if "@" in word else ()
+        has_shell = has_shell or bool(re.fullmatch(_SHELL, word))
+        before = word
     return [value for value in found if value]
+
+
+def _secrets_of_word(word: str, before: str) -> Iterator[str]:
+    """The values in WORD that a name gives away, in it or in the flag BEFORE it."""
+    values = list(_named_values(word))
+    if "=" not in word and not word.startswith("-") and re.match("-[^=]*$", before) and _sounds_secret(before):
+        values.append(word)
+    header = re.fullmatch(_HEADER, word, re.DOTALL)
+    if header is not None and (header[2] or before in _HEADER_FLAGS) and _is_credential(header[1]):
+        values += secrets_of_headers({header[1]: header[3]})
+    # What is short may be a mode (--auth none), and stands everywhere.
+    return (each for each in values if len(each) >= _SHORTEST_WORD and not re.fullmatch(_REFERENCE, each))
+
+
+def _named_values(word: str) -> Iterator[str]:
+    """The values of NAME=VALUE in WORD, as in --env=NAME=VALUE or in the query of a URL."""
+    begin = 0  # of what is a name and a value as a whole
+    for each in re.finditer(_NAMED, word):
+        if _sounds_secret(each[1]):
+            yield word[each.end() :] if each.start() == begin else each[2]
+        begin = each.end() if each.start() == 0 and word.startswith("-") else -1
+
+
+def _words_of_script(script: str) -> list[str]:
+    import shlex
+
+    lexer = shlex.shlex(script, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        return list(lexer)
+    except ValueError:  # a quote has no end
+        return script.split()
 
 
 def _secrets_of_users(word: str) -> Iterator[str]:
@@ -162,11 +204,15 @@ def _secrets_of_users(word: str) -> Iterator[str]:
 
 def _is_credential(header: str) -> bool:
     name = header.lower()
-    return name in _COOKIES or (name not in _OPEN_HEADERS and bool(re.search(_SOUNDS_SECRET, name)))
+    return name in _COOKIES or (name not in _OPEN_HEADERS and _sounds_secret(name))
 
 
 def _is_secret(name: str, value: str) -> bool:
-    return len(value) >= LONG_VALUE or bool(re.search(_SOUNDS_SECRET, name))
+    return len(value) >= LONG_VALUE or _sounds_secret(name)
+
+
+def _sounds_secret(name: str) -> bool:
+    return bool(re.search(_SOUNDS_SECRET, name))
 
 
 def _of_basic(encoded: str) -> list[str]:
