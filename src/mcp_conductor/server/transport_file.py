@@ -1,5 +1,6 @@
 """The `transport` of a server file: how clients reach the server, and which eras they may speak there."""
 
+import re
 from typing import Any
 
 from mcp_conductor.errors import UsageError
@@ -26,6 +27,9 @@ TRANSPORT_KEYS = (
 _HTTP_ONLY = TRANSPORT_KEYS[2:]
 MODERN_KEYS = ("legacy", "injectSpecErrors")
 LEGACY = ("stateless", "reject")
+_ORIGIN = re.compile(r"(https?)://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?/?")
+_ORIGIN_OF_APP = re.compile(r"null|((?!(?i:https?):)[A-Za-z][A-Za-z0-9+.-]*://[^/?#@*\s]*)/?")
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +93,7 @@ def read_reach(root: Field, given: Field | None, over: Overrides) -> Reach:
         resumable=switch("resumable", otherwise=True),
         retry=mistakes.read(known.get("retry"), Field.integer, None),
         allowed_hosts=(*mistakes.read(known.get("allowedHosts"), _texts, ()), *over.allowed_hosts),
-        allowed_origins=mistakes.read(known.get("allowedOrigins"), _texts, ()),
+        allowed_origins=mistakes.read(known.get("allowedOrigins"), _origins, ()),
     )
     mistakes.tell()
     return Reach(transport, versions, inject)
@@ -117,6 +121,30 @@ def _port(given: Field | None, over: Overrides, mistakes: Mistakes) -> int:
 
 def _texts(given: Field) -> tuple[str, ...]:
     return tuple(read_all(Field.text, given.items()))
+
+
+def _origins(given: Field) -> tuple[str, ...]:
+    return tuple(read_all(_origin, given.items()))
+
+
+def _origin(given: Field) -> str:
+    """An origin as browsers send it: in lower case, without the default port, and with nothing after the host."""
+    written = given.text()
+    if (app := _ORIGIN_OF_APP.fullmatch(written)) is not None:  # its host may have capitals
+        return app[1] or written
+    found = _ORIGIN.fullmatch(written.lower())
+    if found is None:
+        given.refuse(f"is {written!r}, which no Origin of a request can equal", _origin_hint(written))
+    scheme, host, port = found[1], found[2], found[3] or ""
+    return f"{scheme}://{host}{'' if port == _DEFAULT_PORTS[scheme] else port}"
+
+
+def _origin_hint(text: str) -> str:
+    if "*" in text:
+        return "there are no wildcards: name each origin, as in https://app.example.com"
+    if "://" not in text and _ORIGIN.fullmatch(f"https://{text.lower()}"):
+        return f"it has no scheme: https://{text.rstrip('/')}"
+    return "an origin is a scheme, a host and at most a port, as in https://app.example.com"
 
 
 def _path(given: Field) -> str:
