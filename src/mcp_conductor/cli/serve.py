@@ -155,11 +155,15 @@ async def _serve(config: "ServerConfig", given: Given, terminal: Terminal) -> in
     from mcp_conductor.server.server import Server
 
     server = Server(config, terminal.say)
+    report = server.fault_report
     with _observed(server, given, terminal):
         try:
             return await serve_until_cancelled(_host(server, config, terminal))
+        except UsageError:  # nothing was served, so there is nothing to tell of faults
+            report = list
+            raise
         finally:
-            for line in server.fault_report():
+            for line in report():
                 terminal.say(line)
 
 

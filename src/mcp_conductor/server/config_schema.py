@@ -151,7 +151,7 @@ def _fault(name: str) -> Json:
         "name": _TEXT,
         "nth": {"oneOf": [_COUNT, {"type": "array", "items": _COUNT}]},
         "every": _COUNT,
-        "probability": {"type": "number", "minimum": 0, "maximum": 1},
+        "probability": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
     }
     matching = {"type": "object", "properties": when, **_CLOSED}
     return _reference("fault", name, (act.__doc__ or "").strip().split("\n")[0], params, {"when": matching})

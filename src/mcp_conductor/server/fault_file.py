@@ -42,7 +42,7 @@ def read_fault(entry: Field) -> Fault:
         target=mistakes.read(when.get("name"), Field.text, None),
         nth=mistakes.read(when.get("nth"), _nth, ()),
         every=mistakes.read(when.get("every"), lambda field: field.integer(1), None),
-        probability=mistakes.read(when.get("probability"), lambda field: field.number(0.0, 1.0), None),
+        probability=mistakes.read(when.get("probability"), _probability, None),
     )
     mistakes.tell()
     return fault
@@ -77,6 +77,13 @@ def _nth(given: Field) -> tuple[int, ...]:
     if not given.value:
         given.refuse("must name at least one request", "nth: 1, or nth: [1, 3]")
     return tuple(item.integer(1) for item in given.items())
+
+
+def _probability(given: Field) -> float:
+    probability = given.number(0.0, 1.0)
+    if not probability:
+        given.refuse("is 0: the fault would never strike", "leave the fault out")
+    return probability
 
 
 def _act(entry: Field, name: str, params: Field | None) -> tuple[Callable[[SpoiledReply], None], SpoiledReply]:
