@@ -94,7 +94,7 @@ def _has_members(value: Any) -> bool:
 
 
 class Undecided(str):
-    """A complaint about the schema alone: there was not enough time to find out whether the value fits."""
+    """A complaint that does not say whether the value fits: there was not enough time, or it is nested too deeply."""
 
     __slots__ = ()
 
@@ -164,7 +164,9 @@ def checker_here(schema: Any) -> Callable[[Any], list[str]]:
             if validator.is_valid(plain):  # the most usual case, and the quickest to find out
                 return []
             errors = list(validator.iter_errors(plain))
-        except (ValueError, RecursionError) as error:
+        except RecursionError:
+            return [_TOO_DEEP]
+        except ValueError as error:
             return [_unusable(error)]
         found = [
             f"{_where(error.instance_path)}: {cut(error.message, _LONGEST_COMPLAINT)}"
@@ -181,6 +183,8 @@ def complaints_here(schema: Any, value: Any) -> list[str]:
     return checker_here(schema)(value)
 
 
+_TOO_DEEP = Undecided("the value is nested too deeply to be checked")
+
 # Schemas that took too long once; they would do so every time.
 _costly: dict[bytes, Undecided] = {}
 
@@ -192,16 +196,19 @@ def _in_worker(function: str, schema: Any, *value: Any, seconds: float = SECONDS
     try:
         plain = _plain(schema)
         digest = sha256(marshal.dumps(plain)).digest()
-        if digest not in _costly:
-            return call(f"{__name__}:{function}", plain, *map(_plain, value), seconds=seconds, needs="jsonschema_rs")
+    except (ValueError, RecursionError) as error:  # nested too deeply
+        return _unusable(error)
+    if digest in _costly:
+        return _costly[digest]
+    try:
+        return call(f"{__name__}:{function}", plain, *map(_plain, value), seconds=seconds, needs="jsonschema_rs")
     except OutOfBoundsError as error:
         complaint = Undecided(f"applying the schema {error}")
         if error.final:
             _costly[digest] = complaint
         return complaint
-    except (ValueError, RecursionError) as error:  # nested too deeply
-        return _unusable(error)
-    return _costly[digest]
+    except (ValueError, RecursionError) as error:
+        return _TOO_DEEP if value else _unusable(error)
 
 
 def _unusable(error: Exception) -> str:

@@ -211,6 +211,19 @@ def test_params_that_are_no_object_are_invalid_params(stdio, params):
     assert code_of(server.ask(line)) == -32602
 
 
+def test_arguments_that_are_nested_too_deeply_are_blamed_and_not_the_schema(stdio):
+    server = stdio()
+    server.open()
+    deep: dict = {}
+    for _ in range(900):
+        deep = {"a": deep}
+    answer = str(server.ask(call(1, "echo", {"message": "hello", "more": deep})))
+    # How deep Python can look depends on its version.
+    told = "Invalid arguments for tool echo: the value is nested too deeply to be checked"
+    assert told in answer or "Echo: hello" in answer
+    assert "Echo: hello" in str(server.ask(echo(2)))
+
+
 def test_notifications_and_answers_to_nothing_are_never_answered(stdio):
     server = stdio()
     server.open()

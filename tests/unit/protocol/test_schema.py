@@ -3,7 +3,7 @@
 import pytest
 
 from mcp_conductor.protocol.message import read
-from mcp_conductor.protocol.schema import checker, complaints, unknown_members
+from mcp_conductor.protocol.schema import Undecided, checker, complaints, unknown_members
 
 STRING, INTEGER, NUMBER, BOOLEAN = ({"type": word} for word in ("string", "integer", "number", "boolean"))
 OBJECT, ARRAY, NULL = ({"type": word} for word in ("object", "array", "null"))
@@ -65,6 +65,16 @@ def test_deep_values_and_deep_schemas_do_not_raise():
         value, schema = {"a": value}, {"properties": {"a": schema}}
     assert len(complaints(value, {})) <= 1
     assert len(complaints({}, schema)) <= 1
+
+
+@pytest.mark.parametrize("schema", [OBJECT, {"type": "object", "patternProperties": {"^(?!b)": {}}}], ids=str)
+def test_a_value_that_is_too_deep_is_blamed_itself_and_not_the_schema(schema):
+    value: dict = {}
+    for _ in range(5000):
+        value = {"a": value}
+    (complaint,) = complaints(value, schema)
+    assert complaint == "the value is nested too deeply to be checked"
+    assert isinstance(complaint, Undecided)
 
 
 @pytest.mark.parametrize("limit", ["1e3", "1000.00", "1E3"])
