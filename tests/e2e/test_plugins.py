@@ -210,7 +210,7 @@ def test_programs_for_many_servers_take_a_transport_of_a_plugin(cli, tmp_path, p
             done = cli("--config", str(file), "--server", "all", *flag, "--method", "tools/list")
         thread.join(30)
     assert done.code == 0, done.err
-    assert json.loads(done.out)["tools"][0]["name"] == ("one__look" if program == "bridge" else "one/look")
+    assert json.loads(done.out)["tools"][0]["name"] == "one__look"
 
 
 def test_a_url_that_no_transport_knows_is_no_command(cli):

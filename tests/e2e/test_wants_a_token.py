@@ -39,7 +39,7 @@ async def test_a_401_is_told_as_one_with_every_body(http, sse, body, challenge, 
             pass
     assert caught.value.status == 401
     assert caught.value.message.endswith(f" was answered with status 401 {says}")
-    assert "--token" in caught.value.hint
+    assert "auth=TOKEN" in caught.value.hint  # a library has no flags
 
 
 def test_mcp_cli_ends_with_1_and_says_how_to_give_a_token(cli, http):

@@ -81,6 +81,7 @@ TASKS_REFUSED = {"taskc-undeclared-ignored-server": ("2025-11-25",)}
 
 TYPESCRIPT = ("NODE", str(PEERS / "servers" / "typescript.mjs"))
 SERVE = python("-m", "mcp_conductor", "serve", DEMO)
+SERVE_BOTH = python("-m", "mcp_conductor", "serve", str(ROOT / "examples" / "servers" / "inline.yaml"))  # both eras
 
 REAL: dict[str, Real] = {
     "sdk": Real(python(str(HERE / "sdk_server.py")), breaks=NO_BATCHES),
@@ -112,8 +113,8 @@ REAL: dict[str, Real] = {
     "git": Real(python(str(PROGRAMS / "mcp-server-git")), breaks=NO_BATCHES),
     # Its tool says that it only reads, so it is called: with a proxy that does not exist, nothing leaves this machine.
     "fetch": Real((str(PROGRAMS / "mcp-server-fetch"), "--proxy-url", "http://127.0.0.1:9"), breaks=NO_BATCHES),
-    "composed": Real(SERVE),
-    "composed-http": Real((*SERVE, "--transport", "streamable-http", "--port", "PORT"), "/mcp"),
+    "composed": Real(SERVE_BOTH),
+    "composed-http": Real((*SERVE_BOTH, "--transport", "streamable-http", "--port", "PORT"), "/mcp"),
     "composed-sse": Real((*SERVE, "--transport", "sse", "--port", "PORT"), "/sse", revisions=HANDSHAKE),
 }
 

@@ -95,3 +95,4 @@ def test_calls_that_are_answered_soon_after_the_end_of_stdin_get_their_answers(r
     run.ask("tools/call", {"name": "m__pid"})
     run.process.stdin.close()
     assert json.loads(run.process.stdout.readline())["result"]["content"][0]["text"].isdigit()
+    assert run.process.wait(LIMIT) == 0
