@@ -17,11 +17,11 @@ from mcp_conductor.cli.events import event_of
 from mcp_conductor.cli.exit_codes import OK, PROGRAMS
 from mcp_conductor.cli.line_input import lines_of
 from mcp_conductor.cli.methods import is_tool_error
-from mcp_conductor.cli.noted_variables import NotedVariables
 from mcp_conductor.cli.operations import SPECIAL, perform, remark_on_revision
 from mcp_conductor.cli.plan import CallPlan
 from mcp_conductor.cli.script_events import ScriptEvents, spelled
 from mcp_conductor.cli.script_lines import LONGEST_SCRIPT, ScriptLine, id_of, read_line, too_deep
+from mcp_conductor.cli.script_values import ScriptValues
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import (
@@ -40,7 +40,6 @@ from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.report.error_text import error_members
 from mcp_conductor.report.model import NOTHING
-from mcp_conductor.suites.language.variables import Variables
 
 STDIN = "stdin"
 _CODES = PROGRAMS["mcp-cli"]
@@ -60,7 +59,7 @@ class ScriptRun:
         budget = plan.spec.budgets.notification_bytes
         self._queue = EventQueue(budget)
         self._events = ScriptEvents(budget)
-        self._variables = Variables(environ=NotedVariables(terminal))
+        self._values = ScriptValues(terminal)
         self._background: set[asyncio.Task[None]] = set()
         self._open: dict[int, ScriptLine] = {}  # what is not answered yet, in order
         self._begun = 0
@@ -117,7 +116,7 @@ class ScriptRun:
             if not text:
                 continue
             try:
-                yield read_line(text, number, STDIN, self._variables.names())
+                yield read_line(text, number, STDIN, self._values.names)
             except UsageError as error:
                 self._answer(id_of(text, number), {"error": self._told(error)}, bad=True)
                 if self._stop.is_set():
@@ -152,7 +151,7 @@ class ScriptRun:
 
     async def _call(self, line: ScriptLine, session: Session) -> Any:
         method = line.method or ""
-        params = None if line.params is None else line.params.filled(self._variables)
+        params = None if line.params is None else line.params.filled(self._values.variables)
         if method == "logging/setLevel" and not session.dialect.handshake:
             return self._set_level(params or {}, session)
         if meta := {**self._plan.meta, **self._level}:
@@ -180,7 +179,7 @@ class ScriptRun:
 
     async def _await(self, line: ScriptLine) -> Json:
         assert line.awaited is not None
-        wanted = line.awaited.filled(self._variables)
+        wanted = line.awaited.filled(self._values.variables)
         seconds = line.timeout or self._plan.request_timeout or self._plan.timeout
         try:
             async with asyncio.timeout(seconds):
@@ -201,9 +200,7 @@ class ScriptRun:
             if value is NOTHING:
                 missing = UsageError(f"capture {name!r}: nothing was found at {capture.source}")
                 continue
-            add = self._variables.with_secrets if capture.secret else self._variables.with_
-            self._variables = add({name: value})
-        self._terminal.learn(self._variables.secrets)
+            self._values.add(name, value, secret=capture.secret)
         if missing is not None and "error" not in answer:
             answer = {**answer, "error": self._told(missing)}
         self._answer(line.id, answer, failed=failed, background=line.background)
