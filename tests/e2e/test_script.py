@@ -344,46 +344,19 @@ def test_a_placeholder_without_a_value_is_told_with_its_line(cli, serve, tmp_pat
     assert (lines(done.out)[1]["error"]["where"], done.code) == ("s.jsonl:2:31", 1)
 
 
-def everything_shown(done, tmp_path):
-    return done.err + (tmp_path / "r.jsonl").read_text()
+def test_an_id_that_no_line_has_is_not_waited_for(run):
+    done = run('{"await": {"id": "zzz"}}\n', '{"await": {"id": "{{ env.HOME }}"}}\n', PING)
+    first, second, third = lines(done.out)
+    assert "must be that of an earlier line in the background" in first["error"]["message"]
+    assert "must be that of an earlier line in the background" in second["error"]["message"]
+    assert (third, done.code) == ({"id": 3, "result": {}}, 1)
 
 
-@pytest.mark.parametrize("placeholder", ["{{ env.API_TOKEN }}", '{{ env(\\"API_TOKEN\\") }}', "{{ env | json }}"])
-def test_what_a_script_takes_from_the_environment_is_in_no_recording(cli, serve, tmp_path, placeholder):
-    line = json.dumps({"method": "tools/call", "params": {"name": "a", "arguments": {"k": "@"}}}).replace(
-        "@", placeholder
-    )
-    words = ("--script", "-", "-v", "--record", "r.jsonl")
-    done = cli(*serve(ECHO), *words, stdin=line, API_TOKEN="t0ken-of-env-77")
-    assert "t0ken-of-env-77" in done.out
-    assert "t0ken-of-env-77" not in everything_shown(done, tmp_path)
-    assert done.code == 0
-
-
-MINTS = """
-    hello(tools={})
-    def call(params):
-        notify("notifications/message", level="info", data="minted " + KEY)
-        return {"content": [], "structuredContent": {"key": KEY}}
-    KEY = "minted" + "-key-12345"
-    serve({"tools/call": call, "ping": {}, "tools/list": {"tools": []}})
-"""
-
-
-@pytest.mark.parametrize("more", [{}, {"background": True}])
-def test_a_secret_capture_is_in_no_recording_from_its_own_answer_on(run, tmp_path, more):
-    capture = {"capture": {"key": {"from": "result.structuredContent.key", "secret": True}}, **more}
-    flags = ("-v", "--record", "r.jsonl")
-    done = run(call("mint", more=capture), PING, call("mint"), server=MINTS, flags=flags)
-    assert "minted-key-12345" in done.out
-    assert "minted-key-12345" not in everything_shown(done, tmp_path)
-    recorded = lines((tmp_path / "r.jsonl").read_text())
-    assert [each["at"] for each in recorded if "at" in each] == sorted(each["at"] for each in recorded if "at" in each)
-    assert len([each for each in done.err.splitlines() if "tools/call" in each]) == 2
-
-
-def test_what_was_held_back_for_a_secret_is_shown_when_the_server_dies(run, tmp_path):
-    capture = {"capture": {"key": {"from": "result.x", "secret": True}}}
-    done = run(call("die", more=capture), flags=("-v", "--record", "r.jsonl"))
-    assert "stderr: last words" in done.err
-    assert "last words" in (tmp_path / "r.jsonl").read_text()
+@pytest.mark.parametrize("params", ['{"level": "trace"}', '{"level": 7}', "{}"])
+def test_in_the_modern_era_an_unknown_log_level_is_refused(run, params):
+    level = f'{{"method": "logging/setLevel", "params": {params}}}\n'
+    done = run(level, call("a"), server=MODERN, flags=("--protocol", "modern"))
+    refused, after = lines(done.out)
+    assert "is not a level of MCP" in refused["error"]["message"]
+    assert "emergency" in refused["error"]["hint"]
+    assert (after["result"]["structuredContent"], done.code) == ({"level": None}, 1)

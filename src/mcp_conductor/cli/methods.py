@@ -54,9 +54,14 @@ def completion_ref(text: str) -> Json:
 
 def _level(given: Given) -> Json:
     level = given.need("--log-level")
-    if level not in LOG_LEVELS:
-        raise UsageError(f"--log-level {level!r} is not a level of MCP", hint=f"the levels are {', '.join(LOG_LEVELS)}")
+    check_level("--log-level", level)
     return {"level": level}
+
+
+def check_level(where: str, level: Any) -> None:
+    """Refuse what stands at WHERE if it is not a log level."""
+    if level not in LOG_LEVELS:
+        raise UsageError(f"{where} {level!r} is not a level of MCP", hint=f"the levels are {', '.join(LOG_LEVELS)}")
 
 
 _PAGE = ("--cursor",)

@@ -18,7 +18,7 @@ from mcp_conductor.files.fields import Field
 from mcp_conductor.files.mistakes import Mistakes
 from mcp_conductor.files.reading import read_bytes
 from mcp_conductor.files.source import Document
-from mcp_conductor.protocol.message import kind_of, read, why_not_json
+from mcp_conductor.protocol.message import kind_of, read, render, why_not_json
 from mcp_conductor.suites.language.captures import Capture, read_captures
 from mcp_conductor.suites.language.variables import Filling, filling
 from mcp_conductor.values import dataclass
@@ -49,8 +49,11 @@ class ScriptLine:
         return any(each.secret for each in self.captures.values())
 
 
-def read_line(text: str, number: int, file: str, known: Collection[str]) -> ScriptLine:
-    """The line TEXT of FILE, where the captures KNOWN are there; raises UsageError at its place."""
+def read_line(text: str, number: int, file: str, known: Collection[str], background: Collection[Any]) -> ScriptLine:
+    """The line TEXT of FILE; raises UsageError at its place.
+
+    The captures KNOWN are there, and BACKGROUND has the ids of earlier lines that are answered when they can be.
+    """
     try:
         data = read(text)
     except (ValueError, RecursionError) as error:
@@ -59,7 +62,7 @@ def read_line(text: str, number: int, file: str, known: Collection[str]) -> Scri
         raise UsageError(f"{file}: line {number} is not JSON: {why_not_json(error)}", where=where) from error
     given = Field(Document(file, text, data, json=True, begins=number), (), data)
     try:
-        return _read_members(given, number, known)
+        return _read_members(given, number, known, background)
     except RecursionError:
         raise too_deep(given) from None
 
@@ -89,12 +92,13 @@ def read_script(path: str, shown: str) -> list[ScriptLine]:
         raise UsageError(f"--script: cannot read {shown}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"--script: {shown} is not UTF-8") from error
-    mistakes, known = Mistakes(), set[str]()
+    mistakes, known, background = Mistakes(), set[str](), set[Any]()
     lines: list[ScriptLine] = []
     for number, line in written_lines(text):
         try:
-            lines.append(read_line(line, number, shown, known))
+            lines.append(read_line(line, number, shown, known, background))
             known |= lines[-1].captures.keys()
+            background |= {lines[-1].id} if lines[-1].background else set()
         except UsageError as error:
             mistakes.add(error)
     mistakes.tell()
@@ -108,7 +112,7 @@ def written_lines(text: str) -> Iterator[tuple[int, str]]:
             yield number, line.rstrip("\r")
 
 
-def _read_members(given: Field, number: int, known: Collection[str]) -> ScriptLine:
+def _read_members(given: Field, number: int, known: Collection[str], background: Collection[Any]) -> ScriptLine:
     if not isinstance(given.value, dict):
         given.refuse(f"line {number} must be an object, not {kind_of(given.value)}", _EITHER)
     awaits = "await" in given.value and "method" not in given.value
@@ -124,7 +128,7 @@ def _read_members(given: Field, number: int, known: Collection[str]) -> ScriptLi
         id=members["id"].value if "id" in members else number,
         method=_method(members["method"]) if "method" in members else None,
         params=filling(members["params"], known) if "params" in members else None,
-        awaited=_awaited(members["await"], known) if awaits else None,
+        awaited=_awaited(members["await"], known, background) if awaits else None,
         captures=read_captures(members["capture"]) if "capture" in members else {},
         timeout=_timeout(members.get("timeout")),
         background="background" in members and members["background"].boolean(),
@@ -153,11 +157,27 @@ def _method(given: Field) -> str:
     return method
 
 
-def _awaited(given: Field, known: Collection[str]) -> Filling:
+def _awaited(given: Field, known: Collection[str], background: Collection[Any]) -> Filling:
     if isinstance(given.value, str) and given.value not in AWAITED and "/" not in given.value:
         near = nearest(given.value, AWAITED)
         hint = f"did you mean {near!r}?" if near else f"an event ({', '.join(AWAITED)}), a method, or an object"
         given.refuse(f"names no event: {given.value!r}", hint)
     if not isinstance(given.value, (str, dict)) or not given.value:
-        given.refuse(f"must be an event, a method or an object, not {kind_of(given.value)}")
-    return filling(given, known)
+        what = "an empty object" if given.value == {} else kind_of(given.value)
+        given.refuse(f"must be an event, a method or an object with members of an event, not {what}")
+    awaited = filling(given, known)
+    if awaited.is_fixed:
+        check_awaited(given, awaited.value, background)
+    return awaited
+
+
+def check_awaited(given: Field, wanted: Any, background: Collection[Any]) -> None:
+    """Refuse the `await` that is GIVEN if its value, WANTED, is an answer that cannot come."""
+    if not isinstance(wanted, dict) or "id" not in wanted:
+        return
+    name = wanted["id"]
+    if not _is_id(name) or name not in background:
+        near = nearest(name, [each for each in background if isinstance(each, str)]) if isinstance(name, str) else None
+        hint = f"did you mean {near!r}?" if near else None
+        shown = repr(name) if isinstance(name, str) else render(name)
+        given.member("id", name).refuse(f"must be that of an earlier line in the background, not {shown}", hint)

@@ -16,11 +16,11 @@ from mcp_conductor.cli.event_queue import EventQueue, alongside, reader_gone
 from mcp_conductor.cli.events import event_of
 from mcp_conductor.cli.exit_codes import OK, PROGRAMS
 from mcp_conductor.cli.line_input import lines_of
-from mcp_conductor.cli.methods import is_tool_error
+from mcp_conductor.cli.methods import check_level, is_tool_error
 from mcp_conductor.cli.operations import SPECIAL, perform, remark_on_revision
 from mcp_conductor.cli.plan import CallPlan
 from mcp_conductor.cli.script_events import ScriptEvents, spelled
-from mcp_conductor.cli.script_lines import LONGEST_SCRIPT, ScriptLine, id_of, read_line, too_deep
+from mcp_conductor.cli.script_lines import LONGEST_SCRIPT, ScriptLine, check_awaited, id_of, read_line, too_deep
 from mcp_conductor.cli.script_values import ScriptValues
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
 from mcp_conductor.client.session import Session
@@ -61,6 +61,7 @@ class ScriptRun:
         self._events = ScriptEvents(budget)
         self._values = ScriptValues(terminal)
         self._background: set[asyncio.Task[None]] = set()
+        self._names: set[Any] = set()  # the ids of lines in the background
         self._open: dict[int, ScriptLine] = {}  # what is not answered yet, in order
         self._begun = 0
         self._level: Json = {}  # the log level that was asked for, as a member of _meta; of the modern era
@@ -90,6 +91,7 @@ class ScriptRun:
     async def _all_lines(self, session: Session) -> None:
         async for line in self._lines():
             if line.background:
+                self._names.add(line.id)
                 self._background.add(asyncio.ensure_future(self._do(line, session)))
                 await asyncio.sleep(0)  # it is sent before what follows
             else:
@@ -116,7 +118,7 @@ class ScriptRun:
             if not text:
                 continue
             try:
-                yield read_line(text, number, STDIN, self._values.names)
+                yield read_line(text, number, STDIN, self._values.names, self._names)
             except UsageError as error:
                 self._answer(id_of(text, number), {"error": self._told(error)}, bad=True)
                 if self._stop.is_set():
@@ -173,13 +175,16 @@ class ScriptRun:
 
     def _set_level(self, params: Json, session: Session) -> Json:
         """In the modern era each request says which log messages it wants."""
+        check_level("params.level", level := params.get("level"))
         session.note(f"{session.dialect.version} has no logging/setLevel; later lines ask for the level in _meta")
-        self._level = {f"{META}logLevel": params.get("level")}
+        self._level = {f"{META}logLevel": level}
         return {}
 
     async def _await(self, line: ScriptLine) -> Json:
         assert line.awaited is not None
         wanted = line.awaited.filled(self._values.variables)
+        if not line.awaited.is_fixed:
+            check_awaited(line.given.member("await", wanted), wanted, self._names)
         seconds = line.timeout or self._plan.request_timeout or self._plan.timeout
         try:
             async with asyncio.timeout(seconds):

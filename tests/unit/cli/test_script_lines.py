@@ -7,8 +7,8 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.suites.language.variables import Variables
 
 
-def line(text, known=()):
-    return read_line(text, 3, "stdin", known)
+def line(text, known=(), background=("research", 7)):
+    return read_line(text, 3, "stdin", known, background)
 
 
 def test_a_line_calls_a_method():
@@ -26,7 +26,9 @@ def test_what_was_captured_is_filled_in_with_its_type():
     assert read.params.filled(Variables(values={"n": 7})) == {"n": 7, "text": "is 7"}
 
 
-@pytest.mark.parametrize("awaited", ['"update"', '"notifications/made/up"', '{"event": "log"}', '{"id": 1}'])
+@pytest.mark.parametrize(
+    "awaited", ['"update"', '"notifications/made/up"', '{"event": "log"}', '{"id": 7}', '{"id": "{{ env.ID }}"}']
+)
 def test_a_line_waits_for_a_kind_a_method_or_members(awaited):
     assert line(f'{{"await": {awaited}}}').method is None
 
@@ -47,7 +49,23 @@ def test_a_line_waits_for_a_kind_a_method_or_members(awaited):
         ('{"method": "ping", "timeout": 0}', "stdin: timeout must be a time above 0", None),
         ('{"method": "oauth/token"}', "stdin: method cannot be oauth/token, which asks an authorization server", None),
         ('{"await": "udpate"}', "stdin: await names no event: 'udpate'", "did you mean 'update'?"),
-        ('{"await": 1}', "stdin: await must be an event, a method or an object, not a number", None),
+        (
+            '{"await": 1}',
+            "stdin: await must be an event, a method or an object with members of an event, not a number",
+            None,
+        ),
+        (
+            '{"await": {}}',
+            "stdin: await must be an event, a method or an object with members of an event, not an empty object",
+            None,
+        ),
+        (
+            '{"await": {"id": "reserch"}}',
+            "stdin: await.id must be that of an earlier line in the background, not 'reserch'",
+            "did you mean 'research'?",
+        ),
+        ('{"await": {"id": 8}}', "stdin: await.id must be that of an earlier line in the background, not 8", None),
+        ('{"await": {"id": []}}', "stdin: await.id must be that of an earlier line in the background, not []", None),
         (
             '{"method": "ping", "params": {"a": "{{ tsak }}"}}',
             "stdin: params.a has the placeholder {{ tsak }}, which uses the unknown name 'tsak'",
@@ -87,3 +105,14 @@ def test_a_name_that_an_earlier_line_captures_is_known_in_a_file(tmp_path):
     file.write_text(f"{second}\n{first}\n")
     with pytest.raises(UsageError):
         read_script(str(file), "s")
+
+
+def test_a_file_waits_only_for_answers_of_earlier_lines_in_the_background(tmp_path):
+    file = tmp_path / "script.jsonl"
+    begin, wait = '{"id": "a", "method": "b", "background": true}', '{"await": {"id": "a"}}'
+    file.write_text(f"{begin}\n{wait}\n")
+    assert len(read_script(str(file), "s")) == 2
+    for text in (f"{wait}\n{begin}\n", f"{begin.replace('true', 'false')}\n{wait}\n"):
+        file.write_text(text)
+        with pytest.raises(UsageError, match="earlier line in the background"):
+            read_script(str(file), "s")
