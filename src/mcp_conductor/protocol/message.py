@@ -109,7 +109,8 @@ def why_not_json(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg[:1].lower()}{error.msg[1:]} at character {error.pos + 1}"
+        problem = error.msg.removesuffix(" at")  # as some of them end
+        return f"{problem[:1].lower()}{problem[1:]} at character {error.pos + 1}"
     return str(error)
 
 

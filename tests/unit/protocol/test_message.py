@@ -331,3 +331,16 @@ def test_a_repeated_id_is_noticed_and_the_last_one_counts():
 )
 def test_every_kind_of_value_has_a_word(value, kind):
     assert kind_of(value) == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"a": "\n"}', "invalid control character at character 8"),
+        ('{"a": "b', "unterminated string starting at character 7"),
+        ('{"a": "\\x"}', "invalid \\escape at character 8"),
+        ("{", "expecting property name enclosed in double quotes at character 2"),
+    ],
+)
+def test_what_is_wrong_with_json_is_one_sentence(text, problem):
+    assert parse(text).problem == f"not JSON: {problem}"
