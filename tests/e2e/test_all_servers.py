@@ -72,12 +72,21 @@ def test_a_name_without_a_server_is_refused_with_the_servers(every, name):
         ("--follow",),
         ("--events",),
         ("--cursor", "c"),
+        ("--dry-run",),
     ],
 )
 def test_a_flag_that_makes_no_sense_for_many_servers_is_refused(every, flags):
     run = every(*TOOLS, *flags)
     assert run.code == 1
     assert f"{flags[0]} has no meaning for --server all" in run.err
+
+
+def test_a_dry_run_of_a_call_shows_what_the_named_server_would_be_sent(every):
+    run = every("--method", "tools/call", "--tool-name", "a_b/say", "--dry-run")
+    shown = json.loads(run.out)
+    assert shown["command"][-1].endswith("a_b.py")
+    assert shown["sent"][-1]["message"]["params"]["name"] == "say"
+    assert run.code == 0
 
 
 @pytest.mark.parametrize("words", [("--raw", "{}"), ("--script", "-"), ("--method", "ping")])

@@ -26,6 +26,7 @@ _OF_ONE_SERVER = {
     "--transport": "each server of the file says how it is reached",
     "--follow": "--server NAME follows one of them",
     "--events": "--server NAME shows the events of one of them",
+    "--dry-run": "--server NAME shows what one of them would be sent",
     "--cursor": "a cursor belongs to one server: --server NAME",
 }
 _CODES = PROGRAMS["mcp-cli"]

@@ -55,9 +55,8 @@ def _main(argv: list[str], terminal: Terminal, program: str) -> int:
         terminal.show(f"{program} {__version__}\n")
         return OK
     given = read_secrets(given, terminal)
-    if "--dry-run" in given:
-        return _dry_run(given, terminal)
     if (given.one("--method") or "").startswith("oauth/"):
+        _refuse_dry_run(given)
         from mcp_conductor.cli.oauth_run import run_oauth_step
 
         return run_oauth_step(given, terminal)
@@ -69,7 +68,12 @@ def _main(argv: list[str], terminal: Terminal, program: str) -> int:
             if one is None:
                 return list_all(given, terminal)
             given = one
-    return _call(plan(given, terminal), terminal)
+    call = plan(given, terminal)
+    if "--dry-run" in given:
+        from mcp_conductor.cli.dry_run import dry_run
+
+        return dry_run(call, terminal)
+    return _call(call, terminal)
 
 
 def _wants_json_errors(argv: list[str]) -> bool:
@@ -85,16 +89,11 @@ def _wants_json_errors(argv: list[str]) -> bool:
     return False
 
 
-def _dry_run(given: Given, terminal: Terminal) -> int:
-    method = given.one("--method") or ""
-    if method.startswith("oauth/"):
-        raise UsageError(
-            f"--dry-run has no meaning for {method}", hint="each of its requests depends on the one before"
-        )
-    call = plan(given, terminal)
-    from mcp_conductor.cli.dry_run import dry_run
-
-    return dry_run(call, terminal)
+def _refuse_dry_run(given: Given) -> None:
+    if "--dry-run" in given:
+        method = given.one("--method")
+        hint = "each of its requests depends on the one before"
+        raise UsageError(f"--dry-run has no meaning for {method}", hint=hint)
 
 
 def _call(call: CallPlan, terminal: Terminal) -> int:
