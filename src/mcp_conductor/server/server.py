@@ -195,6 +195,8 @@ class Server(ServerState):
             readable = isinstance(identity, (str, int, float)) and not isinstance(identity, bool)
             if readable and identity in client.running:
                 _cancel_soon(client.running[identity])
+                for listener in self.listeners:
+                    listener.cancelled(client.running[identity])
 
     def forget(self, client: Client) -> None:
         """Forget a client that has gone."""

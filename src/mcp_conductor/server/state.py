@@ -21,12 +21,19 @@ class Subscriber:
 
     def __init__(self, identity: Id, notify: Callable[[str, Json], None], wants: Json) -> None:
         self.wants = wants
+        self._request = asyncio.current_task()  # which ends a few turns of the loop after it was cancelled
+        self._cancelled = False
         self._notify = notify  # within the request that listens
         self.meta: Json = {f"{META}subscriptionId": identity}
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def tell(self, method: str, params: Json) -> None:
-        self._notify(method, {**params, "_meta": self.meta})
+        if not self._cancelled:
+            self._notify(method, {**params, "_meta": self.meta})
+
+    def cancelled(self, request: "asyncio.Task[None]") -> None:
+        """The client has cancelled REQUEST: if it is this one, it is told no more."""
+        self._cancelled |= self._request is request
 
     def end(self) -> None:
         if not self._ended.done():
