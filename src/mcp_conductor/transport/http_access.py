@@ -14,6 +14,7 @@ from mcp_conductor.transport.http_client import Response, head
 from mcp_conductor.transport.http_connection import Reply
 
 _GONE_SECONDS = 1.0  # to find out whether a server that closed a connection is still there
+_GONE_PAUSES = (0.0, 0.05)  # before each look: a process that ends may close its connections before it stops listening
 _EXCERPT = 200
 _MOST_READ = 10_000  # of what is shown in part
 _FLAGS, _KEYWORDS = "--token TOKEN; mcp-cli --oauth gets one", "auth=TOKEN; auth=OAuth(…) gets one"
@@ -72,13 +73,15 @@ class HttpAccess:
 
     async def is_gone(self) -> bool:
         """Whether the server cannot be connected to any more, as far as that can be told quickly."""
-        try:
-            async with asyncio.timeout(_GONE_SECONDS):
-                await self._http.reach(self.url)
-        except ConnectionLost as error:
-            return error.final
-        except (ConductorError, TimeoutError):
-            return False
+        for pause in _GONE_PAUSES:
+            await asyncio.sleep(pause)
+            try:
+                async with asyncio.timeout(_GONE_SECONDS):
+                    await self._http.reach(self.url)
+            except ConnectionLost as error:
+                return error.final
+            except (ConductorError, TimeoutError):
+                return False
         return False
 
     def begun(self, reply: Reply) -> Response:
