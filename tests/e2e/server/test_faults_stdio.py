@@ -131,7 +131,6 @@ def test_without_a_match_every_byte_is_the_same(start, era):
         "{fault: crash, when: {name: write_to_stderr}}",
         "{fault: wrong_id, when: {method: prompts/list}}",
         "{fault: malformed_json, when: {method: tools/call, nth: 99}}",
-        "{fault: never_answer, when: {probability: 0}}",
     )
     spoken = []
     for server in (start(), faulty):
