@@ -264,7 +264,10 @@ def test_a_body_without_a_length_ends_with_the_connection(cli, http):
 
 def test_a_server_that_closes_after_each_answer_without_saying_so_is_asked_again(cli, http):
     server = http({"POST": lambda call: (call.politely(), call.close())})
-    assert_listed(cli(server.url, *LIST))
+    run = cli(server.url, *LIST)
+    # What is sent in the moment in which the server closes may have been read or not: it is not sent twice, but told.
+    lost = "notifications/initialized was not delivered"
+    assert_listed(run, *((lost,) if lost in run.err else ()))
 
 
 @pytest.mark.parametrize("kind", ["text/html; charset=utf-8", "text/plain", None])
