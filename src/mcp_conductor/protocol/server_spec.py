@@ -110,7 +110,7 @@ class StdioSpec(ServerSpec):
         return " ".join(self.command)
 
     def config(self) -> Json:
-        # Not super(): dataclasses with slots are made anew, and it would look for the class that was there before.
+        # Not super(): dataclasses with slots are made a second time, and super() looks for the class made first.
         named = ServerSpec.config(self)
         words: Json = {"command": self.command[0], "args": list(self.command[1:])}
         return {**named, **words, **({"cwd": self.cwd} if self.cwd else {}), **hidden({"env": self.env})}

@@ -1,6 +1,6 @@
 """Several scenarios in one start of the client: a server that does what each of them does.
 
-A client that copes with all of it at once copes with each of it. Only that is concluded from such a start: whatever
+A client that copes with all of it at once copes with each of it. Only that is concluded from such a start. If anything
 else comes of it, the scenarios are played one by one.
 """
 
