@@ -235,13 +235,14 @@ class InternalError(ConductorError):
     kind = "RUNTIME_MCP_INTERNAL_ERROR"
 
 
-_with_flags = False  # whether this process is one of our programs
+_with_flags = False  # whether one of our programs runs
 
 
-def speak_of_flags() -> None:
-    """From now on say by which flag something can be changed: this process is one of our programs."""
-    global _with_flags  # noqa: PLW0603  # it is a property of the process, and set once
-    _with_flags = True
+def speak_of_flags(on: bool = True) -> bool:
+    """Say from now on by which flag something can be changed, since one of our programs runs; returns what it was."""
+    global _with_flags  # noqa: PLW0603  # what runs is a property of the process
+    before, _with_flags = _with_flags, on
+    return before
 
 
 def way(flag: str, keyword: str) -> str:

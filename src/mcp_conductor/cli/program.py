@@ -10,7 +10,7 @@ from mcp_conductor.errors import ConductorError, speak_of_flags
 
 def run_program(work: Callable[[], int], argv: Sequence[str], terminal: Terminal, program: str) -> int:
     """Do the WORK of PROGRAM: the exit code. Unless all went well, there is a message on stderr."""
-    speak_of_flags()
+    had_flags = speak_of_flags()
     try:
         return work()
     except ReaderGone:
@@ -25,6 +25,8 @@ def run_program(work: Callable[[], int], argv: Sequence[str], terminal: Terminal
             raise
         _say_internal_error(error, argv, program, terminal)
         return INTERNAL_ERROR
+    finally:
+        speak_of_flags(had_flags)  # the process goes on where main() is called from Python
 
 
 def _say_internal_error(error: Exception, argv: Sequence[str], program: str, terminal: Terminal) -> None:
