@@ -196,7 +196,7 @@ def parts_of(file: Path) -> Iterator[str]:
                 yield "os.write"
             case ast.Attribute(value=ast.Attribute(attr="stdout" | "stderr" as name), attr="write" | "buffer"):
                 yield f"{name}.write"
-            case ast.Attribute(attr="write_result_as_it_is" | "write_report_as_it_is" as name):
+            case ast.Attribute(attr="write_result" | "write_report_as_it_is" as name):
                 yield name
 
 
@@ -206,13 +206,13 @@ def test_text_leaves_through_the_terminal_alone_which_makes_it_safe():
     assert {name: parts for name, parts in found.items() if parts} == {
         "cli/terminal.py": {"sys.stdout", "sys.stderr", "os.write"},
         # JSON and YAML that was asked for.
-        "cli/call_run.py": {"write_result_as_it_is"},
-        "cli/oauth_run.py": {"write_result_as_it_is"},
-        "cli/all_servers.py": {"write_result_as_it_is"},
-        "cli/follow.py": {"write_result_as_it_is"},
-        "cli/script_run.py": {"write_result_as_it_is"},
-        "cli/discover_run.py": {"write_result_as_it_is"},
-        "cli/serve.py": {"write_result_as_it_is"},
+        "cli/call_run.py": {"write_result"},
+        "cli/oauth_run.py": {"write_result"},
+        "cli/all_servers.py": {"write_result"},
+        "cli/follow.py": {"write_result"},
+        "cli/script_run.py": {"write_result"},
+        "cli/discover_run.py": {"write_result"},
+        "cli/serve.py": {"write_result"},
         "cli/dry_run.py": {"write_report_as_it_is"},
         "cli/run_output.py": {"write_report_as_it_is"},
         # Servers that speak: messages on stdout, and stderr because a file asks for it.

@@ -112,7 +112,7 @@ async def _list(plans: dict[str, CallPlan | ConductorError], terminal: Terminal)
         if isinstance(answer, dict) and isinstance(answer.get(member), list)
         for item in answer[member]
     ]
-    terminal.write_result_as_it_is(render({member: items}, 2) + "\n")
+    terminal.write_result(render({member: items}, 2) + "\n")
     codes = set()
     for name, error in zip(plans, answers, strict=True):
         if isinstance(error, ConductorError):

@@ -91,7 +91,7 @@ class CallRun:
 
     def print(self, text: str) -> None:
         self.no_hurry()
-        self.terminal.write_result_as_it_is(text + "\n")
+        self.terminal.write_result(text + "\n")
 
     def say_internal_error(self, _: asyncio.AbstractEventLoop, context: Json) -> None:
         """A bug of ours in a callback; without this asyncio would print a traceback."""

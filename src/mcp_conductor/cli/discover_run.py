@@ -34,7 +34,7 @@ async def write_suite(given: Given, terminal: Terminal) -> int:
         found = await discover(spec, wishes, tell)
     text = suite_text(found, protocol=given.one("--protocol"))
     if output is None:
-        terminal.write_result_as_it_is(text)
+        terminal.write_result(text)
     else:
         write_file(os.path.join(terminal.directory, output), text, shown=output)
         terminal.say(f"wrote {output}: {case_count(found)}")

@@ -45,7 +45,7 @@ class Follow:
         code = await work
         stay()
         if self._plan.method is not None or self._plan.raw is not None:
-            self._terminal.write_result_as_it_is("\n")  # between the result and the events
+            self._terminal.write_result("\n")  # between the result and the events
         await self._listen(session)
         if self._reads:
             self._print({"event": "subscribed", "uri": (self._plan.params or {}).get("uri")})
@@ -120,7 +120,7 @@ class Follow:
             await session.listen(wanted, meta)
 
     def _print(self, event: Json) -> None:
-        self._terminal.write_result_as_it_is(render(event) + "\n")
+        self._terminal.write_result(render(event) + "\n")
 
 
 def _followed(incoming: Incoming) -> Json:

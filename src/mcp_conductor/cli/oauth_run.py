@@ -45,9 +45,9 @@ def run_oauth_step(given: Given, terminal: Terminal) -> int:
             await http.aclose()
 
     try:
-        terminal.write_result_as_it_is(render(run_interruptibly(talk()), 2) + "\n")
+        terminal.write_result(render(run_interruptibly(talk()), 2) + "\n")
     except MethodError as error:
-        terminal.write_result_as_it_is(render({"error": error.error}, 2) + "\n")
+        terminal.write_result(render({"error": error.error}, 2) + "\n")
         return _CODES.method
     except TimeoutError:
         waiting = f": {steps.waiting}" if steps.waiting else ""

@@ -249,4 +249,4 @@ class ScriptRun:
         return {key: redact(each) if isinstance(each, str) else each for key, each in error_members(error).items()}
 
     def _print(self, line: Json) -> None:
-        self._terminal.write_result_as_it_is(render(line) + "\n")
+        self._terminal.write_result(render(line) + "\n")

@@ -79,7 +79,7 @@ def _run(given: Given, terminal: Terminal, program: str) -> int:
     elif "--print-schema" in given:
         from mcp_conductor.server.config_schema import config_schema
 
-        terminal.write_result_as_it_is(render(config_schema(), indent=2) + "\n")
+        terminal.write_result(render(config_schema(), indent=2) + "\n")
     else:
         config = _config(given, terminal, program)
         if "--validate" in given:

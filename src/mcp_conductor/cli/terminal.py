@@ -1,8 +1,8 @@
 """Where a program was started: its streams, its environment and its directory, in one value that tests can make.
 
 Everything that a program shows goes through here, and only here (tests/test_rules.py). Text for people is without the
-secrets of the run, and holds nothing that a terminal or a CI system would obey. Two methods write text as it is: what
-they are given has escapes of its own.
+secrets of the run, and holds nothing that a terminal or a CI system would obey. Two methods write other text: results,
+secrets and all, in which only a terminal finds nothing to obey, and reports, which have escapes of their own.
 """
 
 import os
@@ -17,7 +17,7 @@ from mcp_conductor import posix
 from mcp_conductor.cli.exit_codes import code_of_signal
 from mcp_conductor.errors import ConductorError, InternalError, UsageError
 from mcp_conductor.text.redaction import Redactor
-from mcp_conductor.text.visible import visible
+from mcp_conductor.text.visible import seen_in_json, visible
 
 # The colours of reporters.diagnostic, and no others: one could hide what follows.
 _OUR_COLOURS = r"(\x1b\[(?:0|(?:[12]|3[1236])(?:;(?:[12]|3[1236]))*)m)"
@@ -111,9 +111,12 @@ class Terminal:
             if self.stderr is not None and posix.wait_for_room(self.stderr, 0):
                 os.write(self.stderr.fileno(), self._safe(text, colour=False).encode()[:_ROOM] + b"\n")
 
-    def write_result_as_it_is(self, text: str) -> None:
-        """Put on stdout what was asked for: the result of mcp-cli, secrets and all, or a file that was not named."""
-        self._write(text)
+    def write_result(self, text: str) -> None:
+        """Put on stdout what was asked for: the result of mcp-cli, secrets and all, or a file that was not named.
+
+        It is written as it is, but for what a terminal would obey or hide: there, that is written in JSON's escapes.
+        """
+        self._write(seen_in_json(text) if self.is_shown() else text)
 
     def write_report_as_it_is(self, text: str) -> None:
         """Put a report on stdout that has no secrets any more, in a form with escapes of its own."""

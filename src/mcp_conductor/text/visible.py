@@ -45,7 +45,12 @@ def harmless(text: str, escape: Callable[[str], str] | None = None) -> str:
 
 def json_escaped(text: str) -> str:
     """TEXT, which is JSON, with the escapes of JSON for all that `visible` would change: it means the same."""
-    return harmless(re.sub(_UNSEEN, lambda found: _json_escape(found[0]), text), _json_escape)
+    return harmless(seen_in_json(text), _json_escape)
+
+
+def seen_in_json(text: str) -> str:
+    """TEXT, which is JSON, with the escapes of JSON for what cannot be seen, except tabs and newlines."""
+    return re.sub(_UNSEEN, lambda found: _json_escape(found[0]), text)
 
 
 def cut(text: str, most: int) -> str:

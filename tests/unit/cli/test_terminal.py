@@ -2,7 +2,9 @@
 
 import errno
 import io
+import json
 import os
+import pty
 
 import pytest
 
@@ -29,7 +31,7 @@ def terminal(stdout=None, stderr=None) -> Terminal:
     return Terminal(stdout, stderr, None, {}, "/")
 
 
-AS_IT_IS = [Terminal.write_result_as_it_is, Terminal.write_report_as_it_is]
+AS_IT_IS = [Terminal.write_result, Terminal.write_report_as_it_is]
 
 
 @pytest.mark.parametrize("write", AS_IT_IS)
@@ -37,6 +39,17 @@ def test_results_and_reports_are_written_byte_for_byte(write):
     out = io.BytesIO()
     write(terminal(out), "é\n\udcff\x1b::")
     assert out.getvalue() == b"\xc3\xa9\n\xff\x1b::"
+
+
+def test_a_result_on_a_terminal_means_the_same_and_holds_nothing_that_the_terminal_obeys():
+    ours, theirs = pty.openpty()
+    value = {"text": "\x7f\x9b2J\x85\u202e\u200f\u2066 é 😀 ##[group]"}
+    with open(theirs, "wb", buffering=0) as stdout:
+        terminal(stdout).write_result(json.dumps(value, ensure_ascii=False) + "\n")
+        shown = os.read(ours, 1000).decode()
+    os.close(ours)
+    assert json.loads(shown) == value
+    assert shown == '{"text": "\\u007f\\u009b2J\\u0085\\u202e\\u200f\\u2066 é 😀 ##[group]"}\r\n'
 
 
 HOSTILE = "\x1b[2J\x1b[8m\x9b\x07\r\u202e\n  ::error::x\n##[group]"
