@@ -125,14 +125,14 @@ class StdioNotSupported(TransportError):  # noqa: N818  # what is so, not what k
     kind = "RUNTIME_MCP_STDIO_NOT_SUPPORTED"
 
 
-class ConnectionLost(TransportError):  # noqa: N818
+class ConnectionLost(TransportError):  # noqa: N818  # what happened, not what kind of class it is
     """The server went away; it is not known whether it has done what it was asked last."""
 
     kind = "RUNTIME_MCP_CONNECTION_LOST"
     final = False  # whether the server cannot be reached any more, and not only this connection to it
 
 
-class ServerDown(TransportError):  # noqa: N818
+class ServerDown(TransportError):  # noqa: N818  # what is so, not what kind of class it is
     """A server of a bridge is not connected; nothing was sent to it."""
 
     kind = "RUNTIME_MCP_SERVER_DOWN"
@@ -202,7 +202,7 @@ class MethodError(ConductorError):
         return self.error.get("code") if isinstance(self.error, dict) else None
 
 
-class InvalidResult(ConductorError):  # noqa: N818
+class InvalidResult(ConductorError):  # noqa: N818  # what came, not what kind of class it is
     """A result is not as it has to be: it breaks the outputSchema, or has nothing to write to a file."""
 
     kind = "RUNTIME_MCP_INVALID_RESULT"
@@ -240,7 +240,7 @@ _with_flags = False  # whether one of our programs runs
 
 def speak_of_flags(on: bool = True) -> bool:
     """Say from now on by which flag something can be changed, since one of our programs runs; returns what it was."""
-    global _with_flags  # noqa: PLW0603  # what runs is a property of the process
+    global _with_flags  # what runs is a property of the process
     before, _with_flags = _with_flags, on
     return before
 
