@@ -23,6 +23,7 @@ _STDERR_TAIL = 100
 _LONGEST_TAIL_LINE = 400
 _new_tuple = tuple.__new__
 _FRAME_BYTES = 200  # of memory for a frame besides its text
+_SLACK = 64  # one part in so many is left free, when frames are forgotten
 
 
 class Frame(NamedTuple):
@@ -135,20 +136,25 @@ class Transcript:
             self.listener(Frame(at, source, text))
 
     def _shrink(self) -> None:
-        while self._bytes > self._most_bytes and len(self._frames) > 1:
+        """Forget the oldest frames: a few more than must be, so that this is done seldom in a long conversation."""
+        most, left, number = self._most_bytes - self._most_bytes // _SLACK, self._bytes, self._first
+        while left > most and len(self._frames) > 1:
             # The first key of a dict from which others were deleted would take long to find.
-            while self._first not in self._frames:
-                self._first += 1
-            self._forget(self._first)
+            if number in self._frames:
+                left -= self._forget(number)
+            number += 1
+        self._first = number
 
-    def _forget(self, number: int) -> None:
-        frame = Frame(*self._frames.pop(number))
-        size = frame.size
+    def _forget(self, number: int) -> int:
+        """Forget a frame: how many bytes it took."""
+        _, source, text = self._frames.pop(number)
+        size = text.__sizeof__() + _FRAME_BYTES
         self._bytes -= size
-        if frame.source == "stderr":
+        if source == "stderr":
             self._stderr.popleft()  # it is the oldest
             self._stderr_bytes -= size
-        self.forgotten.add(frame.source, size)
+        self.forgotten.add(source, size)
+        return size
 
     def hide(self, secrets: Iterable[str]) -> None:
         """Redact these too, from now on."""
