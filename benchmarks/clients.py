@@ -41,7 +41,7 @@ def main(kind: str, cores: str, *numbers: str) -> None:
         with http_server(server_core) as url:
             outcome = asyncio.run(measure(url, *map(int, numbers)))
     else:
-        measure = {"bare": bare, "session": session, "sdk": sdk, "line": line}[kind]
+        measure = {"bare": bare, "least": least, "session": session, "sdk": sdk, "line": line}[kind]
         outcome = measure(command, *map(int, numbers))
         outcome = asyncio.run(outcome) if asyncio.iscoroutine(outcome) else outcome
     print(json.dumps(outcome))
@@ -75,6 +75,42 @@ def bare(command: tuple[str, ...], calls: int, waves: int) -> list[float]:
         read()
         waves_of(1, WARM_UP)
         return waves_of(1, calls) + waves_of(IN_FLIGHT, waves)
+
+
+async def least(command: tuple[str, ...], calls: int, waves: int) -> list[float]:
+    """The least that a client on asyncio can do: a future for each request, by its id. It checks and keeps nothing."""
+    loop, ids = asyncio.get_running_loop(), count(1)
+    open_ones: dict[int, asyncio.Future] = {}
+    unsent: list[str] = []
+
+    class Replies(asyncio.SubprocessProtocol):
+        rest = b""
+
+        def pipe_data_received(self, fd: int, data: bytes) -> None:  # noqa: ARG002  # it is stdout
+            *lines, self.rest = (self.rest + data).split(b"\n")
+            for line in lines:
+                reply = json.loads(line)
+                open_ones.pop(reply["id"]).set_result(reply["result"])
+
+    process, _ = await loop.subprocess_exec(Replies, *command, stderr=None)
+    stdin = process.get_pipe_transport(0)
+
+    def flush() -> None:
+        stdin.write("".join(unsent).encode())
+        unsent.clear()
+
+    async def request(method: str, params: object) -> object:
+        identity = next(ids)
+        reply = open_ones[identity] = loop.create_future()
+        if not unsent:
+            loop.call_soon(flush)
+        unsent.append(json.dumps({"jsonrpc": "2.0", "id": identity, "method": method, "params": params}) + "\n")
+        return await reply
+
+    await request("initialize", {"protocolVersion": VERSION})
+    taken = await _rates(lambda: request("tools/call", CALL), calls, waves)
+    process.close()
+    return taken
 
 
 async def session(command: tuple[str, ...], calls: int, waves: int) -> list[float]:

@@ -171,7 +171,7 @@ def calls(rounds: Rounds) -> Iterator[Row]:
     rivals = Rivals(
         over="",
         ours="Session",
-        others=("bare loop", "SDK"),
+        others=("bare loop", "least on asyncio", "SDK"),
         cpu_of="the client's",
         in_flight=throughput.IN_FLIGHT,
         one_by_one_at_least={"bare loop": 0.6, "SDK": 2.5},

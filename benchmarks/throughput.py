@@ -12,7 +12,7 @@ import sys
 
 from one_shot import HERE, RUN_SECONDS
 
-CLIENTS = ("session", "bare", "sdk")
+CLIENTS = ("session", "bare", "least", "sdk")
 HTTP_CLIENTS = ("http_session", "http_sdk")
 IN_FLIGHT = 50
 Cores = tuple[int, int] | None  # of the one who asks, and of the server
