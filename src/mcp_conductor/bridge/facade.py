@@ -40,13 +40,13 @@ class Facade(Server):
         super().__init__(ServerConfig(info=info, transport=transport), plan.complain)
 
     def offered_methods(self, dialect: Dialect) -> dict[str, Callable[[Call], Any]]:
-        offered = {name: partial(self._pass, act) for name, act in ACTS.items() if name in dialect.methods}
-        for name in ("ping", "initialize"):
-            if name in dialect.methods:
-                offered[name] = METHODS[name]  # type: ignore[assignment]  # a second initialize is refused there
-        if "server/discover" in dialect.methods:
-            offered["server/discover"] = self._discover  # type: ignore[assignment]
-        return offered  # type: ignore[return-value]
+        offered: dict[str, Callable[[Call], Any]] = {
+            **{name: partial(self._pass, act) for name, act in ACTS.items()},
+            "ping": METHODS["ping"],
+            "initialize": METHODS["initialize"],  # which refuses a second one
+            "server/discover": self._discover,
+        }
+        return {name: act for name, act in offered.items() if name in dialect.methods}
 
     def rounds_of(self, call: Call) -> None:
         """The state of earlier rounds is between the client and a server, or that of a request that waits here."""

@@ -119,7 +119,7 @@ class Relay:
                 self.plan.report(name, "retrying", error)
         if options.wait and late:
             told = [f"{name} ({link.health.last_error or 'no answer'})" for name, link in late.items()]
-            raise Refusal(INTERNAL_ERROR, f"servers that are not up (--wait): {', '.join(told)}")
+            raise Refusal(INTERNAL_ERROR, f"the bridge waits for all servers; not up: {', '.join(told)}")
         clashes = self.offers.refresh()
         self.on_tools(self.offers.listed["tools"])
         if clashes:

@@ -12,7 +12,7 @@ from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
 from mcp_conductor.values import dataclass
 
 if TYPE_CHECKING:
-    from mcp_conductor.protocol.oauth_requests import SigningAlgorithm
+    from mcp_conductor.protocol.oauth_requests import AuthMethod, SigningAlgorithm
     from mcp_conductor.transport import Authorization, Authorize
     from mcp_conductor.transport.http_client import HttpClient
 
@@ -27,6 +27,7 @@ class OAuth:
     store: str | None = None
     client_id: str | None = None  # of a client that was registered beforehand
     client_secret: str | None = field(default=None, repr=False)
+    client_auth: "AuthMethod | None" = None  # how the client authenticates; None: as the authorization server supports
     client_metadata_url: str | None = None
     scopes: tuple[str, ...] = ()
     grant: Literal["authorization_code", "client_credentials"] = "authorization_code"
@@ -36,6 +37,8 @@ class OAuth:
     allow_http: bool = False
     redirect_port: int | None = None
     open_browser: bool = True
+    interactive: bool = True  # False: no user can consent; what needs none is used, or it fails
+    refresh_token: str | None = field(default=None, repr=False)  # that was got elsewhere, for client_id
     consent_seconds: float = 300.0
     show: Callable[[str], None] = print  # what the user must see, such as the page to visit
     # Takes the URL of the page to visit, and returns where the browser was sent from there; None: we wait for that.
@@ -71,6 +74,7 @@ def _by_oauth(spec: HttpSpec, oauth: OAuth, http: "HttpClient") -> "Authorizatio
     settings = OAuthSettings(
         client_id=oauth.client_id,
         client_secret=oauth.client_secret,
+        client_auth=oauth.client_auth,
         client_metadata_url=oauth.client_metadata_url,
         redirect_port=oauth.redirect_port,
         scopes=oauth.scopes,
@@ -81,6 +85,8 @@ def _by_oauth(spec: HttpSpec, oauth: OAuth, http: "HttpClient") -> "Authorizatio
         issuer=oauth.issuer,
         allow_http=oauth.allow_http,
         open_browser=oauth.open_browser,
+        interactive=oauth.interactive,
+        refresh_token=oauth.refresh_token,
         consent_seconds=oauth.consent_seconds,
     )
     return Authorization(

@@ -10,7 +10,7 @@ from dataclasses import field
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from mcp_conductor.errors import TransportError, way
+from mcp_conductor.errors import TransportError, UsageError, way
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_MODERN, OAuthRules
 from mcp_conductor.text.patterns import compiled_later
@@ -21,6 +21,15 @@ _PROTECTED_RESOURCE = "/.well-known/oauth-protected-resource"
 _AUTHORIZATION_SERVER = "/.well-known/oauth-authorization-server"
 _OPENID = "/.well-known/openid-configuration"
 _PORTS = {"http": 80, "https": 443}
+
+_FLAGS_WITHOUT_A_USER = (
+    "--token TOKEN; --oauth-refresh-token with --oauth-client-id; --oauth-grant client_credentials; a --token-store"
+    " that has a token; or oauth/authorize-url and oauth/token, step by step"
+)
+_KEYWORDS_WITHOUT_A_USER = (
+    'auth=TOKEN; OAuth(refresh_token=…, client_id=…); OAuth(grant="client_credentials", …); or OAuth(store=…) with a'
+    " file that has a token"
+)
 
 
 def rules_of(version: str) -> OAuthRules:
@@ -312,3 +321,12 @@ def with_offline_access(scopes: tuple[str, ...], server_metadata: Json, rules: O
 def words(value: Any) -> list[str]:
     """The texts in a list that came from outside."""
     return [word for word in value if isinstance(word, str)] if isinstance(value, list) else []
+
+
+def needs_a_user() -> UsageError:
+    """No token can be had without a user who consents in a browser, and there is none."""
+    asked = way("--no-interactive", "OAuth(interactive=False)")
+    return UsageError(
+        f"a user must authorize this in a browser, but nothing may wait for a user ({asked})",
+        hint=way(_FLAGS_WITHOUT_A_USER, _KEYWORDS_WITHOUT_A_USER),
+    )

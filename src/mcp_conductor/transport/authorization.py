@@ -24,6 +24,7 @@ from mcp_conductor.protocol.oauth import (
     choose_scopes,
     code_of,
     endpoint,
+    needs_a_user,
     redirect_answer,
     response_issuer_mismatch,
     rules_of,
@@ -66,12 +67,6 @@ _MOST_STEPS = 12  # to any scopes
 CONSENT_SECONDS = 300.0
 _SETTLED_SECONDS = 60.0  # a token that was accepted for so long was valid
 _PORT = 33418  # of the redirect URI if another program receives the redirect
-
-_NOT_INTERACTIVE = "a user must authorize this in a browser, but nothing may wait for a user (--no-interactive)"
-_WITHOUT_A_USER = (
-    "--token TOKEN; --oauth-refresh-token with --oauth-client-id; --oauth-grant client_credentials; a --token-store"
-    " that has a token; or oauth/authorize-url and oauth/token, step by step"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +200,7 @@ class Authorization:
         if self._settings.grant == "client_credentials" or self._has_only_credentials(found):
             return await self._with_client_credentials(found, grant, scopes)
         if not self._settings.interactive:
-            raise UsageError(_NOT_INTERACTIVE, hint=_WITHOUT_A_USER)
+            raise needs_a_user()
         return await self._with_consent(found, grant, with_offline_access(scopes, found.metadata, self._rules()))
 
     def _with_given_token(self, grant: Grant, found: OAuthDiscovery) -> Grant:

@@ -91,6 +91,38 @@ async def test_oauth_keeps_its_token_in_the_store_for_the_next_time(tmp_path):
     assert json.loads((tmp_path / "tokens.json").read_text())
 
 
+async def test_where_no_user_can_consent_oauth_fails_at_once_and_says_what_needs_none():
+    with oauth_server() as server, pytest.raises(UsageError) as raised:
+        async with connect(server.url, auth=OAuth(interactive=False)):
+            pass
+    assert "OAuth(interactive=False)" in raised.value.message
+    assert "OAuth(refresh_token=…, client_id=…)" in (raised.value.hint or "")
+    assert "--" not in f"{raised.value.message} {raised.value.hint}"
+    assert server.paths("register") == []
+
+
+async def test_a_refresh_token_needs_no_user():
+    with oauth_server(clients={"me": None}, refresh_tokens={"my-refresh-token"}) as server:
+        oauth = OAuth(client_id="me", refresh_token="my-refresh-token", interactive=False)
+        async with connect(server.url, auth=oauth) as session:
+            assert session.server
+            recorded = "".join(session.transcript.to_jsonl())
+    assert "my-refresh-token" not in recorded + repr(oauth)
+
+
+async def test_a_client_chooses_how_it_authenticates():
+    with oauth_server(clients={"me": "my-own-secret"}) as server:
+        oauth = OAuth(
+            client_id="me",
+            client_secret="my-own-secret",
+            client_auth="client_secret_post",
+            grant="client_credentials",
+        )
+        async with connect(server.url, auth=oauth) as session:
+            assert session.server
+    assert [form.get("client_secret") for form in server.forms] == ["my-own-secret"]
+
+
 @pytest.mark.parametrize("auth", ["", "two words", "line\nbreak", 7, {"token": "x"}])
 async def test_what_cannot_be_a_token_is_refused_at_once(app, auth):
     with pytest.raises(UsageError):

@@ -101,7 +101,7 @@ async def test_with_wait_a_client_is_refused_while_a_server_is_not_up(servers):
     assert "a__log" in await names(servers.bridge())
     with pytest.raises(MethodError) as raised:
         await names(servers.bridge("--wait", "--start-timeout", "500ms"))
-    assert raised.value.error["message"].startswith("servers that are not up (--wait): ghost (cannot start ")
+    assert raised.value.error["message"].startswith("the bridge waits for all servers; not up: ghost (cannot start ")
 
 
 @pytest.mark.parametrize("protocol", ["handshake", "modern"])
