@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from mcp_conductor import Answers, Bridge, ElicitationRequest, Refused, SamplingRequest
+from mcp_conductor import Bridge, ElicitationRequest, Refused, SamplingRequest
 
 Json = dict[str, Any]
 Vendor = Literal["openai", "anthropic"]
@@ -119,10 +119,7 @@ SCRIPT: list[tuple[str, Json]] = [
 
 
 async def main() -> None:
-    def answers() -> Answers:
-        return Answers(sampling=sample, elicitation=fill_in)
-
-    async with Bridge(SERVERS, answers=answers) as bridge:
+    async with Bridge(SERVERS, sampling=sample, elicitation=fill_in) as bridge:
         for vendor in VENDORS:
             print(f"{vendor}: {await run(bridge, ScriptedModel(vendor, SCRIPT), vendor, 'Find a book')}")
 

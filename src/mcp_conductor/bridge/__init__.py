@@ -7,15 +7,16 @@ and is never sent twice, unless the server declares that calling twice does no h
 import asyncio
 import os
 import random as chance
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from mcp_conductor.bridge.backoff import Backoff
 from mcp_conductor.bridge.catalogue import Catalogue
 from mcp_conductor.bridge.link import Link
-from mcp_conductor.bridge.llm_tools import Vendor, legal_names, read_call, tools_for
+from mcp_conductor.bridge.llm_tools import SEPARATOR, Vendor, legal_names, read_call, tools_for
 from mcp_conductor.bridge.terms import BridgeEvent, Health, Terms
 from mcp_conductor.client import calls
 from mcp_conductor.client.session import DEFAULT_TIMEOUT, Session
@@ -42,6 +43,10 @@ from mcp_conductor.protocol.views import (
 )
 from mcp_conductor.transport import finish
 
+if TYPE_CHECKING:
+    from mcp_conductor.client.auth import Auth
+    from mcp_conductor.protocol.questions import ElicitationFunction, RootsFunction, SamplingFunction
+
 __all__ = ["Backoff", "Bridge", "BridgeEvent", "Health"]
 
 T = TypeVar("T")
@@ -51,7 +56,10 @@ class Bridge:
     """Any number of servers, by their names: `async with Bridge({"files": …, "web": …}) as bridge`.
 
     SERVERS is a mapping of names to targets of `connect()`, a table `{"mcpServers": …}`, or the path of a file with
-    such a table. Tools and prompts are called `server/name`, resources `server/uri`.
+    such a table. Tools and prompts are called `server/name` or `server__name`, resources `server/uri`.
+
+    AUTH has the names of servers with what `connect(auth=…)` takes. SAMPLING, ELICITATION, ROOTS and VALIDATE are as
+    those of `connect()`, for all servers; ANSWERS makes the answers for each connection, in place of the first three.
     """
 
     def __init__(
@@ -66,11 +74,19 @@ class Bridge:
         health_timeout: float = 5.0,
         backoff: Backoff | None = None,
         random: Callable[[], float] = chance.random,
-        answers: Callable[[], Answers] = Answers,
+        answers: Callable[[], Answers] | None = None,
+        sampling: "SamplingFunction | None" = None,
+        elicitation: "ElicitationFunction | None" = None,
+        roots: "Sequence[Mapping[str, Any]] | RootsFunction | None" = None,
+        auth: "Mapping[str, Auth] | None" = None,
+        validate: bool = False,
         on_event: Callable[[BridgeEvent], None] | None = None,
         budgets: Budgets = DEFAULT,  # for each server
     ) -> None:
         self._specs = _specs(servers)
+        _check_auth(auth or {}, self._specs)
+        if answers is not None and (sampling, elicitation, roots) != (None, None, None):
+            raise UsageError("answers are given twice", hint="either answers, or roots, sampling and elicitation")
         self._patience = patience
         self._start_timeout = start_timeout
         self._on_event = on_event
@@ -81,7 +97,9 @@ class Bridge:
             health_timeout=health_timeout,
             backoff=backoff or Backoff(),
             random=random,
-            answers=answers,
+            answers=answers or partial(Answers, roots=roots, sampling=sampling, elicitation=elicitation),
+            auth=auth,
+            validate=validate,
             tell=self._tell,
             budgets=budgets,
         )
@@ -161,14 +179,15 @@ class Bridge:
         meta: Json | None = None,
         timeout: float | None = None,
         on_progress: Callable[[Json], Awaitable[None] | None] | None = None,
+        validate: bool | None = None,
     ) -> ToolResult:
         """Call `server/tool`. It is repeated after a loss only if it is declared read-only or idempotent."""
-        link, key = self._route(name)
+        link, key = self._route_to_tool(name)
         tool = link.lists.catalogue.tool(key)
         return await self._ask(
             link,
             lambda session: calls.call_tool(
-                session, key, arguments, meta=meta, timeout=timeout, on_progress=on_progress
+                session, key, arguments, meta=meta, timeout=timeout, on_progress=on_progress, validate=validate
             ),
             repeatable=tool is not None and tool.repeatable,
         )
@@ -223,7 +242,7 @@ class Bridge:
         timeout: float | None = None,
     ) -> PromptResult:
         """Get `server/prompt`."""
-        link, key = self._route(name)
+        link, key = self._route(name, ("/", SEPARATOR))
         return await self._ask(
             link, lambda session: calls.get_prompt(session, key, arguments, meta=meta, timeout=timeout)
         )
@@ -258,13 +277,25 @@ class Bridge:
     async def _ask(self, link: Link, ask: Callable[[Session], Awaitable[T]], *, repeatable: bool = True) -> T:
         return await link.ask(ask, patience=self._patience, repeatable=repeatable)
 
-    def _route(self, name: str) -> tuple[Link, str]:
+    def _route(self, name: str, separators: tuple[str, ...] = ("/",)) -> tuple[Link, str]:
         """The server that NAME is about, and what it is called there."""
-        for server, link in self._links.items():
-            if name.startswith(f"{server}/"):
-                return link, name[len(server) + 1 :]
+        for separator in separators:
+            for server in sorted(self._links, reverse=True):  # the longer of two that begin alike comes first
+                if name.startswith(server + separator):
+                    return self._links[server], name[len(server + separator) :]
         server = name.partition("/")[0]
         return self._link(server), name.partition("/")[2]
+
+    def _route_to_tool(self, name: str) -> tuple[Link, str]:
+        """As `_route`, also for the names that models know tools by."""
+        if not any(name.startswith(f"{server}/") for server in self._links):
+            tools = [tool for link in self._links.values() for tool in link.lists.catalogue.tools]
+            if (known := legal_names(tools).get(name)) is not None:
+                return self._links[known.server], known.name
+            if (meant := next((tool for tool in tools if tool.name == name), None)) is not None:
+                whole = f"did you mean {meant.full_name!r}?"
+                raise UsageError(f"the tool {name!r} is named without its server", hint=whole)
+        return self._route(name, ("/", SEPARATOR))
 
     def _link(self, server: str) -> Link:
         if server not in self._links:
@@ -272,6 +303,18 @@ class Bridge:
             known = f"did you mean {near!r}?" if near else f"there are: {', '.join(self._links) or 'none'}"
             raise UsageError(f"this bridge has no server {server!r}", hint=known)
         return self._links[server]
+
+
+def _check_auth(auth: "Mapping[str, Auth]", specs: Mapping[str, ServerSpec | ConductorError]) -> None:
+    """Refuse AUTH for what is no server at a URL."""
+    for name in auth:
+        spec = specs.get(name)
+        if spec is None:
+            near = nearest(name, list(specs))
+            raise UsageError(f"auth is for {name!r}, which is no server here", hint=near and f"did you mean {near!r}?")
+        if not isinstance(spec, ConductorError) and spec.as_http() is None:
+            hint = "give a secret in its environment"
+            raise UsageError(f"auth is for servers at a URL; {name!r} is not one", hint=hint)
 
 
 def _specs(servers: Mapping[str, Target] | str | os.PathLike[str]) -> dict[str, ServerSpec | ConductorError]:

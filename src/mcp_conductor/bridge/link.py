@@ -204,6 +204,8 @@ class Link:
                     on_unsubscribed=self._on_unsubscribed,
                     on_reopened=self._on_reopened,
                     client_info=self._terms.client_info,
+                    auth=(self._terms.auth or {}).get(self.name),
+                    validate=self._terms.validate,
                     on_request=self._on_request if self._terms.on_request is not None else None,
                 ) as session,
             ):

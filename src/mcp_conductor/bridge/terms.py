@@ -1,7 +1,7 @@
 """What the parts of a bridge tell each other, and what it tells those who watch it."""
 
 import random as chance
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from mcp_conductor.bridge.backoff import Backoff
@@ -13,6 +13,7 @@ from mcp_conductor.protocol.message import Message
 from mcp_conductor.values import dataclass
 
 if TYPE_CHECKING:
+    from mcp_conductor.client.auth import Auth
     from mcp_conductor.client.session import Session
 
 State = Literal["up", "retrying", "down"]
@@ -55,6 +56,8 @@ class Terms:
     random: Callable[[], float] = chance.random
     protocol: str | None = None  # for servers whose settings name none
     client_info: Json | None = None  # who we say we are; None: ourselves
+    auth: "Mapping[str, Auth] | None" = None  # by the names of servers
+    validate: bool = False  # whether results of tools must fit their schemas, where a call does not say
     # What a server says besides answers: its notifications, and its requests, which are then not answered by ANSWERS.
     on_notification: Callable[[str, Message], None] | None = None
     on_request: "Callable[[str, Session, Message], None] | None" = None
