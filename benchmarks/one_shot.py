@@ -96,9 +96,10 @@ def mcp_cli(tools: int = 1, page: int = 100) -> Runs:
 
 def helps() -> dict[str, Runs]:
     """The help of every program, by the words that show it."""
+    from mcp_conductor.cli.conductor import COMMANDS
+
     programs = ("mcp-cli", "conductor", "mcp-conductor", "server-composable")
-    commands = ("test", "check", "discover", "init", "serve", "bridge")
-    shown = [(name,) for name in programs] + [("conductor", name) for name in commands]
+    shown = [(name,) for name in programs] + [("conductor", name) for name in COMMANDS]
     folder = os.path.dirname(sys.executable)
     return {" ".join(words): Runs((os.path.join(folder, words[0]), *words[1:], "--help")) for words in shown}
 

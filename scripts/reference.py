@@ -5,11 +5,13 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import Path
 
 import python_api
 
-from mcp_conductor.cli import bridge, check, discover, init, plan, run_flags, serve
+from mcp_conductor.cli import plan
+from mcp_conductor.cli.conductor import COMMANDS
 from mcp_conductor.cli.exit_codes import PROGRAMS, code_of_error
 from mcp_conductor.cli.flags import Groups
 from mcp_conductor.errors import ConductorError
@@ -90,15 +92,9 @@ def reports() -> str:
 
 
 def flags() -> str:
-    programs: dict[str, Groups] = {
-        "mcp-cli": plan.FLAGS,
-        "conductor test": run_flags.FLAGS,
-        "conductor discover": discover.FLAGS,
-        "conductor init": init.FLAGS,
-        "conductor check": check.FLAGS,
-        "conductor serve": serve.FLAGS,
-        "conductor bridge": bridge.FLAGS,
-    }
+    programs: dict[str, Groups] = {"mcp-cli": plan.FLAGS}
+    for name in (name for name in COMMANDS if name != "call"):
+        programs[f"conductor {name}"] = import_module(f"mcp_conductor.cli.{name}").FLAGS
     return "# Flags\n\n" + "\n".join(f"## {program}\n\n{_flags(groups)}" for program, groups in programs.items())
 
 

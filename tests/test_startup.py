@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from mcp_conductor.cli.conductor import COMMANDS
+
 ROOT = Path(__file__).parent.parent
 # What every program needs: signals first, then a place for its words.
 PROGRAM = """
@@ -35,7 +37,8 @@ CALL = f"""
 """
 HELP = {
     "mcp_cli": CALL,
-    "conductor": CONDUCTOR.replace("mcp_conductor.cli.flags", ""),
+    "mcp_cli --method tools/call": f"{CALL} mcp_conductor.cli.method_help",
+    "conductor": CONDUCTOR,
     "conductor call": f"{CALL} mcp_conductor.cli.conductor",
     "conductor test": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.test",
     "conductor check": f"""{CONDUCTOR} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.check
@@ -95,6 +98,10 @@ def test_help_needs_no_event_loop_and_few_modules(program):
     loaded = set(python(script, *command, "--help")[0].split())
     assert ours(loaded) == set(HELP[program].split())
     assert loaded & {"asyncio", "subprocess", "threading", "ssl", "socket", "urllib.parse", "yaml"} == set()
+
+
+def test_the_help_of_every_command_is_looked_at():
+    assert {f"conductor {name}" for name in COMMANDS} <= HELP.keys()
 
 
 def test_a_call_starts_its_server_before_it_imports_asyncio_and_little_more_after_that(tmp_path):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.cli.budget_flags import MESSAGE_LIMIT_FLAGS, budgets_of
 from mcp_conductor.cli.flag_values import choice, number, time
-from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
+from mcp_conductor.cli.flags import Flag, Given, Groups, help_page, parse
 from mcp_conductor.cli.plugin_flag import PLUGIN_FLAG, load_named_plugins, load_plugins_of_file
 from mcp_conductor.cli.serve import ALLOW_HOST, exit_codes, hold_standard_streams
 from mcp_conductor.cli.terminal import Terminal
@@ -32,6 +32,17 @@ FLAGS: Groups = {
     "Limits, of each server": MESSAGE_LIMIT_FLAGS,
     "Instead of serving": (Flag("--help", "show this text", short="-h"),),
 }
+EXAMPLES = {
+    "conductor bridge mcp.json": "on stdin and stdout",
+    "conductor bridge mcp.json --transport streamable-http --port 8080": "over HTTP",
+    "mcp-cli conductor bridge mcp.json --method tools/list": "what clients of the bridge see",
+}
+_USAGE = """\
+usage: conductor bridge FILE [FLAGS]
+
+Serve all servers of a settings file as one. Tools and prompts are called SERVER__NAME; a server that goes
+away is connected again; the others are not affected.
+"""
 _SESSIONS = ("perClient", "shared")
 _PORT = 3000
 _TRANSPORTS = {"stdio": "stdio", "streamable-http": "streamable-http", "http": "streamable-http", "sse": "sse"}
@@ -41,7 +52,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     """Serve until we are told to stop: the exit code."""
     given = parse(argv, FLAGS, server_words=False)
     if "--help" in given:
-        terminal.show(_help())
+        terminal.show(help_page(_USAGE, FLAGS, EXAMPLES, exit_codes("conductor")))
         return 0
     from mcp_conductor.cli.secret_flags import read_secrets
 
@@ -61,17 +72,6 @@ def main(argv: list[str], terminal: Terminal) -> int:
     }
     hold_standard_streams()
     return run_interruptibly(serve_bridge(os.path.expanduser(file), transport, options, terminal))
-
-
-def _help() -> str:
-    return (
-        "usage: conductor bridge FILE [flags]\n\n"
-        "Serve all servers of a settings file as one. Tools and prompts are called SERVER__NAME; a server that goes\n"
-        "away is connected again; the others are not affected.\n\n"
-        + help_text(FLAGS)
-        + "\nexample:\n  conductor bridge mcp.json --transport streamable-http --port 8080\n"
-        + exit_codes("conductor")
-    )
 
 
 def _file(given: Given) -> str:

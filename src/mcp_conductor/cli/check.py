@@ -3,7 +3,7 @@
 from mcp_conductor.cli.budget_flags import LIMIT_FLAGS
 from mcp_conductor.cli.check_target import asked_revision, checked_server
 from mcp_conductor.cli.flag_values import time
-from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
+from mcp_conductor.cli.flags import Flag, Given, Groups, help_page, parse
 from mcp_conductor.cli.plugin_flag import load_named_plugins
 from mcp_conductor.cli.run_flags import OUTPUT_FLAGS
 from mcp_conductor.cli.secret_flags import read_secrets
@@ -66,8 +66,16 @@ usage: conductor check COMMAND [ARGS …] [FLAGS]
        conductor check --transcript FILE [FLAGS]
 
 Check whether an MCP server follows the specification: every MUST that is broken is a failure, every SHOULD a warning.
-
 """
+EXAMPLES = {
+    "conductor check -- python server.py": "the revision that it prefers",
+    "conductor check --protocol all --level must -- python server.py": "every MUST, in every revision",
+    "conductor check --only tools --call-tools all -- python server.py": "one group, calling every tool",
+    "conductor check https://example.com/mcp --token env:TOKEN": "a server at a URL",
+    'conductor check --client "python client.py {server}"': "a client; we are the server",
+    "conductor check --explain tools-item-inputschema": "what it says, and the remedy",
+    "conductor check --report junit:report.xml --badge grade.svg -- python server.py": "in CI",
+}
 _EXIT_CODES = """\
 Exit codes: 0 no MUST is broken, or only expected ones, 1 some are, 2 could not run, or a report could not be
 written, 3 the server could not be started or went away.
@@ -78,7 +86,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor check`: the exit code."""
     given = parse(argv, FLAGS, program="conductor check")
     if "--help" in given:
-        terminal.show(_USAGE + help_text(FLAGS) + "\n" + _EXIT_CODES)
+        terminal.show(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
         return 0
     if "--list-scenarios" in given:
         from mcp_conductor.cli.check_client import scenario_listing

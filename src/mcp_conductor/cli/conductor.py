@@ -2,19 +2,34 @@
 
 import os
 
-from mcp_conductor import __version__
 from mcp_conductor.cli.program import run_program
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError, nearest
 
-COMMANDS = {
-    "call": "call one method of an MCP server and print the result: the same as mcp-cli",
-    "test": "run declarative tests of an MCP server",
-    "discover": "write a first suite for a server",
-    "init": "write the settings and a first suite for the project in this directory",
-    "check": "check whether an MCP server follows the specification",
-    "serve": "serve MCP as a JSON or YAML file describes it",
-    "bridge": "serve many MCP servers as one",
+# A command is a row here and the module of its name, with `main`, FLAGS and EXAMPLES.
+GROUPS = {
+    "Call a server": {
+        "call": "call one method of an MCP server and print the result: the same as mcp-cli",
+        "bridge": "serve many MCP servers as one",
+    },
+    "Test a server or a client": {
+        "test": "run declarative tests of an MCP server",
+        "check": "check whether an MCP server or client follows the specification",
+        "discover": "write a first suite for a server",
+    },
+    "Simulate a server": {
+        "serve": "serve MCP as a JSON or YAML file describes it",
+    },
+    "Work on a project": {
+        "init": "find the servers of a project; write its settings, a first suite and a CI workflow",
+    },
+}
+COMMANDS = {name: what for commands in GROUPS.values() for name, what in commands.items()}
+EXAMPLES = {
+    "conductor check -- python server.py": "does this server follow the specification?",
+    "conductor init": "settings and a first suite for the project in this directory",
+    "conductor test": "run all *.test.mcp.yml below this directory",
+    "conductor call python server.py --method tools/list": "call one method",
 }
 
 
@@ -37,19 +52,30 @@ def _main(argv: list[str], terminal: Terminal) -> int:
         return _run(command, rest, terminal)
     if _is_pattern(argv, terminal.directory):
         return _run("test", argv, terminal)
-    if command in ("--help", "-h"):
+    if command in ("--help", "-h", "help"):
+        if rest:
+            return main([_known_command(rest[0], terminal), "--help", *rest[1:]], terminal)
         terminal.show(_help())
     elif command == "--version":
-        terminal.show(f"conductor {__version__}\n")
+        from mcp_conductor.cli.version import version_line
+
+        terminal.show(version_line("conductor"))
     else:
-        is_flag = command.startswith("-")
-        known = ("--help", "--version") if is_flag else tuple(COMMANDS)
-        near = nearest(command, known)
-        hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(known)}"
-        if os.path.isfile(os.path.join(terminal.directory, command)):
-            hint = f"conductor serve {command}, if it is the file of a server"
-        raise UsageError(f"unknown {'flag' if is_flag else 'command'} {command!r}", hint=hint)
+        _known_command(command, terminal)
     return 0
+
+
+def _known_command(command: str, terminal: Terminal) -> str:
+    """COMMAND, if it is one of ours; otherwise an error that says what may have been meant."""
+    if command in COMMANDS:
+        return command
+    is_flag = command.startswith("-")
+    known = ("--help", "--version") if is_flag else tuple(COMMANDS)
+    near = nearest(command, known)
+    hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(known)}"
+    if os.path.isfile(os.path.join(terminal.directory, command)):
+        hint = f"conductor serve {command}, if it is the file of a server"
+    raise UsageError(f"unknown {'flag' if is_flag else 'command'} {command!r}", hint=hint)
 
 
 def _run(command: str, argv: list[str], terminal: Terminal) -> int:
@@ -68,5 +94,10 @@ def _is_pattern(argv: list[str], directory: str) -> bool:
 
 
 def _help() -> str:
-    commands = "".join(f"  {name:<10}{what}\n" for name, what in COMMANDS.items())
-    return f"usage: conductor COMMAND [flags]\n\nCommands:\n{commands}\nconductor COMMAND --help shows more.\n"
+    from mcp_conductor.cli.flags import examples_text
+
+    lines = ["usage: conductor COMMAND [FLAGS]", "       conductor PATTERN …, the same as conductor test PATTERN …", ""]
+    for title, commands in GROUPS.items():
+        lines += [f"{title}:", *(f"  {name:<10}{what}" for name, what in commands.items()), ""]
+    more = "conductor COMMAND --help shows the flags of a command, conductor --version what is installed."
+    return "\n".join(lines) + f"\n{examples_text(EXAMPLES)}\n{more}\n"

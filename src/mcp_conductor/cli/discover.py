@@ -1,7 +1,7 @@
 """`conductor discover`: a first suite for any server. What writes it is imported when it is to be written."""
 
 from mcp_conductor.cli.budget_flags import LIMIT_FLAGS
-from mcp_conductor.cli.flags import Flag, Groups, help_text, parse
+from mcp_conductor.cli.flags import Flag, Groups, help_page, parse
 from mcp_conductor.cli.secret_flags import read_secrets
 from mcp_conductor.cli.target import TARGET_FLAGS, load_plugins
 from mcp_conductor.cli.terminal import Terminal
@@ -28,11 +28,14 @@ usage: conductor discover COMMAND [ARGS …] [FLAGS]
 Write a suite with a case for every tool, resource, template and prompt of a server; arguments are generated from the
 schemas. Each case is tried first, so that the suite passes at once. Tools are called only if they are marked read-only
 (annotations.readOnlyHint); the others are written as cases to be skipped. What is left out is listed on stderr.
-
 """
-_EXAMPLE = """\
-example:
-  conductor discover --output tests/books.test.mcp.yml --record-expectations -- python server.py
+EXAMPLES = {
+    "conductor discover -- python server.py": "the suite, on stdout",
+    "conductor discover --output tests/books.test.mcp.yml -- python server.py": "in a file",
+    "conductor discover --record-expectations -- python server.py": "with what the server answers now",
+    "conductor discover --config mcp.json --server books": "a server of a settings file",
+}
+_EXIT_CODES = """\
 Exit codes: 0 written, 2 could not run, 3 the server could not be started or went away, 130 and 143 interrupted.
 """
 
@@ -41,7 +44,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor discover`: the exit code."""
     given = parse(argv, FLAGS, program="conductor discover")
     if "--help" in given:
-        terminal.show(_USAGE + help_text(FLAGS) + _EXAMPLE)
+        terminal.show(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
         return 0
     given = read_secrets(given, terminal)
     load_plugins(given, terminal)

@@ -73,8 +73,10 @@ class Given:
 
 
 _COLUMN = 34  # where the descriptions of --help begin
+WIDTH = 120  # of a line of --help
 
 Groups = Mapping[str, tuple[Flag, ...]]
+Examples = Mapping[str, str]  # command lines, and what each is for
 
 
 def parse(argv: list[str], groups: Groups, *, server_words: bool = True, program: str = "mcp-cli") -> Given:
@@ -163,3 +165,25 @@ def help_text(groups: Groups) -> str:
             )
         lines.append("")
     return "\n".join(lines)
+
+
+def help_page(usage: str, groups: Groups, examples: Examples, exit_codes: str) -> str:
+    """What --help shows of a command: all commands have the same parts in the same order."""
+    return f"{usage}\n{help_text(groups)}\n{examples_text(examples)}\n{exit_codes}"
+
+
+def examples_text(examples: Examples) -> str:
+    """Command lines to copy; what each is for is a comment of the shell."""
+    column = max((len(command) for command, what in examples.items() if what), default=0)
+    lines = ["Examples:"]
+    for command, what in examples.items():
+        lines.append(f"  {command:<{column}}  # {what}" if what else _folded(f"  {command}"))
+    return "\n".join(lines) + "\n"
+
+
+def _folded(command: str) -> str:
+    """A long command line in several lines, as a shell takes it."""
+    if len(command) <= WIDTH:
+        return command
+    place = command.rfind(" --", 0, WIDTH - 1)
+    return f"{command[:place]} \\\n" + _folded(f"     {command[place:]}")

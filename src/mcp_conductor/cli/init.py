@@ -5,7 +5,7 @@ What writes them is imported when they are to be written.
 
 import os
 
-from mcp_conductor.cli.flags import Flag, Groups, help_text, parse
+from mcp_conductor.cli.flags import Flag, Groups, help_page, parse
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.settings_file import SETTINGS
@@ -24,15 +24,19 @@ Write {SETTINGS} and {SUITE} for the project in this directory. The server is th
 named, or the one that package.json, pyproject.toml, mcp.json or a file such as server.py suggests. If it can be
 started, the suite has a case for everything that it offers, as `conductor discover` writes it; otherwise it shows how
 tests are written. Files that are there already are left alone.
-
 """
+EXAMPLES = {
+    "conductor init": "the server that the project has",
+    "conductor init -- python server.py": "this server",
+}
+_EXIT_CODES = "Exit codes: 0 written, 2 could not write, 130 and 143 interrupted.\n"
 
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor init`: the exit code."""
     given = parse(argv, FLAGS, program="conductor init")
     if "--help" in given:
-        terminal.show(_USAGE + help_text(FLAGS))
+        terminal.show(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
         return 0
     _refuse_to_overwrite(terminal)
     from mcp_conductor.cli.init_run import write_project

@@ -3,11 +3,10 @@
 The exit code comes from what happened on the wire, never from the wording of a message.
 """
 
-from mcp_conductor import __version__
 from mcp_conductor.cli import methods
 from mcp_conductor.cli.exit_codes import OK
 from mcp_conductor.cli.flag_values import choice
-from mcp_conductor.cli.flags import Given, help_text, parse
+from mcp_conductor.cli.flags import Given, examples_text, help_text, parse
 from mcp_conductor.cli.plan import FLAGS, CallPlan, plan
 from mcp_conductor.cli.program import run_program
 from mcp_conductor.cli.secret_flags import read_secrets, secrets_of_flags
@@ -23,12 +22,14 @@ usage: mcp-cli COMMAND [ARGS …] --method METHOD [FLAGS]
 
 Call one method of an MCP server and print the result as JSON.
 """
-EXAMPLES = """\
-Examples:
-  mcp-cli python server.py --method tools/list
-  mcp-cli python server.py --method tools/call --tool-name add --tool-arg a=1 --tool-arg b=2
-  mcp-cli npx -- -y some-server --method server/info
-"""
+EXAMPLES = {
+    "mcp-cli python server.py --method tools/list": "a server on stdio",
+    "mcp-cli python server.py --method tools/call --tool-name add --tool-arg a=1 --tool-arg b=2": "",
+    "mcp-cli python -- server.py --verbose --method server/info": "flags of the server go after --",
+    "mcp-cli --config mcp.json --server books --method resources/list": "one of a settings file",
+    "mcp-cli https://example.com/mcp --token env:TOKEN --method prompts/list": "a server at a URL",
+    "mcp-cli --method tools/call --help": "what one method takes",
+}
 EXIT_CODES = """\
 Exit codes: 0 success, 1 bad arguments or no connection, 2 the server answered with an error (or isError),
 70 a bug of ours, 124 --timeout exceeded, 130 and 143 interrupted."""
@@ -48,11 +49,12 @@ def _main(argv: list[str], terminal: Terminal, program: str) -> int:
     terminal.errors_as_json = choice(given, "--errors", ("text", "json")) == "json"
     terminal.learn(secrets_of_flags(given))
     if "--help" in given:
-        usage, examples = (text.replace("mcp-cli", program) for text in (USAGE, EXAMPLES))
-        terminal.show(f"{usage}\n{help_text(FLAGS)}\nMethods:\n{methods.listing()}\n\n{examples}\n{EXIT_CODES}\n")
+        terminal.show(_help(given, program))
         return OK
     if "--version" in given:
-        terminal.show(f"{program} {__version__}\n")
+        from mcp_conductor.cli.version import version_line
+
+        terminal.show(version_line(program))
         return OK
     given = read_secrets(given, terminal)
     if (given.one("--method") or "").startswith("oauth/"):
@@ -74,6 +76,18 @@ def _main(argv: list[str], terminal: Terminal, program: str) -> int:
 
         return dry_run(call, terminal)
     return _call(call, terminal)
+
+
+def _help(given: Given, program: str) -> str:
+    """The help that is asked for: that of a method, if one is named, or else that of the whole program."""
+    method = given.one("--method") or next((word for word in given.words if word in methods.METHODS), None)
+    if method is not None:
+        from mcp_conductor.cli.method_help import method_help
+
+        return method_help(method, methods.known(method, program), FLAGS, program)
+    examples = examples_text({command.replace("mcp-cli", program): what for command, what in EXAMPLES.items()})
+    usage = USAGE.replace("mcp-cli", program)
+    return f"{usage}\n{help_text(FLAGS)}\nMethods:\n{methods.listing()}\n\n{examples}\n{EXIT_CODES}\n"
 
 
 def _wants_json_errors(argv: list[str]) -> bool:

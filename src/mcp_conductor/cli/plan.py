@@ -57,7 +57,7 @@ FLAGS: Groups = {
             "KEY=VALUE",
             many=True,
         ),
-        Flag("--tool-metadata", "the same, for tools/call; overrides --metadata (repeatable)", "KEY=VALUE", many=True),
+        Flag("--tool-metadata", "as --metadata, for tools/call; overrides it (repeatable)", "KEY=VALUE", many=True),
         Flag("--progress-token", "ask for progress notifications under this token", "TOKEN"),
         Flag(
             "--timeout", "time limit of the whole run: 5000 (ms), 500ms, 2s, 1m; default 30s, with --oauth 6m", "TIME"

@@ -4,10 +4,9 @@ import os
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from mcp_conductor import __version__
 from mcp_conductor.cli.exit_codes import PROGRAMS
 from mcp_conductor.cli.flag_values import number
-from mcp_conductor.cli.flags import Flag, Given, Groups, help_text, parse
+from mcp_conductor.cli.flags import Flag, Given, Groups, help_page, parse
 from mcp_conductor.cli.plugin_flag import PLUGIN_FLAG, load_named_plugins
 from mcp_conductor.cli.program import run_program
 from mcp_conductor.cli.terminal import Terminal, print_to_stderr
@@ -52,6 +51,12 @@ FLAGS: Groups = {
         Flag("--version", "show the version"),
     ),
 }
+EXAMPLES = {
+    "conductor serve server.yaml": "on stdin and stdout",
+    "conductor serve server.yaml --transport streamable-http --port 8080": "over HTTP",
+    "conductor serve server.yaml --validate": "is the file right? what does it define?",
+    "conductor serve --list-presets": "what a file can have without writing it out",
+}
 _TRANSPORTS = {"stdio": "stdio", "streamable-http": "streamable-http", "http": "streamable-http", "sse": "sse"}
 _LONGEST_SIGNATURE = 34
 
@@ -66,7 +71,9 @@ def _main(argv: list[str], terminal: Terminal, program: str) -> int:
     if "--help" in given:
         terminal.show(_help(program))
     elif "--version" in given:
-        terminal.show(f"{program} {__version__}\n")
+        from mcp_conductor.cli.version import version_line
+
+        terminal.show(version_line(program))
     else:
         load_named_plugins(given, terminal)
         return _run(given, terminal, program)
@@ -98,20 +105,19 @@ def _run(given: Given, terminal: Terminal, program: str) -> int:
 def exit_codes(program: str) -> str:
     """What the exit codes of a program that serves mean."""
     return (
-        "\nExit codes: 0 ended by SIGINT, SIGTERM or SIGHUP while it served, or by the end of stdin; "
+        "Exit codes: 0 ended by SIGINT, SIGTERM or SIGHUP while it served, or by the end of stdin; "
         f"{PROGRAMS[program].usage} could not serve;\n"
         "130, 143 and 129 ended by SIGINT, SIGTERM and SIGHUP while it started.\n"
     )
 
 
 def _help(program: str) -> str:
-    return (
-        f"usage: {program} FILE [flags]\n\n"
-        "Serve MCP as a JSON or YAML file describes it: presets, definitions written out, faults on purpose.\n\n"
-        + help_text(FLAGS)
-        + f"\nexample:\n  {program} examples/servers/demo.json\n"
-        + exit_codes(program)
+    usage = (
+        f"usage: {program} FILE [FLAGS]\n\n"
+        "Serve MCP as a JSON or YAML file describes it: presets, definitions written out, faults on purpose.\n"
     )
+    examples = {command.replace("conductor serve", program): what for command, what in EXAMPLES.items()}
+    return help_page(usage, FLAGS, examples, exit_codes(program))
 
 
 def _config(given: Given, terminal: Terminal, program: str) -> "ServerConfig":

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from mcp_conductor.cli.exit_codes import OK
-from mcp_conductor.cli.flags import help_text, parse
+from mcp_conductor.cli.flags import help_page, parse
 from mcp_conductor.cli.run_flags import FLAGS, in_our_words
 from mcp_conductor.cli.secret_flags import read_secrets
 from mcp_conductor.cli.terminal import Terminal
@@ -17,8 +17,15 @@ usage: conductor test [PATTERN …] [FLAGS] [-- COMMAND [ARGS …]]
 
 Run declarative tests of an MCP server. A pattern is a file, a directory, a glob, FILE:LINE or FILE::NAME; without one,
 all *.test.mcp.yml below the current directory. The server is that of conductor.config.json, or as the flags say.
-
 """
+EXAMPLES = {
+    "conductor test": "the server of conductor.config.json",
+    "conductor test -- python server.py": "on this server",
+    "conductor test tests/first.test.mcp.yml:6": "the test that begins in this line",
+    "conductor test -k ping -vv": "tests by name, with their messages",
+    "conductor test --jobs auto --report junit:report.xml --report github": "in CI",
+    "conductor test --coverage --min-coverage 20": "what no test uses",
+}
 _EXIT_CODES = """\
 Exit codes: 0 all passed, 1 some failed, 2 nothing could be run, or a report or snapshot could not be written,
 3 a server could not be started or went away, 70 a bug of ours, 124 --timeout exceeded, 130 and 143 interrupted.
@@ -29,7 +36,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor test`: the exit code."""
     given = parse(argv, FLAGS, server_words=False)
     if "--help" in given:
-        terminal.show(_USAGE + help_text(FLAGS) + _EXIT_CODES)
+        terminal.show(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
         return 0
     from mcp_conductor.cli.test_run import TestRun
 

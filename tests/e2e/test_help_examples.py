@@ -1,0 +1,108 @@
+"""The examples of every --help do what they say, in a directory that has the files they name."""
+
+import json
+import os
+import shlex
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from tests import prefork
+
+from mcp_conductor.cli.conductor import COMMANDS, EXAMPLES
+from mcp_conductor.cli.mcp_cli import EXAMPLES as OF_CALLS
+from mcp_conductor.cli.method_help import example_lines
+from mcp_conductor.cli.methods import METHODS
+
+OF_METHODS = [line for name, method in METHODS.items() for line in example_lines(name, method)]
+MODULES = [import_module(f"mcp_conductor.cli.{name}") for name in COMMANDS if name != "call"]
+ALL = dict.fromkeys([*EXAMPLES, *OF_CALLS, *OF_METHODS, *(line for each in MODULES for line in each.EXAMPLES)])
+# These cannot be run here: tests/unit/cli/test_help.py shows that they are understood.
+NOT_RUN = {
+    "https://example.com": "another machine",
+    "--follow": "it goes on until it is interrupted",
+    "--port 8080": "the port may be in use, and it serves until it is interrupted",
+    "--task-id": "the task of an earlier call",
+    "skill": "the server must have skills",
+    "server/discover": "the server must be of the modern era",
+}
+SLOW = ("check --protocol all", "check --client", "check --report", "check -- ")  # whole checks
+SERVER = """
+import sys
+from mcp_conductor.cli import conductor
+sys.argv = ["conductor", "serve", "server.yaml"]
+sys.exit(conductor())
+"""
+CLIENT = """
+import subprocess, sys
+sys.exit(subprocess.run(["mcp-cli", *sys.argv[1:], "--method", "tools/list"]).returncode)
+"""
+FILES = {
+    "server.py": f"# An MCP server.{SERVER}",
+    "client.py": CLIENT,
+    "server.yaml": """
+serverInfo: {name: books, version: 1.0.0}
+tools: [preset: add, preset: image_content, {preset: simple_task, params: {delayMs: 10}}]
+resources: [{name: hello, uri: "file:///hello.txt", text: Hello}]
+prompts: [{preset: args_prompt, params: {completions: {city: [Ulm, Utrecht]}}}]
+tasks: {list: true, cancel: true, pollInterval: 10}
+logging: true
+subscriptions: true
+transport: {type: stdio}
+""",
+    "mcp.json": json.dumps({"mcpServers": {"books": {"command": "python", "args": ["server.py"]}}}),
+    "conductor.config.json": json.dumps({"name": "books", "command": "python", "args": ["server.py"]}),
+    "tests/first.test.mcp.yml": """\
+description: a first suite
+tests:
+  - it: adds
+    call: {tool: add, args: {a: 1, b: 2}}
+  # An example names line 6.
+  - it: answers ping
+    request: {method: ping}
+""",
+}
+
+
+def reason(example: str) -> str | None:
+    return next((why for part, why in NOT_RUN.items() if part in example), None)
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(line, marks=pytest.mark.slow if any(part in line for part in SLOW) else ())
+        for line in ALL
+        if reason(line) is None
+    ],
+)
+def test_an_example_succeeds(example, tmp_path, environment, survivors):
+    write_files(tmp_path, new=" init" in example)
+    programs = str(Path(sys.executable).parent)
+    place = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    words = shlex.split(example)
+    done = prefork.run(
+        [f"{programs}/{words[0]}", *words[1:]],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+        input="",
+        env={**environment, "PATH": place},
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert survivors() == []
+
+
+def write_files(directory: Path, *, new: bool) -> None:
+    for name, text in FILES.items():
+        if not (new and name in ("conductor.config.json", "tests/first.test.mcp.yml")):
+            file = directory / name
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text)
+
+
+def test_most_examples_are_run():
+    assert len([line for line in ALL if reason(line) is None]) > len(ALL) / 2

@@ -1,0 +1,94 @@
+"""Every command and every method has a help with examples, which are command lines that are understood."""
+
+import shlex
+from importlib import import_module
+from io import BytesIO
+
+import pytest
+
+from mcp_conductor.cli import methods
+from mcp_conductor.cli.conductor import COMMANDS, EXAMPLES, GROUPS, main
+from mcp_conductor.cli.flags import WIDTH, examples_text, parse
+from mcp_conductor.cli.mcp_cli import EXAMPLES as EXAMPLES_OF_CALLS
+from mcp_conductor.cli.method_help import example_lines, method_help
+from mcp_conductor.cli.plan import FLAGS, plan
+from mcp_conductor.cli.terminal import Terminal
+
+MODULES = {name: import_module(f"mcp_conductor.cli.{name}") for name in COMMANDS if name != "call"}
+OF_COMMANDS = [(name, example) for name, module in MODULES.items() for example in module.EXAMPLES]
+OF_METHODS = [(name, line) for name, method in methods.METHODS.items() for line in example_lines(name, method)]
+
+
+def shown(*words: str) -> str:
+    out = BytesIO()
+    assert main(list(words), Terminal(out, BytesIO(), BytesIO(), {}, ".")) == 0
+    return out.getvalue().decode()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_shows_its_flags_its_examples_and_its_exit_codes(name):
+    text = shown(name, "--help")
+    order = [text.index(part) for part in (f"usage: conductor {name}", "--help ", "Examples:\n", "Exit codes: ")]
+    assert order == sorted(order)
+    assert shown("help", name) == shown("--help", name) == text
+
+
+@pytest.mark.parametrize(("command", "example"), OF_COMMANDS)
+def test_the_flags_of_an_example_are_known(command, example):
+    program, name, *words = shlex.split(example)
+    if program == "conductor":
+        assert name == command
+        parse(words, MODULES[command].FLAGS)
+    assert example in shown(command, "--help")
+
+
+def test_the_commands_are_shown_in_four_groups_with_examples():
+    text = shown("--help")
+    assert len(GROUPS) == 4
+    places = [
+        text.index(part) for part in ("Call a", "\n  call ", "\n  test ", "Simulate a", "\n  serve ", "\n  init ")
+    ]
+    assert places == sorted(places)
+    for example in EXAMPLES:
+        assert shlex.split(example)[1] in COMMANDS
+        assert example in text
+
+
+@pytest.mark.parametrize("name", methods.METHODS)
+def test_the_help_of_a_method_has_exactly_its_flags(name):
+    text, method = shown("call", "--help", name), methods.METHODS[name]
+    listed = [line.split()[0] for line in text.split("Examples:")[0].splitlines() if line.startswith("  --")]
+    assert listed == [*method.needs, *method.takes]
+    assert shown("call", "--method", name, "--help") == text
+    assert text == method_help(name, method, FLAGS, "conductor call")
+
+
+@pytest.mark.parametrize(("name", "line"), OF_METHODS)
+def test_an_example_of_a_method_is_understood(name, line, tmp_path):
+    given = parse(shlex.split(line)[1:], FLAGS)
+    assert given.one("--method") == name
+    if name.startswith("oauth/"):
+        methods.check(name, given)
+    else:
+        plan(given, Terminal(BytesIO(), BytesIO(), BytesIO(), {}, str(tmp_path)))
+
+
+def test_no_help_has_lines_that_are_too_wide():
+    pages = {name: shown(*name.split()) for name in ("--help", *(f"{name} --help" for name in COMMANDS))}
+    pages |= {name: shown("call", "--help", name) for name in methods.METHODS}
+    # The descriptions of a few flags are a word longer.
+    assert {name: line for name, text in pages.items() for line in text.splitlines() if len(line) > WIDTH + 5} == {}
+    assert {line for text in pages.values() for line in text.splitlines() if len(line) > WIDTH and "#" in line} == set()
+
+
+def test_long_examples_are_folded_as_a_shell_reads_them():
+    long = "mcp-cli " + " ".join(f"--flag-{number} value" for number in range(20))
+    text = examples_text({long: ""})
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert shlex.split(text.removeprefix("Examples:\n").replace("\\\n", "")) == shlex.split(long)
+
+
+def test_words_that_are_no_method_are_those_of_a_server_whose_program_is_asked_for():
+    text = shown("call", "python", "server.py", "--help")
+    assert "Methods:\n" in text
+    assert all(example.replace("mcp-cli", "conductor call") in text for example in EXAMPLES_OF_CALLS)
