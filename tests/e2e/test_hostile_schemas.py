@@ -8,6 +8,7 @@ import sys
 import pytest
 from tests.conftest import MCP_CLI
 
+from mcp_conductor.protocol.coercion import coerce_arguments
 from mcp_conductor.protocol.samples import sample_arguments
 from mcp_conductor.protocol.schema import Undecided, checker, complaints, flaw, refuses
 
@@ -40,6 +41,14 @@ def test_what_is_too_much_is_undecided_and_is_not_tried_again():
     assert not refuses(MULTIPLYING, {"a": 5})
     assert complaints({"a": 6}, MULTIPLYING) == found
     assert flaw(MULTIPLYING) is None
+
+
+def test_a_pattern_that_takes_years_leaves_an_argument_as_text():
+    name = "a" * 40 + "!"
+    schema = {
+        "patternProperties": {"^(a+)+$": {"type": "integer"}, **{f"^(a+)+{n}$": {"type": "integer"} for n in range(50)}}
+    }
+    assert coerce_arguments([(name, "5")], schema) == {name: "5"}
 
 
 @pytest.mark.parametrize(

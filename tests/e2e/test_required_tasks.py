@@ -66,3 +66,33 @@ def test_a_server_that_cannot_list_its_tools_is_called_as_always(cli, serve):
 def test_a_tool_that_is_not_listed_is_called_as_always(cli, serve):
     run = cli(*serve(server(support="optional")), "--method", "tools/call", "--tool-name", "other")
     assert (run.code, run.err, json.loads(run.out)["called"]) == (0, "", True)
+
+
+MODERN = {
+    "serverInfo": {"name": "s", "version": "1"},
+    "tools": [{"preset": "simple_task", "params": {"delayMs": 10}}, {"preset": "collect_elicitation"}],
+    "tasksExtension": True,
+    "protocolVersions": ["2026-07-28"],
+    "transport": {"type": "stdio"},
+}
+
+
+@pytest.fixture
+def modern(tmp_path):
+    file = tmp_path / "modern.json"
+    file.write_text(json.dumps(MODERN))
+    return ("conductor", "serve", str(file), "--protocol", "modern")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--tool-arg", "message=x")])
+def test_without_a_handshake_the_server_says_that_a_tool_needs_a_task(cli, modern, arguments):
+    run = cli(*modern, "--method", "tools/call", "--tool-name", "simple_task", *arguments)
+    assert (run.code, run.err) == (0, SAID.replace("slow", "simple_task"))
+    assert "Task completed" in json.loads(run.out)["content"][0]["text"]
+
+
+def test_a_call_that_lacks_another_capability_says_which_flag_declares_it(cli, modern):
+    args = ("--tool-args-json", '{"message": "Who?", "schema": {"type": "object", "properties": {}}}')
+    run = cli(*modern, "--method", "tools/call", "--tool-name", "collect_elicitation", *args)
+    assert (run.code, json.loads(run.out)["error"]["code"]) == (2, -32021)
+    assert run.err == "warning: the server needs a client that declares elicitation: --handle-elicitation does\n"

@@ -9,11 +9,33 @@ from mcp_conductor.cli.plan import CallPlan
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import MethodError, UsageError, nearest
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import MISSING_CLIENT_CAPABILITY, TASKS_EXTENSION
 from mcp_conductor.protocol.paging import LIST_MEMBERS
+
+# How a client comes to declare a capability.
+_DECLARED_BY = {"sampling": "--handle-sampling", "elicitation": "--handle-elicitation", "roots": "--roots"}
 
 
 async def perform(session: Session, plan: CallPlan, note_status: NoteStatus) -> MethodResult:
     """Carry out the plan's method."""
+    try:
+        return await _perform(session, plan, note_status)
+    except MethodError as error:
+        for capability in _missing_capabilities(error):
+            if capability in _DECLARED_BY:
+                flag = _DECLARED_BY[capability]
+                session.note(f"the server needs a client that declares {capability}: {flag} does")
+        raise
+
+
+def _missing_capabilities(error: MethodError) -> Json:
+    """What the server wants a client to declare, in an error that says so."""
+    data = error.error.get("data") if error.code == MISSING_CLIENT_CAPABILITY else None
+    required = data.get("requiredCapabilities") if isinstance(data, dict) else None
+    return required if isinstance(required, dict) else {}
+
+
+async def _perform(session: Session, plan: CallPlan, note_status: NoteStatus) -> MethodResult:
     method = plan.method or ""
     if method in SPECIAL:
         return await SPECIAL[method](session, plan)
@@ -109,18 +131,34 @@ async def _call_tool(session: Session, plan: CallPlan, note_status: NoteStatus) 
 
         outcome = await run_as_task(session, params, plan, note_status, poll="--poll" in given)
         result = outcome.result.get("result") if "--poll" in given else None
-    elif _requires_task(tool, session):
-        from mcp_conductor.cli.task_calls import result_of_task
-
-        session.note(f"the tool {tool.get('name')!r} requires a task; it is run as one (--run-as-task shows the task)")
-        outcome = await result_of_task(session, params, plan, note_status)
-        result = outcome.result
     else:
-        result = await session.request("tools/call", params)
-        outcome = MethodResult(result, failed=is_tool_error(result))
+        requires_task = _requires_task(tool, session)
+        outcome = await _result_of_call(session, params, plan, note_status, requires_task=requires_task)
+        result = outcome.result
     if validate and isinstance(result, dict) and not is_tool_error(result):
         return MethodResult(outcome.result, outcome.failed, await _breach(result, tool, session))
     return outcome
+
+
+async def _result_of_call(
+    session: Session, params: Json, plan: CallPlan, note_status: NoteStatus, *, requires_task: bool
+) -> MethodResult:
+    """The result of a tool, also of one that can be called only as a task."""
+    if not requires_task:
+        try:
+            result = await session.request("tools/call", params)
+        except MethodError as error:
+            # Where the server decides which calls are tasks, it refuses those of a client that cannot have any.
+            extensions = _missing_capabilities(error).get("extensions")
+            if not isinstance(extensions, dict) or TASKS_EXTENSION not in extensions:
+                raise
+            session.declare_extension(TASKS_EXTENSION)
+        else:
+            return MethodResult(result, failed=is_tool_error(result))
+    from mcp_conductor.cli.task_calls import result_of_task
+
+    session.note(f"the tool {params['name']!r} requires a task; it is run as one (--run-as-task shows the task)")
+    return await result_of_task(session, params, plan, note_status)
 
 
 def _runs_tasks(session: Session) -> bool:

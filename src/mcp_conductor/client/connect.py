@@ -131,7 +131,7 @@ async def connect(
         timeout=timeout,
         transcript=transcript,
         context={"server": transcript.redact(str(spec)), "serverConfig": _shown(spec, transcript), **context},
-        extensions=extensions or {},
+        extensions=dict(extensions or {}),
         budgets=spec.budgets,
         lenient=lenient,
         on_incoming=on_incoming,

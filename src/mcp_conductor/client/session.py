@@ -154,6 +154,10 @@ class Session:
             capabilities["extensions"] = self._options.extensions
         return capabilities
 
+    def declare_extension(self, name: str) -> None:
+        """Say from now on that we have the extension NAME, where every request says what we have."""
+        self._options.extensions[name] = {}
+
     def answer_with(self, answers: Answers) -> None:
         """From here on, answer the server by ANSWERS; they should declare what the server was told."""
         self.answers = answers

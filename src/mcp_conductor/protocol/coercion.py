@@ -7,10 +7,10 @@ never a value of another type.
 import re
 from typing import Any
 
-from mcp_conductor.errors import UsageError
+from mcp_conductor.errors import CannotTellError, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Digits, read, render
-from mcp_conductor.protocol.schema import choices_of, items_of, parts, property_of, types_of
+from mcp_conductor.protocol.schema import choices_of, items_of, member_of, parts, types_of
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]{1,4})?")
 _DESCRIPTIONS = {
@@ -29,7 +29,14 @@ def coerce_arguments(pairs: list[tuple[str, str]], schema: Any) -> Json:
     texts: dict[str, list[str]] = {}
     for name, text in pairs:
         texts.setdefault(name, []).append(text)
-    return {name: _coerce_all(name, given, property_of(name, schema), schema) for name, given in texts.items()}
+    return {name: _coerce_all(name, given, _schema_for(name, schema), schema) for name, given in texts.items()}
+
+
+def _schema_for(name: str, schema: Any) -> Any:
+    try:
+        return member_of(name, schema)
+    except CannotTellError:  # a pattern of the server takes too long
+        return {}
 
 
 def _coerce_all(name: str, texts: list[str], schema: Any, root: Any) -> Any:

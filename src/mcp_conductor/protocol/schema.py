@@ -2,6 +2,7 @@
 
 import marshal
 import math
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, NoReturn
 
@@ -66,6 +67,29 @@ def property_of(name: str, schema: Any) -> Any:
         if isinstance(properties, dict) and name in properties:
             return properties[name]
     return {}
+
+
+def member_of(name: str, schema: Any) -> Any:
+    """As `property_of`, for a member that may have any name: also by a pattern, or as one of all others."""
+    some = parts(schema, schema)
+    if any(_has_members(part.get("properties")) and name in part["properties"] for part in some):
+        return property_of(name, schema)
+    for part in some:
+        patterns = part.get("patternProperties")
+        for pattern, member in patterns.items() if isinstance(patterns, dict) else ():
+            if _matches(pattern, name):
+                return member
+    others = (part.get("additionalProperties") for part in some)
+    return next((other for other in others if isinstance(other, dict)), {})
+
+
+def _matches(pattern: str, name: str) -> bool:
+    from mcp_conductor.bounded.regex import compile_regex
+
+    try:
+        return compile_regex(pattern).search(name)
+    except re.error:
+        return False
 
 
 class Unknown(NamedTuple):

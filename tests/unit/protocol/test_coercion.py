@@ -258,3 +258,25 @@ def test_a_repeated_key_never_crashes_where_an_array_is_one_of_several_types(oth
     except UsageError:
         return
     assert arguments["x"][-1] == "b"
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"additionalProperties": INTEGER}, 5),
+        ({"additionalProperties": {"$ref": "#/$defs/n"}, "$defs": {"n": INTEGER}}, 5),
+        ({"additionalProperties": True}, "5"),
+        ({"patternProperties": {"^x": INTEGER}}, 5),
+        ({"patternProperties": {"^y": INTEGER}}, "5"),
+        ({"patternProperties": {"^y": BOOLEAN}, "additionalProperties": INTEGER}, 5),
+        ({"patternProperties": {"^x": STRING}, "additionalProperties": INTEGER}, "5"),
+        ({"properties": {"x1": {}}, "additionalProperties": INTEGER}, "5"),
+        ({"patternProperties": {"(": INTEGER}}, "5"),
+        ({"patternProperties": {"^x": 7}}, "5"),
+        ({"patternProperties": []}, "5"),
+        ({"allOf": [{"additionalProperties": INTEGER}]}, 5),
+    ],
+    ids=str,
+)
+def test_an_argument_that_is_not_listed_has_the_type_of_its_pattern_or_of_all_others(schema, value):
+    assert coerce_arguments([("x1", "5")], {"type": "object", **schema}) == {"x1": value}
