@@ -80,6 +80,8 @@ if TYPE_CHECKING:
         Tool as Tool,
         ToolResult as ToolResult,
     )
+    from mcp_conductor.recording.reader import Recording as Recording, read_recording as read_recording
+    from mcp_conductor.recording.writer import save_recording as save_recording
     from mcp_conductor.report.formats import reporter as reporter
     from mcp_conductor.report.model import Finding as Finding, Outcome as Outcome, Report as Report
     from mcp_conductor.server.call import Call as Call
@@ -130,6 +132,7 @@ _HOMES = {
     "ProtocolError": "errors",
     "ReadResult": "protocol.views",
     "Record": "checks.engine.record",
+    "Recording": "recording.reader",
     "Refused": "errors",
     "Report": "report.model",
     "RequestTimeout": "errors",
@@ -165,7 +168,9 @@ _HOMES = {
     "opens": "transport",
     "predicate": "suites.language.asserts",
     "preset": "server.presets",
+    "read_recording": "recording.reader",
     "reporter": "report.formats",
+    "save_recording": "recording.writer",
     "step": "server.steps",
 }
 

@@ -23,7 +23,7 @@ def test_it_shows_the_messages_that_are_really_sent(cli, tmp_path, words):
     shown = cli(*BOOKSHELF, *words, "--dry-run")
     assert (shown.code, shown.err) == (0, "")
     assert cli(*BOOKSHELF, *words, "--record", "record.jsonl").code == 0
-    frames = [json.loads(line) for line in (tmp_path / "record.jsonl").read_text().splitlines()]
+    frames = [json.loads(line) for line in (tmp_path / "record.jsonl").read_text().splitlines()[1:]]
     really = [json.loads(frame["text"]) for frame in frames if frame["source"] == "client"]
     assert [each["message"] for each in json.loads(shown.out)["sent"]] == really
 

@@ -108,7 +108,7 @@ def test_requests_and_answers_of_oauth_are_shown_and_recorded_without_secrets(co
     with oauth_server() as server:
         code, _, err = consenting(server.url, *LIST, "--verbose", "--record", "record.jsonl")
     assert code == 0, err
-    recorded = [json.loads(line)["text"] for line in (tmp_path / "record.jsonl").read_text().splitlines()]
+    recorded = [json.loads(line)["text"] for line in (tmp_path / "record.jsonl").read_text().splitlines()[1:]]
     for seen in (err, "\n".join(recorded)):
         assert f"OAuth GET {server.origin}/.well-known/oauth-protected-resource/mcp" in seen
         assert f"OAuth POST {server.origin}/register" in seen

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_conductor.bridge.catalogue import KINDS, Lists, unless_refused
 from mcp_conductor.bridge.terms import BridgeEvent, EventKind, Health, State, Terms
@@ -32,6 +32,9 @@ from mcp_conductor.protocol.compose import compose
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Transcript
+
+if TYPE_CHECKING:
+    from mcp_conductor.recording.writer import RecordingWriter
 
 _MOST_SILENCE = 2  # probes without an answer in a row, before a server that does not answer is given up
 _MOST_REPEATS = 3  # of a call that may be repeated
@@ -199,7 +202,7 @@ class Link:
                     protocol=self._spec.protocol or self._terms.protocol,
                     answers=self._terms.answers(),
                     timeout=self._terms.timeout,
-                    transcript=_short_transcript(self._spec),
+                    transcript=_short_transcript(self._spec, self._terms.recording),
                     on_incoming=self._on_incoming,
                     on_unsubscribed=self._on_unsubscribed,
                     on_reopened=self._on_reopened,
@@ -353,8 +356,14 @@ class Link:
         self._announce()
 
 
-def _short_transcript(spec: ServerSpec) -> Transcript:
-    return Transcript(spec.secrets(), budgets=replace(spec.budgets, transcript_bytes=_KEPT_BYTES))
+def _short_transcript(spec: ServerSpec, recording: "RecordingWriter | None") -> Transcript:
+    budgets = replace(spec.budgets, transcript_bytes=_KEPT_BYTES)
+    if recording is None:
+        return Transcript(spec.secrets(), budgets=budgets)
+    from mcp_conductor.recording.format import server_of
+
+    session = recording.session(server_of(spec))
+    return Transcript(spec.secrets(), session.take, budgets, recording.redactor)
 
 
 def _tells_changes(session: Session, kind: str) -> bool:

@@ -1,7 +1,7 @@
 """How a bridge serves its clients: which servers it has, what they are called, and how long it waits for them."""
 
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from mcp_conductor.bridge.backoff import Backoff
 from mcp_conductor.bridge.names import SEPARATOR, ToolFilter, prefixes
@@ -10,6 +10,9 @@ from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol.budgets import DEFAULT, Budgets
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.values import dataclass
+
+if TYPE_CHECKING:
+    from mcp_conductor.recording.writer import RecordingWriter
 
 Sessions = Literal["perClient", "shared"]
 START_SECONDS = 30.0
@@ -41,6 +44,7 @@ class Plan:
         one_client: bool,  # there is one client only, whichever of its requests comes
         complain: Callable[[str], None],
         report: Callable[[str, str, ConductorError | None], None],  # what has become of a server
+        recording: "RecordingWriter | None" = None,  # of what is said to the servers
     ) -> None:
         self.specs = specs
         self.options = options
@@ -49,5 +53,6 @@ class Plan:
         self.one_client = one_client
         self.complain = complain
         self.report = report
+        self.recording = recording
         self.prefixes = prefixes(specs, options.separator)
         self.uris = Uris(self.prefixes)

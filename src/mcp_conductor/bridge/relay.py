@@ -74,6 +74,7 @@ class Relay:
             client_info=info,
             on_notification=self._on_notification,
             on_request=self.questions.take,
+            recording=plan.recording,
         )
         self.links = {name: Link(name, spec, terms) for name, spec in plan.specs.items()}
         self.exchanges = Exchanges(plan, self.links, self.open, self.questions, self._levels)

@@ -15,6 +15,7 @@ from mcp_conductor.values import dataclass
 if TYPE_CHECKING:
     from mcp_conductor.client.auth import Auth
     from mcp_conductor.client.session import Session
+    from mcp_conductor.recording.writer import RecordingWriter
 
 State = Literal["up", "retrying", "down"]
 EventKind = Literal[
@@ -61,3 +62,4 @@ class Terms:
     # What a server says besides answers: its notifications, and its requests, which are then not answered by ANSWERS.
     on_notification: Callable[[str, Message], None] | None = None
     on_request: "Callable[[str, Session, Message], None] | None" = None
+    recording: "RecordingWriter | None" = None  # of what is said to the servers

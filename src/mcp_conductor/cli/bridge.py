@@ -29,6 +29,7 @@ FLAGS: Groups = {
         Flag("--wait", "refuse clients unless all servers are up; default: serve those that are"),
         Flag("--start-timeout", "how long clients wait for servers to start; default 30s", "TIME"),
     ),
+    "What is said": (Flag("--record", "write what clients, the bridge and its servers say to a file", "FILE"),),
     "Limits, of each server": MESSAGE_LIMIT_FLAGS,
     "Instead of serving": (Flag("--help", "show this text", short="-h"),),
 }
@@ -71,7 +72,8 @@ def main(argv: list[str], terminal: Terminal) -> int:
         "budgets": budgets_of(given),
     }
     hold_standard_streams()
-    return run_interruptibly(serve_bridge(os.path.expanduser(file), transport, options, terminal))
+    work = serve_bridge(os.path.expanduser(file), transport, options, terminal, given.one("--record"))
+    return run_interruptibly(work)
 
 
 def _file(given: Given) -> str:

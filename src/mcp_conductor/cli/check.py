@@ -35,7 +35,10 @@ FLAGS: Groups = {
         Flag("--timeout", "time limit of each answer; default 2s, with --client 20s", "TIME"),
     ),
     "Limits": LIMIT_FLAGS,
-    "Recording": (Flag("--transcript", "check the messages of this recording; no server is started", "FILE"),),
+    "Recording": (
+        Flag("--transcript", "check the messages of this recording; no server is started", "FILE"),
+        Flag("--session", "the conversation to check, where the recording has several; default: the first", "N"),
+    ),
     "Client": (
         Flag("--client", "check this client instead; {server}, {url} or {config} in it is our server", "CMD"),
         Flag("--scenario", "run only this scenario, after the plain one (repeatable)", "NAME", many=True),
@@ -94,6 +97,8 @@ def main(argv: list[str], terminal: Terminal) -> int:
         terminal.show(scenario_listing())
         return 0
     given = read_secrets(given, terminal)
+    if "--session" in given and "--transcript" not in given:
+        raise UsageError("--session is for --transcript FILE")
     if "--client" in given or "--transcript" in given:
         from mcp_conductor.checks.requirements import any_of_plugins
 

@@ -1,18 +1,20 @@
 """`conductor check --transcript FILE`: did this server follow the specification in a recorded conversation?"""
 
 import os
-from io import TextIOWrapper
 
 from mcp_conductor.checks.engine.judging import Verdicts, judge
 from mcp_conductor.cli.check_run import CheckRun
+from mcp_conductor.cli.flag_values import number
 from mcp_conductor.errors import UsageError
-from mcp_conductor.files.reading import open_file
-from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.recording.reader import Recording, read_recording
 
 _NOT_FOR_RECORDINGS = (
     "--client", "--config", "--server", "--transport", "--header", "--token", "--cacert", "--insecure", "--env",
     "--cwd", "--protocol", "--call-tools", "--trigger", "--timeout",
 )  # fmt: skip
+
+
+_MOST_NAMED = 20  # sessions in a message
 
 
 class RecordingCheckRun(CheckRun):
@@ -25,14 +27,26 @@ class RecordingCheckRun(CheckRun):
         for flag in _NOT_FOR_RECORDINGS:
             if flag in given:
                 raise UsageError(f"{flag} has no meaning with --transcript: nothing is sent")
-        try:
-            with TextIOWrapper(open_file(os.path.join(self._terminal.directory, file)), encoding="utf-8") as lines:
-                self._transcript = Transcript.from_jsonl(lines)
-        except OSError as error:
-            raise UsageError(f"cannot read {file}: {str(error.strerror).lower()}") from error
-        except UnicodeDecodeError as error:
-            raise UsageError(f"{file} is not a recording: it is not UTF-8") from error
+        recording = read_recording(os.path.join(self._terminal.directory, file), shown=file)
+        if recording.warning is not None:
+            self._terminal.say(f"warning: {recording.warning}")
+        self._transcript = recording.transcript(self._session(recording))
         return file
+
+    def _session(self, recording: Recording) -> int | None:
+        """The number of the conversation to judge: several at once would be judged as one that contradicts itself."""
+        known, wanted = recording.sessions(), number(self._given, "--session", 1)
+        if wanted is not None and wanted not in known:
+            raise UsageError(f"the recording has no session {wanted}", hint=f"it has: {', '.join(map(str, known))}")
+        if len(known) < 2:
+            return None
+        if wanted is None:
+            self._terminal.say(
+                f"note: the recording has {len(known)} sessions; session {known[0]} is judged\n"
+                f"  hint: --session N judges another of {', '.join(map(str, known[:_MOST_NAMED]))}"
+                + (" …" if len(known) > _MOST_NAMED else "")
+            )
+        return wanted or known[0]
 
     async def _versions(self) -> list[str]:
         return ["recorded"]

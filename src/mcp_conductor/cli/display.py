@@ -4,27 +4,29 @@ All of it is a view of the transcript, frame by frame as they come, without secr
 """
 
 import os
-import stat
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TextIO
+from typing import TYPE_CHECKING
 
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.terminal import Terminal
-from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.answers import Incoming
 from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.message import render
+from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.text.redaction import LineRedactor
+
+if TYPE_CHECKING:
+    from mcp_conductor.recording.writer import RecordingWriter
 
 # A one-shot call needs the end of the conversation for its messages, not all of it; a recording is written as we go.
 BYTES_KEPT = 4_000_000
 MOST_WARNINGS = 20
 
-_ARROWS = {"client": "-->", "server": "<--", "stderr": "stderr:", "http": "http:"}
+_ARROWS = {"client": "-->", "server": "<--", "stderr": "stderr:", "http": "http:", "process": "process:"}
 
 
 class Display:
@@ -38,6 +40,7 @@ class Display:
         shown: Callable[[Frame], str] = lambda frame: frame.text,
         *,
         label: str = "",
+        spec: ServerSpec | None = None,  # the server that is called
     ) -> None:
         self._shown = shown  # what is shown of a frame; a recording has all of it
         self._terminal = terminal
@@ -45,7 +48,8 @@ class Display:
         self._verbose = "--verbose" in given
         self._progress = "--progress-token" in given
         self._warnings = 0
-        self._recording = _open_recording(given.one("--record"), terminal.directory)
+        self._writer = None if (file := given.one("--record")) is None else self._begin_recording(file, spec)
+        self._recording = None if self._writer is None else self._writer.session()
         budgets = replace(budgets, transcript_bytes=BYTES_KEPT)
         self.transcript = Transcript((), self._take, budgets, terminal.redactor)
         self._stderr = LineRedactor(terminal.redactor)
@@ -65,8 +69,8 @@ class Display:
                 self._show_oldest()
 
     def close(self) -> None:
-        if self._recording is not None:
-            self._recording.close()
+        if self._writer is not None:
+            self._writer.close()
 
     def show_progress(self, incoming: Incoming) -> None:
         """Progress that was asked for is shown while we wait."""
@@ -89,22 +93,27 @@ class Display:
         self._show(frame)
 
     def _show(self, frame: Frame) -> None:
-        if self._recording is not None or self._verbose:
-            frame = frame.shown_after(self._stderr)
         if self._recording is not None:
-            self._record(self._recording, frame)
+            self._recording.take(frame)
+        if self._verbose:
+            frame = frame.shown_after(self._stderr)
         if frame.source == "note":
             self._warn(frame.text)
         elif self._verbose:
             self._say(f"{frame.at:8.3f} {self._label}{_ARROWS[frame.source]} {self._shown(frame)}")
 
-    def _record(self, recording: TextIO, frame: Frame) -> None:
-        try:
-            recording.write(self.transcript.line(frame) + "\n")
-            recording.flush()
-        except OSError as error:
-            self._recording = None
-            self._warn(f"the recording ends here: {error.strerror}")
+    def _begin_recording(self, file: str, spec: ServerSpec | None) -> "RecordingWriter":
+        from mcp_conductor.recording.format import server_of
+        from mcp_conductor.recording.writer import open_recording
+
+        return open_recording(
+            os.path.join(self._terminal.directory, file),
+            self._terminal.redactor,
+            shown=file,
+            transport="" if spec is None else spec.kind,
+            server=None if spec is None else server_of(spec),
+            complain=self._warn,
+        )
 
     def _warn(self, text: str) -> None:
         self._warnings += 1
@@ -115,23 +124,3 @@ class Display:
 
     def _say(self, text: str) -> None:
         self._terminal.say(text)
-
-
-def _open_recording(file: str | None, directory: str) -> TextIO | None:
-    if file is None:
-        return None
-    try:
-        path = os.path.join(directory, file)
-        return open(path, "w", encoding="utf-8", opener=_for_us_alone)  # closed by Display.close
-    except OSError as error:
-        raise UsageError(f"cannot write {file}: {error.strerror}") from error
-
-
-def _for_us_alone(path: str, flags: int) -> int:
-    """Open a file that other users cannot read, even if it existed before: a conversation is private."""
-    from mcp_conductor.files.writing import open_pipe
-
-    descriptor = open_pipe(path, flags, 0o600)
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):  # and not /dev/stdout
-        os.chmod(path, 0o600)
-    return descriptor

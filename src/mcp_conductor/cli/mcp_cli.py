@@ -115,7 +115,7 @@ def _call(call: CallPlan, terminal: Terminal) -> int:
     from mcp_conductor.cli.display import Display
     from mcp_conductor.transport.children import kill_unused, start_ahead
 
-    display = Display(call.given, call.spec.budgets, terminal)
+    display = Display(call.given, call.spec.budgets, terminal, spec=call.spec)
     try:
         if call.spec.kind == "stdio" and (server := call.spec.as_process()) is not None:
             start_ahead(server.command, cwd=server.cwd, env=server.env)

@@ -70,6 +70,7 @@ FLAGS: Groups = {
         Flag("--durations", "show the N slowest tests", "N"),
         Flag("--coverage", "show which tools, resources and prompts no test uses"),
         Flag("--min-coverage", "fail if the tests use less than PERCENT of them", "PERCENT"),
+        Flag("--record", "write what is said to each server to a file in this directory", "DIR"),
         Flag("--server-coverage", "measure which code of the server runs, and keep it in this directory", "DIR"),
         *_REPORTED,
         Flag("--help", "show this text", short="-h"),

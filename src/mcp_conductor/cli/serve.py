@@ -179,7 +179,7 @@ def _observed(server: "Server", given: Given, terminal: Terminal) -> "AbstractCo
         return nullcontext()
     from mcp_conductor.cli.server_display import observing
 
-    return observing(server, given, terminal)
+    return observing(server, given, terminal, str(server.config.info["name"]))
 
 
 def _host(server: "Server", config: "ServerConfig", terminal: Terminal) -> "Host":

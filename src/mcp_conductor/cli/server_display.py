@@ -1,32 +1,85 @@
-"""What crosses the wire of `conductor serve`: shown on stderr (`--verbose`), and recorded (`--record`)."""
+"""What crosses the wire of a server of ours: shown on stderr (`--verbose`), and recorded (`--record`)."""
 
+import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 
 from mcp_conductor.cli.display import Display
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.protocol.budgets import DEFAULT
 from mcp_conductor.protocol.transcript import Frame, Source
+from mcp_conductor.recording.http_sessions import HttpSessions
+from mcp_conductor.recording.writer import RecordingWriter, open_recording
+from mcp_conductor.server.config import TransportConfig
+from mcp_conductor.server.definitions import Observe
 from mcp_conductor.server.server import Server
 from mcp_conductor.text.visible import one_line
 
+_KINDS = {"streamable-http": "http"}  # transports that recordings call otherwise
+
 
 @contextmanager
-def observing(server: Server, given: Given, terminal: Terminal) -> Iterator[None]:
-    """Show and record what SERVER and its clients say, as the flags GIVEN want it."""
-    display = Display(given, DEFAULT, terminal, _on_one_line)
-    began = time.monotonic()
-
-    def observe(source: Source, text: str) -> None:
-        display.transcript.add(time.monotonic() - began, source, text)
-
-    server.observe = observe
-    try:
+def observing(server: Server, given: Given, terminal: Terminal, name: str) -> Iterator[None]:
+    """Show and record what SERVER, called NAME, and its clients say, as the flags GIVEN want it."""
+    with ExitStack() as stack:
+        told: list[Callable[[], Observe]] = []
+        if "--verbose" in given:
+            shown = _shown(given, terminal)
+            told.append(lambda: shown)
+        if (file := given.one("--record")) is not None:
+            writer = stack.enter_context(closing(begin_recording(file, terminal, name, server.config.transport)))
+            told.append(recorder(writer, server.config.transport))
+        watch(server, told)
         yield
-    finally:
-        display.close()
+
+
+def begin_recording(file: str, terminal: Terminal, name: str, transport: TransportConfig) -> RecordingWriter:
+    """Begin the recording of a server of ours, called NAME."""
+    return open_recording(
+        os.path.join(terminal.directory, file),
+        terminal.redactor,
+        shown=file,
+        transport=_KINDS.get(transport.type, transport.type),
+        server={"name": name},
+        complain=lambda text: terminal.say(f"warning: {text}"),
+    )
+
+
+def recorder(writer: RecordingWriter, transport: TransportConfig) -> Callable[[], Observe]:
+    """What makes an observer that records: one for stdio, one for each exchange of HTTP."""
+    if transport.type == "stdio":
+        session = writer.next_session()
+        return lambda: lambda source, text: writer.add(source, text, session=session)
+    sessions = HttpSessions(writer)
+    return lambda: sessions.exchange().observe
+
+
+def watch(server: Server, told: list[Callable[[], Observe]]) -> None:
+    """Tell observers that TOLD make what crosses the wire of SERVER."""
+    if server.config.transport.type == "stdio":
+        server.observe = _together([make() for make in told])
+    else:
+        server.observe_exchange = lambda: _together([make() for make in told])
+
+
+def _together(observers: list[Observe]) -> Observe:
+    if len(observers) == 1:
+        return observers[0]
+
+    def tell_all(source: Source, text: str) -> None:
+        for each in observers:
+            each(source, text)  # type: ignore[arg-type]  # a server tells of no other sources
+
+    return tell_all
+
+
+def _shown(given: Given, terminal: Terminal) -> Observe:
+    unrecorded = given.with_values({name: texts for name, texts in given.values.items() if name != "--record"})
+    display = Display(unrecorded, DEFAULT, terminal, _on_one_line)
+    began = time.monotonic()
+    return lambda source, text: display.transcript.add(time.monotonic() - began, source, text)
 
 
 def _on_one_line(frame: Frame) -> str:

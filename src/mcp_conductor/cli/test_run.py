@@ -30,6 +30,7 @@ from mcp_conductor.suites.running.select import files_of, read_pattern
 
 if TYPE_CHECKING:
     from mcp_conductor.cli.time_limit import TimeLimit
+    from mcp_conductor.recording.folder import RecordingFolder
     from mcp_conductor.suites.running.run import Run
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
@@ -69,6 +70,20 @@ class TestRun:
             coverage="--coverage" in given or "--min-coverage" in given,
             judge=self._judging,
             redactor=self._terminal.redactor,
+            recordings=self._recordings(),
+        )
+
+    def _recordings(self) -> "RecordingFolder | None":
+        folder = self._given.one("--record")
+        if folder is None:
+            return None
+        from mcp_conductor.recording.folder import RecordingFolder
+
+        return RecordingFolder(
+            os.path.join(self._terminal.directory, folder),
+            self._terminal.redactor,
+            shown=folder,
+            complain=lambda text: self._terminal.say(f"warning: {text}"),
         )
 
     # Running it.
@@ -98,6 +113,8 @@ class TestRun:
                 for case in job.cases:
                     self._terminal.show(f"{job.identity(case)}\n")
             return False
+        if self._options.recordings is not None:
+            self._options.recordings.make()
         self._output.begin(plan.jobs, self._wanted.seed)
         return True
 

@@ -7,17 +7,16 @@ out at the edge: `redact` stands between a transcript and everything that leaves
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
-from mcp_conductor.errors import UsageError, way
+from mcp_conductor.errors import way
 from mcp_conductor.protocol.budgets import DEFAULT, UNBOUNDED, Budgets
 from mcp_conductor.protocol.ledger import Exchange, Ledger
-from mcp_conductor.protocol.message import Message, compact, decode, members, read
+from mcp_conductor.protocol.message import Message, decode, members
 from mcp_conductor.text.redaction import LineRedactor, Redactor, redacted_lines
-from mcp_conductor.text.visible import cut
 
-# "note" is ours: what we noticed at this place in the conversation.
-Source = Literal["client", "server", "stderr", "http", "note"]
+# "note" is ours: what we noticed at this place in the conversation; "process": how that of the server begins and ends.
+Source = Literal["client", "server", "stderr", "http", "note", "process"]
 
 _STDERR_TAIL = 100
 _LONGEST_TAIL_LINE = 400
@@ -206,23 +205,6 @@ class Transcript:
         lost = (ledger.lost(request.id, self._last_at) for request in ledger.open_requests() if request.id is not None)
         return ended + [exchange for exchange in lost if exchange]
 
-    def line(self, frame: Frame) -> str:
-        """FRAME as one line of JSON, for a recording, without secrets."""
-        return compact({"at": round(frame.at, 6), "source": frame.source, "text": self.redact(frame.text)})
-
-    def to_jsonl(self) -> Iterator[str]:
-        stderr = LineRedactor(self.redactor)
-        return (self.line(frame.shown_after(stderr)) for frame in self.frames)
-
-    @classmethod
-    def from_jsonl(cls, lines: Iterable[str]) -> "Transcript":
-        """Read a recording back."""
-        transcript = cls(budgets=UNBOUNDED)
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                transcript.add(*_frame_fields(line, number))
-        return transcript
-
 
 class Forgotten:
     """What a transcript had no room for."""
@@ -257,16 +239,5 @@ _FRAMES: dict[Source, str] = {
     "stderr": "stderr line",
     "http": "HTTP head",
     "note": "note",
+    "process": "process event",
 }
-
-
-def _frame_fields(line: str, number: int) -> tuple[float, Source, str]:
-    try:
-        fields = read(line)
-        at, source, text = float(fields["at"]), fields["source"], fields["text"]
-        fits = math.isfinite(at) and fields["at"] is not True and source in get_args(Source) and isinstance(text, str)
-    except (ValueError, OverflowError, KeyError, TypeError, RecursionError):
-        fits = False
-    if not fits:
-        raise UsageError(f"line {number} of the recording is not a frame: {cut(line.strip(), 80)}")
-    return at, source, text

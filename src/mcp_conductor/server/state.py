@@ -50,6 +50,7 @@ class ServerState:
         self.config = config
         self.complain = complain  # told in a line what went wrong inside
         self.observe: Observe | None = None  # told what crosses the wire
+        self.observe_exchange: Callable[[], Observe] | None = None  # the same, for each exchange of HTTP
         self.why_missing: Callable[[str], str] = lambda _: ""  # more about a name that is not there, if there is more
         self.tools: dict[str, Tool] = {tool.name: tool for tool in config.tools}
         self.resources: dict[str, Resource] = {resource.uri: resource for resource in config.resources}

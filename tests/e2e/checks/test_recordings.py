@@ -9,6 +9,8 @@ from mcp_conductor.client.connect import connect
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol.server_spec import StdioSpec
 from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.recording.reader import recording_of
+from mcp_conductor.recording.writer import recording_lines
 
 
 async def recorded(spec, version):
@@ -16,7 +18,7 @@ async def recorded(spec, version):
     async with connect(spec, protocol=version) as session:
         await session.request("tools/list")
         await session.request("tools/call", {"name": "look", "arguments": {}})
-        return Transcript.from_jsonl(list(session.transcript.to_jsonl()))
+        return recording_of(list(recording_lines(session.transcript))).transcript()
 
 
 def on_stdio(command):

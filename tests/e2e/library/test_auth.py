@@ -9,6 +9,7 @@ from tests.e2e.authorizing import browse
 from tests.servers.oauth_server import oauth_server
 
 from mcp_conductor import HttpStatusError, OAuth, StdioSpec, UsageError, connect
+from mcp_conductor.recording.writer import recording_lines
 
 if find_spec("fastmcp") is None:  # to import it here would take a while in every collection
     pytest.skip("fastmcp is not installed", allow_module_level=True)
@@ -35,7 +36,7 @@ def app():
 async def test_a_token_opens_the_door_and_is_shown_nowhere(app):
     async with connect(app, auth="first-token") as session:
         assert (await session.call_tool("add", {"a": 2, "b": 40})).text == "42"
-        recorded = "".join(session.transcript.to_jsonl())
+        recorded = "".join(recording_lines(session.transcript))
     assert "uthorization" in recorded
     assert "first-token" not in recorded
 
@@ -64,7 +65,7 @@ async def test_a_function_is_asked_for_a_token_and_again_when_that_is_refused(ap
     tokens = ["expired-token", "second-token", "never-asked-for"]
     async with connect(app, auth=await function_of(tokens, asynchronous)) as session:
         assert (await session.call_tool("add", {"a": 2, "b": 40})).text == "42"
-        recorded = "".join(session.transcript.to_jsonl())
+        recorded = "".join(recording_lines(session.transcript))
     assert tokens == ["never-asked-for"]
     assert "expired-token" not in recorded
     assert "second-token" not in recorded
@@ -106,7 +107,7 @@ async def test_a_refresh_token_needs_no_user():
         oauth = OAuth(client_id="me", refresh_token="my-refresh-token", interactive=False)
         async with connect(server.url, auth=oauth) as session:
             assert session.server
-            recorded = "".join(session.transcript.to_jsonl())
+            recorded = "".join(recording_lines(session.transcript))
     assert "my-refresh-token" not in recorded + repr(oauth)
 
 

@@ -178,6 +178,7 @@ def test_the_public_names_are_these():
         "ProtocolError",
         "ReadResult",
         "Record",
+        "Recording",
         "Refused",
         "Report",
         "RequestTimeout",
@@ -214,7 +215,9 @@ def test_the_public_names_are_these():
         "opens",
         "predicate",
         "preset",
+        "read_recording",
         "reporter",
+        "save_recording",
         "step",
     ]
     assert all(getattr(mcp_conductor, name) for name in mcp_conductor.__all__)

@@ -33,7 +33,7 @@ def start(tmp_path):
 
 
 def recorded(file):
-    return [(frame["source"], frame["text"]) for frame in map(json.loads, file.read_text().splitlines())]
+    return [(frame["source"], frame["text"]) for frame in map(json.loads, file.read_text().splitlines()[1:])]
 
 
 def test_messages_on_stdio_are_shown_a_line_for_each(start):

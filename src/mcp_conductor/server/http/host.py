@@ -48,8 +48,8 @@ class HttpHost:
         self._allowed = "GET, POST" if self._sse is not None else "POST" if alone else "GET, POST, DELETE"
 
     async def serve(self, exchange: HttpExchange) -> None:
-        if self._server.observe is not None:
-            exchange.observe_with(self._server.observe)
+        if self._server.observe_exchange is not None:
+            exchange.observe_with(self._server.observe_exchange())
         try:
             await self._route(exchange)
         except HttpRefused as refused:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from mcp_conductor.client.connect import connect
 from mcp_conductor.errors import ConductorError
@@ -12,6 +13,9 @@ from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.suites.language.script import ScriptedAnswers
 from mcp_conductor.suites.running.conversation import Conversation
 from mcp_conductor.text.redaction import Redactor
+
+if TYPE_CHECKING:
+    from mcp_conductor.recording.writer import RecordingWriter
 
 _MOST_PRINTED = 20  # lines on stdout that are not messages
 _LONGEST_PRINTED = 400
@@ -26,8 +30,9 @@ async def converse(
     timeout: float,
     redactor: Redactor,
     lenient: bool = False,
+    recording: "RecordingWriter | None" = None,
 ) -> AsyncIterator[Conversation]:
-    """Start or reach a server, and open the conversation."""
+    """Start or reach a server, and open the conversation, which is written to RECORDING."""
     answers = ScriptedAnswers(kinds)
     conversations: list[Conversation] = []
 
@@ -35,7 +40,8 @@ async def converse(
         for conversation in conversations:
             conversation.hear(incoming)
 
-    transcript = Transcript(budgets=spec.budgets, redactor=redactor)
+    listener = None if recording is None else recording.session().take
+    transcript = Transcript(budgets=spec.budgets, redactor=redactor, listener=listener)
     connection = connect(
         spec,
         protocol=protocol,
@@ -46,6 +52,8 @@ async def converse(
         lenient=lenient,
     )
     async with AsyncExitStack() as stack:
+        if recording is not None:
+            stack.callback(recording.close)
         try:
             session = await stack.enter_async_context(connection)
         except ConductorError as error:

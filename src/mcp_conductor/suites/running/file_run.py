@@ -21,7 +21,7 @@ from mcp_conductor.suites.running.cases import Cases, Memory
 from mcp_conductor.suites.running.connecting import converse
 from mcp_conductor.suites.running.conversation import Conversation
 from mcp_conductor.suites.running.coverage import Touched
-from mcp_conductor.suites.running.job import Job, RunOptions, patience, redactor_for
+from mcp_conductor.suites.running.job import Job, RunOptions, patience, recording_for, redactor_for
 from mcp_conductor.suites.running.snapshots import Snapshots
 
 
@@ -35,6 +35,7 @@ def _server(
         timeout=patience(job, options),
         redactor=redactor_for(options, job, variables),
         lenient=options.lenient,
+        recording=recording_for(options, job),
     )
 
 

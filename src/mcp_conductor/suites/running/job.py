@@ -1,10 +1,12 @@
 """What is run: the tests of one file on one server, and how."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING
 
 from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.suites import SUFFIXES
 from mcp_conductor.suites.language.suite import Case, Suite
 from mcp_conductor.suites.language.variables import Variables
 from mcp_conductor.text.redaction import Redactor
@@ -13,6 +15,8 @@ from mcp_conductor.values import dataclass
 if TYPE_CHECKING:
     from mcp_conductor.client.session import Session
     from mcp_conductor.protocol.transcript import Frame
+    from mcp_conductor.recording.folder import RecordingFolder
+    from mcp_conductor.recording.writer import RecordingWriter
 
 DEFAULT_SECONDS = 10.0  # for each request
 
@@ -36,6 +40,7 @@ class RunOptions:
     lenient: bool = False  # open conversations as mcp-aegis does
     judge: Judge | None = None  # what else there is to say of a server, by what was said
     redactor: Redactor = field(default_factory=Redactor)
+    recordings: "RecordingFolder | None" = None  # where each conversation is recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +79,15 @@ def patience(job: Job, options: RunOptions) -> float:
     # mcp-aegis waits as long for a reply as for the start.
     startup = job.spec.startup_timeout if options.lenient else None
     return job.suite.timeout or options.timeout or startup or DEFAULT_SECONDS
+
+
+def recording_for(options: RunOptions, job: Job) -> "RecordingWriter | None":
+    """Where what is said to the server of JOB is recorded, if that is wanted."""
+    if options.recordings is None:
+        return None
+    file = os.path.relpath(job.suite.file) if os.path.isabs(job.suite.file) else job.suite.file
+    name = next((file.removesuffix(suffix) for suffix in SUFFIXES if file.endswith(suffix)), file)
+    return options.recordings.begin(name + job.suffix, job.spec)
 
 
 def redactor_for(options: RunOptions, job: Job, variables: Variables) -> Redactor:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mcp_conductor.checks.engine.judging import judge
-from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.recording.reader import recording_of
 
 META = "io.modelcontextprotocol/"
 INFO = {"name": "bare", "version": "1"}
@@ -65,6 +65,6 @@ def test_a_server_that_has_nothing_but_an_opening_passes_only_what_is_about_mess
     lines = [
         json.dumps({"at": at, "source": source, "text": json.dumps(text)}) for at, (source, text) in enumerate(said)
     ]
-    outcomes = judge(Transcript.from_jsonl(lines)).outcomes
+    outcomes = judge(recording_of(lines).transcript()).outcomes
     assert {each.id for each in outcomes if each.status == "passed"} == OF_EVERY_MESSAGE | expected
     assert [each.id for each in outcomes if each.findings] == []

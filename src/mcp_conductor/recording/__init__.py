@@ -1,0 +1,1 @@
+"""Recordings: conversations kept in a file, written by one module and read by one."""

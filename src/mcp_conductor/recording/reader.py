@@ -1,0 +1,95 @@
+"""A recording, read back: all of it, or what there is of one that was cut."""
+
+import json
+from collections.abc import Iterable
+from contextlib import closing
+
+from mcp_conductor.errors import UsageError
+from mcp_conductor.files.reading import open_file
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.recording.format import FIRST_SESSION, Entry, Header, entry_in, header_in
+from mcp_conductor.text.visible import cut
+from mcp_conductor.values import dataclass
+
+_CUT = "the last line of the recording is not whole, and was left out: what wrote it was ended in the middle"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """What is in a recording."""
+
+    header: Header | None  # None: it has only frames, as earlier versions wrote it
+    entries: tuple[Entry, ...]
+    warning: str | None = None  # what a person should know who relies on it
+
+    def sessions(self) -> list[int]:
+        """The numbers of the conversations in it, in the order in which they began."""
+        return list(dict.fromkeys(entry.session for entry in self.entries))
+
+    def server(self, session: int = FIRST_SESSION) -> Json:
+        """Whom SESSION was with, as far as that is known."""
+        said = (entry.server for entry in self.entries if entry.session == session and entry.server is not None)
+        return next(said, {} if self.header is None else self.header.server)
+
+    def transcript(self, session: int | None = None) -> Transcript:
+        """The frames of SESSION; without that, all frames."""
+        return Transcript.of(entry.frame for entry in self.entries if session in (None, entry.session))
+
+
+def read_recording(path: str, *, shown: str | None = None) -> Recording:
+    """Read the recording at PATH, which messages call SHOWN."""
+    name = shown or path
+    try:
+        with closing(open_file(path)) as lines:
+            return recording_of(lines)
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {str(error.strerror).lower()}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{name} is not a recording: it is not UTF-8") from error
+
+
+def recording_of(lines: Iterable[bytes | str]) -> Recording:
+    """The recording that LINES are."""
+    header: Header | None = None
+    entries: list[Entry] = []
+    warning = None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        fields = _fields(line)
+        if header is None and not entries and (header := header_in(fields)) is not None:
+            continue
+        entry = entry_in(fields)
+        if entry is not None:
+            entries.append(entry)
+        elif _is_cut(line, fields) and (header is not None or entries):
+            warning = _CUT
+        else:
+            raise UsageError(f"line {number} of the recording is not a frame: {_shown(line)}")
+    return Recording(header=header, entries=tuple(entries), warning=warning)
+
+
+def _fields(line: bytes | str) -> object:
+    """The JSON on LINE; None if it is none."""
+    text = line if isinstance(line, str) else _text(line)
+    try:
+        fields: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return fields
+
+
+def _text(line: bytes) -> str:
+    """LINE as text; raises UnicodeDecodeError unless it is only cut within a character."""
+    return line.decode(errors="strict" if line.endswith(b"\n") else "replace")
+
+
+def _is_cut(line: bytes | str, fields: object) -> bool:
+    """Whether LINE is the beginning of one. Only the last line of a file can have no end."""
+    whole, brace = ("\n", "{") if isinstance(line, str) else (b"\n", b"{")
+    return fields is None and line.startswith(brace) and not line.endswith(whole)  # type: ignore[arg-type]
+
+
+def _shown(line: bytes | str) -> str:
+    return cut((line if isinstance(line, str) else line[:1000].decode(errors="replace")).strip(), 80)

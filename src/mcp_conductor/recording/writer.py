@@ -1,0 +1,161 @@
+"""Writing a recording while a conversation goes on.
+
+Each line is handed to the system as soon as it is known, whole and by itself: what was said until a process is killed
+is in the file. The file is for its owner alone, and holds no secret that is known when a line is written. A file that
+cannot be written any more is told once, and the conversation goes on.
+"""
+
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+
+from mcp_conductor import __version__
+from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import compact, read
+from mcp_conductor.protocol.transcript import Frame, Source, Transcript
+from mcp_conductor.recording.format import FIRST_SESSION, Entry, Header, entry_line, header_line
+from mcp_conductor.text.redaction import LineRedactor, Redactor
+
+TOOL = f"mcp-conductor {__version__}"
+
+
+class RecordingWriter:
+    """A recording that is being written; its creator closes it."""
+
+    def __init__(
+        self,
+        descriptor: int,
+        redactor: Redactor,
+        *,
+        transport: str = "",
+        server: Json | None = None,
+        complain: Callable[[str], None] = lambda _: None,  # told when it cannot be written any more
+    ) -> None:
+        self.redactor = redactor
+        self._descriptor: int | None = descriptor
+        self._complain = complain
+        self._began = time.monotonic()
+        self._sessions = 0
+        self._stderr: dict[int, LineRedactor] = {}
+        self._put(header_line(header_now(transport, self._redacted(server or {}))))
+
+    def session(self, server: Json | None = None) -> "SessionWriter":
+        """Begin another conversation of this recording, with SERVER."""
+        return SessionWriter(self, self.next_session(), server)
+
+    def next_session(self) -> int:
+        """The number of a new conversation."""
+        self._sessions += 1
+        return self._sessions
+
+    def now(self) -> float:
+        """How many seconds ago the recording began."""
+        return time.monotonic() - self._began
+
+    def add(self, source: Source, text: str, *, session: int = FIRST_SESSION, exchange: int | None = None) -> None:
+        """Record what happens now."""
+        self.write(Entry(Frame(self.now(), source, text), session, exchange))
+
+    def write(self, entry: Entry) -> None:
+        """Record ENTRY, without secrets."""
+        if self._descriptor is None:
+            return
+        frame = entry.frame
+        if frame.source == "stderr":
+            lines = self._stderr.setdefault(entry.session, LineRedactor(self.redactor))
+            frame = frame.shown_after(lines)
+        server = None if entry.server is None else self._redacted(entry.server)
+        frame = frame._replace(text=self.redactor.redact(frame.text))
+        self._put(entry_line(Entry(frame, entry.session, entry.exchange, server)))
+
+    def close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def _redacted(self, server: Json) -> Json:
+        redacted: Json = read(self.redactor.redact(compact(server)))
+        return redacted
+
+    def _put(self, line: str) -> None:
+        if self._descriptor is None:
+            return
+        rest = memoryview(line.encode() + b"\n")
+        try:
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+        except OSError as error:
+            self.close()
+            self._complain(f"the recording ends here: {error.strerror}")
+
+
+class SessionWriter:
+    """One conversation of a recording. Its frames count their time from its own beginning."""
+
+    def __init__(self, writer: RecordingWriter, number: int, server: Json | None) -> None:
+        self._writer = writer
+        self._number = number
+        self._server = server
+        self._offset: float | None = None
+
+    def take(self, frame: Frame) -> None:
+        """Record FRAME, which has just come. The first one tells when the conversation began."""
+        if self._offset is None:
+            self._offset = max(0.0, self._writer.now() - frame.at)
+            if self._server is not None:
+                opening = Frame(self._offset + frame.at, "note", f"session {self._number} begins")
+                self._writer.write(Entry(opening, self._number, None, self._server))
+        self._writer.write(Entry(frame._replace(at=frame.at + self._offset), self._number))
+
+
+def open_recording(
+    path: str,
+    redactor: Redactor,
+    *,
+    shown: str | None = None,
+    transport: str = "",
+    server: Json | None = None,
+    complain: Callable[[str], None] = lambda _: None,
+) -> RecordingWriter:
+    """Begin a recording at PATH, which messages call SHOWN; a file that is there is replaced."""
+    try:
+        descriptor = _open_for_us_alone(path)
+    except OSError as error:
+        raise UsageError(f"cannot write {shown or path}: {error.strerror}") from error
+    return RecordingWriter(descriptor, redactor, transport=transport, server=server, complain=complain)
+
+
+def header_now(transport: str, server: Json) -> Header:
+    """The header of a recording that begins now."""
+    seconds = time.time()
+    began = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1000):03}Z"
+    return Header(tool=TOOL, began=began, transport=transport, server=server)
+
+
+def recording_lines(transcript: Transcript) -> Iterator[str]:
+    """The lines of a recording of TRANSCRIPT, a conversation that is over, without its secrets."""
+    stderr = LineRedactor(transcript.redactor)
+    yield header_line(Header(tool=TOOL))
+    for frame in transcript.frames:
+        shown = frame.shown_after(stderr)
+        yield entry_line(Entry(shown._replace(text=transcript.redact(shown.text))))
+
+
+def save_recording(transcript: Transcript, path: str) -> None:
+    """Write what is remembered of a conversation to a file that only its owner can read."""
+    from mcp_conductor.files.writing import write_file
+
+    write_file(path, "".join(f"{line}\n" for line in recording_lines(transcript)), secret=True)
+
+
+def _open_for_us_alone(path: str) -> int:
+    """Open a file that other users cannot read, even if it existed before: a conversation is private."""
+    from mcp_conductor.files.writing import open_pipe
+
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = open_pipe(path, flags, 0o600)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):  # and not /dev/stdout
+        os.chmod(path, 0o600)
+    return descriptor

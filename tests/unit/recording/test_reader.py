@@ -1,0 +1,127 @@
+"""Recordings, read back."""
+
+import json
+
+import pytest
+
+from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol.message import decode
+from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.recording.reader import read_recording, recording_of
+from mcp_conductor.recording.writer import recording_lines
+
+REQUEST = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+RESULT = '{"jsonrpc":"2.0","id":1,"result":{}}'
+NOTE = '{"at":1,"source":"note","text":"x"}'
+
+
+def test_a_recording_can_be_read_back():
+    said = [("client", REQUEST), ("server", RESULT), ("stderr", "é \x1b \u2028"), ("note", 'a "quoted" note')]
+    transcript = Transcript()
+    for number, each in enumerate(said):
+        transcript.add(number, *each)
+    transcript.add(4.1234567, "server", "not \x00 JSON")
+    again = recording_of(recording_lines(transcript)).transcript()
+    assert [frame[1:] for frame in again.frames] == [frame[1:] for frame in transcript.frames]
+    assert [frame.message for frame in again.frames] == [frame.message for frame in transcript.frames]
+    assert again.frames[-1].at == 4.123457
+    assert len(again.exchanges()) == 1
+
+
+def test_broken_utf8_survives_a_recording():
+    message = decode(b'{"jsonrpc":"2.0","id":1,"result":"\xff\xfe"}')
+    transcript = Transcript()
+    transcript.add(0.0, "server", message.text)
+    lines = [line.encode() for line in recording_lines(transcript)]
+    assert recording_of(lines).entries[0].frame.text == message.text
+
+
+def test_a_file_without_a_header_is_its_frames_alone():
+    recording = recording_of([NOTE])
+    assert (recording.header, len(recording.entries), recording.warning) == (None, 1, None)
+
+
+def test_blank_lines_of_a_recording_mean_nothing():
+    assert recording_of(["", " \n", NOTE + "\n"]).transcript().notes() == ["x"]
+
+
+def test_a_header_alone_is_a_recording_of_nothing():
+    recording = recording_of(['{"recording":1}\n'])
+    assert (recording.entries, recording.sessions()) == ((), [])
+
+
+@pytest.mark.parametrize("form", [str.encode, str], ids=["bytes", "text"])
+def test_every_cut_of_the_last_line_leaves_it_out_and_says_so(form):
+    last = '{"at":2,"source":"server","text":"é \\ud800"}'
+    for end in range(1, len(last)):
+        recording = recording_of([form('{"recording":1}\n'), form(NOTE + "\n"), form(last[:end])])
+        assert [entry.frame.text for entry in recording.entries] == ["x"]
+        assert recording.warning is not None
+    whole = recording_of([form('{"recording":1}\n'), form(NOTE + "\n"), form(last)])
+    assert (len(whole.entries), whole.warning) == (2, None)
+
+
+def test_a_character_that_is_cut_in_the_middle_is_part_of_a_cut_line():
+    recording = recording_of([NOTE.encode() + b"\n", '{"at":1,"source":"note","text":"é'.encode()[:-1]])
+    assert (len(recording.entries), recording.warning is not None) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "oops",
+        "5",
+        "null",
+        "[]",
+        '"text"',
+        "{}",
+        '{"recording":1}',
+        '{"at":1,"source":"note"}',
+        '{"at":1,"text":"x"}',
+        '{"source":"note","text":"x"}',
+        '{"at":"soon","source":"note","text":"x"}',
+        '{"at":true,"source":"note","text":"x"}',
+        '{"at":null,"source":"note","text":"x"}',
+        '{"at":NaN,"source":"note","text":"x"}',
+        '{"at":1,"source":"nobody","text":"x"}',
+        '{"at":1,"source":[],"text":"x"}',
+        '{"at":1,"source":"note","text":5}',
+        "[" * 100_000,
+        '{"at":' + "9" * 400 + ',"source":"note","text":"x"}',
+    ],
+    ids=lambda line: line[:40],
+)
+@pytest.mark.parametrize("end", ["", "\n"], ids=["last", "whole"])
+def test_a_line_that_is_no_frame_is_refused_with_its_number(line, end):
+    with pytest.raises(UsageError) as caught:
+        recording_of([NOTE + "\n", line + end])
+    assert caught.value.message.startswith("line 2 of the recording")
+    assert len(caught.value.message) < 200
+
+
+def test_conversations_are_told_apart_by_their_numbers():
+    lines = [
+        '{"recording":1,"server":{"name":"all"}}',
+        '{"at":0,"source":"client","text":"a"}',
+        '{"at":1,"source":"note","session":3,"text":"b","server":{"url":"http://x/"}}',
+        '{"at":2,"source":"server","session":3,"exchange":9,"text":"c"}',
+        '{"at":3,"source":"server","text":"d"}',
+    ]
+    recording = recording_of(lines)
+    assert recording.sessions() == [1, 3]
+    assert [frame.text for frame in recording.transcript(1).frames] == ["a", "d"]
+    assert [frame.text for frame in recording.transcript(3).frames] == ["b", "c"]
+    assert [frame.text for frame in recording.transcript().frames] == ["a", "b", "c", "d"]
+    assert recording.entries[2].exchange == 9
+    assert (recording.server(1), recording.server(3)) == ({"name": "all"}, {"url": "http://x/"})
+
+
+def test_what_cannot_be_read_is_told_by_its_name(tmp_path):
+    (tmp_path / "latin").write_bytes(b"\xe9\n")
+    for name, words in (("missing", "cannot read it: no such"), ("latin", "it is not a recording: it is not UTF-8")):
+        with pytest.raises(UsageError) as caught:
+            read_recording(str(tmp_path / name), shown="it")
+        assert caught.value.message.startswith(words)
+    (tmp_path / "newer").write_text(json.dumps({"recording": 2}) + "\n")
+    with pytest.raises(UsageError):
+        read_recording(str(tmp_path / "newer"))
