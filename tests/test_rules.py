@@ -54,12 +54,14 @@ def test_a_small_suite_that_passes_imports_only_what_it_needs(tmp_path):
     assert len({name for name in loaded if name.startswith("mcp_conductor")}) <= 207
 
 
-def test_the_judges_of_a_run_of_tests_need_no_http_client():
+def test_the_judges_of_a_run_of_tests_need_neither_an_http_client_nor_probes():
     loaded = loaded_after(
-        f"sys.path += {sys.path!r}; from mcp_conductor.checks.engine.check import CHECKS; CHECKS.items()"
+        f"sys.path += {sys.path!r}; from mcp_conductor.checks.engine.check import CHECKS, JUDGES; "
+        "CHECKS.known_from(JUDGES)"
     )
-    assert "mcp_conductor.checks.server.http_wire" in loaded
+    assert "mcp_conductor.checks.server.judges.jsonrpc" in loaded
     assert loaded & {"mcp_conductor.transport.http_client", "mcp_conductor.transport.http_connecting"} == set()
+    assert {name for name in loaded if name.endswith("probe") or ".probes" in name} == set()
 
 
 def test_http_is_spoken_without_any_library():

@@ -1,10 +1,10 @@
-"""Things with names: those that the modules of one package register, and those of plugins.
+"""Things with names: those that the modules of some packages register, and those of plugins.
 
 Nothing is imported before a name is asked for. A plugin registers by the same decorators as we do; a name that exists
 already is refused, in any order of registration.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 from mcp_conductor.errors import Location, UsageError, nearest
@@ -23,14 +23,14 @@ _FEW = 12  # names that fit into a hint
 
 
 class Catalog(Generic[T]):
-    """All things of one kind; WHAT is the word for one in messages, PACKAGE has the modules that add them."""
+    """All things of one kind; WHAT is the word for one in messages, PACKAGES have the modules that add them."""
 
-    def __init__(self, what: str, package: str) -> None:
+    def __init__(self, what: str, *packages: str) -> None:
         self._what = what
-        self._package = package
+        self._packages = packages
         self._things: dict[str, T] = {}
         self._makers: dict[str, Callable[..., Any]] = {}
-        self._complete = False
+        self._imported: set[str] = set()
 
     def add(self, name: str, thing: T, made_by: Callable[..., Any]) -> None:
         """Register THING, which the function MADE_BY stands for; for decorators."""
@@ -70,8 +70,14 @@ class Catalog(Generic[T]):
         return sorted(self._things.items(), key=lambda item: item[0])
 
     def __contains__(self, name: object) -> bool:
-        self._import()
+        if name not in self._things:
+            self._import()
         return name in self._things
+
+    def known_from(self, package: str) -> Mapping[str, T]:
+        """All that is known when the modules of this PACKAGE are imported; those of the others may be missing."""
+        self._import_from(package)
+        return self._things
 
     def _clash(self, name: str, later: Callable[..., Any], first: Callable[..., Any]) -> Exception:
         if is_ours(later):
@@ -84,11 +90,15 @@ class Catalog(Generic[T]):
         )
 
     def _import(self) -> None:
-        if self._complete:
+        for package in self._packages:
+            self._import_from(package)
+
+    def _import_from(self, package: str) -> None:
+        if package in self._imported:
             return
         from importlib import import_module
         from pkgutil import iter_modules
 
-        for module in iter_modules(getattr(import_module(self._package), "__path__", ()), f"{self._package}."):
+        for module in iter_modules(getattr(import_module(package), "__path__", ()), f"{package}."):
             import_module(module.name)
-        self._complete = True
+        self._imported.add(package)

@@ -57,6 +57,24 @@ def test_no_module_is_imported_before_the_first_question(written):
     assert f"{PACKAGE}.a" in sys.modules
 
 
+def test_what_one_package_registers_is_known_without_the_others(written):
+    written(a="FRUIT.add('apple', 'red', make)")
+    fruit = Catalog("fruit", PACKAGE, "no_such_package")
+    assert "apple" not in fruit.known_from(PACKAGE)  # it is in the catalog of the package itself
+    with pytest.raises(ModuleNotFoundError):
+        fruit.items()
+
+
+def test_a_name_that_is_known_already_needs_no_other_package(written):
+    written()
+    fruit = Catalog("fruit", PACKAGE, "no_such_package")
+    fruit.add("apple", "red", import_module(PACKAGE).make)
+    assert fruit.known_from(PACKAGE) == {"apple": "red"}
+    assert fruit.get("apple") == "red"
+    with pytest.raises(ModuleNotFoundError):
+        fruit.get("banana")
+
+
 def test_everything_is_listed_by_name(written):
     fruit = written(
         a="FRUIT.add('pear', 'green', make)\nFRUIT.add('fig', 'violet', make)", b="FRUIT.add('kiwi', 'brown', make)"

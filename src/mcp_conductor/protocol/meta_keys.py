@@ -1,7 +1,5 @@
 """The keys of `_meta`: their grammar, which prefixes belong to MCP, and the formats of a trace."""
 
-import re
-
 from mcp_conductor.protocol.dialect import META, Dialect
 from mcp_conductor.text.patterns import compiled_later
 
@@ -25,9 +23,9 @@ _DEFINED = {
 }
 _STATE = r"[a-z0-9][a-z0-9_*/@-]*=[\x20-\x2b\x2d-\x3c\x3e-\x7e]*"  # no comma, no equals sign
 TRACE = {
-    "traceparent": re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?"),
-    "tracestate": re.compile(rf"(?:{_STATE})?(?:\s*,\s*(?:{_STATE})?)*\s*"),
-    "baggage": re.compile(r"\s*[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*=[^,]*(?:,\s*[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*=[^,]*)*"),
+    "traceparent": compiled_later(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?"),
+    "tracestate": compiled_later(rf"(?:{_STATE})?(?:\s*,\s*(?:{_STATE})?)*\s*"),
+    "baggage": compiled_later(r"\s*[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*=[^,]*(?:,\s*[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*=[^,]*)*"),
 }
 
 

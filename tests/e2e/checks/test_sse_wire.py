@@ -3,7 +3,7 @@
 import pytest
 from tests.e2e.checks.good_http import broken, composed, manners
 
-from mcp_conductor.checks.server.sse_wire import _outer_address
+from mcp_conductor.checks.server.probes.sse_wire import _outer_address
 from mcp_conductor.protocol.server_spec import HttpSpec
 
 OLD = "2024-11-05"

@@ -1,13 +1,16 @@
 """Capabilities of a server: what is wrong with their form, and what is served without them."""
 
 from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.engine.openings import LISTS
-from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.report.model import Finding
+
+if TYPE_CHECKING:
+    from mcp_conductor.checks.engine.probe import Probe
 
 _FLAGS = {"tools": ("listChanged",), "resources": ("listChanged", "subscribe"), "prompts": ("listChanged",)}
 _OBJECTS = ("experimental", "logging", "completions", "prompts", "resources", "tools", "tasks", "extensions")
@@ -29,7 +32,7 @@ def capability_flaws(result: Json) -> Iterator[tuple[str, str]]:
                 yield f"capabilities.{name}.{flag}", f"{name}.{flag} is {kind_of(declared[flag])}, not a boolean"
 
 
-async def served_undeclared(probe: Probe) -> AsyncIterator[Finding]:
+async def served_undeclared(probe: "Probe") -> AsyncIterator[Finding]:
     """Features that are there although they are not declared; an empty list is none."""
     undeclared = [name for name in LISTS if not probe.declares(name)]
     if not undeclared:

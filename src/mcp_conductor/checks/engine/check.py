@@ -44,7 +44,9 @@ class Check:
         return " ".join(((self.judge or self.probe).__doc__ or "").split())
 
 
-CHECKS: Catalog[Check] = Catalog("check", "mcp_conductor.checks.server")
+JUDGES = "mcp_conductor.checks.server.judges"
+_PROBES = "mcp_conductor.checks.server.probes"
+CHECKS: Catalog[Check] = Catalog("check", JUDGES, _PROBES)
 
 
 def judged(*ids: str, needs: str | None = None, follows: str | tuple[str, ...] = ()) -> Callable[[Judge], Judge]:

@@ -5,7 +5,7 @@ from dataclasses import field, replace
 from functools import cache
 
 from mcp_conductor.bounded.worker import checkpoint
-from mcp_conductor.checks.engine.check import CHECKS, Act, Check
+from mcp_conductor.checks.engine.check import CHECKS, JUDGES, Act, Check
 from mcp_conductor.checks.engine.evidence import excerpted, lines_of, proven
 from mcp_conductor.checks.engine.findings import FailedCheck, NotSeen
 from mcp_conductor.checks.engine.record import SMALL, Record, Traits, judged_part, transport_of
@@ -124,15 +124,24 @@ def chosen_checks(options: Options, version: str, transport: str) -> list[tuple[
     ]
 
 
+def chosen_judges(options: Options, version: str, transport: str) -> list[tuple[Requirement, Check]]:
+    """Those of them that can be judged by listening; probes, which are many modules, are not imported for this."""
+    known = CHECKS.known_from(JUDGES)
+    return [
+        (each, known[each.id])
+        for each in asked_for(options, "server")
+        if each.holds_for(version, transport) and each.id in known and known[each.id].judge is not None
+    ]
+
+
 def judge(transcript: Transcript, options: Options | None = None) -> Verdicts:
     """Judge a recorded conversation, as far as that can be done by listening."""
     dialect, opened = _opening(transcript)
     record = Record(transcript, dialect, _transport(transcript), opened)
     partial = "a recording shows only what was said in it"
     verdicts = Verdicts(dialect.version, record.server, transport=record.transport, partial=partial)
-    for requirement, each in chosen_checks(options or Options(), dialect.version, record.transport):
-        if each.judge is not None:
-            verdicts.outcomes.append(outcome_of(requirement, apply_judge(each, record)))
+    for requirement, each in chosen_judges(options or Options(), dialect.version, record.transport):
+        verdicts.outcomes.append(outcome_of(requirement, apply_judge(each, record)))
     verdicts.outcomes = without_consequences(verdicts.outcomes)
     return verdicts
 
@@ -273,12 +282,7 @@ def remarks(session: Session, said: list[Frame], spec: ServerSpec) -> list[str]:
 @cache
 def _heard_in_tests(version: str, transport: str) -> list[tuple[Requirement, Check]]:
     """What is judged after each file of tests."""
-    options = Options(levels=("MUST",), skip=_TOLD_BY_TESTS)
-    return [
-        (requirement, each)
-        for requirement, each in chosen_checks(options, version, transport)
-        if each.judge is not None
-    ]
+    return chosen_judges(Options(levels=("MUST",), skip=_TOLD_BY_TESTS), version, transport)
 
 
 cleared_with_plugins(_heard_in_tests.cache_clear)

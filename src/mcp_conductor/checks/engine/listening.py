@@ -31,8 +31,8 @@ class ListeningJudges:
 
 
 def _load_judges() -> None:
-    from mcp_conductor.checks.engine.check import CHECKS
+    from mcp_conductor.checks.engine.check import CHECKS, JUDGES
     from mcp_conductor.checks.requirements import requirements
 
     requirements()
-    CHECKS.items()
+    CHECKS.known_from(JUDGES)

@@ -5,7 +5,12 @@ from typing import Any
 from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import RESOURCE_NOT_FOUND
+from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message
+
+_URL_ELICITATION_REQUIRED = -32042
+RETIRED_CODES = (RESOURCE_NOT_FOUND, _URL_ELICITATION_REQUIRED)
 
 
 def error_of(reply: Message | None) -> Json:
@@ -25,6 +30,18 @@ def code_of(reply: Message | None) -> Any:
     if code is not None and type(code) is not int:
         raise NotSeen("error codes are not integers: see base-error-shape-server")
     return code
+
+
+def sent_codes(record: Record) -> list[tuple[int, Exchange, Json]]:
+    """All error codes that are numbers, with what they answer and the whole reply."""
+    found = []
+    for exchange, error in record.errors():
+        code = error.get("code")
+        if isinstance(code, (int, float)) and not isinstance(code, bool) and exchange.reply is not None:
+            found.append((int(code), exchange, exchange.reply.raw))
+    if not found:
+        raise NotSeen("no error was sent")
+    return found
 
 
 def data_of(reply: Message | None) -> Json:

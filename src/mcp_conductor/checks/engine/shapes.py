@@ -5,10 +5,9 @@ A flaw is what is wrong with a value, in words that follow its name; None when n
 
 import base64
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
-from mcp_conductor.checks.engine.probe import Probe
 from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.checks.engine.replies import error_code
 from mcp_conductor.errors import RequestTimeout, TransportError
@@ -18,6 +17,9 @@ from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
 from mcp_conductor.text.patterns import compiled_later
+
+if TYPE_CHECKING:
+    from mcp_conductor.checks.engine.probe import Probe
 
 ROLES = ("user", "assistant")
 THEMES = ("light", "dark")
@@ -35,6 +37,11 @@ Fits = Callable[[Any], bool]
 
 def text(value: Any) -> bool:
     return isinstance(value, str)
+
+
+def list_of_texts(value: Any) -> list[str] | None:
+    """VALUE, if it is a list of nothing but texts."""
+    return value if isinstance(value, list) and all(isinstance(each, str) for each in value) else None
 
 
 def flag(value: Any) -> bool:
@@ -266,7 +273,7 @@ def array_faults(record: Record, method: str, member: str) -> Iterator[Finding]:
         raise NotSeen(f"there is no result of {method}")
 
 
-async def declared_faults(probe: Probe, method: str, member: str) -> AsyncIterator[Finding]:
+async def declared_faults(probe: "Probe", method: str, member: str) -> AsyncIterator[Finding]:
     """A list that is there but not declared, or declared but not there."""
     capability = method.partition("/")[0]
     if not probe.declares(capability):
@@ -284,7 +291,7 @@ async def declared_faults(probe: Probe, method: str, member: str) -> AsyncIterat
         yield fault(f"{capability} is declared, but {method} does not exist", reply.raw)
 
 
-async def served_faults(probe: Probe, method: str) -> AsyncIterator[Finding]:
+async def served_faults(probe: "Probe", method: str) -> AsyncIterator[Finding]:
     """A list that is declared, but refused."""
     reply = await probe.ask(method)
     if reply.kind != "result":
@@ -305,7 +312,7 @@ def undeclared_changes(record: Record, kind: str) -> Iterator[Finding]:
 # Replies.
 
 
-def acknowledges(probe: Probe, method: str, reply: Message) -> bool:
+def acknowledges(probe: "Probe", method: str, reply: Message) -> bool:
     """Whether REPLY is a result where there is nothing to tell. The schema allows members in it, such as a remark."""
     if reply.kind != "result" or not isinstance(reply.result, dict):
         return False

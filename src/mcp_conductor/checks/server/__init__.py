@@ -1,1 +1,1 @@
-"""The requirements on servers that can be seen on the wire: one module for each section of the specification."""
+"""The requirements on servers that can be seen on the wire; judges apart from probes, which tests do not need."""

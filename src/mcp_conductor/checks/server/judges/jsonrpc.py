@@ -1,0 +1,208 @@
+"""The base protocol as a server speaks it: envelopes, ids, results, errors, notifications."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_conductor.checks.engine.check import judged
+from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import Message, kind_of
+from mcp_conductor.report.model import Finding
+
+_LONGEST_MESSAGE = 300
+_NOTIFICATIONS = "notifications/"
+
+
+@judged("base-jsonrpc-envelope-server")
+def messages_are_json_rpc(record: Record) -> Iterator[Finding]:
+    """Look at every message of the server: an object with jsonrpc "2.0" that is a request, response or notification."""
+    for message in record.heard:
+        noise = record.transport == "stdio" and not isinstance(message.raw, (dict, list, type(None)))
+        problem = None if noise else _envelope_problem(message)
+        if problem is not None:
+            yield fault(problem, message.text if message.raw is None else message.raw)
+
+
+def _envelope_problem(message: Message) -> str | None:
+    """What is wrong with an envelope, except for what has a requirement of its own."""
+    raw = message.raw
+    if raw is None:
+        # Other lines that are not JSON are noise on stdout, or parts of a message, which other checks look at.
+        return message.problem if message.text.startswith("{") and '"jsonrpc"' in message.text else None
+    if not isinstance(raw, dict):
+        return message.problem
+    if raw.get("jsonrpc") != "2.0":
+        return '"jsonrpc" is not "2.0"'
+    if "method" in raw:
+        return _call_problem(raw)
+    if "result" not in raw and "error" not in raw and "id" not in raw:
+        return "a message has neither method, result nor error"
+    if raw.get("id") is None and "result" in raw and "error" not in raw:
+        return "a result has no id"
+    return None if raw.get("id") is None or _is_id(raw["id"]) else f"the id is {kind_of(raw['id'])}"
+
+
+def _call_problem(raw: Json) -> str | None:
+    if "result" in raw or "error" in raw:
+        return "a message has both a method and a result or error"
+    if "id" in raw and not isinstance(raw.get("params", {}), dict):
+        return f"params is {kind_of(raw['params'])}, not an object"
+    return None
+
+
+def _is_id(value: Any) -> bool:
+    """A string or an integer; to JSON, 1.0 is one."""
+    return (
+        isinstance(value, (str, int, float))
+        and not isinstance(value, bool)
+        and (isinstance(value, str) or value == value // 1)
+    )
+
+
+def _requests(record: Record) -> list[Json]:
+    """Requests of the server, good and bad. What is called notifications/… is a notification, even with an id."""
+    return [raw for raw in _objects(record) if "method" in raw and "id" in raw and not _is_notification(raw)]
+
+
+def _is_notification(raw: Json) -> bool:
+    return "method" in raw and ("id" not in raw or str(raw["method"]).startswith(_NOTIFICATIONS))
+
+
+def _objects(record: Record) -> Iterator[Json]:
+    return (message.raw for message in record.heard if isinstance(message.raw, dict))
+
+
+@judged("base-request-id-type-server")
+def request_ids_are_strings_or_integers(record: Record) -> Iterator[Finding]:
+    """Look at the id of every request of the server: a string or an integer, never null."""
+    for raw in _some(_requests(record), "the server asked nothing"):
+        if not _is_id(raw["id"]):
+            yield fault(f"the id of a request is {kind_of(raw['id'])}", raw)
+
+
+@judged("base-request-id-unique-session-server")
+def request_ids_are_not_used_twice(record: Record) -> Iterator[Finding]:
+    """Compare the ids of all requests of the server: none comes twice in a session."""
+    if record.transport == "http" and not any("mcp-session-id" in frame.text.lower() for frame in record.frames):
+        raise NotSeen("the server has no sessions")
+    used: dict[tuple[bool, Any], str] = {}
+    asked = 0
+    for frame in record.frames:
+        for message in frame.messages():
+            if frame.source == "client" and message.kind == "request" and message.method == "initialize":
+                used.clear()  # a new session
+            if frame.source != "server" or message.kind != "request" or _is_notification(message.raw):
+                continue
+            asked += 1
+            key = (isinstance(message.id, str), message.id)
+            # The very same text is the same request: a stream that was resumed may repeat it.
+            if used.setdefault(key, message.text) != message.text:
+                yield fault(f"the id {message.id!r} is used twice", message.raw)
+    if asked < 2:
+        raise NotSeen("the server asked less than twice")
+
+
+@judged("base-request-method-string-server")
+def methods_are_strings(record: Record) -> Iterator[Finding]:
+    """Look at every request of the server: its method is a string."""
+    for raw in _some(_requests(record), "the server asked nothing"):
+        if not isinstance(raw["method"], str):
+            yield fault(f"the method of a request is {kind_of(raw['method'])}", raw)
+
+
+def _some(found: list[Json], otherwise: str) -> list[Json]:
+    if not found:
+        raise NotSeen(otherwise)
+    return found
+
+
+@judged("base-response-once-server")
+def requests_are_answered_once(record: Record) -> Iterator[Finding]:
+    """Look at every response: its id is that of something we sent, and no response before had it."""
+    if not record.whole:
+        raise NotSeen("part of the conversation was forgotten: --max-transcript-size keeps more")
+    left = Counter(message.id for message in record.sent if message.id is not None)
+    if not left:
+        raise NotSeen("nothing was asked")
+    strays = []
+    for message in record.heard:
+        if message.kind not in ("result", "error") or message.id is None:
+            continue
+        if message.id not in left:
+            strays.append(message)
+        elif not left[message.id]:
+            yield fault(f"the request {message.id!r} is answered a second time", message.raw)
+        else:
+            left[message.id] -= 1
+    if strays and left.total() >= len(strays):
+        raise NotSeen("answers do not have the ids of their requests, which is another fault")
+    for message in strays:
+        yield fault(f"no request has the id {message.id!r} of this response", message.raw)
+
+
+@judged("base-response-result-xor-error-server")
+def a_response_is_a_result_or_an_error(record: Record) -> Iterator[Finding]:
+    """Look for responses that have both result and error, or neither."""
+    for raw in _objects(record):
+        if "method" not in raw and "id" in raw and ("result" in raw) == ("error" in raw):
+            yield fault(
+                "a response has both result and error"
+                if "result" in raw
+                else "a response has neither result nor error",
+                raw,
+            )
+
+
+@judged("base-result-is-object-server")
+def results_are_objects(record: Record) -> Iterator[Finding]:
+    """Look at the result of every response: it is an object."""
+    for message in record.heard:
+        if message.kind == "result" and not isinstance(message.result, dict):
+            yield fault(f"the result is {kind_of(message.result)}, not an object", message.raw)
+
+
+@judged("base-error-shape-server")
+def errors_have_a_code_and_a_message(record: Record) -> Iterator[Finding]:
+    """Look at every error: its code is an integer, its message a string."""
+    for raw in _errors(record):
+        error = raw["error"]
+        if not isinstance(error, dict):
+            yield fault(f"the error is {kind_of(error)}, not an object", raw)
+        elif isinstance(error.get("code"), str) or not _is_id(error.get("code")):
+            yield fault("error.code is not an integer", raw, path="error.code")
+        elif not isinstance(error.get("message"), str):
+            yield fault("error.message is not a string", raw, path="error.message")
+
+
+def _errors(record: Record) -> list[Json]:
+    found = [raw for raw in _objects(record) if "method" not in raw and "error" in raw and "result" not in raw]
+    return _some(found, "no error was sent")
+
+
+@judged("base-error-message-concise")
+def error_messages_are_short(record: Record) -> Iterator[Finding]:
+    """Look at the message of every error: one sentence, not empty, on one line, of at most 300 characters."""
+    for raw in _errors(record):
+        message = raw["error"].get("message") if isinstance(raw["error"], dict) else None
+        if not isinstance(message, str):
+            continue
+        if not message.strip():
+            yield fault("error.message is empty", raw, path="error.message")
+        elif "\n" in message.strip():
+            yield fault("error.message has several lines", raw, path="error.message")
+        elif len(message) > _LONGEST_MESSAGE:
+            yield fault(f"error.message has {len(message)} characters", raw, path="error.message")
+
+
+@judged("base-notification-shape-server")
+def notifications_have_a_method_and_no_id(record: Record) -> Iterator[Finding]:
+    """Look at every notification: its method is a string, it has no id, and params, if there, is an object."""
+    for raw in _some([raw for raw in _objects(record) if _is_notification(raw)], "no notification was sent"):
+        if "id" in raw:
+            yield fault("a notification has an id", raw)
+        elif not isinstance(raw["method"], str):
+            yield fault(f"the method of a notification is {kind_of(raw['method'])}", raw)
+        elif not isinstance(raw.get("params", {}), dict):
+            yield fault(f"params is {kind_of(raw['params'])}, not an object", raw)

@@ -1,0 +1,107 @@
+"""Log messages and progress, as they come."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_conductor.checks.engine.check import judged
+from mcp_conductor.checks.engine.findings import NotSeen, fault
+from mcp_conductor.checks.engine.progress import needed_reports
+from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.checks.engine.shapes import is_notification, is_number
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import META
+from mcp_conductor.protocol.ledger import progress_token
+from mcp_conductor.protocol.message import Message, render
+from mcp_conductor.report.model import Finding
+
+# Logging.
+
+
+@judged("logging-modern-opt-in")
+def log_messages_are_asked_for(record: Record) -> Iterator[Finding]:
+    """Look at every log message: a request that is open asked for messages by its logLevel."""
+    asked: set[Any] = set()
+    called = False
+    for frame in record.frames:
+        for message in frame.messages():
+            if frame.source == "client" and message.kind == "request":
+                called = called or message.method == "tools/call"
+                if f"{META}logLevel" in (_meta(message) or {}):
+                    asked.add(message.id)
+            elif frame.source == "server" and message.kind in ("result", "error"):
+                asked.discard(message.id)
+            elif frame.source == "server" and is_notification(message, "notifications/message") and not asked:
+                yield fault("a log message is sent, but no open request asked for it", message.raw)
+    if not called:
+        raise NotSeen("no tool was called")
+
+
+def _meta(message: Message) -> Json | None:
+    meta = message.params.get("_meta")
+    return meta if isinstance(meta, dict) else None
+
+
+# Progress.
+
+
+@judged("progress-total-optional")
+def totals_are_numbers(record: Record) -> Iterator[Finding]:
+    """Look at every progress notification: total is a number, if it is given."""
+    for message, _ in needed_reports(record):
+        if "total" in message.params and not is_number(message.params["total"]):
+            yield fault("total is not a number", message.raw)
+
+
+@judged("progress-token-unique-server")
+def tokens_of_the_server_are_its_own(record: Record) -> Iterator[Finding]:
+    """Compare the progress tokens of the server's requests: none is that of another one that is not answered yet."""
+    waiting: dict[Any, Any] = {}  # token by id
+    seen = False
+    for frame in record.frames:
+        for message in frame.messages():
+            if frame.source == "client" and message.kind in ("result", "error"):
+                waiting.pop(message.id, None)
+            elif frame.source == "server" and message.kind == "request":
+                token = progress_token(message.raw)
+                seen = seen or token is not None
+                # A stream that was resumed may repeat a request.
+                if token is not None and any(token == other for at, other in waiting.items() if at != message.id):
+                    yield fault(f"the progress token {render(token)} is that of another request, too", message.raw)
+                if token is not None:
+                    waiting[message.id] = token
+    if not seen:
+        raise NotSeen("the server asked for no progress")
+
+
+@judged("progress-message")
+def progress_texts_are_strings(record: Record) -> Iterator[Finding]:
+    """Look at every progress notification: message is a string, if it is given."""
+    for message, _ in needed_reports(record):
+        if "message" in message.params and not isinstance(message.params["message"], str):
+            yield fault("message is not a string", message.raw)
+
+
+@judged("progress-increases")
+def progress_increases(record: Record) -> Iterator[Finding]:
+    """Compare the progress notifications of each request: every one reports more than the one before."""
+    needed_reports(record)
+    last: dict[str, float] = {}
+    for frame in record.frames:
+        for message in frame.messages():
+            if frame.source == "client" and message.kind == "request":
+                last[str(progress_token(message.raw))] = -math.inf
+            elif frame.source == "server" and is_notification(message, "notifications/progress"):
+                token, progress = str(message.params.get("progressToken")), message.params.get("progress", 0)
+                if is_number(progress) and token in last:
+                    if progress <= last[token]:
+                        yield fault(f"progress is {progress} after {last[token]}", message.raw)
+                    last[token] = progress
+
+
+@judged("progress-stops-after-completion")
+def progress_ends_with_the_response(record: Record) -> Iterator[Finding]:
+    """Look at the order of messages: no progress is reported on a request that has been answered."""
+    for message, state in needed_reports(record):
+        if state == "answered":
+            yield fault("progress is reported on a request that has been answered", message.raw)

@@ -1,0 +1,58 @@
+"""Batches: arrays of messages, which only one revision has."""
+
+from collections.abc import AsyncIterator
+
+from mcp_conductor.checks.engine.check import probed
+from mcp_conductor.checks.engine.findings import fault
+from mcp_conductor.checks.engine.http_probe import http_session
+from mcp_conductor.checks.engine.openings import context
+from mcp_conductor.checks.engine.probe import Probe
+from mcp_conductor.checks.engine.reactions import reaction
+from mcp_conductor.checks.engine.record import Record
+from mcp_conductor.protocol.compose import compose
+from mcp_conductor.protocol.message import compact
+from mcp_conductor.report.model import Finding
+
+_NOTICE = compose("notifications/conductor-unknown", {})
+_IDS = ("conductor-batch-a", "conductor-batch-b")
+
+
+@probed("batch-receive-server", alone=True)
+async def batches_are_answered(probe: Probe) -> AsyncIterator[Finding]:
+    """Send two pings and a notification as one array: both pings are answered, singly or as an array."""
+    batch = [compose("ping", identity=each) for each in _IDS]
+    async with probe.new_session() as other:
+        reply = await other.say(compact([batch[0], _NOTICE, batch[1]]))
+        missing = _unanswered_ids(other.record())
+        if missing and reply is not None:
+            await other.alive()  # a round trip, in which a second answer can come
+            missing = _unanswered_ids(other.record())
+        if missing:
+            what = f"of the requests in a batch, {len(missing)} of {len(batch)} are not answered"
+            yield fault(what, batch if reply is None else reply.raw)
+
+
+def _unanswered_ids(record: Record) -> set[str]:
+    return set(_IDS) - {str(message.id) for message in record.heard if message.kind in ("result", "error")}
+
+
+@probed("batch-notifications-only-202", alone=True)
+async def batches_of_notifications_are_accepted(probe: Probe) -> AsyncIterator[Finding]:
+    """POST an array of two notifications: the status is 202, and there is no body."""
+    async with http_session(probe) as http:
+        answer = await http.post([_NOTICE, _NOTICE])
+    if answer.status != 202:
+        yield fault(f"a batch of notifications is answered with {answer.status}, not 202", answer.text)
+    elif answer.text.strip():
+        yield fault("a batch of notifications is answered with a body", answer.text)
+
+
+@probed("batch-rejected-server", alone=True, follows="stdio-stdout-clean-server")
+async def batches_are_refused(probe: Probe) -> AsyncIterator[Finding]:
+    """Send an array of one request: it is refused with an error or a status of 400 or more, and not carried out."""
+    params = None if probe.dialect.handshake else {"_meta": context(probe)}
+    came = await reaction(probe, compact([compose(probe.harmless, params, identity=_IDS[0])]))
+    if came.message is None and came.status is None:
+        yield fault("a batch is not answered")
+    elif not came.refused and (came.message is None or came.message.kind != "error"):
+        yield fault("a batch is not refused", came.shown)

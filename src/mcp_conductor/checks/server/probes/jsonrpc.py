@@ -1,0 +1,123 @@
+"""The base protocol, tried: ids of all types, unknown methods and capabilities. For garbage, see malformed.py."""
+
+import re
+from collections.abc import AsyncIterator
+
+from mcp_conductor.checks.engine.check import probed
+from mcp_conductor.checks.engine.findings import fault
+from mcp_conductor.checks.engine.openings import CAPABILITIES, context, declared_lists, first, initialize
+from mcp_conductor.checks.engine.probe import Probe
+from mcp_conductor.checks.engine.replies import code_of, result_of, unasked_replies
+from mcp_conductor.errors import RequestTimeout, TransportError
+from mcp_conductor.protocol.dialect import METHOD_NOT_FOUND
+from mcp_conductor.report.model import Finding
+
+# Each type of id, and those that a careless server takes for none; each is used once in a session.
+_IDS_OF_RESULTS = ("conductor-id", 424_242, "424242", 0, "")
+_IDS_OF_ERRORS = ("conductor-error", 434_343, "434343")
+_NOT_UTF_8 = re.compile("[\udc80-\udcff]")
+_FOREIGN_ID = "ключ-é-🎼"
+_UNKNOWN_CAPABILITIES = {"experimental": {"x-conductor": {"a": 1}}, "x-conductor": {"b": [2]}}
+
+
+@probed("base-notification-no-response-server", alone=True)
+async def notifications_are_not_answered(probe: Probe) -> AsyncIterator[Finding]:
+    """Send a notification that does not exist, then two requests: nothing but these is answered."""
+    async with probe.polite_session() as other:
+        await other.session.notify("notifications/conductor-unknown", {})
+        for _ in range(2):
+            await other.ask(other.harmless)
+        for message in unasked_replies(other.record()):
+            yield fault("a notification was answered", message.raw)
+
+
+@probed("base-params-omitted-accepted-server")
+async def params_can_be_left_out(probe: Probe) -> AsyncIterator[Finding]:
+    """Send ping and all declared list methods without params: they are answered as with empty params."""
+    for method in ("ping", *declared_lists(probe)):
+        bare = await probe.ask(method)
+        if bare.kind == "error" and (await probe.ask(method, {})).kind == "result":
+            yield fault(f"{method} without params is refused", bare.raw)
+
+
+@probed("base-method-not-found-server")
+async def unknown_methods_are_refused(probe: Probe) -> AsyncIterator[Finding]:
+    """Call a method that does not exist: the error has the code -32601."""
+    reply = await probe.ask("conductor/no-such-method")
+    if code_of(reply) != METHOD_NOT_FOUND:
+        yield fault(f"an unknown method is not answered with {METHOD_NOT_FOUND}", reply.raw)
+
+
+@probed("base-response-id-echo-server", alone=True)
+async def ids_are_echoed(probe: Probe) -> AsyncIterator[Finding]:
+    """Ask with strings and numbers as ids, for results and for errors: each reply has the id of its request."""
+    ids = {probe.harmless: _IDS_OF_RESULTS, "conductor/no-such-method": _IDS_OF_ERRORS}
+    async with probe.polite_session() as other:
+        for method, identity in ((method, each) for method, several in ids.items() for each in several):
+            problem = await _echo_problem(other, method, identity)
+            if problem is not None:
+                yield problem
+
+
+async def _echo_problem(probe: Probe, method: str, identity: str | int) -> Finding | None:
+    transcript = probe.session.transcript
+    mark = transcript.mark
+    try:
+        reply = await probe.ask(method, id=identity)
+    except (RequestTimeout, TransportError) as error:
+        came = [each for frame in transcript.since(mark) if frame.source == "server" for each in frame.messages()]
+        others = [each.raw for each in came if each.kind in ("result", "error")]
+        if not others:  # that it is not answered at all is another fault
+            return None
+        return fault(f"{method} with the id {identity!r} has no reply with that id", others[-1], hint=error.message)
+    echoed = reply.raw.get("id") if isinstance(reply.raw, dict) else None
+    fits = echoed == identity and not isinstance(echoed, bool)
+    return None if fits else fault(f"the reply to the id {identity!r} has another id", reply.raw)
+
+
+@probed("ping-response-server")
+async def ping_is_answered(probe: Probe) -> AsyncIterator[Finding]:
+    """Send ping: the result is an empty object; only `_meta` may be in it."""
+    reply = await probe.ask("ping")
+    if reply.kind != "result" or not isinstance(reply.result, dict) or set(reply.result) - {"_meta"}:
+        yield fault("ping is not answered with {}", reply.raw)
+
+
+@probed("base-unknown-capabilities-tolerated-server", alone=True, hands_on=("polite too",))
+async def unknown_capabilities_are_ignored(probe: Probe) -> AsyncIterator[Finding]:
+    """Declare capabilities that do not exist, and add a member to params: everything goes on as usual."""
+    async with probe.unopened(then="polite too") as fresh:
+        if probe.dialect.handshake:
+            reply = await initialize(fresh, probe.patience, capabilities=_UNKNOWN_CAPABILITIES, xConductor=True)
+            if reply.kind == "result":
+                await fresh.session.notify("notifications/initialized")
+        else:
+            meta = {**context(probe), CAPABILITIES: _UNKNOWN_CAPABILITIES}
+            params = {"_meta": meta, "xConductor": True}
+            reply = await first(fresh, "server/discover", params, probe.patience)
+            fresh.session.settle(probe.dialect, result_of(reply) or {})
+        if reply.kind != "result":
+            yield fault("unknown capabilities are refused", reply.raw)
+            return
+        for method in declared_lists(probe)[:1]:
+            params = {"xConductor": True, **({} if probe.dialect.handshake else {"_meta": meta})}
+            again = await fresh.ask(method, params)
+            if again.kind == "error" and (await probe.ask(method)).kind == "result":
+                yield fault(f"{method} with an unknown member in params is refused", again.raw)
+
+
+@probed("base-utf8-server", alone=True)
+async def messages_are_utf_8(probe: Probe) -> AsyncIterator[Finding]:
+    """Decode every message strictly as UTF-8; an id with letters of other scripts is sent back unchanged."""
+    async with probe.polite_session() as other:
+        problem = await _echo_problem(other, other.harmless, _FOREIGN_ID)
+        for record in (probe.record(), other.record()):
+            for frame in record.frames:
+                # Bytes that are not UTF-8 are kept as lone surrogates.
+                if frame.source == "server" and _NOT_UTF_8.search(frame.text):
+                    yield fault(
+                        "a message is not UTF-8", frame.text.encode(errors="surrogateescape").decode(errors="replace")
+                    )
+                    problem = None
+        if problem is not None:
+            yield problem
