@@ -51,6 +51,15 @@ def test_a_tool_of_any_server_is_called_by_both_ways_to_write_it(every, name, se
     assert json.loads(json.loads(run.out)["content"][0]["text"]) == [server, "say", {"n": 7}]
 
 
+@pytest.mark.parametrize("name", ["x y/z/say", "x_y_z/say", "x_y_z__say"])
+def test_a_server_whose_name_is_not_legal_in_a_tool_is_named_as_it_is_or_as_it_is_shown(every, serve, name):
+    command, *args = serve("NAME = 'x y/z'\n" + NAMED.replace("\n    ", "\n"), "x.py")
+    server = {"x y/z": {"command": command, "args": args}}
+    run = every("--method", "tools/call", "--tool-name", name, "--tool-arg", "n=7", **server)
+    assert json.loads(json.loads(run.out)["content"][0]["text"]) == ["x y/z", "say", {"n": 7}]
+    assert names(every(*TOOLS, **server))[-1] == "x_y_z__say"
+
+
 def test_a_prompt_is_named_in_the_same_ways(every):
     run = every("--method", "prompts/get", "--prompt-name", "a_b/ask")
     assert json.loads(run.out)["description"] == "a_b: ask"
