@@ -55,9 +55,7 @@ def _parts(name: str, flag: str, given: Given, terminal: Terminal) -> tuple[str,
     """The server that NAME begins with, and the rest."""
     servers = servers_of_file(given, terminal)
     known = prefixes(servers).items()
-    begins = [
-        (begin, server) for server, prefix in known for begin in (f"{server}/", f"{prefix}/", prefix + SEPARATOR)
-    ]
+    begins = [(begin, server) for server, prefix in known for begin in (f"{server}/", f"{prefix}/", prefix + SEPARATOR)]
     for begin, server in sorted(begins, reverse=True):  # the longer of two that begin alike comes first
         if name.startswith(begin) and name != begin:
             return server, name[len(begin) :]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mcp_conductor.text.secret_forms import LONG_VALUE, SHORTEST, encoded
 
 if TYPE_CHECKING:
-    from mcp_conductor.text.secret_search import Search
+    from mcp_conductor.text.secret_search import Searches
 
 REDACTED = "[redacted]"
 _REMEMBERED = 1000  # bytes of earlier lines
@@ -34,15 +34,15 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._known: set[str] = set()
-        self._search: Search | None = None
+        self._new: set[str] = set()  # those that the search does not know yet
+        self._search: Searches | None = None
         self.learn(secrets)
 
     def learn(self, secrets: Iterable[str]) -> None:
         """Take these out too, from now on."""
         new = {secret for secret in secrets if len(secret) >= SHORTEST} - self._known
-        if new:
-            self._known |= new
-            self._search = None
+        self._known |= new
+        self._new |= new
 
     @property
     def knows_secrets(self) -> bool:
@@ -58,12 +58,15 @@ class Redactor:
         return _without(sorted(spans), data).decode(errors=errors) if spans else text
 
     @property
-    def search(self) -> "Search":
+    def search(self) -> "Searches":
         """What finds the secrets."""
         if self._search is None:
-            from mcp_conductor.text.secret_search import Search
+            from mcp_conductor.text.secret_search import Searches
 
-            self._search = Search(self._known)
+            self._search = Searches()
+        if self._new:
+            self._search.add(self._new)
+            self._new = set()
         return self._search
 
 

@@ -44,12 +44,38 @@ _CUT = rb"(?: ?\xff)+ ?"
 Wanted = Callable[[bytes, int, int], bool]  # a form, and where a part of it begins and ends
 
 
+class Searches:
+    """Secrets that may become more, and where they stand in texts.
+
+    A run may learn a secret from every message. To make one search of all of them each time would take as long as there
+    are secrets; so they are in groups, and two groups of the same size become one.
+    """
+
+    def __init__(self) -> None:
+        self._groups: list[Search] = []  # the largest first
+
+    def add(self, secrets: set[str]) -> None:
+        """Find SECRETS too, from now on."""
+        while self._groups and len(self._groups[-1].secrets) <= len(secrets):
+            secrets = secrets | self._groups.pop().secrets
+        self._groups.append(Search(secrets))
+
+    def places(self, data: bytes, *, goes_on: bool = False) -> list[Span]:
+        """As that of one search of all secrets."""
+        return [span for search in self._groups for span in search.places(data, goes_on=goes_on)]
+
+    def after(self, data: bytes, spans: Iterable[Span]) -> bytes:
+        """What stands in DATA after the last secret of those at SPANS that is over."""
+        last = len(data.rstrip(_DROPPED))
+        return data[max((stop for _, stop in spans if stop < last), default=0) :]
+
+
 class Search:
     """Secrets, and where they stand in texts."""
 
-    def __init__(self, secrets: Iterable[str]) -> None:
-        self._secrets = set(secrets)
-        self._forms = set[bytes]().union(*map(forms, self._secrets))
+    def __init__(self, secrets: set[str]) -> None:
+        self.secrets = secrets
+        self._forms = set[bytes]().union(*map(forms, secrets))
 
     def places(self, data: bytes, *, goes_on: bool = False) -> list[Span]:
         """Where in DATA, which is UTF-8, anything stands that shows a secret or a part of one; in no order.
@@ -57,11 +83,6 @@ class Search:
         The last line of DATA may be broken off if it is long, or if it is known that others GO ON where one ends.
         """
         return [*self._within(data, 0, goes_on or len(data) >= _WRAPPED), *self._of_wrapped_line(data)]
-
-    def after(self, data: bytes, spans: Iterable[Span]) -> bytes:
-        """What stands in DATA after the last secret of those at SPANS that is over."""
-        last = len(data.rstrip(_DROPPED))
-        return data[max((stop for _, stop in spans if stop < last), default=0) :]
 
     def _within(self, data: bytes, depth: int, goes_on: bool) -> list[Span]:
         found = self._as_it_is.places(data, goes_on)
@@ -111,7 +132,7 @@ class Search:
 
     @cached_property
     def _base64(self) -> "_Parts":
-        return _Parts(set[bytes]().union(*map(forms_in_base64, self._secrets)))
+        return _Parts(set[bytes]().union(*map(forms_in_base64, self.secrets)))
 
     def _of_wrapped_line(self, data: bytes) -> Iterator[Span]:
         """Parts of secrets in a line of base64 at the end of DATA: what a server writes may come line by line."""

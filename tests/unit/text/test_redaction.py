@@ -191,6 +191,26 @@ def test_what_is_learned_later_is_taken_out_too():
     assert redactor.redact("hunter22") == REDACTED
 
 
+def test_secrets_that_are_learned_one_by_one_are_all_taken_out():
+    redactor, secrets = Redactor(), [f"{number:03}-the-secret" for number in range(40)]
+    for number, secret in enumerate(secrets):
+        redactor.learn([secret])
+        known = secrets[: number + 1]
+        assert redactor.redact("|".join(known)) == "|".join(["[redacted]"] * len(known))
+        assert "the-secret" not in redactor.redact(b64encode(" ".join(known).encode()).decode())
+
+
+def test_to_learn_secrets_one_by_one_takes_little_longer_than_there_are_secrets():
+    def seconds(number: int) -> float:
+        redactor, began = Redactor(), time.process_time()
+        for each in range(number):
+            redactor.learn([f"{each:06}-{'secret' * 4}"])
+            redactor.redact("a text without one")
+        return time.process_time() - began
+
+    assert seconds(400) < 10 * seconds(100)
+
+
 def test_ten_megabytes_are_searched_for_twenty_secrets_in_seconds():
     redactor = Redactor(f"secret-number-{number:04}/+" for number in range(20))
     text = "all work and no play makes a dull text, secret-number-9999 " * 170_000
