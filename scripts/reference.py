@@ -92,10 +92,15 @@ def reports() -> str:
 
 
 def flags() -> str:
+    return "# Flags\n\n" + "\n".join(f"## {program}\n\n{_flags(groups)}" for program, groups in flags_of().items())
+
+
+def flags_of() -> dict[str, Groups]:
+    """The flags of each program and command."""
     programs: dict[str, Groups] = {"mcp-cli": plan.FLAGS}
     for name in (name for name in COMMANDS if name != "call"):
         programs[f"conductor {name}"] = import_module(f"mcp_conductor.cli.{name}").FLAGS
-    return "# Flags\n\n" + "\n".join(f"## {program}\n\n{_flags(groups)}" for program, groups in programs.items())
+    return programs
 
 
 def _flags(groups: Groups) -> str:
