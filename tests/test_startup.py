@@ -44,7 +44,8 @@ HELP = {
     "conductor check": f"""{CONDUCTOR} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.check
     mcp_conductor.cli.check_target""",
     "conductor discover": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.discover",
-    "conductor init": f"{CONDUCTOR} mcp_conductor.cli.init mcp_conductor.files mcp_conductor.files.settings_file",
+    "conductor init": f"""{CONDUCTOR} mcp_conductor.cli.init mcp_conductor.cli.flag_values mcp_conductor.files
+    mcp_conductor.files.settings_file mcp_conductor.protocol mcp_conductor.protocol.duration""",
     "conductor serve": f"{CONDUCTOR} {SERVE}",
     "conductor bridge": f"{CONDUCTOR} {SERVE} mcp_conductor.cli.bridge mcp_conductor.cli.budget_flags",
     "server_composable": f"{PROGRAM} {SERVE}",

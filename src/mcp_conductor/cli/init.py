@@ -1,34 +1,48 @@
-"""`conductor init`: the settings and a first suite for the project in the current directory.
+"""`conductor init`: the settings, a first suite and a CI file for the project in the current directory.
 
 What writes them is imported when they are to be written.
 """
 
 import os
 
-from mcp_conductor.cli.flags import Flag, Groups, help_page, parse
+from mcp_conductor.cli.flag_values import choice
+from mcp_conductor.cli.flags import Flag, Given, Groups, help_page, parse
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
 from mcp_conductor.files.settings_file import SETTINGS
 
 FLAGS: Groups = {
+    "Which server": (
+        Flag(
+            "--server", "the one that was found under this name, also in settings of yours outside the project", "NAME"
+        ),
+        Flag("--list", "show the servers that are found, and where; nothing is started or written"),
+    ),
+    "What is written": (Flag("--ci", "also a CI file: github (a workflow) or gitlab (a pipeline)", "SERVICE"),),
     "Running": (
         Flag("--timeout", "time limit of each request to the server: 5000 (ms), 500ms, 2s, 1m; default 10s", "TIME"),
         Flag("--help", "show this text", short="-h"),
     ),
 }
+EXAMPLES = {
+    "conductor init --list": "which servers are found here",
+    "conductor init": "the server that the project has",
+    "conductor init -- python server.py": "this server",
+    "conductor init --server books": "the one that a settings file calls books",
+    "conductor init --ci github": "with a workflow for GitHub Actions",
+}
 SUITE = os.path.join("tests", "first.test.mcp.yml")
+CI = {"github": os.path.join(".github", "workflows", "mcp.yml"), "gitlab": ".gitlab-ci.yml"}
 _USAGE = f"""\
 usage: conductor init [FLAGS] [-- COMMAND [ARGS …] | -- URL]
 
 Write {SETTINGS} and {SUITE} for the project in this directory. The server is the one that is
-named, or the one that package.json, pyproject.toml, mcp.json or a file such as server.py suggests. If it can be
-started, the suite has a case for everything that it offers, as `conductor discover` writes it; otherwise it shows how
-tests are written. Files that are there already are left alone.
+named, or else one that the project has: in mcp.json, .mcp.json, .mcp/ and the settings of Claude, Cursor and VS Code,
+as a script of pyproject.toml, as bin or start of package.json, or as a file such as server.py. Servers of settings in
+your home directory are listed, but not started unless you name one. If the server can be started, the suite has a case
+for everything that it offers, as `conductor discover` writes it; otherwise it shows how tests are written. Secrets
+become references to environment variables. Files that are there already are left alone.
 """
-EXAMPLES = {
-    "conductor init": "the server that the project has",
-    "conductor init -- python server.py": "this server",
-}
 _EXIT_CODES = "Exit codes: 0 written, 2 could not write, 130 and 143 interrupted.\n"
 
 
@@ -38,15 +52,31 @@ def main(argv: list[str], terminal: Terminal) -> int:
     if "--help" in given:
         terminal.show(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
         return 0
-    _refuse_to_overwrite(terminal)
+    if given.words and "--server" in given:
+        raise UsageError("--server and a command exclude each other", hint="--server names a server that is found")
+    service = choice(given, "--ci", tuple(CI))
+    if "--list" in given:
+        from mcp_conductor.cli.init_run import list_servers
+
+        return list_servers(terminal)
+    files = _files(given, service, terminal)
     from mcp_conductor.cli.init_run import write_project
     from mcp_conductor.cli.interruptible import run_interruptibly
 
-    return run_interruptibly(write_project(given, terminal, SUITE))
+    return run_interruptibly(write_project(given, terminal, files))
 
 
-def _refuse_to_overwrite(terminal: Terminal) -> None:
-    for file in (SETTINGS, SUITE):
-        if os.path.lexists(os.path.join(terminal.directory, file)):
+def _files(given: Given, service: str | None, terminal: Terminal) -> dict[str, str]:
+    """What is to be written, by what it is; a CI file may be added to a project that has the others."""
+    ours = {"settings": SETTINGS, "suite": SUITE}
+    there = [file for file in ours.values() if os.path.lexists(os.path.join(terminal.directory, file))]
+    ci = {} if service is None else {service: CI[service]}
+    if there and ci and not given.words and "--server" not in given:
+        ours, there = {}, []
+    for file in (*there, *ci.values()):
+        if file in there or os.path.lexists(os.path.join(terminal.directory, file)):
             hint = "move it away, or write another suite: conductor discover"
-            raise UsageError(f"{file} exists already", hint=hint)
+            raise UsageError(
+                f"{file} exists already", hint=hint if file in there else "move it away, or add to it by hand"
+            )
+    return {**ours, **ci}

@@ -1,21 +1,26 @@
-"""The settings and a first suite, written as `conductor init` was asked to."""
+"""The settings, a first suite and a CI file, written as `conductor init` was asked to."""
 
 import os
+from collections.abc import Mapping
 
 from mcp_conductor.cli.discover_run import case_count, remarks
 from mcp_conductor.cli.flag_values import time
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.live import telling
 from mcp_conductor.cli.terminal import Terminal
-from mcp_conductor.errors import ConductorError
-from mcp_conductor.files.settings import Surroundings, from_settings
+from mcp_conductor.errors import ConductorError, UsageError
+from mcp_conductor.files.settings import TABLES, Surroundings, from_settings
 from mcp_conductor.files.settings_file import SETTINGS
+from mcp_conductor.files.source import load
 from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
 from mcp_conductor.protocol.server_spec import ServerSpec, from_words
+from mcp_conductor.suites.authoring.ci_files import CI_FILES, CiJob
 from mcp_conductor.suites.authoring.discover import Wishes, discover
-from mcp_conductor.suites.authoring.project import Guess, Project, without_secrets
+from mcp_conductor.suites.authoring.listed_servers import Found
+from mcp_conductor.suites.authoring.project import Project
+from mcp_conductor.suites.authoring.shared_entry import references, secrets_in, without_secrets
 from mcp_conductor.suites.authoring.suite_text import suite_text, template
 from mcp_conductor.suites.running.job import DEFAULT_SECONDS
 
@@ -23,39 +28,76 @@ _STARTUP_MILLISECONDS = 10_000  # `npx` and `uv run` may have to install somethi
 _PLACEHOLDER = {"command": "python3", "args": ["server.py"]}
 
 
-async def write_project(given: Given, terminal: Terminal, suite_file: str) -> int:
-    """Find the server, ask it what it offers, and write the settings and SUITE_FILE: the exit code."""
+def list_servers(terminal: Terminal) -> int:
+    """Show what is found: the exit code."""
+    project = Project(terminal.directory, terminal.environ)
+    chosen = project.chosen()
+    _tell_found(project, chosen, terminal)
+    if chosen is not None:
+        terminal.show(f"conductor init takes {chosen.name}\n")
+    return 0
+
+
+async def write_project(given: Given, terminal: Terminal, files: Mapping[str, str]) -> int:
+    """Find the server, ask it what it offers, and write FILES, which are called by what is in them: the exit code."""
+    if "settings" not in files:
+        _write_ci(_entry_of_settings(terminal), files, terminal)
+        return 0
     wishes = Wishes(timeout=time(given, "--timeout") or DEFAULT_SECONDS, redactor=terminal.redactor)
     project = Project(terminal.directory, terminal.environ)
-    guess = _named_server(given) if given.words else project.server()
-    suite, count = await _suite(guess, wishes, terminal)
-    shared, secrets = without_secrets((guess or Guess(dict(_PLACEHOLDER), "")).entry)
+    chosen = _named_server(given) if given.words else project.chosen(given.one("--server"))
+    if not given.words:
+        _tell_found(project, chosen, terminal)
+    suite, count = await _suite(chosen, wishes, terminal)
+    shared, secrets = without_secrets(chosen.entry if chosen is not None else dict(_PLACEHOLDER))
     _write(SETTINGS, render(_settings(project.name, shared), indent=2) + "\n", terminal)
-    _write(suite_file, suite, terminal)
-    terminal.show(f"wrote {SETTINGS}: {_entry_text(shared, guess)}\n")
-    terminal.show(f"wrote {suite_file}: {count}\n")
+    _write(files["suite"], suite, terminal)
+    terminal.show(f"wrote {SETTINGS}: {_command_line(shared)}{'' if chosen is not None else ' (a placeholder)'}\n")
+    terminal.show(f"wrote {files['suite']}: {count}\n")
+    _write_ci(shared, files, terminal)
     if secrets:
         terminal.show(f"values were not copied: set {', '.join(secrets)} in the environment\n")
-    steps = "conductor test" if guess is not None else f"put the server's command into {SETTINGS}, then: conductor test"
+    steps = (
+        "conductor test" if chosen is not None else f"put the server's command into {SETTINGS}, then: conductor test"
+    )
     terminal.show(f"next: {steps}\n")
     return 0
 
 
-def _named_server(given: Given) -> Guess:
+def _tell_found(project: Project, chosen: Found | None, terminal: Terminal) -> None:
+    """Show what was found, and where; it may have secrets, which are not shown."""
+    for found in project.servers:
+        terminal.learn(secrets_in(found.entry))
+    for problem in project.listing.problems:
+        terminal.say(f"warning: {problem}")
+    if not project.servers:
+        terminal.say("no server was found in this directory\n  hint: conductor init -- COMMAND …")
+        return
+    terminal.show("found:\n")
+    names = max(len(found.name) for found in project.servers)
+    for found in project.servers:
+        why = found.problem or ("" if found.of_project or found is chosen else "not of this project, so not started")
+        end = f" ({why})" if why else ""
+        terminal.show(f"  {found.name:<{names}}  {_command_line(found.entry)}, in {found.source}{end}\n")
+    if chosen is None:
+        terminal.say("none of them is chosen\n  hint: conductor init --server NAME, or conductor init -- COMMAND …")
+
+
+def _named_server(given: Given) -> Found:
     spec = from_words(given.words)
     if (process := spec.as_process()) is not None:
         program, *args = process.command
-        return Guess({"command": program, **({"args": args} if args else {})}, "")
-    return Guess({"url": spec.label}, "")
+        return Found("", {"command": program, **({"args": args} if args else {})}, "")
+    return Found("", {"url": spec.label}, "")
 
 
-async def _suite(guess: Guess | None, wishes: Wishes, terminal: Terminal) -> tuple[str, str]:
+async def _suite(chosen: Found | None, wishes: Wishes, terminal: Terminal) -> tuple[str, str]:
     """The text of the suite, and what it has."""
-    if guess is None:
-        terminal.say("no server was found in this directory\n  hint: conductor init -- COMMAND …")
+    if chosen is None:
         return template(), "a template"
+    terminal.learn(secrets_in(chosen.entry))
     try:
-        spec = _spec(guess, terminal)
+        spec = _spec(chosen, terminal)
         async with telling(terminal) as tell:
             found = await discover(spec, wishes, tell)
     except ConductorError as error:
@@ -67,16 +109,16 @@ async def _suite(guess: Guess | None, wishes: Wishes, terminal: Terminal) -> tup
     return suite_text(found), case_count(found)
 
 
-def _spec(guess: Guess, terminal: Terminal) -> ServerSpec:
+def _spec(chosen: Found, terminal: Terminal) -> ServerSpec:
     """The server as `conductor test` will find it by the settings that are to be written."""
     around = Surroundings(
-        file=guess.source or SETTINGS,
+        file=chosen.source or SETTINGS,
         directory=terminal.directory,
         invocation=terminal.directory,
         environ=terminal.environ,
         exists=os.path.exists,
     )
-    return from_settings(_settings("", guess.entry), around)
+    return from_settings(_settings("", chosen.entry), around)
 
 
 def _settings(name: str, entry: Json) -> Json:
@@ -84,11 +126,51 @@ def _settings(name: str, entry: Json) -> Json:
     return {**({"name": name} if name else {}), **entry, **startup}
 
 
-def _entry_text(entry: Json, guess: Guess | None) -> str:
-    words = [entry.get("command") or entry.get("url"), *entry.get("args", [])]
-    source = "a placeholder" if guess is None else f"found in {guess.source}" if guess.source else ""
-    return " ".join(map(str, words)) + (f" ({source})" if source else "")
+def _command_line(entry: Json) -> str:
+    args = entry.get("args")
+    return " ".join(map(str, [entry.get("command") or entry.get("url"), *(args if isinstance(args, list) else [])]))
+
+
+def _entry_of_settings(terminal: Terminal) -> Json:
+    """The server of the settings that are there."""
+    path = os.path.join(terminal.directory, SETTINGS)
+    data = load(path, SETTINGS).data if os.path.isfile(path) else {}
+    entries = [data[key] for key in TABLES if isinstance(data, dict) and isinstance(data.get(key), dict)]
+    entry = next(iter(entries[0].values()), {}) if entries else data
+    return entry if isinstance(entry, dict) else {}
+
+
+def _write_ci(entry: Json, files: Mapping[str, str], terminal: Terminal) -> None:
+    """Write the CI file, if one is wanted, for the server of ENTRY."""
+    for service in CI_FILES.keys() & files.keys():
+        job = CiJob(
+            entry=entry,
+            requirement=_requirement(terminal),
+            variables=tuple(references(entry)),
+            has=lambda file: os.path.isfile(os.path.join(terminal.directory, file)),
+        )
+        _write(files[service], CI_FILES[service](job), terminal)
+        terminal.show(f"wrote {files[service]}: the tests and a check of the specification\n")
+
+
+def _requirement(terminal: Terminal) -> str:
+    """What pip installs us by elsewhere: our name, or the repository that we were installed from."""
+    from importlib.metadata import PackageNotFoundError, distribution
+    from json import loads
+
+    try:
+        origin = loads(distribution("mcp-conductor").read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:
+        origin = {}
+    if (version := origin.get("vcs_info")) is not None:
+        return f"mcp-conductor @ {version['vcs']}+{origin['url']}@{version['commit_id']}"
+    if origin:
+        terminal.say("the CI file installs mcp-conductor by its name; here it was installed from a file or directory")
+    return "mcp-conductor"
 
 
 def _write(file: str, text: str, terminal: Terminal) -> None:
-    write_file(os.path.join(terminal.directory, file), text, shown=file)
+    path = os.path.join(terminal.directory, file)
+    if os.path.lexists(path):  # since we looked the first time
+        raise UsageError(f"{file} exists already", hint="move it away")
+    write_file(path, text, shown=file)

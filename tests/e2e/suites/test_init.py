@@ -1,11 +1,15 @@
 """`conductor init`: settings and a first suite for any project that it is run in, ready to be run."""
 
 import json
+import shlex
 import shutil
 import sys
 
 import pytest
+import yaml
 from tests.conftest import BOOKSHELF, ROOT
+
+from mcp_conductor.cli.init import CI
 
 SERVER = (ROOT / "examples" / "bookshelf.py").read_text()
 
@@ -15,6 +19,7 @@ def init(conductor, tmp_path):
     """Run init in a new project, and then what it says is next."""
 
     def run(*words, passes=True, **environ):
+        environ.setdefault("HOME", str(tmp_path / "home"))
         done = conductor("init", *words, **environ)
         assert done.code == 0, done.all
         settings = json.loads((tmp_path / "conductor.config.json").read_text())
@@ -39,7 +44,7 @@ def test_a_file_that_looks_like_a_server_is_found(init, write):
     write("server.py", SERVER)
     done, settings, suite = init()
     assert settings["args"] == ["server.py"]
-    assert "found in server.py" in done.out
+    assert "server  python server.py, in server.py" in done.out
     assert "calls find_books" in suite
 
 
@@ -108,3 +113,111 @@ def test_nothing_is_written_over(conductor, write, tmp_path, file):
     assert (done.code, mine.read_text()) == (2, "mine")
     assert f"{file} exists already" in done.err
     assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {"server.py", mine.name}
+
+
+STARTED = "import pathlib; pathlib.Path('started').touch()  # an MCP server"
+
+
+def test_what_settings_in_the_home_directory_list_is_told_but_not_started(init, write, tmp_path):
+    listed = {"mcpServers": {"notes": {"command": sys.executable, "args": ["-c", STARTED]}}}
+    write("home/.config/Claude/claude_desktop_config.json", json.dumps(listed))
+    done, settings, _ = init(passes=False)
+    assert "notes" in done.out
+    assert "in ~/.config/Claude/claude_desktop_config.json (not of this project, so not started)" in done.out
+    assert "none of them is chosen" in done.err
+    assert settings["args"] == ["server.py"]
+    assert not (tmp_path / "started").exists()
+
+
+def test_a_server_of_the_home_directory_is_taken_when_it_is_named(init, write):
+    entry = {"command": BOOKSHELF[0], "args": list(BOOKSHELF[1:]), "env": {"TOKEN": "s3cret-value", "LEVEL": "low"}}
+    write(
+        "home/.cursor/mcp.json", json.dumps({"mcpServers": {"books": entry, "other": {"url": "http://127.0.0.1:9/"}}})
+    )
+    done, settings, suite = init("--server", "books", TOKEN="from the environment")
+    assert settings["env"] == {"TOKEN": "${TOKEN}", "LEVEL": "low"}
+    assert "s3cret-value" not in done.all + suite
+    assert "calls find_books" in suite
+
+
+def test_a_directory_that_is_the_home_directory_is_no_project(init, write, tmp_path):
+    listed = {"mcpServers": {"notes": {"command": sys.executable, "args": ["-c", STARTED]}}}
+    write(".cursor/mcp.json", json.dumps(listed))
+    init(passes=False, HOME=str(tmp_path))
+    assert not (tmp_path / "started").exists()
+
+
+def test_of_several_servers_that_a_project_only_uses_none_is_started(init, write, tmp_path):
+    entries = {name: {"command": sys.executable, "args": ["-c", f"{STARTED} {name}"]} for name in "ab"}
+    write(".mcp.json", json.dumps({"mcpServers": entries}))
+    done, _, _ = init(passes=False)
+    assert "conductor init --server NAME" in done.err
+    assert not (tmp_path / "started").exists()
+
+
+def test_a_list_starts_and_writes_nothing(conductor, write, tmp_path):
+    write("server.py", STARTED)
+    write(".mcp/servers.json", json.dumps({"mcpServers": {"remote": {"url": "https://u:s3cret-pass@example.com/"}}}))
+    write(".vscode/mcp.json", "{ broken")
+    before = sorted(tmp_path.rglob("*"))
+    done = conductor("init", "--list", HOME=str(tmp_path / "home"))
+    assert done.code == 0
+    assert "remote" in done.out
+    assert "in .mcp/servers.json" in done.out
+    assert "s3cret-pass" not in done.all
+    assert "warning: .vscode/mcp.json" in done.err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_unknown_name_is_told_with_the_nearest(conductor, write, tmp_path):
+    write("server.py", STARTED)
+    done = conductor("init", "--server", "sever", HOME=str(tmp_path / "home"))
+    assert done.code == 2
+    assert "did you mean 'server'?" in done.err
+    assert not (tmp_path / "conductor.config.json").exists()
+
+
+def test_a_script_that_is_not_installed_is_told(init, write):
+    write("pyproject.toml", '[project]\nname = "x"\ndependencies = ["mcp"]\nscripts = {x-server-of-mine = "x:a"}\n')
+    done, _, _ = init(passes=False)
+    assert "x-server-of-mine, in pyproject.toml (it is not installed: pip install -e .)" in done.out
+    assert "none of them is chosen" in done.err
+
+
+@pytest.mark.parametrize(("service", "file"), CI.items())
+def test_the_ci_file_runs_tests_that_pass_and_a_check(init, conductor, write, tmp_path, service, file):
+    write("server.py", SERVER)
+    done, _, _ = init("--ci", service, passes=False)
+    assert f"wrote {file}" in done.out
+    scripts = scripts_of(yaml.safe_load((tmp_path / file).read_text()))
+    assert scripts[0] == "pip install mcp-conductor"
+    test, check = (shlex.split(script)[1:] for script in scripts[1:])
+    assert (test[0], check[0]) == ("test", "check")
+    tested = conductor(*test, GITHUB_STEP_SUMMARY=str(tmp_path / "summary.md"))
+    assert tested.code == 0, tested.all
+    checked = conductor(*check, GITHUB_STEP_SUMMARY=str(tmp_path / "summary.md"))
+    assert checked.code in (0, 1), checked.all
+    assert {each.name for each in (tmp_path / "mcp-reports").iterdir()} == {"test.xml", "check.xml", "grade.svg"}
+
+
+def scripts_of(file):
+    """What a CI file runs, in order."""
+    if "jobs" in file:
+        return [step["run"] for step in file["jobs"]["conductor"]["steps"] if "run" in step]
+    return [*file[".conductor"]["before_script"], *file["mcp-test"]["script"], *file["mcp-check"]["script"]]
+
+
+def test_a_ci_file_is_added_to_a_project_that_has_settings(conductor, write, tmp_path):
+    mine = write("conductor.config.json", json.dumps({"command": "npx", "args": ["x"], "env": {"KEY": "${KEY}"}}))
+    write("package.json", "{}")
+    before = mine.read_text()
+    done = conductor("init", "--ci", "github")
+    assert done.code == 0, done.all
+    text = (tmp_path / CI["github"]).read_text()
+    assert "KEY: ${{ secrets.KEY }}" in text
+    assert "npm install" in text
+    assert mine.read_text() == before
+    assert not (tmp_path / "tests").exists()
+    again = conductor("init", "--ci", "github")
+    assert (again.code, (tmp_path / CI["github"]).read_text()) == (2, text)
+    assert "exists already" in again.err

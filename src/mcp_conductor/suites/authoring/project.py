@@ -1,7 +1,7 @@
-"""Which server a project has, judged by its directory: what other programs' settings say, what its manifest
-starts, or a file that looks like one.
+"""Which servers a project has, judged by its directory: what settings of other programs list, what its manifests
+start, and files that look like one.
 
-Nothing is run and nothing is asked for here; a guess is the entry of a settings file, and where it comes from.
+Nothing is run and nothing is asked for here.
 """
 
 import os
@@ -9,121 +9,120 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
-from mcp_conductor.errors import UsageError
+from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.files.reading import open_file
-from mcp_conductor.files.settings import TABLES
 from mcp_conductor.files.source import load
 from mcp_conductor.protocol import Json
-from mcp_conductor.values import dataclass
+from mcp_conductor.suites.authoring.listed_servers import Found, Listing, listed_servers
 
-_SETTINGS = ("mcp.json", ".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json", "claude_desktop_config.json")
-_KEYS = ("type", "command", "args", "env", "cwd", "url", "headers")
 _PYTHON_FILES = ("server.py", "main.py", "app.py", "src/server.py", "src/main.py")
 _NODE_FILES = ("server.js", "server.mjs", "index.js", "index.mjs", "build/index.js", "dist/index.js", "src/index.js")
 _LOOKS_LIKE_A_SERVER = re.compile(r"\bmcp\b|fastmcp|modelcontextprotocol|tools/list", re.IGNORECASE)
 _LARGEST = 1_000_000  # characters of a file that are looked at
-_REFERENCE = re.compile(r"\$\{[^}]*\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """A server that a project probably has."""
-
-    entry: Json  # as it stands in a settings file
-    source: str  # the file that says so
-
-
-@dataclass(frozen=True, slots=True)
 class Project:
     """A directory, and the environment that its programs are found by."""
 
-    directory: str
-    environ: Mapping[str, str]
+    def __init__(self, directory: str, environ: Mapping[str, str]) -> None:
+        self.directory = directory
+        self.environ = environ
 
     @property
     def name(self) -> str:
         return os.path.basename(os.path.abspath(self.directory)) or "server"
 
-    def server(self) -> Guess | None:
-        """The first good guess: servers of this project come before servers that it only uses."""
-        return next(self._guesses(), None)
+    @cached_property
+    def listing(self) -> Listing:
+        """What settings of other programs list."""
+        return listed_servers(self.directory, self.environ)
 
-    def _guesses(self) -> Iterator[Guess]:
-        listed = list(self._listed())
-        yield from (guess for guess in listed if self._is_own(guess))
-        for look in (self._node_package, self._python_project, self._python_file, self._node_file):
-            found = look()
-            if found is not None:
-                yield found
-        if len(listed) == 1:
-            yield listed[0]
+    @cached_property
+    def servers(self) -> list[Found]:
+        """All servers that are found, the best guess first; those of the user's own settings are the last."""
+        listed = self.listing.servers
+        own = [found for found in listed if found.of_project and self._is_own(found)]
+        looks = (self._node_package, self._python_project, self._python_file, self._node_file)
+        made = [found for look in looks for found in look()]
+        used = [found for found in listed if found.of_project and found not in own]
+        all_of_them = [*own, *made, *used, *(found for found in listed if not found.of_project)]
+        # Several programs have the same server in their settings, which also starts the file that looks like one.
+        return list({_what_runs(found): found for found in reversed(all_of_them)}.values())[::-1]
 
-    # Settings of other programs.
+    def chosen(self, name: str | None = None) -> Found | None:
+        """The server called NAME; without a name, one that is the project's own, or the only one that it uses."""
+        if name is not None:
+            return self._called(name)
+        ready = [found for found in self.servers if found.of_project and not found.problem]
+        used = [found for found in ready if found in self.listing.servers and not self._is_own(found)]
+        own = [found for found in ready if found not in used]
+        return own[0] if own else used[0] if len(used) == 1 else None
 
-    def _listed(self) -> Iterator[Guess]:
-        for file in _SETTINGS:
-            settings = self._data(file)
-            table: Json = next((settings[key] for key in TABLES if isinstance(settings.get(key), dict)), {})
-            for entry in table.values():
-                if isinstance(entry, dict) and ("command" in entry) != ("url" in entry):
-                    yield Guess({key: entry[key] for key in _KEYS if key in entry}, file)
+    def _called(self, name: str) -> Found:
+        for found in self.servers:
+            if found.name == name:
+                return found
+        names = list(dict.fromkeys(found.name for found in self.servers))
+        near = nearest(name, names)
+        hint = f"did you mean {near!r}?" if near else f"found: {', '.join(names) or 'no server at all'}"
+        raise UsageError(f"no server {name!r} was found", hint=hint)
 
-    def _is_own(self, guess: Guess) -> bool:
+    def _is_own(self, found: Found) -> bool:
         """Whether it starts a file that is here."""
-        args = guess.entry.get("args")
-        words = [guess.entry.get("command"), *(args if isinstance(args, list) else [])]
+        args = found.entry.get("args")
+        words = [found.entry.get("command"), *(args if isinstance(args, list) else [])]
         return any(isinstance(word, str) and not os.path.isabs(word) and self._has(word) for word in words)
 
     # Manifests.
 
-    def _node_package(self) -> Guess | None:
+    def _node_package(self) -> Iterator[Found]:
         package = self._data("package.json")
         if not _LOOKS_LIKE_A_SERVER.search(str(package)):
-            return None
-        programs = package.get("bin")
-        files = [programs, *(programs.values() if isinstance(programs, dict) else ()), package.get("main")]
-        for file in files:
-            if isinstance(file, str) and self._has(file):
-                return Guess(_command("node", os.path.normpath(file)), "package.json")
-        scripts = package.get("scripts")
+            return
+        name, programs, scripts = str(package.get("name") or self.name), package.get("bin"), package.get("scripts")
+        files = programs if isinstance(programs, dict) else {name: programs or package.get("main")}
+        there = {each: file for each, file in files.items() if isinstance(file, str) and self._has(file)}
+        for each, file in there.items():
+            yield Found(each, _command("node", os.path.normpath(file)), "package.json")
         if isinstance(scripts, dict) and "start" in scripts:
-            return Guess(_command("npm", "run", "--silent", "start"), "package.json")
-        return None
+            yield Found("start", _command("npm", "run", "--silent", "start"), "package.json")
 
-    def _python_project(self) -> Guess | None:
+    def _python_project(self) -> Iterator[Found]:
         import tomllib
 
         with suppress(OSError, ValueError), open_file(self._path("pyproject.toml")) as file:
-            project = tomllib.load(file).get("project")
+            manifest = tomllib.load(file)
+            project = manifest.get("project")
             scripts = project.get("scripts") if isinstance(project, dict) else None
-            if isinstance(scripts, dict) and scripts and _LOOKS_LIKE_A_SERVER.search(str(project)):
-                name = next((script for script in scripts if re.search("mcp|server", script)), next(iter(scripts)))
-                return self._python_script(name)
-        return None
+            if isinstance(scripts, dict) and _LOOKS_LIKE_A_SERVER.search(str(project)):
+                # Those that are called a server come first.
+                for name in sorted(scripts, key=lambda script: not re.search("mcp|server", script)):
+                    yield self._python_script(name)
 
-    def _python_script(self, name: str) -> Guess | None:
+    def _python_script(self, name: str) -> Found:
         local = os.path.join(".venv", "bin", name)
         if self._has(local):
-            return Guess(_command(local), "pyproject.toml")
+            return Found(name, _command(local), "pyproject.toml")
         if self._has("uv.lock"):
-            return Guess(_command("uv", "run", "--quiet", name), "pyproject.toml")
-        return Guess(_command(name), "pyproject.toml") if self._is_program(name) else None
+            return Found(name, _command("uv", "run", "--quiet", name), "pyproject.toml")
+        problem = "" if self._is_program(name) else "it is not installed: pip install -e ."
+        return Found(name, _command(name), "pyproject.toml", problem=problem)
 
     # Files.
 
-    def _python_file(self) -> Guess | None:
+    def _python_file(self) -> Iterator[Found]:
         return self._file(_PYTHON_FILES, lambda file: (*self._python(), file))
 
-    def _node_file(self) -> Guess | None:
+    def _node_file(self) -> Iterator[Found]:
         return self._file(_NODE_FILES, lambda file: ("node", file))
 
-    def _file(self, files: tuple[str, ...], words: Callable[[str], tuple[str, ...]]) -> Guess | None:
+    def _file(self, files: tuple[str, ...], words: Callable[[str], tuple[str, ...]]) -> Iterator[Found]:
         for file in files:
             if _LOOKS_LIKE_A_SERVER.search(self._text(file)):
-                return Guess(_command(*words(file)), file)
-        return None
+                yield Found(os.path.splitext(os.path.basename(file))[0], _command(*words(file)), file)
 
     def _python(self) -> tuple[str, ...]:
         local = os.path.join(".venv", "bin", "python")
@@ -161,18 +160,9 @@ class Project:
         return {}
 
 
+def _what_runs(found: Found) -> str:
+    return f"{found.entry.get('command')} {found.entry.get('args')} {found.entry.get('url')}"
+
+
 def _command(program: str, *args: str) -> Json:
     return {"command": program, **({"args": list(args)} if args else {})}
-
-
-def without_secrets(entry: Json) -> tuple[Json, list[str]]:
-    """ENTRY for a file that may be shared, and which variables must be set for it: no value of `env` or `headers`."""
-    shared, needed = dict(entry), []
-    for key in ("env", "headers"):
-        values = entry.get(key)
-        for name, value in values.items() if isinstance(values, dict) else ():
-            if not _REFERENCE.search(str(value)):
-                variable = re.sub(r"\W", "_", name) if key == "env" else re.sub(r"\W", "_", name).upper()
-                shared[key] = {**shared[key], name: f"${{{variable}}}"}
-                needed.append(variable)
-    return shared, needed
