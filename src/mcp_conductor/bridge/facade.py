@@ -21,16 +21,24 @@ from mcp_conductor.server.server import Server
 from mcp_conductor.transport import finish
 
 IDLE_SECONDS = 600.0  # after which the servers of a client end that may have left without a word
-_MOST_RELAYS = 64  # of such clients
+MOST_CLIENTS = 64  # that have servers and may leave so
 _SHARED = "shared"
 
 
 class Facade(Server):
     """The server that the clients of a bridge see."""
 
-    def __init__(self, plan: Plan, transport: TransportConfig, *, idle_seconds: float = IDLE_SECONDS) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        transport: TransportConfig,
+        *,
+        idle_seconds: float = IDLE_SECONDS,
+        most_clients: int = MOST_CLIENTS,
+    ) -> None:
         self._plan = plan
         self.idle_seconds = idle_seconds
+        self._most_clients = most_clients
         self._relays: dict[Client | str, Relay] = {}
         self._known: dict[Client, Json] = {}  # who clients of the handshake era say they are
         self._timers: dict[Client | str, asyncio.TimerHandle] = {}
@@ -130,7 +138,7 @@ class Facade(Server):
             return
         loop = asyncio.get_running_loop()
         if key not in self._timers:
-            if len(self._timers) >= _MOST_RELAYS:
+            if len(self._timers) >= self._most_clients:
                 self._make_room()
             self._timers[key] = loop.call_later(self.idle_seconds, self._look_at, key)
         self._used[key] = loop.time()
@@ -138,7 +146,7 @@ class Facade(Server):
     def _make_room(self) -> None:
         idle = [each for each in self._timers if self._is_idle(each)]
         if not idle:
-            raise Refusal(INTERNAL_ERROR, f"more than {_MOST_RELAYS} clients are served")
+            raise Refusal(INTERNAL_ERROR, f"more than {self._most_clients} clients are served")
         self._close(min(idle, key=self._used.__getitem__))
 
     def _is_idle(self, key: Client | str) -> bool:

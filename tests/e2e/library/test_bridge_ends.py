@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.e2e.library.watching import LIMIT, wait_for_end
 
 MORTAL = str(Path(__file__).parent / "mortal.py")
 CONDUCTOR = (sys.executable, "-m", "mcp_conductor")
-LIMIT = 20.0
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.signal(signal.SIGINT, signal.SIG_IGN)"
 CLIENT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
 
@@ -72,9 +72,11 @@ def test_a_signal_ends_it_and_all_servers(run, survivors, number, code):
 
 @pytest.mark.parametrize("numbers", [(signal.SIGINT, signal.SIGINT), (signal.SIGHUP, signal.SIGTERM)])
 def test_a_second_signal_ends_it_at_once_with_all_servers(run, survivors, tmp_path, numbers):
+    run.ask("tools/call", {"name": "m__pid"})
+    other = int(json.loads(run.process.stdout.readline())["result"]["content"][0]["text"])
     hang(run, "stubborn", tmp_path / "s.log")
     run.process.send_signal(numbers[0])
-    time.sleep(0.2)  # the first is being obeyed
+    wait_for_end(other)  # so the first is being obeyed
     began = time.monotonic()
     run.process.send_signal(numbers[1])
     run.process.wait(LIMIT)

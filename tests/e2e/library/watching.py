@@ -1,6 +1,10 @@
-"""The events of a bridge, for tests that wait for one."""
+"""The events of a bridge and the ends of processes, for tests that wait for one."""
 
 import asyncio
+import os
+import select
+
+import pytest
 
 from mcp_conductor import Backoff
 
@@ -25,3 +29,17 @@ class Events:
                 self._news.clear()
                 await self._news.wait()
         return found[times - 1]
+
+
+def wait_for_end(pid):
+    """Wait until the process has ended; another process may be its parent."""
+    if not hasattr(os, "pidfd_open"):
+        pytest.skip("this platform has no descriptors of processes")
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        assert select.select([descriptor], [], [], LIMIT)[0], f"process {pid} goes on"
+    finally:
+        os.close(descriptor)
