@@ -233,7 +233,14 @@ def test_text_leaves_through_the_terminal_alone_which_makes_it_safe():
 def test_only_forms_with_escapes_of_their_own_are_not_made_visible_as_a_whole():
     from mcp_conductor.report.formats import REPORTERS
 
-    assert {name for name, each in REPORTERS.items() if each.escapes} == {"events", "github", "json", "junit", "sarif"}
+    assert {name for name, each in REPORTERS.items() if each.escapes} == {
+        "events",
+        "github",
+        "html",
+        "json",
+        "junit",
+        "sarif",
+    }
 
 
 def texts_in(code: str) -> Iterator[str]:

@@ -46,6 +46,8 @@ def rules(names: Iterable[str]) -> tuple[Rule, ...]:
             id=each.id,
             statement=each.statement,
             help=f"{each.level}. {_remedy(each)} How it is checked: {_how(each)}".replace(".  How", ". How"),
+            remedy=_remedy(each).strip(),
+            how=_how(each),
             address=_address(each),
         )
         for each in found

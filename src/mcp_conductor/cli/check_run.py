@@ -124,6 +124,10 @@ class CheckRun:
             source=source_file(self._given, self._terminal.directory),
             metrics=found and {**found, **self._migration(verdicts, told)},
         )
+        if self._output.wants_looks:
+            from mcp_conductor.cli.looks import looks_of_check
+
+            report = replace(report, looks=looks_of_check(self._given, report))
         order = {name: index for index, name in enumerate(requirements())}
         shown = once_for_all(sorted(told, key=lambda each: order[each[1].id]))
         self._output.show_check(report, shown, next_lines(self._given, shown))

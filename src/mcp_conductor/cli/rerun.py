@@ -3,7 +3,7 @@
 It can be pasted into a shell. Secrets are left out: the person who runs it has to add them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from shlex import join
 from typing import TYPE_CHECKING
 
@@ -73,11 +73,20 @@ def next_lines(given: Given, shown: Iterable[InRevisions]) -> str:
             if each.outcome.status in statuses:
                 name, version = each.outcome.id, each.versions[-1] if "--protocol" in given else None
                 explain = join(["conductor", "check", *_flags(given, ("--plugin",)), "--explain", name])
-                return f"next:\n  {explain}\n  {_check_again(given, name, version)}\n"
+                return f"next:\n  {explain}\n  {check_again(given, name, version)}\n"
     return ""
 
 
-def _check_again(given: Given, name: str, version: str | None) -> str:
+def reach(given: Given, words: Sequence[str], server: str | None = None) -> str:
+    """What mcp-cli needs to find the server that is GIVEN by WORDS or by flags; SERVER is what a test file names."""
+    flags = [*_flags(given, (flag.name for flag in TARGET_FLAGS if flag.name != "--protocol"))]
+    if server is not None and "--server" not in given:
+        flags += ["--server", server]
+    flags, after = without_secrets(given, flags, ["--", *words] if words else [])
+    return join([*flags, *after])
+
+
+def check_again(given: Given, name: str, version: str | None) -> str:
     """The command line that checks the requirement NAME alone, in the revision VERSION if that must be said."""
     flags = list(_flags(given, [flag for flag in given.values if flag not in _OF_THE_CHECK]))
     flags, words = without_secrets(given, flags, ["--", *given.words] if given.words else [])

@@ -14,7 +14,7 @@ _SHOWN = (
 _REPORTED = (
     Flag(
         "--report",
-        "json, junit, tap, github, markdown, sarif or a plugin's, to a file or stdout (repeatable)",
+        "html, json, junit, tap, github, markdown, sarif or a plugin's; repeatable",
         "KIND[:FILE]",
         many=True,
     ),
@@ -73,6 +73,7 @@ FLAGS: Groups = {
         Flag("--record", "write what is said to each server to a file in this directory", "DIR"),
         Flag("--server-coverage", "measure which code of the server runs, and keep it in this directory", "DIR"),
         *_REPORTED,
+        Flag("--trace", "keep what tests say for --report html: on, off, retain-on-failure (default)", "WHEN"),
         Flag("--help", "show this text", short="-h"),
     ),
     "As in mcp-aegis": (
@@ -84,6 +85,7 @@ FLAGS: Groups = {
     ),
 }
 ISOLATIONS = ("run", "file", "test")
+TRACES = ("on", "off", "retain-on-failure")
 
 
 def in_our_words(given: Given) -> Given:

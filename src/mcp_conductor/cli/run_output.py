@@ -46,13 +46,15 @@ class Output:
             raise UsageError("only one report can go to stdout", hint="--report KIND:FILE writes the others to files")
         _refuse_overwriting([file for _, file in self._reports if file is not None], terminal.directory)
         self._to_stderr = any(file is None for _, file in self._reports)
+        # Whether a report shows what is kept only for those who look into it.
+        self.wants_looks = any(REPORTERS.get(kind).looks for kind, _ in self._reports)
         self.wants_wire = "--wire" in given or any(kind == "junit" for kind, _ in self._reports)
         self._timing = "--timing" in given
         # Where warnings are failures, they are never left out.
         self._failures_alone = "--quiet" in given or "--errors-only" in given
         self.silent = self._failures_alone and "--strict" not in given
         self._durations = number(given, "--durations")
-        self._again = RerunCommands(given)
+        self.again = RerunCommands(given)
         verbosity = 2 if "--wire" in given else 1 if "--verbose" in given else -1 if "--quiet" in given else 0
         width, max_errors = _width(terminal), number(given, "--max-errors")
         self._console = Console(
@@ -62,7 +64,7 @@ class Output:
             max_errors=max_errors,
             errors_only="--errors-only" in given,
             timing=self._timing,
-            again=self._again,
+            again=self.again,
         )
         self._verbosity = verbosity
         self._max_errors = max_errors
@@ -80,7 +82,7 @@ class Output:
         live = [(kind, file) for kind, file in self._reports if REPORTERS.get(kind).live]
         self._logs = [self._log(file) for _, file in live]
         self._one_by_one = len(jobs) == 1
-        self._again.about(jobs, seed)
+        self.again.about(jobs, seed)
         self.warned = []
         self._told = {}
         self._shown = set()

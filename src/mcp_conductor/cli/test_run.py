@@ -15,7 +15,7 @@ from mcp_conductor.checks.engine.listening import ListeningJudges
 from mcp_conductor.cli.exit_codes import code_of
 from mcp_conductor.cli.flag_values import choice, number, time
 from mcp_conductor.cli.flags import Given
-from mcp_conductor.cli.run_flags import ISOLATIONS
+from mcp_conductor.cli.run_flags import ISOLATIONS, TRACES
 from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.secret_flags import secrets_of_flags
 from mcp_conductor.cli.terminal import Terminal, tell_all
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mcp_conductor.cli.time_limit import TimeLimit
     from mcp_conductor.recording.folder import RecordingFolder
     from mcp_conductor.suites.running.run import Run
+    from mcp_conductor.suites.running.trace import Trace
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -63,6 +64,7 @@ class TestRun:
             restart="--restart" in given,
             max_failures=1 if "--exitfirst" in given else number(given, "--max-failures"),
             keep_wire=self._output.wants_wire,
+            trace=self._read_trace(),
             update_snapshots="--update-snapshots" in given,
             frozen_snapshots=self._wanted.in_ci and "--update-snapshots" not in given,
             snapshot_paths={self._terminal.directory: "<cwd>", environ.get("HOME") or "~": "<home>"},
@@ -85,6 +87,14 @@ class TestRun:
             shown=folder,
             complain=lambda text: self._terminal.say(f"warning: {text}"),
         )
+
+    def _read_trace(self) -> "Trace | None":
+        when = choice(self._given, "--trace", TRACES) or "retain-on-failure"
+        if not self._output.wants_looks:
+            return None
+        from mcp_conductor.suites.running.trace import Trace
+
+        return Trace(when)
 
     # Running it.
 
@@ -122,6 +132,8 @@ class TestRun:
         """Run PLAN: the exit code."""
         from mcp_conductor.cli.time_limit import TimeLimit
 
+        if self._options.trace is not None:
+            self._options.trace.begin()
         began, started = clock.perf_counter(), clock.strftime(_TIME, clock.gmtime())
         limit = TimeLimit(time(self._given, "--timeout"), self._terminal)
         runs: list[Run] = []
@@ -133,6 +145,11 @@ class TestRun:
         report = self._report(runs, plan, started, clock.perf_counter() - began)
         self._planning.remember(list(report.outcomes))
         self._output.end(report, runs[-1].results)
+        if self._output.wants_looks:
+            from mcp_conductor.cli.looks import looks_of_tests
+
+            looks = looks_of_tests(self._given, plan, report, self._output.again, self._options.trace.when)
+            report = replace(report, looks=looks)
         # A reader of the files would take those of an earlier run for ours: this is worse than a failed test.
         unwritten = [*runs[-1].unwritten, *self._output.write_reports(report)]
         self._explain(report, limit)

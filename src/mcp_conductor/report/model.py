@@ -7,13 +7,16 @@ that was looked at. Exit codes, colours and formats are the business of those wh
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mcp_conductor.errors import Location
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import render
 from mcp_conductor.text.redaction import redacted_lines
 from mcp_conductor.values import dataclass
+
+if TYPE_CHECKING:
+    from mcp_conductor.protocol.transcript import Frame
 
 Status = Literal["passed", "failed", "warned", "skipped", "errored", "not-run"]
 STATUSES: tuple[Status, ...] = ("passed", "failed", "warned", "skipped", "errored", "not-run")
@@ -51,6 +54,7 @@ class Finding:
     warning: bool = False  # worth knowing, but not a failure
     whole: bool = False  # it says no more than the others, but has the two documents that they are about
     said: tuple[int, int] | None = None  # the first line of `wire` that it may be about, and the one after the last
+    framed: tuple[int, int] | None = None  # the same of `frames`
 
     def to_json(self) -> Json:
         return {
@@ -86,6 +90,10 @@ class Outcome:
     stderr: tuple[str, ...] = ()  # what the server wrote to stderr meanwhile
     tags: tuple[str, ...] = ()
     flaky: bool = False  # it passed, but not at the first try
+    # All that happened meanwhile, if it was kept (--trace), each a `protocol.transcript.Frame`; not part of the JSON.
+    frames: tuple[Any, ...] = ()
+    began: float | None = None  # seconds after the run did; not part of the JSON
+    worker: int | None = None  # which worker ran it; not part of the JSON
 
     @property
     def failed_as_expected(self) -> bool:
@@ -126,7 +134,23 @@ class Rule:
     id: str
     statement: str
     help: str = ""  # how it is checked, what to do
+    remedy: str = ""  # what to do
+    how: str = ""  # how it is checked
     address: str | None = None  # where the rule stands
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looks:
+    """What a report shows to a person who looks into it, and no other report has; not part of the JSON."""
+
+    sources: Mapping[str, str] = field(default_factory=dict)  # the texts of the test files, by their names
+    again: Mapping[str, str] = field(default_factory=dict)  # the command line that runs an outcome again, by its id
+    reach: Mapping[str, str] = field(default_factory=dict)  # the words by which mcp-cli finds the server of a file
+    grading: Mapping[str, str] = field(default_factory=dict)  # how a grade comes about, in sentences
+    trace: str = "off"  # of which tests the frames were kept: on, off, retain-on-failure
+
+
+NO_LOOKS = Looks()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +170,7 @@ class Report:
     metrics: Mapping[str, Any] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()  # of a check: those that its outcomes are about; not part of the JSON
     source: str | None = None  # the file that outcomes belong to that have no place of their own
+    looks: Looks = NO_LOOKS  # what only a report to look at needs
 
     @property
     def summary(self) -> dict[Status, int]:
@@ -216,7 +241,16 @@ def redacted(report: Report, redact: Callable[[str], str]) -> Report:
         outcomes=tuple(redacted_outcome(outcome, redact) for outcome in report.outcomes),
         warnings=tuple(_redacted_finding(warning, redact) for warning in report.warnings),
         metrics=redacted_value(report.metrics, redact),
+        looks=_redacted_looks(report.looks, redact),
     )
+
+
+def _redacted_looks(looks: Looks, redact: Callable[[str], str]) -> Looks:
+    def texts(given: Mapping[str, str]) -> dict[str, str]:
+        return {redact(name): redact(text) for name, text in given.items()}
+
+    again = {name: redact(text) for name, text in looks.again.items()}  # of checks, whose names are never redacted
+    return replace(looks, sources=texts(looks.sources), again=again | texts(looks.again), reach=texts(looks.reach))
 
 
 def redacted_outcome(outcome: Outcome, redact: Callable[[str], str]) -> Outcome:
@@ -233,6 +267,16 @@ def redacted_outcome(outcome: Outcome, redact: Callable[[str], str]) -> Outcome:
         reason=outcome.reason and redact(outcome.reason),
         wire=tuple(map(redact, outcome.wire)),
         stderr=tuple(redacted_lines(outcome.stderr, redact)),
+        frames=_redacted_frames(outcome.frames, redact),
+    )
+
+
+def _redacted_frames(frames: "tuple[Frame, ...]", redact: Callable[[str], str]) -> "tuple[Frame, ...]":
+    if not frames:
+        return ()
+    stderr = iter(redacted_lines([frame.text for frame in frames if frame.source == "stderr"], redact))
+    return tuple(
+        frame._replace(text=next(stderr) if frame.source == "stderr" else redact(frame.text)) for frame in frames
     )
 
 

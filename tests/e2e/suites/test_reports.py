@@ -11,7 +11,7 @@ TESTS = """
     - {it: bad, call: lose, expect: {ok: true}}
     - {it: left out, skip: not today, call: motto, expect: {ok: true}}
 """
-KINDS = ("json", "junit", "tap", "github", "markdown")
+KINDS = ("json", "junit", "tap", "github", "markdown", "html")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -27,6 +27,7 @@ class Reporter:
     write: Write
     escapes: bool  # whether the form has escapes of its own
     live: bool = False  # whether it can be written while the run goes on
+    looks: bool = False  # whether it shows what a report keeps for those who look into it: frames, sources, times
 
     @property
     def doc(self) -> str:
@@ -36,10 +37,13 @@ class Reporter:
 REPORTERS: Catalog[Reporter] = Catalog("report", __name__)
 
 
-def reporter(name: str, *, suffix: str, escapes: bool = False, live: bool = False) -> Callable[[Write], Write]:
+def reporter(
+    name: str, *, suffix: str, escapes: bool = False, live: bool = False, looks: bool = False
+) -> Callable[[Write], Write]:
     """Register a function as the reporter NAME; ESCAPES: its form has escapes of its own, and it uses them.
 
-    LIVE: a run with events writes it itself; the function is for runs without them.
+    LIVE: a run with events writes it itself; the function is for runs without them. LOOKS: it needs `report.looks`, and
+    the frames of outcomes, which are kept only for such a report.
     """
 
     if not isinstance(name, str) or ":" in name or not suffix.startswith("."):
@@ -61,7 +65,7 @@ def reporter(name: str, *, suffix: str, escapes: bool = False, live: bool = Fals
             return text if escapes else visible(text)
 
         shown = write if escapes and is_ours(write) else written
-        REPORTERS.add(name, Reporter(name, suffix, shown, escapes, live), write)
+        REPORTERS.add(name, Reporter(name, suffix, shown, escapes, live, looks), write)
         return shown
 
     return register

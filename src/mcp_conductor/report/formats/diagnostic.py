@@ -68,7 +68,7 @@ def findings(outcome: Outcome, style: Style) -> list[str]:
     shown = every[: style.max_errors or (None if style.whole else _MOST_FINDINGS)]
     alone, by_file = _by_file(shown)
     about = [each for together in by_file.values() for each in together]
-    documents = _documents([*(each for each in outcome.findings if each.whole), *about])
+    documents = documents_of([*(each for each in outcome.findings if each.whole), *about])
     alone = beside_the_wire(alone, outcome)
     lines = [line for finding in alone if not finding.warning for line in one_finding(finding, style)]
     for together in by_file.values():
@@ -109,7 +109,7 @@ def _marked_excerpt(together: list[Finding], documents: list[Finding], style: St
     notes = []
     for finding in together:
         assert finding.where is not None
-        told = _is_told(finding) or any(_is_below(finding, each) for each in documents)
+        told = _is_told(finding) or any(is_below(finding, each) for each in documents)
         notes.append(Note(finding.where, [headline(finding), *([] if told else _beside_each_other(finding, style))]))
     place, *source = excerpt(
         notes,
@@ -126,18 +126,18 @@ def _is_told(finding: Finding) -> bool:
     return all(value_text(each).strip('"') in finding.message for each in values)
 
 
-def _documents(found: list[Finding]) -> list[Finding]:
+def documents_of(found: Sequence[Finding]) -> list[Finding]:
     """Those of which the difference is shown: no part of what another one shows, and the outermost first."""
     chosen: list[Finding] = []
     for finding in sorted(found, key=lambda each: (not each.whole, len(each.path or ""))):
         if finding.expected is NOTHING or finding.actual is NOTHING:
             continue
-        if not any(_is_below(finding, other) for other in chosen) and difference(finding.expected, finding.actual):
+        if not any(is_below(finding, other) for other in chosen) and difference(finding.expected, finding.actual):
             chosen.append(finding)
     return chosen
 
 
-def _is_below(finding: Finding, other: Finding) -> bool:
+def is_below(finding: Finding, other: Finding) -> bool:
     path, outer = finding.path or "", other.path or ""
     return (path.startswith(outer) and path[len(outer) :][:1] in ("", ".", "[")) or not outer
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import field, replace
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.bounded.worker import at_once, without_blocking
 from mcp_conductor.errors import CannotTellError, ConductorError, TransportError, UsageError
@@ -27,6 +27,9 @@ from mcp_conductor.suites.running.snapshots import Snapshots
 from mcp_conductor.text.redaction import Redactor
 from mcp_conductor.values import dataclass
 
+if TYPE_CHECKING:
+    from mcp_conductor.suites.running.trace import Trace
+
 _MOST_WIRE = 200  # lines of what was said that an outcome keeps
 _MOST_EVIDENCE = 1_000_000  # characters of that, and of what was written to stderr
 
@@ -45,12 +48,22 @@ class Memory:
 class Cases:
     """Runs the tests of one file on one conversation after the other."""
 
-    def __init__(self, suite: Suite, memory: Memory, snapshots: Snapshots, *, suffix: str, keep_wire: bool) -> None:
+    def __init__(
+        self,
+        suite: Suite,
+        memory: Memory,
+        snapshots: Snapshots,
+        *,
+        suffix: str,
+        keep_wire: bool,
+        trace: "Trace | None" = None,
+    ) -> None:
         self._suite = suite
         self._memory = memory
         self._snapshots = snapshots
         self._suffix = suffix
         self._keep_wire = keep_wire
+        self._trace = trace
         self._ids = suite.ids
         self._plainly = not suite.before_each and not suite.after_each and suite.script is NOTHING_SCRIPTED
 
@@ -65,7 +78,7 @@ class Cases:
 
     def clean(self, outcome: Outcome) -> Outcome:
         """OUTCOME without what must not be shown."""
-        if not outcome.findings and not outcome.wire and not outcome.stderr:
+        if not outcome.findings and not outcome.wire and not outcome.stderr and not outcome.frames:
             return outcome
         return redacted_outcome(outcome, self.redact)
 
@@ -129,7 +142,9 @@ class Cases:
             attempt = Attempt((finding_of(error),), 0.0)
         seconds = attempt.seconds or perf_counter() - began
         outcome = self._outcome_of(case, attempt, seconds)
-        if outcome.findings or self._keep_wire:
+        if self._trace is not None:
+            outcome = self._trace.traced(outcome, conversation, attempt.end)
+        if outcome.findings or outcome.frames or self._keep_wire:
             outcome = self._with_evidence(outcome, conversation, start, attempt)
         if attempt.refused is not None and attempt.failed and outcome.status == "failed" and not conversation.lost:
             outcome = self.clean(doubting(outcome, await conversation.listed.doubt(*attempt.refused)))

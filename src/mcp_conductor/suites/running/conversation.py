@@ -54,6 +54,7 @@ class Conversation:
         self.lost = False  # the server has gone
         self._news = asyncio.Event()
         self._avoided: set[int] = set()
+        self.untold = 0  # the first frame of the transcript that came after the last test
         self._begun = False  # whether anything has been done
         self._looked = 0  # how far into the transcript
         self._asking = Asking(session)

@@ -92,7 +92,9 @@ class FileRun:
         self._memory = Memory(
             variables.seeded_for(suite.file).defining(suite.vars), redactor_for(options, job, variables)
         )
-        self._cases = Cases(suite, self._memory, snapshots, suffix=job.suffix, keep_wire=options.keep_wire)
+        self._cases = Cases(
+            suite, self._memory, snapshots, suffix=job.suffix, keep_wire=options.keep_wire, trace=options.trace
+        )
         self._places = {id(case): place for place, case in enumerate(suite.cases)}
         self._captures: dict[str, list[int]] = {}  # the places of the tests that capture a name
         for place, case in enumerate(suite.cases):

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.suites import SUFFIXES
@@ -33,6 +33,7 @@ class RunOptions:
     restart: bool = False  # continue with a new server when one has died
     max_failures: int | None = None
     keep_wire: bool = False
+    trace: Any = None  # a `Trace`, if a report shows what was said in tests, and when they ran
     update_snapshots: bool = False
     frozen_snapshots: bool = False
     snapshot_paths: Mapping[str, str] = field(default_factory=dict)

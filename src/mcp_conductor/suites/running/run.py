@@ -7,7 +7,8 @@ by a signal, still yields the rest: what was not run, and the end of each file.
 import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Iterator
-from dataclasses import field
+from dataclasses import field, replace
+from time import perf_counter
 
 from mcp_conductor.errors import ConductorError, Location, UsageError
 from mcp_conductor.protocol import Json
@@ -62,6 +63,7 @@ class Run:
         self._told: deque[Event] = deque()  # and not taken yet
         self._news = asyncio.Event()
         self._waking = False
+        self._began = perf_counter()
         self._failures = 0
         self._snapshots: dict[str, Snapshots] = {}
         self._jobs_left = Counter(job.suite.file for job in jobs)
@@ -206,6 +208,9 @@ class Run:
                     identity, title = result.job.identity(case), case.title + result.job.suffix
                     self._tell(CaseStarted(id=identity, title=title, worker=worker))
                     outcome = await file.run(case, self._following(result))
+                    if self._options.trace is not None:
+                        began = perf_counter() - self._began - outcome.seconds  # without the start of a server
+                        outcome = replace(outcome, began=max(began, 0.0), worker=worker)
                     if first is not None:
                         from mcp_conductor.suites.running.transports import with_comparison
 

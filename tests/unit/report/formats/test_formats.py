@@ -9,7 +9,7 @@ from mcp_conductor.report.formats import REPORTERS
 from mcp_conductor.report.formats.console import Console
 from mcp_conductor.report.model import STATUSES, Finding, Outcome, Report
 
-NAMES = ["events", "github", "json", "junit", "markdown", "sarif", "tap"]
+NAMES = ["events", "github", "html", "json", "junit", "markdown", "sarif", "tap"]
 NASTY = "\x00\x1b]0;x\x07 ]]> <b> \"' | `~ @all 100% :: , # \\ \r\n \u2028\u202e\ud800\udcff\ufffe é 😀 %0A"
 
 
