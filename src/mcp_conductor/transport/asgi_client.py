@@ -212,7 +212,7 @@ class _Lifespan:
         except TimeoutError:
             problem = f"it was not ready within {LIFESPAN_SECONDS:g} s"
         if problem is not None:
-            hint = "an application that can start only once? connect to its server object, which makes new ones"
+            hint = "where it can start only once, give connect() its server object, which makes a new one each time"
             raise TransportError(f"{self._name} does not start: {problem}", hint=hint)
         return self._state
 

@@ -27,7 +27,7 @@ JSON = {
 INNER = {
     f"Session.{member}"
     for member in (
-        "__init__", "answer_with", "assume", "avoid_ids", "client_capabilities", "compose", "exchange_later", "forget", "ids_starting_at",
+        "__init__", "answer_with", "assume", "avoid_ids", "client_capabilities", "compose", "declare_extension", "exchange_later", "forget", "ids_starting_at",
         "lacks_tools", "open_stream", "ask_for_log", "pass_on", "progress_for", "reply_to", "send", "settle",
     )
 } | {"Bridge.secrets", "Subscription.__init__", "Subscription.over", "Subscription.hears", "Subscription.heard", "SyncSession.__init__", "SyncSubscription.__init__"} | {
