@@ -2,11 +2,11 @@
 
 The standard library writes and compiles six functions for each class; a third of the start of a program was spent on
 that. Here all classes share what can be shared, and `__init__` is written when the first object is made. What is not
-simple (ClassVar, InitVar, methods of its own in place of those, options that are rarely used) is left to the standard
-library.
+simple (InitVar, methods of its own in place of those, options that are rarely used) is left to the standard library.
 """
 
 import dataclasses
+import sys
 from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError
 from operator import attrgetter
@@ -32,6 +32,7 @@ _OPTIONS = {"frozen", "slots", "kw_only", "eq", "repr"}
 _OURS = {"__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__post_init__", "__match_args__"}
 # Of the standard library, for itself: that a field is neither a ClassVar nor an InitVar.
 _KIND: Any = getattr(dataclasses, "_FIELD", None)
+_NO_FIELDS = ("ClassVar", "InitVar", "KW_ONLY")  # what annotations may be that make no field, or another one
 
 
 def _simple_fields(cls: type, **options: bool) -> dict[str, Field[Any]] | None:
@@ -48,8 +49,9 @@ def _simple_fields(cls: type, **options: bool) -> dict[str, Field[Any]] | None:
             return None
         fields |= base.__dict__.get("__dataclass_fields__", {})
     for name, kind in cls.__annotations__.items():
-        origin = getattr(kind, "__origin__", kind)
-        if isinstance(kind, (str, dataclasses.InitVar)) or origin is ClassVar or kind is dataclasses.KW_ONLY:
+        if _is_class_variable(kind) and name not in fields and not isinstance(known.get(name), Field):
+            continue
+        if _might_be_no_field(cls, kind):
             return None
         default = known.get(name, MISSING)
         each: Any = default if isinstance(default, Field) else dataclasses.field(default=default)
@@ -60,6 +62,27 @@ def _simple_fields(cls: type, **options: bool) -> dict[str, Field[Any]] | None:
         fields[name] = each
     optional = [_is_optional(each) for each in fields.values() if not each.kw_only]
     return fields if optional == sorted(optional) else None  # a mistake, which the standard library reports
+
+
+def _is_class_variable(kind: Any) -> bool:
+    return kind is ClassVar or getattr(kind, "__origin__", None) is ClassVar
+
+
+def _might_be_no_field(cls: type, kind: Any) -> bool:
+    """Whether this annotation of CLS is for the standard library. Of a text, that looks up the first name."""
+    if isinstance(kind, str):
+        name = _first_name(kind)
+        if name in _NO_FIELDS:
+            return True
+        kind = getattr(sys.modules.get(cls.__module__), name, None)
+    special = kind is dataclasses.InitVar or kind is dataclasses.KW_ONLY or _is_class_variable(kind)
+    return special or isinstance(kind, dataclasses.InitVar)
+
+
+def _first_name(annotation: str) -> str:
+    """`ClassVar` of `typing.ClassVar[int]`."""
+    names = annotation.replace("[", " ").replace("|", " ").replace(".", " . ").split()
+    return names[2] if names[1:2] == ["."] and names[2:] else "".join(names[:1])
 
 
 def _is_optional(field: Field[Any]) -> bool:

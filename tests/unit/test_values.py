@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import typing  # noqa: F401  # for annotations that are texts
 from typing import ClassVar, Generic, TypeVar
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from mcp_conductor import values
 
 T = TypeVar("T")
+Shared = ClassVar[int]  # as a class may call it
 MAKERS = {"ours": values.dataclass, "the standard library's": dataclasses.dataclass}
 OPTIONS = [
     {},
@@ -50,8 +52,27 @@ def bodies():
         y: int = dataclasses.field(default=1, compare=False)
 
     class WithClassVar:
+        """It has something that is no field."""
+
         x: int
         shared: ClassVar[int] = 1
+
+    class WithTexts:
+        """Its annotations are texts."""
+
+        x: "int"
+        y: "list[WithTexts] | None" = None
+        z: "unknown.Name" = 3  # noqa: F821  # known to type checkers only
+
+    class WithClassVarInText:
+        x: int
+        shared: "ClassVar[int]" = 1
+        other: "typing.ClassVar" = 2
+        alias: "Shared" = 3
+
+    class WithInitVarInText:
+        x: "dataclasses.InitVar[int]"
+        y: int = 1
 
     class WithPostInit:
         x: int
@@ -65,7 +86,8 @@ def bodies():
         def __eq__(self, other: object) -> bool:
             return True
 
-    return (Nothing, One, Several, Uncompared, WithClassVar, WithPostInit, WithOwnEquality)
+    simple = (Nothing, One, Several, WithClassVar, WithTexts)
+    return (*simple, WithClassVarInText, WithInitVarInText, Uncompared, WithPostInit, WithOwnEquality)
 
 
 NAMES = [body.__name__ for body in bodies()]
@@ -196,7 +218,7 @@ def test_most_classes_are_made_without_the_standard_library(monkeypatch):
     made = []
     monkeypatch.setattr(dataclasses, "dataclass", lambda cls, **_: made.append(cls))
     for options in ({"frozen": True, "slots": True}, {"slots": True}, {"frozen": True, "slots": True, "kw_only": True}):
-        for body in bodies()[:3]:
+        for body in bodies()[:5]:
             values.dataclass(**options)(body)
     assert made == []
 
