@@ -31,7 +31,7 @@ def test_a_server_on_stdio_starts_without_any_of_the_slow_modules():
 
 # What a run of tests needs only when something is wrong, or is asked for.
 BANNED_IN_TESTS = (BANNED - {"mcp_conductor.protocol.schema", "mcp_conductor.files.source"}) | {
-    "csv", "importlib.resources", "platform", "random", "uuid", "zipfile", "mcp_conductor.files.yaml_nodes",
+    "csv", "importlib.resources", "platform", "random", "urllib.parse", "uuid", "zipfile", "mcp_conductor.files.yaml_nodes",
     "mcp_conductor.report.event_log", "mcp_conductor.report.formats.check_console",
     "mcp_conductor.report.formats.github_actions", "mcp_conductor.suites.language.asserts",
     "mcp_conductor.suites.running.server_coverage",

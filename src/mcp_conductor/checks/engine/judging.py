@@ -1,6 +1,6 @@
 """What judges make of a conversation, live or recorded; and which requirements are meant at all."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cache
 
@@ -9,7 +9,7 @@ from mcp_conductor.checks.engine.check import CHECKS, JUDGES, Act, Check
 from mcp_conductor.checks.engine.evidence import excerpted, lines_of, proven
 from mcp_conductor.checks.engine.findings import FailedCheck, NotSeen
 from mcp_conductor.checks.engine.record import SMALL, Record, Traits, judged_part, transport_of
-from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements
+from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements, requirements_of
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import UsageError
 from mcp_conductor.plugins import cleared_with_plugins
@@ -22,6 +22,7 @@ from mcp_conductor.report.model import Finding, Outcome, Status
 from mcp_conductor.values import dataclass
 
 MOST_FINDINGS = 100  # of one requirement that are reported; those that are alike are shown as one
+_LEVELS_IN_TESTS = ("MUST",)
 _TOLD_BY_TESTS = ("stdio-stdout-clean-server",)  # noise is a finding of the test during which it came
 OURS = "conductor"  # what the names of methods begin with that exist nowhere
 _REMOVED = ("resources/subscribe", "resources/unsubscribe")  # from features that there still are
@@ -105,9 +106,9 @@ class CheckResult:
             self.findings, self.wire = excerpted(self.findings, lines, alone=alone)
 
 
-def asked_for(options: Options, subject: str) -> Iterator[Requirement]:
-    """The requirements on servers, or on clients, that OPTIONS mean."""
-    for each in requirements().values():
+def asked_for(options: Options, subject: str, among: Iterable[Requirement] | None = None) -> Iterator[Requirement]:
+    """The requirements on servers, or on clients, that OPTIONS mean; all or AMONG some."""
+    for each in requirements().values() if among is None else among:
         names = {each.id, each.group}
         wanted = not options.only or not names.isdisjoint(options.only)
         fits = each.subject == subject and each.level in options.levels
@@ -125,12 +126,11 @@ def chosen_checks(options: Options, version: str, transport: str) -> list[tuple[
 
 
 def chosen_judges(options: Options, version: str, transport: str) -> list[tuple[Requirement, Check]]:
-    """Those of them that can be judged by listening; probes, which are many modules, are not imported for this."""
-    known = CHECKS.known_from(JUDGES)
+    """Those of them that can be judged by listening: neither probes nor their requirements are needed for that."""
+    known = {name: each for name, each in CHECKS.known_from(JUDGES).items() if each.judge is not None}
+    among = requirements_of(known, options.levels)
     return [
-        (each, known[each.id])
-        for each in asked_for(options, "server")
-        if each.holds_for(version, transport) and each.id in known and known[each.id].judge is not None
+        (each, known[each.id]) for each in asked_for(options, "server", among) if each.holds_for(version, transport)
     ]
 
 
@@ -279,10 +279,15 @@ def remarks(session: Session, said: list[Frame], spec: ServerSpec) -> list[str]:
     return told
 
 
+def load_judges() -> None:
+    """Import and make what `remarks` needs in any revision."""
+    requirements_of(CHECKS.known_from(JUDGES), _LEVELS_IN_TESTS)
+
+
 @cache
 def _heard_in_tests(version: str, transport: str) -> list[tuple[Requirement, Check]]:
     """What is judged after each file of tests."""
-    return chosen_judges(Options(levels=("MUST",), skip=_TOLD_BY_TESTS), version, transport)
+    return chosen_judges(Options(levels=_LEVELS_IN_TESTS, skip=_TOLD_BY_TESTS), version, transport)
 
 
 cleared_with_plugins(_heard_in_tests.cache_clear)

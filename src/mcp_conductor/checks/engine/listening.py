@@ -31,8 +31,6 @@ class ListeningJudges:
 
 
 def _load_judges() -> None:
-    from mcp_conductor.checks.engine.check import CHECKS, JUDGES
-    from mcp_conductor.checks.requirements import requirements
+    from mcp_conductor.checks.engine.judging import load_judges
 
-    requirements()
-    CHECKS.known_from(JUDGES)
+    load_judges()

@@ -1,6 +1,5 @@
 """What a task looks like, in the revisions and extensions that have tasks."""
 
-from datetime import datetime
 from typing import Any
 
 from mcp_conductor.checks.engine.shapes import is_integer
@@ -48,6 +47,8 @@ def declares_extension(capabilities: Json) -> bool:
 
 def is_date(value: Any) -> bool:
     """Whether this is a date and time of ISO 8601."""
+    from datetime import datetime  # which a run of tests does not need otherwise
+
     try:
         return bool(datetime.fromisoformat(value))
     except (ValueError, TypeError):

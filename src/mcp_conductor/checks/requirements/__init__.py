@@ -1,5 +1,6 @@
 """The requirements of the specification, in our words: what must hold, for whom, since when, and how it can be seen."""
 
+from collections.abc import Container
 from functools import cache
 from json import loads
 from pkgutil import get_data
@@ -45,23 +46,36 @@ def requirements() -> dict[str, Requirement]:
     return {**_of_the_specification(), **_of_plugins} if _of_plugins else _of_the_specification()
 
 
+def requirements_of(names: Container[str], levels: Container[str]) -> list[Requirement]:
+    """Those of `requirements()` that have one of these NAMES and LEVELS; the others are not made: there are many."""
+    ours = [_made(name) for name, each in _entries().items() if name in names and each["level"] in levels]
+    return ours + [each for name, each in _of_plugins.items() if name in names and each.level in levels]
+
+
 @cache
 def _of_the_specification() -> dict[str, Requirement]:
+    return {name: _made(name) for name in _entries()}
+
+
+@cache
+def _entries() -> dict[str, Json]:
     # importlib.resources would do it too, and import zipfile and tempfile, in every run of tests.
     data = get_data(__package__, "requirements.json")
     assert data is not None
-    entries = loads(data)
-    return {
-        entry["id"]: Requirement(
-            **{
-                "severity": _usual_severity(entry),
-                **{name: value for name, value in entry.items() if name not in ("since", "until")},
-                "revisions": versions_between(entry["since"], entry.get("until")),
-                "transports": tuple(entry["transports"]),
-            }
-        )
-        for entry in entries
-    }
+    return {entry["id"]: entry for entry in loads(data)}
+
+
+@cache
+def _made(name: str) -> Requirement:
+    entry = _entries()[name]
+    return Requirement(
+        **{
+            "severity": _usual_severity(entry),
+            **{name: value for name, value in entry.items() if name not in ("since", "until")},
+            "revisions": versions_between(entry["since"], entry.get("until")),
+            "transports": tuple(entry["transports"]),
+        }
+    )
 
 
 def _usual_severity(entry: Json) -> str:

@@ -4,7 +4,8 @@ from importlib.resources import files
 
 import pytest
 
-from mcp_conductor.checks.requirements import SEVERITIES, requirement, requirements
+from mcp_conductor.checks import requirements as catalogue
+from mcp_conductor.checks.requirements import SEVERITIES, requirement, requirements, requirements_of
 from mcp_conductor.protocol.dialect import DIALECTS, HANDSHAKE, MODERN
 from mcp_conductor.protocol.message import read
 
@@ -62,3 +63,15 @@ def test_a_known_limit_names_the_packages_and_is_minor():
         ("minor", "known limit of ")
     }
     assert all("≤" in (each.limit or "") for each in limited)
+
+
+def test_some_requirements_are_those_of_the_whole_in_the_same_order():
+    whole = [each for each in requirements().values() if each.group == "tools" and each.level in ("MUST", "MAY")]
+    names = {each.id for each in requirements().values() if each.group == "tools"}
+    assert requirements_of(names, ("MUST", "MAY")) == whole != []
+
+
+def test_requirements_that_are_not_asked_for_are_not_made():
+    catalogue._made.cache_clear()
+    (one,) = requirements_of({"tools-item-name"}, ("MUST",))
+    assert (one.id, catalogue._made.cache_info().currsize) == ("tools-item-name", 1)

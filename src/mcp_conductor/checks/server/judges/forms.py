@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.checks.engine.check import judged
 from mcp_conductor.checks.engine.findings import NotSeen, fault
@@ -12,6 +11,9 @@ from mcp_conductor.checks.engine.record import Record
 from mcp_conductor.protocol import Json
 from mcp_conductor.report.model import Finding
 from mcp_conductor.text.patterns import compiled_later
+
+if TYPE_CHECKING:
+    from urllib.parse import SplitResult
 
 URL_REQUIRED = -32042
 COMPLETE = "notifications/elicitation/complete"
@@ -153,20 +155,23 @@ def _plain(name: str) -> str:
     return re.sub(r"[\s-]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)).lower()
 
 
-def _is_url(value: Any) -> bool:
+def _parts(value: Any) -> "SplitResult | None":
+    """The parts of a URL; None if VALUE is none."""
+    from urllib.parse import urlsplit  # which a run of tests does not need otherwise
+
     if not isinstance(value, str):
-        return False
+        return None
     try:
         parts = urlsplit(value)
     except ValueError:
-        return False
-    return bool(parts.scheme) and bool(parts.netloc or parts.path)
+        return None
+    return parts if parts.scheme and (parts.netloc or parts.path) else None
 
 
 def _page_faults(params: Json, evidence: Any) -> Iterator[Finding]:
     if not isinstance(params.get("message"), str):
         yield fault("message is not a string", evidence)
-    if not _is_url(params.get("url")):
+    if _parts(params.get("url")) is None:
         yield fault("url is not a URL", evidence)
 
 
@@ -190,22 +195,26 @@ def modern_pages_are_whole(record: Record) -> Iterator[Finding]:
 def pages_are_safe_to_visit(record: Record) -> Iterator[Finding]:
     """Look at every page that is to be visited: its URL begins with https, except on this machine."""
     for params, evidence in _mode(record, "url"):
-        if _is_url(params.get("url")):
-            parts = urlsplit(params["url"])
-            if parts.scheme == "http" and parts.hostname not in _LOCAL:
-                yield fault("the URL is not https", evidence)
+        parts = _parts(params.get("url"))
+        if parts is not None and parts.scheme == "http" and parts.hostname not in _LOCAL:
+            yield fault("the URL is not https", evidence)
 
 
 @judged("elicit-url-no-sensitive-server")
 def urls_have_no_secrets(record: Record) -> Iterator[Finding]:
     """Look at every page that is to be visited: no password, token or mail address is in its URL."""
     for params, evidence in _mode(record, "url"):
-        if not _is_url(params.get("url")):
+        parts = _parts(params.get("url"))
+        if parts is None:
             continue
-        parts = urlsplit(params["url"])
-        query = parse_qsl(parts.query)
-        if parts.password or any(_SENSITIVE.search(_plain(name)) or _MAIL.fullmatch(value) for name, value in query):
+        if parts.password or _has_secrets(parts.query):
             yield fault("the URL has sensitive data in it", evidence)
+
+
+def _has_secrets(query: str) -> bool:
+    from urllib.parse import parse_qsl
+
+    return any(_SENSITIVE.search(_plain(name)) or _MAIL.fullmatch(value) for name, value in parse_qsl(query))
 
 
 @judged("elicit-complete-notification-server")
@@ -249,6 +258,6 @@ def _is_page(entry: Any) -> bool:
     return (
         isinstance(entry, dict)
         and entry.get("mode") == "url"
-        and _is_url(entry.get("url"))
+        and _parts(entry.get("url")) is not None
         and isinstance(entry.get("elicitationId"), str)
     )
