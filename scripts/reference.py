@@ -9,20 +9,29 @@ from importlib import import_module
 from pathlib import Path
 
 import python_api
+import requirements_page
 
 from mcp_conductor.cli import plan
-from mcp_conductor.cli.conductor import COMMANDS
-from mcp_conductor.cli.exit_codes import PROGRAMS, code_of_error
+from mcp_conductor.cli.conductor import COMMANDS, GROUPS
+from mcp_conductor.cli.exit_codes import PROGRAMS, Codes, code_of_error
 from mcp_conductor.cli.flags import Groups
+from mcp_conductor.cli.methods import METHODS
 from mcp_conductor.errors import ConductorError
+from mcp_conductor.files.settings import KEYS as SETTINGS_KEYS
 from mcp_conductor.report.formats import REPORTERS
+from mcp_conductor.server.config_file import KEYS as SERVER_KEYS
+from mcp_conductor.server.fault_file import WHEN_KEYS
 from mcp_conductor.server.faults import FAULTS
+from mcp_conductor.server.inline import OWN_KEYS
 from mcp_conductor.server.presets import MEMBERS, PRESETS
 from mcp_conductor.server.steps import STEPS
+from mcp_conductor.server.transport_file import TRANSPORT_KEYS
+from mcp_conductor.suites.language import asserts as assertions
 from mcp_conductor.suites.language.actions import ACTIONS
 from mcp_conductor.suites.language.keys import EXPECT_KEYS
 from mcp_conductor.suites.language.steps import STEP_KEYS
 from mcp_conductor.suites.language.suite import CASE_ONLY_KEYS, SUITE_KEYS
+from mcp_conductor.suites.matching import paths
 from mcp_conductor.suites.matching.manual import manual
 from mcp_conductor.suites.matching.matchers import MATCHERS, SPECIAL_KEYS
 from mcp_conductor.suites.matching.matchers.text import has_part, resembles
@@ -32,6 +41,13 @@ FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 CALLED = {"add": {"name": "add", "outputSchema": {"type": "object", "required": ["sum"]}}}
 # A line of a docstring: what is expected, what comes, and `passes` or the message; at least two spaces in between.
 EXAMPLE = re.compile(r"((?:match:|\{).*?) {2,}(\S.*?) {2,}(\S.*)")
+CANNOT_RUN = "could not run: a bad flag or file, nothing to run, a report that could not be written"
+KINDS = {
+    "usage": "a bad flag or file",
+    "server": "the server could not be reached, or went away",
+    "method": "the server answered with an error",
+    "timeout": "no answer in time",
+}
 NOTE = "<!-- Written by scripts/docs; change the code instead. -->\n"
 
 
@@ -86,6 +102,88 @@ def test_files() -> str:
     return "# Test files\n\n" + "\n".join(f"## {title}\n\n{table(rows, head)}" for title, rows, head in parts)
 
 
+def commands() -> str:
+    """Every command, its examples, and every method of mcp-cli."""
+    parts = ["# Commands\n"]
+    for title, group in GROUPS.items():
+        rows = [(f"conductor {name}", f"{what}; [flags](flags.md#{_anchor(name)})") for name, what in group.items()]
+        parts.append(f"## {title}\n\n{table(rows, 'command')}")
+    methods = [(f"--method {name}", _method(each.help, each.needs, each.takes)) for name, each in METHODS.items()]
+    parts.append(f"## Methods of mcp-cli\n\n{table(methods, 'method')}")
+    return "\n".join(parts)
+
+
+def _anchor(command: str) -> str:
+    return "mcp-cli" if command == "call" else f"conductor-{command}"
+
+
+def _method(what: str, needs: Iterable[str], takes: Iterable[str]) -> str:
+    lists = (("needs", needs), ("takes", takes))
+    more = [f"{word} {', '.join(f'`{flag}`' for flag in each)}" for word, each in lists if each]
+    return "; ".join([what, *more])
+
+
+def asserts() -> str:
+    """The language of `asserts`: paths, and what may follow them."""
+    grammar, examples_ = _indented(paths.__doc__), _indented(assertions.__doc__)
+    roots = ", ".join(f"`{root}`" for root in assertions.ROOTS)
+    return "\n\n".join(
+        [
+            "# Assertions and paths",
+            "An entry of `asserts` is a path, and what must be true there. `capture` and `ignore` have paths too.",
+            f"## Paths\n\n```text\n{grammar}\n```",
+            f"A path begins with one of {roots}; `$.name` is a member of any other name.",
+            f"## Predicates\n\n{table(assertions.MANUAL.items(), 'after the path')}"[:-1],
+            "All [matchers](matchers.md) of texts may follow too, without `match:`; also those of plugins.",
+            f"## Examples\n\n```text\n{examples_}\n```\n",
+        ]
+    )
+
+
+def _indented(text: str | None) -> str:
+    """The lines of a docstring that stand further in."""
+    return "\n".join(line[4:] for line in (text or "").split("\n") if line.startswith("    "))
+
+
+def settings() -> str:
+    head = (
+        "# Settings files\n\n`conductor.config.json` describes one server with these keys; a table `mcpServers` or "
+        "`servers`, as Claude Desktop, Cursor and VS Code write it, has several.\nA file of ours may also have `vars` "
+        "(variables of tests), `plugins`, and keys that begin with `x-`, which mean nothing.\n\n"
+    )
+    return head + table(SETTINGS_KEYS.items(), "key")
+
+
+def exit_codes() -> str:
+    rows = [
+        ("0", "success", "all passed"),
+        (
+            "1",
+            "bad arguments, cannot connect, the server died, a result broke its own schema",
+            "a test or a MUST failed",
+        ),
+        ("2", "the server answered with a JSON-RPC error, or the tool result has `isError: true`", CANNOT_RUN),
+        ("3", "", "a server could not be started or went away, so that tests could not run"),
+        ("70", "a bug of ours, in one line; `--verbose` shows where", "the same"),
+        ("124", "`--timeout` exceeded", "the same, for the whole run"),
+        ("130, 143, 129", "interrupted by SIGINT, SIGTERM, SIGHUP, after cleaning up", "the same"),
+    ]
+    lines = ["| exit code | `mcp-cli`, `conductor call` | `conductor` |", "|---|---|---|"]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
+    kinds = ["| | " + " | ".join(f"`{name}`" for name in PROGRAMS) + " |", "|---" * (len(PROGRAMS) + 1) + "|"]
+    for kind, codes in zip(Codes._fields, zip(*PROGRAMS.values(), strict=True), strict=True):
+        kinds.append(f"| {KINDS[kind]} | {' | '.join(map(str, codes))} |")
+    parts = [
+        "# Exit codes",
+        "A code says what happened, never how it is worded. The console and every report say the same.",
+        "\n".join(lines),
+        "`conductor serve` and `conductor bridge`, which are asked to stop by a signal, end with 0 then.",
+        "## When a program cannot go on",
+        "\n".join(kinds),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
 def reports() -> str:
     rows = [(f"--report {name}", each.doc) for name, each in REPORTERS.items()]
     return f"# Reports\n\n{table(rows, 'flag')}"
@@ -112,13 +210,18 @@ def _flags(groups: Groups) -> str:
 
 
 def servers() -> str:
-    parts = []
+    parts = [
+        f"## The file\n\n{table(SERVER_KEYS.items(), 'key')}",
+        f"## transport\n\n{table(TRANSPORT_KEYS.items(), 'key')}",
+        f"## Definitions of your own\n\nThe members that MCP lists, and:\n\n{table(OWN_KEYS.items(), 'key')}",
+    ]
     for member, kind in MEMBERS.items():
         rows = [(name + _params(each.make), each.doc) for name, each in PRESETS.items() if each.kind == kind]
         parts.append(f"## Presets: {member}\n\n{table(rows, 'preset')}")
     parts.append(f"## Steps\n\n{table([(name, doc(read)) for name, read in STEPS.items()], 'step')}")
     faults = [(name + _params(act, 1), doc(act)) for name, act in ((name, FAULTS.get(name)) for name in FAULTS)]
     parts.append(f"## Faults\n\n{table(faults, 'fault')}")
+    parts.append(f"## When a fault strikes\n\n{table(WHEN_KEYS.items(), 'key of when')}")
     return "# Server files\n\n" + "\n".join(parts)
 
 
@@ -149,21 +252,38 @@ def _error_classes(parent: type[ConductorError]) -> Iterable[type[ConductorError
             yield from _error_classes(each)
 
 
-PAGES = {
-    "matchers.md": matchers,
-    "test-files.md": test_files,
-    "reports.md": reports,
-    "flags.md": flags,
-    "server-files.md": servers,
-    "errors.md": errors,
-    "python-api.md": python_api.page,
+def index() -> str:
+    rows = [f"- [{title(make())}]({name}): {what}" for name, (make, what) in PAGES.items() if name != "README.md"]
+    rows.append("- [The recording format](recording.md): what `--record` writes")
+    return "# Reference\n\nWritten from the code, so that nothing is missing.\n\n" + "\n".join(rows) + "\n"
+
+
+def title(page: str) -> str:
+    return page.partition("\n")[0].removeprefix("# ")
+
+
+PAGES: dict[str, tuple[Callable[[], str], str]] = {
+    "README.md": (index, "this page"),
+    "commands.md": (commands, "commands of `conductor`, methods of `mcp-cli`"),
+    "flags.md": (flags, "every flag of every command"),
+    "exit-codes.md": (exit_codes, "how programs end"),
+    "errors.md": (errors, "what `--errors json` and the library name"),
+    "settings.md": (settings, "`conductor.config.json` and `mcpServers`"),
+    "test-files.md": (test_files, "every key of `*.test.mcp.yml`"),
+    "matchers.md": (matchers, "what may stand for a value, with examples"),
+    "asserts.md": (asserts, "paths and predicates"),
+    "reports.md": (reports, "formats of `--report`"),
+    "server-files.md": (servers, "keys, presets, steps and faults of `conductor serve`"),
+    "requirements-servers.md": (requirements_page.servers, "what `conductor check` looks at"),
+    "requirements-clients.md": (requirements_page.clients, "what `conductor check --client` looks at"),
+    "python-api.md": (python_api.page, "every public name of the library"),
 }
 
 
 def main(*words: str) -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     stale = []
-    for name, make in PAGES.items():
+    for name, (make, _) in PAGES.items():
         page, text = FOLDER / name, NOTE + make()
         if not page.exists() or page.read_text() != text:
             stale.append(name)

@@ -41,9 +41,27 @@ _TRANSPORT_OF_TYPE = {
     "streamableHttp": "http",
     "streamable_http": "http",
 }
-_STDIO_KEYS = ("command", "args", "env", "cwd", "readyPattern", "startupTimeout")
-_HTTP_KEYS = ("url", "headers")
-_KEYS = ("name", "type", "protocolVersion", *_STDIO_KEYS, *_HTTP_KEYS)
+_OF_STDIO = {
+    "command": "the program to start; `url` is the other way",
+    "args": "its arguments",
+    "env": "environment variables, added to those of ours",
+    "cwd": "where it is started; default: the directory of the file",
+    "readyPattern": "a regular expression: nothing is sent before a line of its stderr matches",
+    "startupTimeout": "how long its first answer may take; default 5s in a file of one server",
+}
+_OF_HTTP = {
+    "url": "the address of a server that runs already",
+    "headers": "HTTP headers that are sent with each request",
+}
+# What a server has in a settings file, and what the manual says of it.
+KEYS = {
+    "name": "what the server is called; in a table of servers, its key is its name",
+    "type": "stdio, http or sse, where command or url do not say it",
+    "protocolVersion": "handshake, auto, modern, or a revision",
+    **_OF_STDIO,
+    **_OF_HTTP,
+}
+_STDIO_KEYS, _HTTP_KEYS = tuple(_OF_STDIO), tuple(_OF_HTTP)
 TABLES = ("mcpServers", "servers")  # under which a file with several servers has them
 _FLAT_STARTUP_TIMEOUT = 5.0
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -159,9 +177,9 @@ class _Entry:
             )
         for key in self.entry:
             # The variables of tests do not concern a server, and x-… means nothing to us.
-            if key not in (*_KEYS, "vars", "plugins") and not key.startswith("x-") and not self.around.lenient:
-                near = nearest(key, (*_KEYS, *TABLES))
-                hint = f"did you mean {near!r}?" if near else f"known: {_list(_KEYS)}"
+            if key not in (*KEYS, "vars", "plugins") and not key.startswith("x-") and not self.around.lenient:
+                near = nearest(key, (*KEYS, *TABLES))
+                hint = f"did you mean {near!r}?" if near else f"known: {_list(tuple(KEYS))}"
                 self.mistakes.add(self.mistake((key,), f"unknown key {key!r}", hint))
         return self.spec().starting_within(_FLAT_STARTUP_TIMEOUT)
 

@@ -28,29 +28,30 @@ from mcp_conductor.server.presets import MEMBERS, PRESETS, Kind
 from mcp_conductor.server.presets.described import described
 from mcp_conductor.server.transport_file import Overrides, Reach, read_reach
 
-KEYS = (
-    "$schema",
-    "serverInfo",
-    "instructions",
-    "tools",
-    "resources",
-    "resourceTemplates",
-    "prompts",
-    "duplicateToolNames",
-    "extensionGatedTools",
-    "logging",
-    "listChanged",
-    "subscriptions",
-    "tasks",
-    "tasksExtension",
-    "state",
-    "maxPageSize",
-    "protocolVersions",
-    "transport",
-    "faults",
-    "seed",
-    "plugins",
-)
+# The keys of a file, and what the manual says of them.
+KEYS = {
+    "$schema": "for editors",
+    "serverInfo": "name and version; title, description, websiteUrl and icons may stand here too (required)",
+    "instructions": "what a client should know",
+    "tools": "presets, and tools of your own",
+    "resources": "presets, and resources of your own",
+    "resourceTemplates": "presets, and templates of your own",
+    "prompts": "presets, and prompts of your own",
+    "duplicateToolNames": "tools that are listed a second time under the same name, which no server should do",
+    "extensionGatedTools": "tools that only clients see that declare an extension: its name, and the tool",
+    "logging": "whether log messages are sent, and logging/setLevel is served",
+    "listChanged": "of which lists the server says that they have changed: tools, resources, prompts",
+    "subscriptions": "whether clients can subscribe to resources",
+    "tasks": "tasks of the handshake era: list, cancel, pollInterval",
+    "tasksExtension": "tasks as the extension of the modern era; true adds three tools that show them",
+    "state": "shared by all clients, or perSession",
+    "maxPageSize": "how many items a page of each list has",
+    "protocolVersions": "the revisions that are served; default: those of the eras that transport.modern chooses",
+    "transport": "how clients reach the server (required)",
+    "faults": "what goes wrong on purpose",
+    "seed": "for faults that strike by chance",
+    "plugins": "Python files and packages with presets, steps and faults of your own",
+}
 STATES = ("shared", "perSession")
 INFO_KEYS = ("name", "version", "title", "description", "websiteUrl", "icons")
 _TASK_KEYS = ("list", "cancel", "pollInterval")
@@ -80,7 +81,7 @@ def read(root: Field, over: Overrides, mistakes: Mistakes | None = None) -> Serv
         root.refuse("is empty", "a server has at least serverInfo and transport")
     if isinstance(root.value, dict) and "tests" in root.value and "serverInfo" not in root.value:
         root.refuse("is a file of tests, not of a server", f"conductor test {root.document.file}")
-    given = root.members(KEYS, mistakes=mistakes)
+    given = root.members(tuple(KEYS), mistakes=mistakes)
     unsure = bool(mistakes)  # a key that is not known may be one that is required
     extension = given.get("tasksExtension")
 

@@ -3,6 +3,7 @@
 import inspect
 import types
 import typing
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from mcp_conductor.files.fields import FREE
@@ -97,11 +98,11 @@ def _anchor(kind: Kind) -> str:
     return kind.replace(" ", "-")
 
 
-def _properties(keys: tuple[str, ...]) -> Json:
+def _properties(keys: Iterable[str]) -> Json:
     return {key: _KNOWN.get(key, {}) for key in keys}
 
 
-def _object(keys: tuple[str, ...], required: tuple[str, ...] = ()) -> Json:
+def _object(keys: Iterable[str], required: tuple[str, ...] = ()) -> Json:
     wanted = {"required": list(required)} if required else {}
     return {"type": "object", "properties": _properties(keys), **_CLOSED, **wanted}
 

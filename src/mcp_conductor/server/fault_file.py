@@ -16,7 +16,13 @@ from mcp_conductor.server.params import checked_params, make_with
 from mcp_conductor.server.reply_means import means_of
 from mcp_conductor.server.spoiled_reply import EVENT_STREAM, SpoiledReply
 
-WHEN_KEYS = ("method", "name", "nth", "every", "probability")
+WHEN_KEYS = {
+    "method": "the method of the request, or of the notification that the server sends",
+    "name": "the name of the tool or prompt, or the URI of the resource",
+    "nth": "only this time: 1 is the first request that fits",
+    "every": "every so many times",
+    "probability": "by chance, from 0 to 1; `seed` makes it the same in each run",
+}
 _METHODS = frozenset().union(*(dialect.methods for dialect in DIALECTS.values()))
 
 
@@ -28,7 +34,7 @@ def read_fault(entry: Field) -> Fault:
         mistakes.tell()  # a key that is not known may be this one
         entry.refuse("does not say which fault", f"fault: one of {', '.join(FAULTS)}")
     name = mistakes.read(known["fault"], _name, "")
-    when: dict[str, Field] = mistakes.read(known.get("when"), lambda field: field.members(WHEN_KEYS), {})
+    when: dict[str, Field] = mistakes.read(known.get("when"), lambda field: field.members(tuple(WHEN_KEYS)), {})
     act, trial = mistakes.read(
         entry if name else None,
         lambda entry: _act(entry, name, known.get("params")),

@@ -26,6 +26,20 @@ _TOOL_MEMBERS = (*_DESCRIBED, "inputSchema", "outputSchema", "annotations", "exe
 _TEMPLATE_MEMBERS = (*_DESCRIBED, "uriTemplate", "mimeType", "annotations")
 _ARGUMENT_MEMBERS = ("name", "title", "description", "required")
 
+# What is no member that MCP lists: what a definition does.
+OWN_KEYS = {
+    "result": "what a call returns: a text, an array (the content) or an object (the whole result)",
+    "steps": "what is done before that, in order",
+    "task": "required or optional: whether the tool is run as a task",
+    "before": "steps before the task begins",
+    "checked": "false: accept arguments and return results that break the schemas",
+    "text": "the content of a resource as text; of a prompt, one message of the user",
+    "blob": "the content of a resource in base64",
+    "contents": "the contents of a resource, as in MCP",
+    "completions": "values of the variables of a template, for completion/complete",
+    "messages": "the messages of a prompt, as in MCP",
+    "complete": "values of an argument of a prompt, for completion/complete",
+}
 TOOL_KEYS = (*_TOOL_MEMBERS, "task", "before", "steps", "result", "checked")
 RESOURCE_KEYS = (*RESOURCE_MEMBERS, *CONTENTS, "steps")
 TEMPLATE_KEYS = (*_TEMPLATE_MEMBERS, *CONTENTS, "completions", "steps")

@@ -10,21 +10,21 @@ from mcp_conductor.protocol.dialect import DIALECTS, HANDSHAKE, MODERN
 from mcp_conductor.server.config import ANY_PORT, DEFAULT_HOST, TRANSPORTS, TransportConfig, TransportType
 from mcp_conductor.values import dataclass
 
-TRANSPORT_KEYS = (
-    "type",
-    "modern",
-    "host",
-    "port",
-    "path",
-    "json",
-    "stateless",
-    "resumable",
-    "retry",
-    "allowedHosts",
-    "allowedOrigins",
-    "strictPort",
-)
-_HTTP_ONLY = TRANSPORT_KEYS[2:]
+TRANSPORT_KEYS = {
+    "type": "stdio, streamable-http or sse (required)",
+    "modern": "which eras are served: true for both, or {legacy: stateless} or {legacy: reject}; default false",
+    "host": "where to listen; default 127.0.0.1",
+    "port": "where to listen; default any port that is free",
+    "path": "the path of the URL; default /mcp, for sse /sse",
+    "json": "answer with JSON instead of event streams",
+    "stateless": "no sessions for clients of the handshake era",
+    "resumable": "whether a client that lost its connection can continue with Last-Event-ID; default true",
+    "retry": "milliseconds after which clients should come back to a stream that was closed",
+    "allowedHosts": "other values of Host that are accepted",
+    "allowedOrigins": "other values of Origin that are accepted",
+    "strictPort": "understood, as in the Inspector's files; a port that is in use is always an error",
+}
+_HTTP_ONLY = tuple(TRANSPORT_KEYS)[2:]
 MODERN_KEYS = ("legacy", "injectSpecErrors")
 LEGACY = ("stateless", "reject")
 _ORIGIN = re.compile(r"(https?)://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?/?")
@@ -62,7 +62,7 @@ def read_reach(root: Field, given: Field | None, over: Overrides) -> Reach:
     if given is None and over.transport is None:
         root.refuse("has no transport: transport.type is required", "transport: {type: stdio}")
     mistakes = Mistakes()
-    known = {} if given is None else given.members(TRANSPORT_KEYS, mistakes=mistakes)
+    known = {} if given is None else given.members(tuple(TRANSPORT_KEYS), mistakes=mistakes)
     if given is not None and "type" not in known and over.transport is None:
         mistakes.tell()
         given.refuse("has no type: transport.type is required", f"one of {', '.join(TRANSPORTS)}")

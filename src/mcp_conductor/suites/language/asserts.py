@@ -43,6 +43,21 @@ Judge = Callable[[Any], str | None]
 ReadPredicate = Callable[[str], Judge | None]
 PREDICATES: Catalog[ReadPredicate] = Catalog("predicate", __name__)
 
+# What may follow a path, besides all matchers: what the manual says of it.
+MANUAL = {
+    "== VALUE": "the value is this one; `=` is the same. VALUE is JSON, or else a text",
+    "!= VALUE": "the value is another one",
+    "< VALUE, <= VALUE, > VALUE, >= VALUE": "numbers, or texts, are compared; for `duration`, a time such as 200ms",
+    "count == N": "so many elements of an array, or members of an object; all operators may stand here",
+    "length == N": "the same, and characters of a text",
+    "contains TEXT": "a part of a text, a whole element of an array, or a member of an object",
+    "startsWith TEXT": "the beginning of a text",
+    "endsWith TEXT": "the end of a text",
+    "matches /REGEX/FLAGS": "a text in which the regular expression is found",
+    "exists": "there is a value, and it is not null",
+    "isEmpty": "a text, an array or an object with nothing in it",
+    "not …": "the contrary of what follows",
+}
 _DURATION = "duration"
 ROOTS = ("result", "error", "notifications", "session", _DURATION, "id", "jsonrpc")
 _OPERATOR = re.compile(r"(==?|!=|<=?|>=?)\s*")
