@@ -106,5 +106,12 @@ def _transport(given: Given) -> "TransportConfig":
         port=_PORT if over.port is None else over.port,
         allowed_hosts=over.allowed_hosts,
         path="/sse" if served == "sse" else "/mcp",
-        token=given.one("--token"),
+        token=_token(given),
     )
+
+
+def _token(given: Given) -> str | None:
+    token = given.one("--token")
+    if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
+        raise UsageError("--token must be printable ASCII characters without spaces: no client can send another")
+    return token

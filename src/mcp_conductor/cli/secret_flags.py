@@ -40,6 +40,8 @@ def read_secrets(given: Given, terminal: Terminal) -> Given:
 
 
 def _with_secret(flag: str, text: str, terminal: Terminal) -> str:
+    if not text and flag in _SECRET_FLAGS:  # as "$TOKEN" is where the shell has no such variable
+        raise UsageError(f"{flag} is empty")
     named, value = _parts(flag, text)
     if not _is_reference(value):
         return text

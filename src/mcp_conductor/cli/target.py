@@ -205,8 +205,6 @@ def _with_url_flags(spec: HttpSpec, given: Given) -> HttpSpec:
             raise UsageError("--header takes 'NAME: VALUE', on one line")
         headers = _with_header(headers, name.strip(), value.strip())
     token = given.one("--token")
-    if token == "":
-        raise UsageError("--token is empty")
     return replace(
         spec,
         headers=headers if token is None else _with_header(headers, "Authorization", f"Bearer {token}"),

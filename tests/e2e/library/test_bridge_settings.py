@@ -228,6 +228,20 @@ async def test_over_http_only_clients_with_the_token_are_served(servers, tmp_pat
     assert "s3cret" not in told
 
 
+@pytest.mark.parametrize(
+    ("token", "message"),
+    [
+        ("", "error: --token is empty\n"),
+        ("two words", "error: --token must be printable ASCII characters without spaces: no client can send another\n"),
+    ],
+)
+def test_a_token_that_protects_nothing_or_cannot_be_sent_is_an_error(servers, token, message):
+    servers.add("a")
+    command = [*servers.bridge().command, "--transport", "streamable-http", "--port", "0", "--token", token]
+    done = prefork.run(command, input="", capture_output=True, text=True, timeout=LIMIT)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
+
+
 async def test_a_browser_may_ask_without_the_token_and_can_read_that_it_needs_one(servers, tmp_path):
     servers.add("a")
     (tmp_path / "token").write_text("s3cret-of-the-bridge\n")

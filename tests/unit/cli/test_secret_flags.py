@@ -59,6 +59,7 @@ def test_the_secret_of_a_suite_is_taken_from_a_file_or_a_variable(read):
         ("@bytes", "--token: 'bytes' is not UTF-8"),
         ("@long", "--token: cannot read 'long': it has more than 1 MB"),
         ("@", "--token: cannot read '': Is a directory"),
+        ("", "--token is empty"),
         ("env:MISSING", "--token: the environment variable 'MISSING' is not set"),
         ("env:NOTHING", "--token: the environment variable 'NOTHING' is empty"),
     ],

@@ -130,10 +130,6 @@ def test_a_flag_replaces_a_header_however_its_name_is_written():
     assert [name.lower() for name in spec.headers] == ["authorization"]
 
 
-def test_an_empty_token_is_refused():
-    refusal(URL, "--token", "")
-
-
 def test_a_server_of_a_settings_file_is_chosen_by_name(directory):
     spec = meant("--config", "servers.json", "--server", "local", directory=directory, HOME="/h")
     assert spec == StdioSpec(name="local", command=("node", "s.js"), env={"A": "/h", "B": "file"}, cwd=directory)
