@@ -55,7 +55,7 @@ const themeButton = (changed) => {
   }, { class: "quiet theme" });
   const name = () => fill(view, { auto: "◐ auto", light: "☀ light", dark: "☾ dark" }[document.documentElement.dataset.theme]);
   name();
-  view.setAttribute("aria-label", "colours: automatic, light or dark");
+  view.title = "colours: as the system, light or dark";
   return view;
 };
 
