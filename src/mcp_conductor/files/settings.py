@@ -8,13 +8,14 @@ system come in as values (`Surroundings`).
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import islice
 from os.path import isabs, join, normpath
 from types import NoneType
 from typing import Any, NoReturn
 
 from mcp_conductor.bounded.regex import compile_regex
 from mcp_conductor.errors import ConfigError, Location, nearest
-from mcp_conductor.files.mistakes import Mistakes
+from mcp_conductor.files.mistakes import MOST, Mistakes
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import PROTOCOL_CHOICES
 from mcp_conductor.protocol.duration import seconds
@@ -65,6 +66,7 @@ _STDIO_KEYS, _HTTP_KEYS = tuple(_OF_STDIO), tuple(_OF_HTTP)
 TABLES = ("mcpServers", "servers")  # under which a file with several servers has them
 _FLAT_STARTUP_TIMEOUT = 5.0
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_MOST_KEYS = 1000  # of a server, among which a misspelled one is looked for
 
 Path = tuple[str | int, ...]
 
@@ -175,12 +177,14 @@ class _Entry:
             raise ConfigError(
                 f"{self.around.file} has no server {server!r}", hint=f"it describes one server, {self.name!r}"
             )
-        for key in self.entry:
-            # The variables of tests do not concern a server, and x-… means nothing to us.
-            if key not in (*KEYS, "vars", "plugins") and not key.startswith("x-") and not self.around.lenient:
-                near = nearest(key, (*KEYS, *TABLES))
-                hint = f"did you mean {near!r}?" if near else f"known: {_list(tuple(KEYS))}"
-                self.mistakes.add(self.mistake((key,), f"unknown key {key!r}", hint))
+        # The variables of tests do not concern a server, and x-… means nothing to us.
+        known = {*KEYS, "vars", "plugins", *(self.entry if self.around.lenient else ())}
+        unknown = [key for key in self.entry if key not in known and not key.startswith("x-")]
+        for key in unknown[:MOST]:
+            near = nearest(key, (*KEYS, *TABLES))
+            hint = f"did you mean {near!r}?" if near else f"known: {_list(tuple(KEYS))}"
+            self.mistakes.add(self.mistake((key,), f"unknown key {key!r}", hint))
+        self.mistakes.leave_out(len(unknown[MOST:]))
         return self.spec().starting_within(_FLAT_STARTUP_TIMEOUT)
 
     def spec(self) -> ServerSpec:
@@ -190,7 +194,8 @@ class _Entry:
             raise self.mistake(("url",), "has both 'command' and 'url'", hint)
         if not has_command and not has_url:
             self.mistakes.tell()  # a key that is not known may be one of these
-            near = next((key for key in self.entry if nearest(key, ("command", "url")) is not None), None)
+            looked_at = islice(self.entry, _MOST_KEYS)
+            near = next((key for key in looked_at if nearest(key, ("command", "url")) is not None), None)
             hint = f"is {near!r} a misspelled key?" if near else "give it one of them"
             raise self.mistake((near,) if near else (), "has neither 'command' nor 'url'", hint)
         spec = self.stdio() if has_command else self.elsewhere() or self.http()

@@ -186,6 +186,12 @@ def test_an_unknown_key_like_no_other_is_refused_with_all_known_ones():
     assert "'startupTimeout'" in error.hint
 
 
+def test_of_very_many_unknown_keys_only_the_first_are_looked_for_in_the_file():
+    looked_for = []
+    error = refusal({f"k{number}": 1 for number in range(5000)}, surroundings=around(locate=looked_for.append))
+    assert (len(error.more), error.left_out, len(looked_for)) == (19, 4980, 20)
+
+
 def test_a_misspelt_command_in_a_table_is_asked_about():
     assert refusal({"mcpServers": {"s": {"comand": "x"}}}).hint == "is 'comand' a misspelled key?"
 
