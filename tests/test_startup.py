@@ -46,6 +46,7 @@ HELP = {
     "conductor discover": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.discover",
     "conductor init": f"""{CONDUCTOR} mcp_conductor.cli.init mcp_conductor.cli.flag_values mcp_conductor.files
     mcp_conductor.files.settings_file mcp_conductor.protocol mcp_conductor.protocol.duration""",
+    "conductor record": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.record",
     "conductor serve": f"{CONDUCTOR} {SERVE}",
     "conductor bridge": f"{CONDUCTOR} {SERVE} mcp_conductor.cli.bridge mcp_conductor.cli.budget_flags",
     "server_composable": f"{PROGRAM} {SERVE}",
@@ -65,7 +66,7 @@ CALLED = """
     mcp_conductor.client.server_questions mcp_conductor.client.session mcp_conductor.client.subscriptions
     mcp_conductor.client.wire mcp_conductor.protocol.compose mcp_conductor.protocol.input_rounds
     mcp_conductor.protocol.oddities mcp_conductor.protocol.paging mcp_conductor.protocol.views
-    mcp_conductor.transport.processes mcp_conductor.transport.stdio
+    mcp_conductor.transport.line_splitter mcp_conductor.transport.processes mcp_conductor.transport.stdio
 """
 # Modules of Python that asyncio does not need, but we do.
 BESIDES_ASYNCIO = {"dataclasses", "copy", "gc", "json", "json.decoder", "json.encoder", "json.scanner"}
