@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.answers import Incoming
 from mcp_conductor.protocol.ledger import progress_token
@@ -65,8 +66,7 @@ class Callback(Generic[T]):
         if self._bytes + size > self._most_bytes:
             if not self._left_out:
                 self._left_out = True
-                name = getattr(self._function, "__name__", "a callback")
-                self._note(f"{name} is slower than the server: it does not hear everything")
+                self._note(f"{self._name} is slower than the server: it does not hear everything")
             return
         self._bytes += size
         self._waiting.append((heard, size))
@@ -76,6 +76,9 @@ class Callback(Generic[T]):
             returned = self._function(heard)
         except Exception as error:  # noqa: BLE001  # a function of the user may raise anything; it is reported as theirs
             self._report(error)
+            return None
+        except asyncio.CancelledError:
+            self._report(self._cancelled())
             return None
         return returned if isinstance(returned, Awaitable) else None
 
@@ -87,6 +90,10 @@ class Callback(Generic[T]):
                         await work
                     except Exception as error:  # noqa: BLE001  # as above
                         self._report(error)
+                    except asyncio.CancelledError:
+                        if being_cancelled():
+                            raise
+                        self._report(self._cancelled())
                 if not self._waiting:
                     return
                 heard, size = self._waiting.popleft()
@@ -94,6 +101,13 @@ class Callback(Generic[T]):
                 work = self._begin(heard)
         finally:
             self._running = None
+
+    @property
+    def _name(self) -> str:
+        return getattr(self._function, "__name__", "a callback")
+
+    def _cancelled(self) -> ConductorError:
+        return ConductorError(f"{self._name} was cancelled")
 
 
 class Observers:
@@ -158,6 +172,12 @@ class Observers:
 
     def _callback(self, function: Callable[[T], object], report: Callable[[Exception], None]) -> Callback[T]:
         return Callback(function, report=report, note=self._note, most_bytes=self._most_bytes)
+
+
+def being_cancelled() -> bool:
+    """Whether the task that runs was cancelled itself, and not only something that a function of the user waits for."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def cancel_soon(task: "asyncio.Task[None]") -> None:

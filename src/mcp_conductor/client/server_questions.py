@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from mcp_conductor.client.callbacks import cancel_soon, report_to_loop
+from mcp_conductor.client.callbacks import being_cancelled, cancel_soon, report_to_loop
 from mcp_conductor.client.wire import Wire
-from mcp_conductor.errors import ProtocolError, UsageError
+from mcp_conductor.errors import ConductorError, ProtocolError, UsageError
 from mcp_conductor.protocol import Id, Json
 from mcp_conductor.protocol.answers import Answer, Answers, Incoming
 from mcp_conductor.protocol.compose import compose, compose_reply
@@ -41,9 +41,9 @@ class ServerQuestions:
         responses: Json = {}
         for key, question in as_object(questions).items():
             method, params = str(as_object(question).get("method")), as_object(as_object(question).get("params"))
-            answer = answers.to(method, params, dialect)
+            answer = _begun(method, params, answers, dialect)
             if not isinstance(answer, Answer):
-                answer = await answer
+                answer = await _made(answer, method)
             if answer.warning is not None:
                 self._wire.note(answer.warning)
             if answer.failure is not None:
@@ -97,7 +97,7 @@ class ServerQuestions:
 
     def _answer_to(self, message: Message, answers: Answers, dialect: Dialect) -> Answer | Awaitable[Answer]:
         try:
-            return answers.to(message.method, message.params, dialect)
+            return _begun(message.method, message.params, answers, dialect)
         except UsageError as error:
             no_answer = {"code": INTERNAL_ERROR, "message": "this client has no answer that fits"}
             # The user's answer is wrong. If only one request is open, it is the one that cannot go on without it.
@@ -120,7 +120,7 @@ class ServerQuestions:
         task.add_done_callback(lambda _: self._made(identity, task))
 
     async def _reply_when_made(self, message: Message, answer: Awaitable[Answer]) -> None:
-        made = await answer
+        made = await _made(answer, message.method)
         if self._wire.how_it_ended is None:
             self._reply(message, made)
 
@@ -130,6 +130,29 @@ class ServerQuestions:
         self._wire.resume()
         if not task.cancelled() and (error := task.exception()) is not None:
             raise error  # a mistake of ours: the loop is told
+
+
+def _begun(method: str, params: Json, answers: Answers, dialect: Dialect) -> Answer | Awaitable[Answer]:
+    """The answer to METHOD, or what makes it; a function of the user may raise even what cancels a task."""
+    try:
+        return answers.to(method, params, dialect)
+    except asyncio.CancelledError:
+        return _cancelled(method)
+
+
+async def _made(answer: Awaitable[Answer], method: str) -> Answer:
+    """ANSWER when it is made. If what the function waits for was cancelled, it has failed; our own task was not."""
+    try:
+        return await answer
+    except asyncio.CancelledError:
+        if being_cancelled():
+            raise
+        return _cancelled(method)
+
+
+def _cancelled(method: str) -> Answer:
+    reply = {"code": INTERNAL_ERROR, "message": f"this client failed to answer {method}: it was cancelled"}
+    return Answer(error=reply, failure=ConductorError(f"the function that answers {method} was cancelled"))
 
 
 def as_object(value: Any) -> Json:

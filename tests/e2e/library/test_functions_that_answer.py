@@ -1,11 +1,11 @@
-"""Functions given to connect(): they answer what a server asks, and hear what it tells; one that fails harms no other."""
+"""Functions given to connect(): they answer what a server asks; one that fails harms no other."""
 
 import asyncio
 import json
 
 import pytest
 
-from mcp_conductor import Answers, MethodError, Refused, StdioSpec, UsageError, connect
+from mcp_conductor import Answers, ConductorError, MethodError, Refused, StdioSpec, UsageError, connect
 
 MODERN = """
     def opened(params):
@@ -203,6 +203,32 @@ async def test_in_the_modern_era_the_call_raises_what_a_function_raises(spec, ma
     assert reported == []
 
 
+async def cancelled(*_):
+    """Wait for something that was cancelled, as a function of the user may; the session goes on."""
+    waiting = asyncio.ensure_future(asyncio.Event().wait())
+    waiting.cancel()
+    await waiting
+
+
+def cancelled_at_once(*_):
+    raise asyncio.CancelledError
+
+
+@pytest.mark.parametrize("function", [cancelled, cancelled_at_once])
+async def test_a_function_that_is_cancelled_by_what_it_waits_for_is_one_that_failed(spec, function, reported):
+    options = {"sampling": function, "elicitation": function, "roots": function, "timeout": 10}
+    async with connect(spec(ASKS_ALL), **options) as session:
+        heard = await session.request("ask")
+    assert [heard[each]["error"]["code"] for each in ("sampled", "elicited", "rooted")] == [-32603] * 3
+    assert [str(error) for error in reported] == [
+        f"the function that answers {method} was cancelled"
+        for method in ("sampling/createMessage", "elicitation/create", "roots/list")
+    ]
+    async with connect(spec(ROUNDS), protocol="modern", **options) as session:
+        with pytest.raises(ConductorError, match="the function that answers sampling/createMessage was cancelled"):
+            await session.call_tool("x")
+
+
 async def test_a_function_can_refuse(spec, reported):
     def refuse(*_):
         raise Refused("the user said no")
@@ -241,34 +267,6 @@ async def test_what_a_function_returns_must_be_an_answer(spec, sampling, elicita
     assert [type(error) for error in reported] == [UsageError] * 3
 
 
-async def test_functions_hear_log_messages_and_every_notification_in_order(spec):
-    server = spec("""
-        hello()
-        request = hear()
-        for n in range(20):
-            notify("notifications/message", level="info", logger="me", data=n)
-        notify("notifications/tools/list_changed")
-        result(request, {})
-        result(hear(), {})
-        hear()
-    """)
-    logged, told = [], []
-
-    async def on_log(message):
-        await asyncio.sleep(0)
-        logged.append((message.level, message.logger, message.data))
-
-    async with connect(
-        server, on_log=on_log, on_notification=lambda message: told.append(message.method), timeout=10
-    ) as session:
-        await session.request("x")
-        await session.request("y")
-        while len(logged) < 20:  # noqa: ASYNC110  # it takes some turns of the loop
-            await asyncio.sleep(0)
-    assert logged == [("info", "me", n) for n in range(20)]
-    assert told == ["notifications/message"] * 20 + ["notifications/tools/list_changed"]
-
-
 async def test_a_function_that_still_runs_at_the_end_is_cancelled(spec):
     server = spec("""
         hello()
@@ -296,82 +294,6 @@ async def test_answers_are_given_in_one_way_only(spec):
     with pytest.raises(UsageError):
         async with connect(spec("hello()"), answers=Answers(roots=[]), sampling=lambda request: ""):
             pass
-
-
-# What hears the server.
-
-
-async def test_a_callback_that_raises_loses_no_message(spec, reported):
-    server = spec("""
-        hello()
-        first, second = hear(), hear()
-        lines = [{"method": "notifications/message", "params": {"level": "info", "data": n}} for n in range(3)]
-        lines += [{"id": first["id"], "result": {}}, {"id": second["id"], "result": {}}]
-        shout("".join(json.dumps({"jsonrpc": "2.0", **line}) + "\\n" for line in lines))
-        hear()
-    """)
-    heard = []
-
-    def fail(incoming):
-        heard.append(incoming.message.params.get("data"))
-        raise ValueError("mine")
-
-    async with connect(server, on_incoming=fail, on_log=fail_async, timeout=10) as session:
-        await asyncio.gather(session.request("x"), session.request("y"))
-        while len(reported) < 6:  # noqa: ASYNC110  # as above
-            await asyncio.sleep(0)
-    assert heard == [0, 1, 2]
-    assert [type(error) for error in reported].count(ValueError) == 3
-    assert [type(error) for error in reported].count(LookupError) == 3
-
-
-async def fail_async(_):
-    raise LookupError("mine too")
-
-
-PROGRESS = """
-    hello(tools={})
-    def call(request, notes):
-        token = request["params"].get("_meta", {}).get("progressToken")
-        lines = [{"method": "notifications/progress", "params": {"progressToken": token, "progress": n}} for n in notes]
-        return "".join(json.dumps({"jsonrpc": "2.0", **line}) + "\\n" for line in lines)
-    first, second = hear(), hear()
-    text = call(first, [1, 2, 3]) + call(second, [4, 5])
-    shout(text)
-    for request in (first, second):
-        result(request, {"content": [{"type": "text", "text": "done"}]})
-    hear()
-"""
-
-
-async def test_what_on_progress_raises_is_raised_by_its_own_call_alone(spec, reported):
-    def fail(params):
-        raise ValueError(params["progress"])
-
-    told = []
-    async with connect(spec(PROGRESS), timeout=10) as session:
-        bad, good = await asyncio.gather(
-            session.call_tool("a", on_progress=fail),
-            session.call_tool("b", on_progress=told.append),
-            return_exceptions=True,
-        )
-    assert isinstance(bad, ValueError)
-    assert bad.args == (1,)
-    assert good.text == "done"
-    assert [params["progress"] for params in told] == [4, 5]
-    assert reported == []
-
-
-async def test_a_call_returns_when_an_async_on_progress_has_heard_everything(spec):
-    told = []
-
-    async def slow(params):
-        await asyncio.sleep(0.01)
-        told.append(params["progress"])
-
-    async with connect(spec(PROGRESS), timeout=10) as session:
-        await asyncio.gather(session.call_tool("a", on_progress=slow), session.call_tool("b"))
-        assert told == [1, 2, 3]
 
 
 async def test_a_wrong_elicitation_answer_fails_no_other_call(spec, reported):
