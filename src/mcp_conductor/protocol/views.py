@@ -189,13 +189,16 @@ class ToolResult(View):
         return self._get("structuredContent")
 
     def typed(self, kind: type[T]) -> T:
-        """The structuredContent as a KIND: a model of pydantic, a dataclass, a TypedDict, or a plain type.
+        """The structuredContent as a KIND: a model of pydantic, dataclass, TypedDict or plain type, or a list of these.
 
-        A value that a server had to wrap into an object, `{"result": 42}`, is unwrapped for a plain type. Raises
-        ProtocolError where it does not fit; what pydantic finds wrong, pydantic raises.
+        It may also be a dict or a union of these, such as `Book | None`. A value that a server had to wrap into an
+        object, `{"result": 42}`, is unwrapped for a plain type. Raises ProtocolError where it does not fit, or the tool
+        failed; what pydantic finds wrong, pydantic raises.
         """
-        from mcp_conductor.protocol.typed_values import as_kind
+        from mcp_conductor.protocol.typed_values import as_kind, failure
 
+        if self.is_error and self.structured is None:
+            raise failure(self.text)
         return as_kind(self.structured, kind)
 
     @property
