@@ -10,6 +10,7 @@ from pathlib import Path
 
 import python_api
 import requirements_page
+import revisions_page
 
 from mcp_conductor.cli import plan
 from mcp_conductor.cli.conductor import COMMANDS, GROUPS
@@ -276,6 +277,7 @@ PAGES: dict[str, tuple[Callable[[], str], str]] = {
     "server-files.md": (servers, "keys, presets, steps and faults of `conductor serve`"),
     "requirements-servers.md": (requirements_page.servers, "what `conductor check` looks at"),
     "requirements-clients.md": (requirements_page.clients, "what `conductor check --client` looks at"),
+    "revisions.md": (revisions_page.page, "how the revisions of the protocol differ"),
     "python-api.md": (python_api.page, "every public name of the library"),
 }
 

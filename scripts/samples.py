@@ -12,7 +12,8 @@ How a page is written:
 - A comment before a block, `<!-- sample: exit=1 -->`, says more: `exit=N`, how its last command ends, if not with 0;
   `in=DIR`, where it is run; `skip=REASON`, why it is not run.
 
-The directory has a copy of examples/. Port 8000 of a page is another one in the run: two runs can be done at once.
+The directory has a copy of examples/, if the page names it. Port 8000 of a page is another
+one in the run: two runs can be done at once.
 """
 
 import os
@@ -37,7 +38,7 @@ _BLOCK = re.compile(
     r"(?P<text>.*?)^(?P=indent)```$",
     re.DOTALL | re.MULTILINE,
 )
-_SECONDS = re.compile(r"\bin \d+(\.\d+)? ?s\b")
+_SECONDS = re.compile(r"\bin \d+(\.\d+)? ?s\b|\(\d+ ms\)")
 # What would change what a command says, wherever these are run.
 _MEDDLERS = ("CI", "COLUMNS", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "TERM", "PYTEST_ADDOPTS")
 
@@ -88,12 +89,13 @@ def steps(block: Block) -> list[Step]:
 class Run:
     """A directory in which the blocks of one page are run, and the programs that still run there."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, page: str) -> None:
         self.directory = directory
         self.port = _free_port()
         self.running: list[subprocess.Popen[str]] = []
         self.code = 0
-        shutil.copytree(ROOT / "examples", directory / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+        if any("examples/" in text for text in _written(page)):
+            shutil.copytree(ROOT / "examples", directory / "examples", ignore=shutil.ignore_patterns("__pycache__"))
         own = {name: value for name, value in os.environ.items() if name not in _MEDDLERS}
         bin_directory = os.path.dirname(sys.executable)
         self.environment = {
@@ -157,6 +159,13 @@ class Run:
         return text.replace(f"{self.directory}{os.sep}", "").replace(self.port, PORT)
 
 
+def _written(page: str) -> Iterator[str]:
+    """The files and commands of a page, without what is printed."""
+    for block in blocks(page):
+        yield from [block.text] if block.title else (step.command for step in steps(block))
+        yield block.more.get("in", "")
+
+
 def changed(text: str, difference: str) -> str:
     """A file after a change: lines that begin with `-` are replaced by those that begin with `+`."""
     lines = difference.splitlines(keepends=True)
@@ -184,7 +193,7 @@ def like(shown: str, printed: str) -> bool:
 def played(page: str) -> Iterator[tuple[Block, list[tuple[Step, str]], str]]:
     """Run a page: each block, what its commands printed, and what is wrong with it (or nothing)."""
     with tempfile.TemporaryDirectory() as directory:
-        run = Run(Path(directory).resolve())
+        run = Run(Path(directory).resolve(), page)
         try:
             for block in blocks(page):
                 if block.title:
