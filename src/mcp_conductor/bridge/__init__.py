@@ -58,9 +58,8 @@ class Bridge:
     SERVERS is a mapping of names to targets of `connect()`, a table `{"mcpServers": …}`, or the path of a file with
     such a table. Tools and prompts are called `server/name` or `server__name`, resources `server/uri`.
 
-    AUTH has the names of servers with what `connect(auth=…)` takes. SAMPLING, ELICITATION, ROOTS, SAMPLING_TOOLS and
-    VALIDATE are as those of `connect()`, for all servers. ANSWERS makes the answers for each connection, in place of
-    such functions.
+    AUTH has the names of servers with what `connect(auth=…)` takes. SAMPLING, ELICITATION, ROOTS and VALIDATE are as
+    those of `connect()`, for all servers; ANSWERS makes the answers for each connection, in place of the first three.
     """
 
     def __init__(
@@ -79,7 +78,6 @@ class Bridge:
         sampling: "SamplingFunction | None" = None,
         elicitation: "ElicitationFunction | None" = None,
         roots: "Sequence[Mapping[str, Any]] | RootsFunction | None" = None,
-        sampling_tools: bool = False,
         auth: "Mapping[str, Auth] | None" = None,
         validate: bool = False,
         on_event: Callable[[BridgeEvent], None] | None = None,
@@ -87,8 +85,7 @@ class Bridge:
     ) -> None:
         self._specs = _specs(servers)
         _check_auth(auth or {}, self._specs)
-        given = {"roots": roots, "sampling": sampling, "elicitation": elicitation, "sampling_tools": sampling_tools}
-        if answers is not None and any(given.values()):
+        if answers is not None and (sampling, elicitation, roots) != (None, None, None):
             raise UsageError("answers are given twice", hint="either answers, or roots, sampling and elicitation")
         self._patience = patience
         self._start_timeout = start_timeout
@@ -100,7 +97,7 @@ class Bridge:
             health_timeout=health_timeout,
             backoff=backoff or Backoff(),
             random=random,
-            answers=answers or _maker_of(given),
+            answers=answers or partial(Answers, roots=roots, sampling=sampling, elicitation=elicitation),
             auth=auth,
             validate=validate,
             tell=self._tell,
@@ -306,12 +303,6 @@ class Bridge:
             known = f"did you mean {near!r}?" if near else f"there are: {', '.join(self._links) or 'none'}"
             raise UsageError(f"this bridge has no server {server!r}", hint=known)
         return self._links[server]
-
-
-def _maker_of(given: dict[str, Any]) -> Callable[[], Answers]:
-    """What makes the answers for each connection; what is wrong with GIVEN is told now."""
-    Answers(**given)
-    return partial(Answers, **given)
 
 
 def _check_auth(auth: "Mapping[str, Auth]", specs: Mapping[str, ServerSpec | ConductorError]) -> None:

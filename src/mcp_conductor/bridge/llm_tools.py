@@ -51,16 +51,12 @@ def tools_for(vendor: Vendor, tools: Iterable[Tool]) -> list[Json]:
         case "anthropic":
             return [{**each.head, "input_schema": each.schema} for each in described]
         case "gemini":
-            # A description is required there.
-            declared = [
-                {"description": each.tool.name, **each.head, "parametersJsonSchema": each.schema} for each in described
-            ]
+            declared = [{**each.head, "parametersJsonSchema": each.schema} for each in described]
             return [{"functionDeclarations": declared}] if declared else []
         case "openai":
             return [{"type": "function", "function": {**each.head, "parameters": each.schema}} for each in described]
         case _:
-            # What is strict by default takes only some schemas: every member required, and no others allowed.
-            return [{"type": "function", **each.head, "parameters": each.schema, "strict": False} for each in described]
+            return [{"type": "function", **each.head, "parameters": each.schema} for each in described]
 
 
 def _known() -> str:

@@ -32,11 +32,18 @@ def test_a_block_that_is_not_run_says_why():
     assert {block.more["skip"] for block in blocks if "skip" in block.more} == {
         "installs the project, as tests/e2e/docs/test_installed.py does",
         "scripts/demo and scripts/test are CI",
+        "needs a person and an authorization server, which tests/e2e/test_oauth_program.py has",
     }
 
 
 def test_the_pictures_are_those_of_runs_today():
     assert screenshots.stale(write=False) == []
+
+
+def test_the_server_of_the_tutorial_is_the_one_of_the_examples():
+    page = (ROOT / "docs" / "tutorial.md").read_text()
+    (server,) = [block for block in samples.blocks(page) if block.title == "notes.py" and block.kind == "python"]
+    assert server.text == (ROOT / "examples" / "notes" / "notes.py").read_text()
 
 
 def anchors(page: Path) -> set[str]:
