@@ -286,7 +286,7 @@ def main(*words: str) -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     stale = []
     for name, (make, _) in PAGES.items():
-        page, text = FOLDER / name, NOTE + make()
+        page, text = FOLDER / name, f"{make()}\n{NOTE}"
         if not page.exists() or page.read_text() != text:
             stale.append(name)
             if "--check" not in words:
