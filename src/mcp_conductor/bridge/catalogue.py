@@ -1,6 +1,7 @@
 """What a server of a bridge has: lists, read when it is connected, and again when it says that they have changed."""
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import field
@@ -17,7 +18,9 @@ KINDS: dict[str, EventKind] = {
     "resources": "resources_changed",
     "prompts": "prompts_changed",
 }
-_MOST_REFRESHES = 3  # of a list that changes while it is read
+# So often is a server asked for its lists that always says that they have changed, unless our callers want them.
+_MOST_READS = 3
+_PER_SECONDS = 1.0
 
 V = TypeVar("V", bound=Listed)
 
@@ -36,27 +39,34 @@ class Catalogue:
 
 
 class Lists:
-    """The catalogue of one server. READ_AGAIN is called when a list was read again, FAILED when that failed."""
+    """The catalogue of one server. CHANGED is called when a list differs from before, FAILED if it cannot be read."""
 
-    def __init__(self, server: str, read_again: Callable[[EventKind], None], failed: Callable[[], None]) -> None:
+    def __init__(self, server: str, changed: Callable[[EventKind], None], failed: Callable[[], None]) -> None:
         self.catalogue = Catalogue()
         self._server = server
-        self._read_again = read_again
+        self._tell_changed = changed
         self._failed = failed
         self._session: Session | None = None
         self._stale: set[str] = set()  # lists that have changed
-        self._reading: set[str] = set()  # lists that are being read again
+        self._changes = 0  # that we were told of
+        self._known = 0  # changes that the catalogue has
+        self._reads: deque[float] = deque(maxlen=_MOST_READS)  # when the last ones began
         self._refreshing: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
+        self._wanted = asyncio.Event()  # a caller waits for what has changed
 
     @property
     def stale(self) -> bool:
         """Whether a list has changed and was not read again yet."""
-        return self._session is not None and bool(self._stale or self._reading)
+        return self._lacks(self._changes)
+
+    def _lacks(self, change: int) -> bool:
+        return self._session is not None and self._known < change
 
     async def read_all(self, session: Session) -> None:
         """Read what a server has that was just connected."""
         self._stale.clear()
+        self._known = self._changes
         for kind in KINDS:
             await self._read(session, kind)
 
@@ -80,14 +90,17 @@ class Lists:
     def changed(self, *kinds: str) -> None:
         """These lists have changed, or may have changed."""
         self._stale.update(kinds)
+        self._changes += 1
         if self._session is not None:
             self._refresh()
 
     async def up_to_date(self, seconds: float) -> Catalogue:
-        """What the server has; if that is being read, this waits up to SECONDS."""
+        """What the server has, with all changes until now; for these, this waits up to SECONDS."""
+        last = self._changes  # not later ones: a server may change all the time
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while self.stale:
+                while self._lacks(last):
+                    self._wanted.set()
                     self._settled.clear()
                     await self._settled.wait()
         return self.catalogue
@@ -113,25 +126,35 @@ class Lists:
             self._refreshing = asyncio.create_task(self._read_changed())
 
     async def _read_changed(self) -> None:
-        """Read the lists that have changed; one that changes meanwhile is read again, a limited number of times."""
-        for _ in range(_MOST_REFRESHES):
-            for kind in sorted(self._stale):
-                session = self._session
-                if session is None:
-                    return
-                self._stale.discard(kind)
-                self._reading.add(kind)
+        """Read the lists that have changed, until none has."""
+        while self._stale and (session := self._session) is not None:
+            await self._rest()
+            self._reads.append(asyncio.get_running_loop().time())
+            kinds, self._stale, change = sorted(self._stale), set(), self._changes
+            for kind in kinds:
+                before = self._listed(kind)
                 try:
                     await self._read(session, kind)
                 except ConductorError:  # the connection is lost or slow; the link finds out
                     self._failed()
-                finally:
-                    self._reading.discard(kind)
-                self._read_again(KINDS[kind])
-            if not self._stale:
-                break
-        self._stale.clear()
-        self._settled.set()
+                if self._listed(kind) != before:
+                    self._tell_changed(KINDS[kind])
+            self._known = change
+            self._settled.set()
+
+    async def _rest(self) -> None:
+        """Wait, if we have read often of late and no caller waits."""
+        if len(self._reads) == _MOST_READS:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(self._reads[0] + _PER_SECONDS):
+                    await self._wanted.wait()
+        self._wanted.clear()
+
+    def _listed(self, kind: str) -> tuple[object, ...]:
+        catalogue = self.catalogue
+        if kind == "resources":
+            return catalogue.resources, catalogue.templates
+        return (catalogue.tools if kind == "tools" else catalogue.prompts,)
 
 
 async def unless_refused(asked: Awaitable[Any]) -> Any:
