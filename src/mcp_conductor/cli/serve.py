@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from asyncio import Event
     from collections.abc import Callable, Coroutine
     from contextlib import AbstractContextManager
+    from socket import socket
 
     from mcp_conductor.server.config import ServerConfig
     from mcp_conductor.server.presets import Preset
@@ -31,6 +32,7 @@ FLAGS: Groups = {
         Flag("--config", "the file, if it is not given as a word", "FILE"),
         Flag("--json", "read the file as JSON, regardless of its name"),
         Flag("--yaml", "read the file as YAML, regardless of its name"),
+        Flag("--watch", "over HTTP: start again when the file changes; sessions end"),
         PLUGIN_FLAG,
     ),
     "In place of what the file says": (
@@ -96,9 +98,13 @@ def _run(given: Given, terminal: Terminal, program: str) -> int:
         else:
             from mcp_conductor.cli.interruptible import run_interruptibly
 
+            if "--watch" in given:
+                from mcp_conductor.cli.serve_watch import refuse_stdio
+
+                refuse_stdio(config)
             hold_standard_streams()
             print_to_stderr()
-            return run_interruptibly(_serve(config, given, terminal))
+            return run_interruptibly(_serve(config, given, terminal, lambda: _again(given, terminal, program)))
     return 0
 
 
@@ -124,11 +130,7 @@ def _config(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
     from mcp_conductor.server.config_file import load
     from mcp_conductor.server.transport_file import Overrides
 
-    named = [*given.words, *given.after, *given.all("--config")]
-    if not named:
-        raise UsageError("no config file is given", hint=f"{program} FILE")
-    if len(named) > 1:
-        raise UsageError(f"{len(named)} config files are given, but only one can be used: {', '.join(named)}")
+    path = _path(given, terminal, program)
     if "--json" in given and "--yaml" in given:
         raise UsageError("--json and --yaml exclude each other")
     kind = given.one("--transport")
@@ -136,7 +138,6 @@ def _config(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
         raise UsageError(f"--transport takes stdio, streamable-http or sse, not {kind!r}")
     transport: Any = None if kind is None else _TRANSPORTS[kind]
     json = True if "--json" in given else False if "--yaml" in given else None
-    path = os.path.relpath(os.path.join(terminal.directory, named[0])) if not os.path.isabs(named[0]) else named[0]
     over = Overrides(
         transport=transport,
         host=given.one("--host"),
@@ -149,6 +150,21 @@ def _config(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
     return load(path, environ=NotedVariables(terminal), json=json, over=over)
 
 
+def _path(given: Given, terminal: Terminal, program: str) -> str:
+    named = [*given.words, *given.after, *given.all("--config")]
+    if not named:
+        raise UsageError("no config file is given", hint=f"{program} FILE")
+    if len(named) > 1:
+        raise UsageError(f"{len(named)} config files are given, but only one can be used: {', '.join(named)}")
+    return named[0] if os.path.isabs(named[0]) else os.path.relpath(os.path.join(terminal.directory, named[0]))
+
+
+def _again(given: Given, terminal: Terminal, program: str) -> "ServerConfig":
+    """The file as it is now, with plugins as they are now."""
+    load_named_plugins(given, terminal)
+    return _config(given, terminal, program)
+
+
 def hold_standard_streams() -> None:
     """Occupy standard streams that are closed: otherwise the next file that is opened would take the place of one."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
@@ -156,21 +172,36 @@ def hold_standard_streams() -> None:
     os.close(descriptor)
 
 
-async def _serve(config: "ServerConfig", given: Given, terminal: Terminal) -> int:
+async def _serve(config: "ServerConfig", given: Given, terminal: Terminal, again: "Callable[[], ServerConfig]") -> int:
     from mcp_conductor.cli.interruptible import serve_until_cancelled
     from mcp_conductor.server.server import Server
 
     server = Server(config, terminal.say)
-    report = server.fault_report
     with _observed(server, given, terminal):
-        try:
-            return await serve_until_cancelled(_host(server, config, terminal))
-        except UsageError:  # nothing was served, so there is nothing to tell of faults
-            report = list
-            raise
-        finally:
-            for line in report():
-                terminal.say(line)
+        if "--watch" not in given:
+            return await _with_report(server, serve_until_cancelled(_host(server, terminal)), terminal)
+        from mcp_conductor.cli.serve_watch import serve_and_watch
+
+        def serve(now: "ServerConfig", listener: "socket", stop: "Event") -> "Coroutine[Any, Any, int]":
+            one = server if now is config else Server(now, terminal.say)
+            one.observe_exchange = server.observe_exchange
+            return _with_report(one, _host(one, terminal, listener)(stop), terminal)
+
+        file = _path(given, terminal, "")
+        return await serve_until_cancelled(lambda stop: serve_and_watch(config, again, serve, file, terminal, stop))
+
+
+async def _with_report(server: "Server", work: "Coroutine[Any, Any, int]", terminal: Terminal) -> int:
+    """The exit code of WORK; then it is told what became of the faults of SERVER."""
+    report = server.fault_report
+    try:
+        return await work
+    except UsageError:  # nothing was served, so there is nothing to tell of faults
+        report = list
+        raise
+    finally:
+        for line in report():
+            terminal.say(line)
 
 
 def _observed(server: "Server", given: Given, terminal: Terminal) -> "AbstractContextManager[object]":
@@ -182,7 +213,8 @@ def _observed(server: "Server", given: Given, terminal: Terminal) -> "AbstractCo
     return observing(server, given, terminal, str(server.config.info["name"]))
 
 
-def _host(server: "Server", config: "ServerConfig", terminal: Terminal) -> "Host":
+def _host(server: "Server", terminal: Terminal, listener: "socket | None" = None) -> "Host":
+    config = server.config
     if config.transport.type == "stdio":
         from mcp_conductor.server.stdio_host import serve_stdio
 
@@ -193,7 +225,7 @@ def _host(server: "Server", config: "ServerConfig", terminal: Terminal) -> "Host
         terminal.say(f"Composable server listening at {url}")
         _warn(config, terminal)
 
-    return lambda stop: serve_http(server, config.transport, stop, started)
+    return lambda stop: serve_http(server, config.transport, stop, started, listener=listener)
 
 
 def _warn(config: "ServerConfig", terminal: Terminal) -> None:

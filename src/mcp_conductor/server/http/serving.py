@@ -24,16 +24,16 @@ async def serve_http(
     started: Callable[[str], None],
     *,
     limits: Limits = LIMITS,
+    listener: socket.socket | None = None,
 ) -> int:
-    """Serve until STOP is set: the exit code. STARTED is told the URL."""
-    listener = _listen(transport)
-    with closing(listener):
-        address, port = listener.getsockname()[:2]
+    """Serve until STOP is set: the exit code. STARTED is told the URL. A LISTENER that is given stays open."""
+    with closing(listen(transport) if listener is None else listener.dup()) as own:
+        address, port = own.getsockname()[:2]
         admission = Admission(
             transport.host, address, transport.allowed_hosts, transport.allowed_origins, transport.token
         )
         host = HttpHost(server, transport, admission)
-        async with accepting(listener, host.serve, limits=limits, grace=_GRACE_SECONDS):
+        async with accepting(own, host.serve, limits=limits, grace=_GRACE_SECONDS):
             try:
                 started(_url(transport, port))
                 await stop.wait()
@@ -42,7 +42,8 @@ async def serve_http(
     return 0
 
 
-def _listen(transport: TransportConfig) -> socket.socket:
+def listen(transport: TransportConfig) -> socket.socket:
+    """A socket at the address of TRANSPORT, where connections wait from now on. Raises UsageError."""
     host = transport.host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The protocol must be named: asyncio sets TCP_NODELAY only where it is, and without it every answer waits 40 ms.
