@@ -14,7 +14,7 @@ from mcp_conductor.cli.conductor import COMMANDS
 ROOT = Path(__file__).parent.parent
 # What every program needs: signals first, then a place for its words.
 PROGRAM = """
-    mcp_conductor mcp_conductor.cli mcp_conductor.cli.exhaustion mcp_conductor.cli.exit_codes mcp_conductor.cli.flags
+    mcp_conductor mcp_conductor.cli mcp_conductor.cli.deferred mcp_conductor.cli.exhaustion mcp_conductor.cli.exit_codes mcp_conductor.cli.flags
     mcp_conductor.cli.program mcp_conductor.cli.signals mcp_conductor.cli.terminal mcp_conductor.errors
     mcp_conductor.posix mcp_conductor.text mcp_conductor.text.redaction mcp_conductor.text.secret_forms
     mcp_conductor.text.visible mcp_conductor.values
@@ -46,6 +46,7 @@ HELP = {
     "conductor discover": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.discover",
     "conductor init": f"""{CONDUCTOR} mcp_conductor.cli.init mcp_conductor.cli.flag_values mcp_conductor.files
     mcp_conductor.files.settings_file mcp_conductor.protocol mcp_conductor.protocol.duration""",
+    "conductor record": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.record",
     "conductor serve": f"{CONDUCTOR} {SERVE}",
     "conductor bridge": f"{CONDUCTOR} {SERVE} mcp_conductor.cli.bridge mcp_conductor.cli.budget_flags",
     "server_composable": f"{PROGRAM} {SERVE}",
@@ -65,7 +66,7 @@ CALLED = """
     mcp_conductor.client.server_questions mcp_conductor.client.session mcp_conductor.client.subscriptions
     mcp_conductor.client.wire mcp_conductor.protocol.compose mcp_conductor.protocol.input_rounds
     mcp_conductor.protocol.oddities mcp_conductor.protocol.paging mcp_conductor.protocol.views
-    mcp_conductor.transport.processes mcp_conductor.transport.stdio
+    mcp_conductor.transport.line_splitter mcp_conductor.transport.processes mcp_conductor.transport.stdio
 """
 # Modules of Python that asyncio does not need, but we do.
 BESIDES_ASYNCIO = {"dataclasses", "copy", "gc", "json", "json.decoder", "json.encoder", "json.scanner"}
@@ -174,3 +175,16 @@ def test_what_is_known_without_a_server_needs_no_event_loop(tmp_path, text, flag
     script = "from mcp_conductor.cli import conductor\nconductor(); print(*sys.modules, file=sys.stderr)"
     *_, loaded = python(script, "test", *flags, str(file), "--", "no-such-program")
     assert "asyncio" not in loaded.split()
+
+
+def test_a_run_of_tests_over_stdio_executes_neither_inspect_nor_ssl(tmp_path):
+    server, file = tmp_path / "server.py", tmp_path / "a.test.mcp.yml"
+    server.write_text(SERVER)
+    expected = '{result: {tools: "match:arrayLength:0"}}'
+    file.write_text(f"description: d\ntests:\n  - it: lists\n    list: tools\n    expect: {expected}\n")
+    script = """
+from mcp_conductor.cli import conductor, deferred
+assert conductor() == 0
+print(*(name for name in deferred.DEFERRED if type(sys.modules[name]) is type(sys)), file=sys.stderr)
+"""
+    assert python(script, "test", str(file), "--", sys.executable, str(server)) == [""]

@@ -4,12 +4,12 @@ A plugin is code, so it runs only because a person asked for it. Each way in whi
 that names the plugin, the line and what to do: a traceback of ours would hide the one line that matters.
 """
 
+import inspect
 import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from functools import wraps
-from inspect import iscoroutinefunction, signature, unwrap
 from io import TextIOBase
 from types import CodeType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -166,7 +166,7 @@ def is_ours(made_by: Callable[..., Any]) -> bool:
 
 def place_of(made_by: Callable[..., Any]) -> Location | None:
     """Where MADE_BY is written; None if that is not known."""
-    code = getattr(unwrap(made_by), "__code__", None)
+    code = getattr(inspect.unwrap(made_by), "__code__", None)
     return _place(code, code.co_firstlineno) if isinstance(code, CodeType) else None
 
 
@@ -185,7 +185,7 @@ def guarded(
     """
     if is_ours(made_by):
         return made_by
-    if iscoroutinefunction(made_by):
+    if inspect.iscoroutinefunction(made_by):
         raise UsageError(f"{what} is an async function", hint="write def, without async", where=place_of(made_by))
     if takes is not None:
         refuse_wrong_params(made_by, what, takes, exactly=exactly)
@@ -205,7 +205,7 @@ def guarded(
 def refuse_wrong_params(made_by: Callable[..., Any], what: str, takes: Sequence[str], *, exactly: bool = True) -> None:
     """Refuse a function of a plugin that cannot be called with what TAKES names."""
     try:
-        params = signature(made_by)
+        params = inspect.signature(made_by)
     except ValueError:  # some functions written in C do not tell
         return
     try:
@@ -347,7 +347,7 @@ def _last(error: BaseException, path: str) -> Location | None:
 
 def _origin(error: BaseException, made_by: Callable[..., Any] | None = None) -> Location | None:
     """The innermost place in a plugin, or in the file of MADE_BY, that ERROR came through."""
-    code = getattr(unwrap(made_by), "__code__", None) if made_by is not None else None
+    code = getattr(inspect.unwrap(made_by), "__code__", None) if made_by is not None else None
     own = code.co_filename if isinstance(code, CodeType) else ""
     return _innermost(error, lambda trace: trace.tb_frame.f_code.co_filename in (own, *_files) or _is_packaged(trace))
 

@@ -19,7 +19,7 @@ STOP_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SI
 HAS_SESSIONS = hasattr(os, "setsid")
 TIMER_SIGNAL: int | None = getattr(signal, "SIGALRM", None)  # what the timer of the process sends, if there is one
 
-_SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>
+_SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36  # <linux/prctl.h>
 
 
 # Processes.
@@ -37,6 +37,15 @@ def group_of_its_own() -> dict[str, Any]:
 
         return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     return {"process_group": 0}
+
+
+def killed_with_us() -> dict[str, Any]:
+    """Options of Popen: the child gets SIGKILL when this process has ended, however that was; Linux only."""
+    prctl = _prctl()
+    if prctl is None:
+        return {}
+    function, call = prctl
+    return {"preexec_fn": lambda: call(function, (_SET_PDEATHSIG, KILL, 0, 0, 0))}
 
 
 def signal_group(leader: int, number: int) -> None:
@@ -95,13 +104,21 @@ def descriptor_of(pid: int) -> int | None:
 
 def become_subreaper() -> bool:
     """Make orphaned descendants children of this process from now on; returns whether that works."""
+    prctl = _prctl()
+    if prctl is None:
+        return False
+    function, call = prctl
+    return bool(call(function, (_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) == 0)
+
+
+def _prctl() -> tuple[int, Any] | None:
+    """The system call for what only Linux has, and what calls it."""
     with suppress(ImportError, OSError, AttributeError):
         # The core of ctypes: all of it would be a fiftieth of the time of a whole run of mcp-cli.
         from _ctypes import call_function, dlopen, dlsym
 
-        prctl = dlsym(dlopen(None, 0), "prctl")  # type: ignore[arg-type]  # None is all that is loaded
-        return bool(call_function(prctl, (_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) == 0)
-    return False
+        return dlsym(dlopen(None, 0), "prctl"), call_function  # type: ignore[arg-type]  # None is all that is loaded
+    return None
 
 
 # Limits of this process.
@@ -120,6 +137,14 @@ def limit_memory(size: int) -> None:
 
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
         resource.setrlimit(resource.RLIMIT_AS, (size, hard))
+
+
+def leave_no_core() -> None:
+    """Let this process leave no image of its memory behind, however it ends."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def most_open_files() -> int | None:
@@ -156,6 +181,32 @@ def anything_to_read(descriptors: Iterable[int]) -> bool:
     for each in descriptors:
         looking.register(each, select.POLLIN)
     return bool(looking.poll(0))
+
+
+PIPE_BYTES = getattr(select, "PIPE_BUF", 512)  # what a pipe that is ready takes without waiting
+CAN_WATCH = hasattr(select, "poll")
+
+
+class Watch:
+    """Which of several descriptors are ready; pipes and files too, so only where CAN_WATCH."""
+
+    def __init__(self) -> None:
+        self._poll = select.poll()
+
+    def add(self, descriptor: int, *, read: bool = False, write: bool = False) -> None:
+        """Look from now on whether DESCRIPTOR can be read or written; that its other side is closed is always told."""
+        self._poll.register(descriptor, (select.POLLIN if read else 0) | (select.POLLOUT if write else 0))
+
+    def remove(self, descriptor: int) -> None:
+        """Look at DESCRIPTOR no more."""
+        with suppress(KeyError):
+            self._poll.unregister(descriptor)
+
+    def ready(self, seconds: float | None) -> list[tuple[int, bool]]:
+        """The descriptors that are ready, waited for up to SECONDS, and whether the other side of each is closed."""
+        closed = select.POLLERR | select.POLLHUP | select.POLLNVAL
+        found = self._poll.poll(None if seconds is None else seconds * 1000)
+        return [(descriptor, bool(events & closed)) for descriptor, events in found]
 
 
 def give_to(path: str, owner: int, group: int) -> None:

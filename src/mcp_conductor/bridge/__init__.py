@@ -58,8 +58,9 @@ class Bridge:
     SERVERS is a mapping of names to targets of `connect()`, a table `{"mcpServers": …}`, or the path of a file with
     such a table. Tools and prompts are called `server/name` or `server__name`, resources `server/uri`.
 
-    AUTH has the names of servers with what `connect(auth=…)` takes. SAMPLING, ELICITATION, ROOTS and VALIDATE are as
-    those of `connect()`, for all servers; ANSWERS makes the answers for each connection, in place of the first three.
+    AUTH has the names of servers with what `connect(auth=…)` takes. SAMPLING, ELICITATION, ROOTS, SAMPLING_TOOLS and
+    VALIDATE are as those of `connect()`, for all servers. ANSWERS makes the answers for each connection, in place of
+    such functions.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Bridge:
         sampling: "SamplingFunction | None" = None,
         elicitation: "ElicitationFunction | None" = None,
         roots: "Sequence[Mapping[str, Any]] | RootsFunction | None" = None,
+        sampling_tools: bool = False,
         auth: "Mapping[str, Auth] | None" = None,
         validate: bool = False,
         on_event: Callable[[BridgeEvent], None] | None = None,
@@ -85,7 +87,8 @@ class Bridge:
     ) -> None:
         self._specs = _specs(servers)
         _check_auth(auth or {}, self._specs)
-        if answers is not None and (sampling, elicitation, roots) != (None, None, None):
+        given = {"roots": roots, "sampling": sampling, "elicitation": elicitation, "sampling_tools": sampling_tools}
+        if answers is not None and any(given.values()):
             raise UsageError("answers are given twice", hint="either answers, or roots, sampling and elicitation")
         self._patience = patience
         self._start_timeout = start_timeout
@@ -97,7 +100,7 @@ class Bridge:
             health_timeout=health_timeout,
             backoff=backoff or Backoff(),
             random=random,
-            answers=answers or partial(Answers, roots=roots, sampling=sampling, elicitation=elicitation),
+            answers=answers or _maker_of(given),
             auth=auth,
             validate=validate,
             tell=self._tell,
@@ -303,6 +306,12 @@ class Bridge:
             known = f"did you mean {near!r}?" if near else f"there are: {', '.join(self._links) or 'none'}"
             raise UsageError(f"this bridge has no server {server!r}", hint=known)
         return self._links[server]
+
+
+def _maker_of(given: dict[str, Any]) -> Callable[[], Answers]:
+    """What makes the answers for each connection; what is wrong with GIVEN is told now."""
+    Answers(**given)
+    return partial(Answers, **given)
 
 
 def _check_auth(auth: "Mapping[str, Auth]", specs: Mapping[str, ServerSpec | ConductorError]) -> None:

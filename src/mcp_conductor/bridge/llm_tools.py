@@ -51,12 +51,16 @@ def tools_for(vendor: Vendor, tools: Iterable[Tool]) -> list[Json]:
         case "anthropic":
             return [{**each.head, "input_schema": each.schema} for each in described]
         case "gemini":
-            declared = [{**each.head, "parametersJsonSchema": each.schema} for each in described]
+            # A description is required there.
+            declared = [
+                {"description": each.tool.name, **each.head, "parametersJsonSchema": each.schema} for each in described
+            ]
             return [{"functionDeclarations": declared}] if declared else []
         case "openai":
             return [{"type": "function", "function": {**each.head, "parameters": each.schema}} for each in described]
         case _:
-            return [{"type": "function", **each.head, "parameters": each.schema} for each in described]
+            # What is strict by default takes only some schemas: every member required, and no others allowed.
+            return [{"type": "function", **each.head, "parameters": each.schema, "strict": False} for each in described]
 
 
 def _known() -> str:

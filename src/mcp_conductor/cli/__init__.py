@@ -4,6 +4,8 @@ import gc
 import os
 import sys
 
+from mcp_conductor.cli.deferred import defer_modules, defer_no_more
+
 # New objects before Python looks for garbage: by its own number it looks fifty times while our modules are loaded, and
 # finds none.
 _GARBAGE_AFTER = 20_000
@@ -27,6 +29,7 @@ def server_composable() -> int:
 def _program(module: str, name: str, **options: object) -> int:
     """Run the program that is in MODULE, with the exit codes of the program NAME."""
     gc.set_threshold(_GARBAGE_AFTER)
+    defer_modules()
     try:
         from mcp_conductor.cli.exhaustion import end_for_shortage
         from mcp_conductor.cli.exit_codes import PROGRAMS
@@ -47,6 +50,8 @@ def _program(module: str, name: str, **options: object) -> int:
     except (MemoryError, OSError) as error:
         end_for_shortage(error, PROGRAMS[name].usage)
         raise
+    finally:
+        defer_no_more()
 
 
 def _end_with(code: int) -> int:

@@ -11,6 +11,7 @@ GROUPS = {
     "Call a server": {
         "call": "call one method of an MCP server and print the result: the same as mcp-cli",
         "bridge": "serve many MCP servers as one",
+        "record": "stand between a client and a server, and keep what they say",
     },
     "Test a server or a client": {
         "test": "run declarative tests of an MCP server",

@@ -62,6 +62,14 @@ def restore(before: Mapping[int, Any]) -> None:
         signal.signal(number, reaction)
 
 
+def end_by(number: int) -> None:
+    """End this process by a signal that another process was ended by, so that our parent sees the same."""
+    with suppress(OSError, ValueError):  # SIGKILL has no reaction that could be set
+        signal.signal(number, signal.SIG_DFL)
+    posix.leave_no_core()
+    posix.signal_all([os.getpid()], number)
+
+
 def after(seconds: float, reaction: Reaction) -> None:
     """Call REACTION after SECONDS, also while the event loop is busy; without a timer, never."""
     if posix.TIMER_SIGNAL is not None:

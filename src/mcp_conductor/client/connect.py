@@ -76,6 +76,7 @@ async def connect(
     sampling: "SamplingFunction | None" = None,
     elicitation: "ElicitationFunction | None" = None,
     roots: "Sequence[Mapping[str, Any]] | RootsFunction | None" = None,
+    sampling_tools: bool = False,
     timeout: float = DEFAULT_TIMEOUT,  # for each request
     transcript: Transcript | None = None,
     extensions: Json | None = None,
@@ -100,7 +101,8 @@ async def connect(
     ASGI application, or a pair of streams.
 
     SAMPLING, ELICITATION and ROOTS are functions that answer the server, ON_LOG and ON_NOTIFICATION functions that hear
-    it; each may be a coroutine function. ANSWERS is for answers that are known beforehand.
+    it; each may be a coroutine function. With SAMPLING_TOOLS, servers may give the model tools. ANSWERS is for answers
+    that are known beforehand.
 
     AUTH is a token, a function that returns one, or OAuth(…). CLIENT_INFO is who the server is told that we are. With
     VALIDATE, `call_tool` raises ProtocolError for results that do not fit the output schema of their tool.
@@ -127,7 +129,7 @@ async def connect(
         spec, authorize = _with_auth(spec, auth, authorize, transcript)
     options = SessionOptions(
         client=CLIENT if client_info is None else _checked_client(client_info),
-        answers=_answers(answers, roots, sampling, elicitation),
+        answers=_answers(answers, roots, sampling, elicitation, sampling_tools=sampling_tools),
         timeout=timeout,
         transcript=transcript,
         context={"server": transcript.redact(str(spec)), "serverConfig": _shown(spec, transcript), **context},
@@ -156,12 +158,14 @@ def _answers(
     roots: "Sequence[Mapping[str, Any]] | RootsFunction | None",
     sampling: "SamplingFunction | None",
     elicitation: "ElicitationFunction | None",
+    *,
+    sampling_tools: bool,
 ) -> Answers:
-    if roots is None and sampling is None and elicitation is None:
+    if roots is None and sampling is None and elicitation is None and not sampling_tools:
         return answers or Answers()
     if answers is not None:
         raise UsageError("answers are given twice", hint="either answers, or roots, sampling and elicitation")
-    return Answers(roots=roots, sampling=sampling, elicitation=elicitation)
+    return Answers(roots=roots, sampling=sampling, elicitation=elicitation, sampling_tools=sampling_tools)
 
 
 def _with_auth(

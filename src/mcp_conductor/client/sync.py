@@ -4,22 +4,20 @@ The session itself lives on an event loop in a thread of its own, so it also wor
 Functions that answer or hear the server are called in that thread.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping
+from inspect import signature
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 from weakref import finalize
 
 from mcp_conductor.client.connect import connect
 from mcp_conductor.client.held_context import HeldContext
 from mcp_conductor.client.loop_thread import LoopThread
-from mcp_conductor.client.session import DEFAULT_TIMEOUT, Session
+from mcp_conductor.client.session import Session
 from mcp_conductor.client.subscriptions import Subscription
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.answers import Answers
-from mcp_conductor.protocol.budgets import Budgets
 from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.protocol.views import (
     Completion,
     Prompt,
@@ -34,67 +32,32 @@ from mcp_conductor.protocol.views import (
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
-
-    from mcp_conductor.client.auth import Auth
-    from mcp_conductor.client.targets import Target
-    from mcp_conductor.protocol.answers import Incoming
-    from mcp_conductor.protocol.questions import (
-        ElicitationFunction,
-        LogFunction,
-        NotificationFunction,
-        RootsFunction,
-        SamplingFunction,
-    )
+    from contextlib import AbstractAsyncContextManager
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
-def connect_sync(
-    target: "Target",
-    *,
-    protocol: str | None = None,
-    answers: Answers | None = None,
-    sampling: "SamplingFunction | None" = None,
-    elicitation: "ElicitationFunction | None" = None,
-    roots: "Sequence[Mapping[str, Any]] | RootsFunction | None" = None,
-    timeout: float = DEFAULT_TIMEOUT,  # for each request
-    transcript: Transcript | None = None,
-    on_incoming: "Callable[[Incoming], Awaitable[None] | None] | None" = None,
-    on_log: "LogFunction | None" = None,
-    on_notification: "NotificationFunction | None" = None,
-    auth: "Auth | None" = None,
-    client_info: Json | None = None,
-    validate: bool = False,
-    budgets: Budgets | None = None,
-) -> "SyncSession":
-    """Connect as `connect()` does; what comes back is open. Leave it as a context manager, or close it.
+def _without_async(opens: "Callable[P, AbstractAsyncContextManager[Session]]") -> "Callable[P, SyncSession]":
+    """The same for code that is not async: what OPENS takes is declared there, and nowhere else."""
 
-    What is still open at the end of the program is closed then.
-    """
-    opening = connect(
-        target,
-        protocol=protocol,
-        answers=answers,
-        sampling=sampling,
-        elicitation=elicitation,
-        roots=roots,
-        timeout=timeout,
-        transcript=transcript,
-        on_incoming=on_incoming,
-        on_log=on_log,
-        on_notification=on_notification,
-        auth=auth,
-        client_info=client_info,
-        validate=validate,
-        budgets=budgets,
-    )
-    loop, held = LoopThread(), HeldContext(opening)
-    try:
-        session = loop.run(held.open())
-    except BaseException:
-        loop.close()
-        raise
-    return SyncSession(session, held, loop)
+    def connect_sync(*args: P.args, **options: P.kwargs) -> "SyncSession":
+        """Connect as `connect()` does; what comes back is open. Leave it as a context manager, or close it.
+
+        What is still open at the end of the program is closed then.
+        """
+        held, loop = HeldContext(opens(*args, **options)), LoopThread()
+        try:
+            session = loop.run(held.open())
+        except BaseException:
+            loop.close()
+            raise
+        return SyncSession(session, held, loop)
+
+    # For those who ask for help, and for the manual.
+    connect_sync.__qualname__ = "connect_sync"
+    connect_sync.__dict__["__signature__"] = signature(opens).replace(return_annotation="SyncSession")
+    return connect_sync
 
 
 class SyncSession:
@@ -273,3 +236,6 @@ def _end(held: HeldContext[Session], loop: LoopThread) -> None:
         loop.run(held.close())
     finally:
         loop.close()
+
+
+connect_sync = _without_async(connect)

@@ -12,10 +12,10 @@ everything else as JSON. Each text is read once, together with the file, and wha
 results from then on: copy a result before you change it.
 """
 
+import inspect
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import field as member
-from inspect import Signature, signature
 from itertools import chain, islice
 from json import JSONDecodeError, JSONDecoder
 from typing import Any, Generic, NoReturn, TypeVar
@@ -243,7 +243,7 @@ class _Reader(Generic[Scope]):
         if name not in self._words.functions:
             self._does_not_know(f"{name}()", self._words.beginnings())
         function = self._words.functions[name]
-        form = signature(function)
+        form = inspect.signature(function)
         if not _fit(arguments, form):
             self._refuse(f"write {name}({', '.join(map(str, form.parameters.values()))})", "has the wrong arguments")
         try:
@@ -306,7 +306,7 @@ class _Reader(Generic[Scope]):
         self._field.refuse(f"has the placeholder {shown}, which {problem}", hint)
 
 
-def _fit(arguments: list[Any], form: Signature) -> bool:
+def _fit(arguments: list[Any], form: "inspect.Signature") -> bool:
     try:
         given = form.bind(*arguments).arguments
     except TypeError:

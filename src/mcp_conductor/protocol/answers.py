@@ -57,6 +57,7 @@ class Answers:
 
     A function is called with what the server asks, and may be a coroutine function. It returns the answer, raises
     Refused where the user does not want to answer, or MethodError with the JSON-RPC error that the server shall get.
+    With SAMPLING_TOOLS, servers may give the model tools: the function for sampling lets it use them.
     """
 
     def __init__(
@@ -65,7 +66,11 @@ class Answers:
         roots: "Sequence[Mapping[str, Any]] | RootsFunction | None" = None,
         sampling: "Json | str | list[Any] | SamplingFunction | None" = None,
         elicitation: "Json | str | list[Any] | ElicitationFunction | None" = None,
+        sampling_tools: bool = False,
     ) -> None:
+        if sampling_tools and sampling is None:
+            raise UsageError("sampling_tools has no meaning without sampling")
+        self._sampling_tools = sampling_tools
         self.roots: list[Json] | RootsFunction | None = roots if roots is None or callable(roots) else _roots(roots)
         self._sampling = _Supply(None if sampling is None else sampling_answers(sampling))
         self._elicitation = _Supply(None if elicitation is None else elicitation_answers(elicitation))
@@ -76,7 +81,7 @@ class Answers:
         if self.roots is not None:
             capabilities["roots"] = {"listChanged": True} if dialect.handshake else {}
         if self._sampling.given:
-            capabilities["sampling"] = {}
+            capabilities["sampling"] = {"tools": {}} if self._sampling_tools and dialect.sampling_tools else {}
         if self._elicitation.given and dialect.elicitation is not None:
             capabilities["elicitation"] = dialect.elicitation
         return capabilities

@@ -76,6 +76,7 @@ class Dialect(NamedTuple):
     asks: frozenset[str]  # what a server may ask of a client, as requests or (modern) as inputRequests
     batches: bool = False  # JSON-RPC batches must be understood
     elicitation: Json | None = None  # the capability that says "we can answer every mode"
+    sampling_tools: bool = False  # a server may offer tools to the model, if the client declares that it takes them
     empty_cursor: bool = False  # "" is a cursor like any other, not the end of the list
     http_session: bool = False  # has Streamable HTTP; servers may agree on a revision without it there too
     version_header: bool = False  # over HTTP: MCP-Protocol-Version on all requests after initialize
@@ -156,6 +157,7 @@ ROWS = (
         methods=_HANDSHAKE_METHODS | _CORE_TASKS,
         asks=_ASKS | {"elicitation/create"},
         elicitation={"form": {}, "url": {}},
+        sampling_tools=True,
         http_session=True,
         version_header=True,
         tasks="core",
@@ -172,6 +174,7 @@ ROWS = (
         methods=_LISTS_AND_CALLS | _EXTENSION_TASKS | {"server/discover", "subscriptions/listen"},
         asks=(_ASKS - {"ping"}) | {"elicitation/create"},
         elicitation={"form": {}, "url": {}},
+        sampling_tools=True,
         empty_cursor=True,
         input_rounds=frozenset({"tools/call", "prompts/get", "resources/read"}),
         tasks="extension",

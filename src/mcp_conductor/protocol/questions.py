@@ -66,6 +66,12 @@ class SamplingRequest(View):
         found = self._get("tools")
         return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
+    @property
+    def tool_choice(self) -> str:
+        """Whether the model must use one of them: auto, required or none."""
+        mode = self._object("toolChoice").get("mode")
+        return mode if isinstance(mode, str) else "auto"
+
 
 class ElicitationRequest(View):
     """The params of elicitation/create: the server wants a form filled in, or a page visited."""

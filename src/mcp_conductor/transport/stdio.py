@@ -22,6 +22,7 @@ from mcp_conductor.protocol.dialect import Dialect
 from mcp_conductor.protocol.message import Message, decode
 from mcp_conductor.protocol.server_spec import StdioSpec, supported_transports
 from mcp_conductor.transport import Authorize, Listener, finish, opens, processes
+from mcp_conductor.transport.line_splitter import LineSplitter
 from mcp_conductor.transport.processes import GRACE_SECONDS, Process
 
 if TYPE_CHECKING:
@@ -50,34 +51,6 @@ async def open_stdio(
         yield child
     finally:
         await finish(child.end())
-
-
-class LineSplitter:
-    """Splits chunks of any size into lines, in linear time."""
-
-    def __init__(self) -> None:
-        self._rest = bytearray()
-
-    def feed(self, data: bytes) -> list[bytes]:
-        """The lines that DATA completes, without their newlines."""
-        lines = data.split(b"\n")
-        if len(lines) == 1:
-            self._rest += data
-            return []
-        if self._rest:
-            self._rest += lines[0]
-            lines[0] = self.rest()
-        self._rest += lines.pop()
-        return lines
-
-    def waiting(self) -> int:
-        return len(self._rest)
-
-    def rest(self) -> bytes:
-        """What came after the last line end."""
-        rest = bytes(self._rest)
-        self._rest.clear()
-        return rest
 
 
 class StdioTransport:

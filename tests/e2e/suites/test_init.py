@@ -197,7 +197,8 @@ def test_the_ci_file_runs_tests_that_pass_and_a_check(init, conductor, write, tm
     assert tested.code == 0, tested.all
     checked = conductor(*check, GITHUB_STEP_SUMMARY=str(tmp_path / "summary.md"))
     assert checked.code in (0, 1), checked.all
-    assert {each.name for each in (tmp_path / "mcp-reports").iterdir()} == {"test.xml", "check.xml", "grade.svg"}
+    written = {each.name for each in (tmp_path / "mcp-reports").iterdir()}
+    assert written == {"test.xml", "test.html", "check.xml", "check.html", "grade.svg"}
 
 
 def scripts_of(file):

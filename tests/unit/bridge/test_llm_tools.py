@@ -27,8 +27,19 @@ NOW = Tool({"name": "now", "inputSchema": {"type": "object"}}, "clock")
         ),
         (
             "openai-responses",
-            {"type": "function", "name": "math__add", "description": "Adds.", "parameters": SCHEMA},
-            {"type": "function", "name": "clock__now", "parameters": {"type": "object", "properties": {}}},
+            {
+                "type": "function",
+                "name": "math__add",
+                "description": "Adds.",
+                "parameters": SCHEMA,
+                "strict": False,
+            },
+            {
+                "type": "function",
+                "name": "clock__now",
+                "parameters": {"type": "object", "properties": {}},
+                "strict": False,
+            },
         ),
         (
             "anthropic",
@@ -45,6 +56,7 @@ def test_gemini_takes_all_declarations_as_one_tool():
     (tool,) = tools_for("gemini", [ADD, NOW])
     declared = tool["functionDeclarations"]
     assert declared[0] == {"name": "math__add", "description": "Adds.", "parametersJsonSchema": SCHEMA}
+    assert declared[1]["description"] == "now"  # which this vendor requires
     assert tools_for("gemini", []) == []
 
 

@@ -40,6 +40,16 @@ def test_exactly_what_can_be_answered_is_declared(dialect, capabilities):
     assert Answers().capabilities(dialect) == {}
 
 
+@pytest.mark.parametrize(
+    ("version", "declared"), [("2025-06-18", {}), ("2025-11-25", {"tools": {}}), ("2026-07-28", {"tools": {}})]
+)
+def test_that_tools_are_taken_is_declared_where_a_revision_has_that(version, declared):
+    answers = Answers(sampling="auto", sampling_tools=True)
+    assert answers.capabilities(DIALECTS[version]) == {"sampling": declared}
+    with pytest.raises(UsageError):
+        Answers(sampling_tools=True)
+
+
 def test_a_list_of_answers_is_declared_even_when_it_is_empty():
     assert Answers(sampling=[], elicitation=[]).capabilities(R4) == {
         "sampling": {},

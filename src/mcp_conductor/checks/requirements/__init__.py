@@ -3,7 +3,8 @@
 from collections.abc import Container
 from functools import cache
 from json import loads
-from pkgutil import get_data
+from os.path import dirname, join
+from typing import Any
 
 from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.plugins import load_packages, when_forgotten, with_plugins
@@ -59,9 +60,9 @@ def _of_the_specification() -> dict[str, Requirement]:
 
 @cache
 def _entries() -> dict[str, Json]:
-    # importlib.resources would do it too, and import zipfile and tempfile, in every run of tests.
-    data = get_data(__package__, "requirements.json")
-    assert data is not None
+    # importlib.resources and pkgutil would do it too, and import zipfile or inspect, in every run of tests.
+    loader: Any = __spec__.loader
+    data = loader.get_data(join(dirname(__file__), "requirements.json"))
     return {entry["id"]: entry for entry in loads(data)}
 
 

@@ -10,8 +10,10 @@ REPORTS = "mcp-reports"
 _PYTHON = "3.12"
 _NODE = "22"
 _NODE_PROGRAMS = ("node", "npm", "npx", "tsx", "bun", "deno")
-_TEST = f"conductor test --report junit:{REPORTS}/test.xml"
-_CHECK = f"conductor check --report junit:{REPORTS}/check.xml --badge {REPORTS}/grade.svg"
+_TEST = f"conductor test --report junit:{REPORTS}/test.xml --report html:{REPORTS}/test.html"
+_CHECK = (
+    f"conductor check --report junit:{REPORTS}/check.xml --report html:{REPORTS}/check.html --badge {REPORTS}/grade.svg"
+)
 
 
 @dataclass(frozen=True, slots=True)

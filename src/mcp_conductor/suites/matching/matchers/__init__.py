@@ -9,6 +9,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from functools import cache, wraps
+from types import FunctionType
 from typing import Any, TypeAlias
 
 from mcp_conductor.catalog import Catalog
@@ -24,7 +25,18 @@ ANYTHING = "match:any"
 # What tools/list says of the tool that was called, under its name.
 Tools: TypeAlias = Mapping[str, Json]
 Judge = Callable[..., str | None]
+_VARIABLE = 0x04 | 0x08  # `inspect.CO_VARARGS` and `CO_VARKEYWORDS`: *args, **kwargs
 _LONGEST = 10_000  # characters of what a plugin says is wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter of a matcher's function."""
+
+    name: str
+    annotation: Any
+    needed: bool
+    by_name: bool = False  # such as `tools`, which does not stand in a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +47,14 @@ class Matcher:
     judge: Judge
 
     @property
-    def params(self) -> list[inspect.Parameter]:
+    def params(self) -> list[Param]:
         """What stands in the file."""
-        return [param for param in _params(self.judge) if param.kind is not inspect.Parameter.KEYWORD_ONLY]
+        return [param for param in params_of(self.judge) if not param.by_name]
 
     @property
     def wants_tools(self) -> bool:
         """Whether it must also know which tool was called."""
-        return any(param.name == "tools" for param in _params(self.judge))
+        return any(param.name == "tools" for param in params_of(self.judge))
 
     @property
     def usage(self) -> str:
@@ -50,9 +62,31 @@ class Matcher:
 
 
 @cache
-def _params(judge: Judge) -> list[inspect.Parameter]:
+def params_of(judge: Judge) -> list[Param]:
     """All but the value that came; read once, for it takes longer than most of what matchers do."""
-    return list(inspect.signature(judge, eval_str=True).parameters.values())[1:]
+    if _is_simple(judge):
+        code, notes, optional = judge.__code__, judge.__annotations__, len(judge.__defaults__ or ())
+        placed, named = code.co_argcount, code.co_kwonlyargcount
+        return [
+            Param(name, notes.get(name, str), not placed - optional <= number < placed, by_name=number >= placed)
+            for number, name in enumerate(code.co_varnames[: placed + named])
+        ][1:]
+    params = list(inspect.signature(judge, eval_str=True).parameters.values())[1:]
+    empty, by_name = inspect.Parameter.empty, inspect.Parameter.KEYWORD_ONLY
+    return [
+        Param(
+            each.name, str if each.annotation is empty else each.annotation, each.default is empty, each.kind is by_name
+        )
+        for each in params
+    ]
+
+
+def _is_simple(judge: Judge) -> bool:
+    """Whether it can be read without `inspect`, which most runs do not need otherwise; all of ours are simple."""
+    if type(judge) is not FunctionType or hasattr(judge, "__wrapped__") or judge.__kwdefaults__:
+        return False
+    texts = any(isinstance(each, str) for each in judge.__annotations__.values())
+    return not texts and not judge.__code__.co_flags & (_VARIABLE)
 
 
 MATCHERS: Catalog[Matcher] = Catalog("matcher", __name__)

@@ -3,7 +3,6 @@
 They are read when the file is, so that a mistake is found before any server starts.
 """
 
-import inspect
 import re
 import typing
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Any, Literal, NewType
 
 from mcp_conductor.bounded.regex import Regex
 from mcp_conductor.suites.matching.differences import NUMBER
+from mcp_conductor.suites.matching.matchers import Param
 from mcp_conductor.suites.matching.matchers.conditions import Condition, read_condition
 from mcp_conductor.suites.matching.matchers.regexes import read_regex
 from mcp_conductor.suites.matching.matchers.times import Moment, read_moment
@@ -26,7 +26,7 @@ _UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _AGE = compiled_later(rf"([0-9]{{1,12}}(?:\.[0-9]+)?)({'|'.join(_UNITS)})")
 
 
-def read_arguments(text: str, params: list[inspect.Parameter]) -> tuple[Any, ...]:
+def read_arguments(text: str, params: list[Param]) -> tuple[Any, ...]:
     """The values for PARAMS in TEXT, where colons stand between them; raises ValueError that says what is wrong.
 
     The last ones may be left out, if the function has a value for them.
@@ -41,9 +41,9 @@ def read_arguments(text: str, params: list[inspect.Parameter]) -> tuple[Any, ...
     return arguments
 
 
-def needed(params: list[inspect.Parameter]) -> int:
+def needed(params: list[Param]) -> int:
     """How many of PARAMS a text must give."""
-    return sum(param.default is inspect.Parameter.empty for param in params)
+    return sum(param.needed for param in params)
 
 
 def _read_some(text: str, readers: list[Callable[[str], Any]], names: list[str], least: int) -> tuple[Any, ...]:
@@ -126,7 +126,6 @@ def _read_age(text: str) -> timedelta:
 
 _READERS: dict[Any, Callable[[str], Any]] = {
     str: str,
-    inspect.Parameter.empty: str,
     float: lambda text: float(_read_number(text)),
     int: _read_count,
     Decimal: _read_number,

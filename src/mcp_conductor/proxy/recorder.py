@@ -1,0 +1,36 @@
+"""What passes a relay, as frames of a recording: each line of a stream is one."""
+
+from mcp_conductor.protocol.budgets import DEFAULT
+from mcp_conductor.protocol.transcript import Frame, Source
+from mcp_conductor.recording.format import Entry
+from mcp_conductor.recording.writer import RecordingWriter
+from mcp_conductor.transport.line_splitter import LineSplitter
+
+_LONGEST_LINE = DEFAULT.message_bytes
+
+
+class StreamRecorder:
+    """Records one stream of bytes."""
+
+    def __init__(self, writer: RecordingWriter, source: Source) -> None:
+        self._writer = writer
+        self._source = source
+        self._lines = LineSplitter()
+
+    def take(self, at: float, data: bytes) -> None:
+        """Record DATA, which came at this time."""
+        for line in self._lines.feed(data):
+            self._write(at, line)
+        if self._lines.waiting() > _LONGEST_LINE:
+            self._write(at, self._lines.rest())
+            text = f"the last line of {self._source} is longer than we keep in memory: it goes on in the next"
+            self._writer.write(Entry(Frame(at, "note", text)))
+
+    def end(self) -> None:
+        """Record what has no end of line."""
+        self._write(self._writer.now(), self._lines.rest())
+
+    def _write(self, at: float, line: bytes) -> None:
+        if line and (self._source == "stderr" or not line.isspace()):
+            text = line.removesuffix(b"\r").decode(errors="surrogateescape")
+            self._writer.write(Entry(Frame(at, self._source, text)))

@@ -1,0 +1,190 @@
+"""A server on stdio with a relay before it: every byte passes, and it ends as the server does.
+
+What one side does not read is not read from the other, as if there were no relay. When a side closes a stream, it is
+closed on the other side too. Signals go to the server; how the server ends is how we end. What came is passed on first,
+and recorded then: in one thread, so that the order is that in which it came.
+"""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from signal import Signals
+from subprocess import PIPE, Popen
+from time import monotonic
+
+from mcp_conductor import posix
+from mcp_conductor.errors import TransportError, UsageError
+from mcp_conductor.protocol.server_spec import StdioSpec
+from mcp_conductor.protocol.transcript import Source
+from mcp_conductor.proxy.recorder import StreamRecorder
+from mcp_conductor.recording.writer import RecordingWriter
+
+_CHUNK = 1 << 16  # what a pipe holds
+_DRAIN_SECONDS = 0.5  # in which the last output of a server that has exited arrives
+_UNREAD_SECONDS = 10.0  # for a client to read the last output
+_LOOK_SECONDS = 0.05  # at a server whose end the system does not tell
+
+
+def start(spec: StdioSpec, environ: Mapping[str, str]) -> "Popen[bytes]":
+    """Start the server of SPEC. Signals for our group do not reach it, and it does not outlive us."""
+    if not posix.CAN_WATCH:
+        raise UsageError("a server on stdio can be recorded on POSIX systems only")
+    apart = {**posix.group_of_its_own(), **posix.killed_with_us()}
+    env = {**environ, **spec.env}
+    try:
+        return Popen(spec.command, stdin=PIPE, stdout=PIPE, stderr=PIPE, bufsize=0, cwd=spec.cwd, env=env, **apart)
+    except OSError as error:
+        hint = "is it installed, and on PATH?" if isinstance(error, FileNotFoundError) else None
+        raise TransportError(f"cannot start {spec.command[0]!r}: {error.strerror}", hint=hint) from error
+    except ValueError as error:  # a NUL in a word
+        raise TransportError(f"cannot start {spec.command[0]!r}: {error}") from error
+
+
+def relay(server: "Popen[bytes]", writer: RecordingWriter) -> int:
+    """Pass everything on until SERVER has ended: its return code, as Popen has it."""
+    assert server.stdin is not None
+    assert server.stdout is not None
+    assert server.stderr is not None
+    writer.add("process", "started")
+    streams = [
+        _Stream(0, server.stdin.fileno(), writer, "client"),
+        _Stream(server.stdout.fileno(), 1, writer, "server"),
+        _Stream(server.stderr.fileno(), 2, writer, "stderr"),
+    ]
+    code = _Relay(server, streams).run()
+    for each in streams:
+        each.recorder.end()
+    writer.add("process", how_it_ended(code))
+    return code
+
+
+def how_it_ended(code: int) -> str:
+    """What a recording says of a process that ended with CODE."""
+    if code >= 0:
+        return f"exited with code {code}"
+    with suppress(ValueError):
+        return f"ended by {Signals(-code).name}"
+    return f"ended by signal {-code}"
+
+
+class _Stream:
+    """What comes from one descriptor, and goes to another; at most one piece of it waits to be written."""
+
+    def __init__(self, source: int, sink: int, writer: RecordingWriter, name: Source) -> None:
+        self.source = source
+        self.sink = sink
+        self.recorder = StreamRecorder(writer, name)
+        self.rest = memoryview(b"")  # what is not written yet
+        self.since = monotonic()  # when anything last moved
+        self._writer = writer
+        self._name = name
+        self._room = posix.Watch()
+        self._room.add(sink, write=True)
+
+    def read(self) -> bool:
+        """Pass on what there is; False at the end."""
+        try:
+            data = os.read(self.source, _CHUNK)
+        except BlockingIOError:  # another process reads from it, too
+            return True
+        except OSError:
+            data = b""
+        if not data:
+            if self._name == "client":
+                self._writer.add("process", "the client closed stdin")
+            return False
+        at, self.rest = self._writer.now(), memoryview(data)
+        goes_on = self.write()
+        self.recorder.take(at, data)
+        return goes_on
+
+    def write(self) -> bool:
+        """Write what can be written without waiting; False if it is not read any more."""
+        try:
+            # Not set to non-blocking: other processes may share what we were given. A pipe that is ready takes so much.
+            while self.rest and self._room.ready(0):
+                self.rest = self.rest[os.write(self.sink, self.rest[: posix.PIPE_BYTES]) :]
+        except BlockingIOError:
+            pass
+        except OSError:
+            return False
+        self.since = monotonic()
+        return True
+
+    def close(self) -> None:
+        """Let both sides know that it is over."""
+        for descriptor in (self.sink, self.source):
+            _give_up(descriptor)
+
+
+class _Relay:
+    """The loop that waits for all streams at once, and for the end of the server."""
+
+    def __init__(self, server: "Popen[bytes]", streams: list[_Stream]) -> None:
+        self._server = server
+        self._by_descriptor: dict[int, _Stream] = {}
+        self._watch = posix.Watch()
+        self._end = posix.descriptor_of(server.pid)
+        if self._end is not None:
+            self._watch.add(self._end, read=True)
+        for stream in streams:
+            self._by_descriptor |= {stream.source: stream, stream.sink: stream}
+            self._listen(stream)
+        self._live = set(streams)
+
+    def run(self) -> int:
+        """Pass on until the server has ended, and all that it said has passed: its return code."""
+        while (code := self._server.poll()) is None:
+            self._step(None if self._end is not None else _LOOK_SECONDS)
+        if self._end is not None:
+            self._watch.remove(self._end)
+            os.close(self._end)
+        while any(stream.sink in (1, 2) and not _is_late(stream) for stream in self._live):
+            self._step(_LOOK_SECONDS)
+        return code
+
+    def _step(self, seconds: float | None) -> None:
+        for descriptor, closed in self._watch.ready(seconds):
+            stream = self._by_descriptor.get(descriptor)
+            if stream is None or stream not in self._live:
+                continue
+            if stream.rest:
+                goes_on = stream.write()
+            elif descriptor == stream.sink:
+                goes_on = not closed
+            else:
+                goes_on = stream.read()
+            if goes_on:
+                self._listen(stream)
+            else:
+                self._forget(stream)
+
+    def _listen(self, stream: _Stream) -> None:
+        """Wait for what comes next of STREAM; that the other side does not read any more is always told."""
+        self._watch.add(stream.sink, write=bool(stream.rest))
+        if not stream.rest:
+            self._watch.add(stream.source, read=True)
+        else:  # that it was closed would be told again and again
+            self._watch.remove(stream.source)
+
+    def _forget(self, stream: _Stream) -> None:
+        self._live.discard(stream)
+        for descriptor in (stream.source, stream.sink):
+            self._watch.remove(descriptor)
+        stream.close()
+
+
+def _is_late(stream: _Stream) -> bool:
+    """Whether nothing more is to be expected: another process may hold the stream open, or the client not read."""
+    return monotonic() - stream.since > (_UNREAD_SECONDS if stream.rest else _DRAIN_SECONDS)
+
+
+def _give_up(descriptor: int) -> None:
+    """Close DESCRIPTOR. The place of a standard stream stays taken; stderr stays open, for what we have to say."""
+    with suppress(OSError):
+        if descriptor > 2:
+            os.close(descriptor)
+        elif descriptor < 2:
+            null = os.open(os.devnull, os.O_RDWR)
+            os.dup2(null, descriptor)
+            os.close(null)
