@@ -48,6 +48,7 @@ HELP = {
     mcp_conductor.files.settings_file mcp_conductor.protocol mcp_conductor.protocol.duration""",
     "conductor record": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.record",
     "conductor serve": f"{CONDUCTOR} {SERVE}",
+    "conductor show": f"{CONDUCTOR} mcp_conductor.cli.exit_codes mcp_conductor.cli.show",
     "conductor bridge": f"{CONDUCTOR} {SERVE} mcp_conductor.cli.bridge mcp_conductor.cli.budget_flags",
     "server_composable": f"{PROGRAM} {SERVE}",
 }

@@ -53,6 +53,8 @@ transport: {type: stdio}
 """,
     "mcp.json": json.dumps({"mcpServers": {"books": {"command": "python", "args": ["server.py"]}}}),
     "conductor.config.json": json.dumps({"name": "books", "command": "python", "args": ["server.py"]}),
+    "said.jsonl": '{"recording": 1}\n'
+    + "".join(f'{{"at": 0, "source": "note", "session": {number}, "text": "hello"}}\n' for number in (1, 2)),
     "tests/first.test.mcp.yml": """\
 description: a first suite
 tests:

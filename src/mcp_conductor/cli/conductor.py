@@ -12,6 +12,7 @@ GROUPS = {
         "call": "call one method of an MCP server and print the result: the same as mcp-cli",
         "bridge": "serve many MCP servers as one",
         "record": "stand between a client and a server, and keep what they say",
+        "show": "show what was said in a recording, as lines or as a page",
     },
     "Test a server or a client": {
         "test": "run declarative tests of an MCP server",

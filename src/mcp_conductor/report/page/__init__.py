@@ -2,9 +2,10 @@
 
 `page(data)` is all of it. DATA is what is shown, as plain JSON; what its `kind` is decides what the page looks like:
 
-- `recording`: a conversation. `title`; `frames`, each {"at", "source", "text"} as in a recording (`at` may be null).
-  Perhaps `pins`, each {"frame": INDEX, "message", "path"?, "requirement"?, "level"?, "statement"?, "remedy"?, "hint"?,
-  "warning"?}; `notes` (sentences above it), `server`, `protocolVersion`, `started`, and `reach`: the words by which
+- `recording`: conversations. `title`, `started`?, `notes`? (sentences above all), and `conversations`. Each of those
+  has `title`, `frames` ({"at", "source", "text"} as in a recording; `at` may be null); perhaps `pins`, which say what
+  is wrong with a frame ({"frame": INDEX, "message", "path"?, "requirement"?, "level"?, "statement"?, "remedy"?,
+  "hint"?, "warning"?}); `note` (a sentence above it), `server`, `protocolVersion`, and `reach`: the words by which
   mcp-cli finds the server, for "copy as command".
 - all others: the report of a run, as `report/formats/html.py` makes it.
 

@@ -109,7 +109,8 @@ function rowView(entry, pins, scale, about) {
     el("span", { class: "gist" }, entry.note || (entry.said ? "" : entry.text.slice(0, 300))),
   );
   const head = el("summary", {}, el("span", { class: "time" }, at ? `+${at}` : ""), el("span", { class: "track" }, label));
-  const row = el("details", { class: `row ${direction} ${role}`, "data-frame": entry.index }, head);
+  const answering = entry.source === "http" && entry.title.startsWith("HTTP ") ? " of-server" : "";
+  const row = el("details", { class: `row ${direction} ${role}${answering}`, "data-frame": entry.index }, head);
   const body = el("div", { class: "body" });
   row.append(body);
   row.addEventListener("toggle", () => row.open && !body.childElementCount && fill(body, bodyView(entry, pins)));

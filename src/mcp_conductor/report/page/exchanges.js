@@ -7,6 +7,7 @@ const isObject = (value) => typeof value === "object" && value !== null && !Arra
 // What a frame says, in a few words.
 function readFrame(frame, index) {
   const entry = { index, at: frame.at, source: frame.source, text: frame.text, kind: frame.source, title: "", note: "" };
+  if (frame.source === "http") return { ...entry, title: frame.text.split("\n", 1)[0], note: " " };
   if (frame.source !== "client" && frame.source !== "server") return entry;
   let said;
   try {
@@ -132,9 +133,15 @@ function grouped(frames) {
     else if (entry.kind === "result" || entry.kind === "error") take.answer(entry);
     else if (entry.kind === "notification") take.notification(entry);
     else if (entry.kind === "http" && entry.source !== "http") join(pairOfHttp(groups, entry), entry);
-    else join(latest(), entry);
+    else join(latest() ?? (entry.kind === "http" ? httpBefore(groups) : null), entry);
   });
   return groups.map(measured);
+}
+
+// Requests of HTTP without a message, such as the one that ends a session, stand together with their responses.
+function httpBefore(groups) {
+  const last = groups.at(-1);
+  return last && !last.request && last.entries.every((entry) => entry.source === "http") ? last : null;
 }
 
 // A response of HTTP belongs to the request of HTTP before it.

@@ -36,13 +36,13 @@ function rememberedTheme() {
   }
 }
 
-function helpDialog() {
+function helpDialog(known) {
   const dialog = el("dialog", { class: "help", "aria-labelledby": "help-title" });
   return add(
     dialog,
     el("h2", { id: "help-title" }, "Keys"),
-    el("dl", {}, KEYS.map(([key, what]) => [el("dt", {}, el("kbd", {}, key)), el("dd", {}, what)])),
-    button("close", () => dialog.close(), { autofocus: true }),
+    el("dl", {}, known.map(([key, what]) => [el("dt", {}, el("kbd", {}, key)), el("dd", {}, what)])),
+    button("close", () => dialog.close()),
   );
 }
 
@@ -74,17 +74,28 @@ function unfold(open, within) {
   for (const fold of within.querySelectorAll("details.row")) fold.open = open;
 }
 
-// A conversation alone.
+// Conversations alone: one after the other, and a link to each frame.
 function recordingPage(help) {
-  const about = { reach: data.reach, protocol: data.protocolVersion };
-  const talk = conversation(data.frames, data.pins ?? [], about);
-  const lines = [serverName(data.server), data.protocolVersion && `MCP ${data.protocolVersion}`, data.started, counted(data.frames.length, "frame")];
+  const talks = [];
+  const parts = data.conversations.map((each, place) => {
+    const talk = conversation(each.frames, each.pins ?? [], { reach: each.reach, protocol: each.protocolVersion });
+    talks.push(talk);
+    const facts = [serverName(each.server), each.protocolVersion && `MCP ${each.protocolVersion}`, counted(each.frames.length, "frame"), each.note];
+    const about = el("p", { class: "facts" }, facts.filter(Boolean).map((fact) => el("span", {}, fact)));
+    return el("section", { class: "part", "aria-labelledby": `talk-${place}` }, el("h2", { id: `talk-${place}` }, each.title), about, talk);
+  });
+  const frames = data.conversations.reduce((sum, each) => sum + each.frames.length, 0);
+  const lines = [data.started, counted(data.conversations.length, "conversation"), counted(frames, "frame")];
   document.body.append(
     banner(lines, null, help, () => {}),
-    el("main", { class: "alone" }, el("article", { class: "detail" }, (data.notes ?? []).map((note) => el("p", { class: "note" }, note)), talk)),
+    el("main", { class: "alone", tabindex: "-1" }, el("article", { class: "detail" }, (data.notes ?? []).map((note) => el("p", { class: "reason" }, note)), parts)),
   );
-  const found = /^#frame=(\d+)$/.exec(location.hash);
-  if (found) talk.reveal(Number(found[1]));
+  const follow = () => {
+    const found = /^#frame=(?:(\d+)\.)?(\d+)$/.exec(location.hash);
+    if (found) talks[Number(found[1] ?? 1) - 1]?.reveal(Number(found[2]));
+  };
+  window.addEventListener("hashchange", follow);
+  follow();
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
     if (event.key === "?") help.showModal();
@@ -251,9 +262,10 @@ function printing(pane, list, follow) {
 
 function start() {
   applyTheme(rememberedTheme());
-  const help = helpDialog();
+  const alone = data.kind === "recording";
+  const help = helpDialog(alone ? KEYS.filter(([key]) => ["e, c", "t", "?", "Esc"].includes(key)) : KEYS);
   announcing = el("p", { class: "offscreen", role: "status" });
-  (data.kind === "recording" ? recordingPage : reportPage)(help);
+  (alone ? recordingPage : reportPage)(help);
   document.body.append(help, announcing);
   document.documentElement.dataset.ready = "true";
 }

@@ -1,0 +1,93 @@
+"""A recording as a page: its conversations, and at their messages what the judges of `conductor check` find."""
+
+from collections.abc import Iterator, Sequence
+from shlex import join
+
+from mcp_conductor.checks.engine.judging import Verdicts, judge
+from mcp_conductor.checks.explain import rules
+from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.transcript import Frame
+from mcp_conductor.recording.reader import Recording
+from mcp_conductor.report.formats.wording import counted
+from mcp_conductor.report.model import Finding, Outcome
+from mcp_conductor.report.page import page
+
+_SOURCES = {"--> ": "client", "<-- ": "server"}
+
+
+def recording_page(recording: Recording, sessions: Sequence[int], name: str, *, judged: bool) -> str:
+    """The page of SESSIONS of the recording that is called NAME."""
+    header = recording.header
+    data = {
+        "kind": "recording",
+        "title": name,
+        "started": "" if header is None else header.began,
+        "notes": [] if recording.warning is None else [recording.warning],
+        "conversations": [_conversation(recording, each, judged=judged) for each in sessions],
+    }
+    return page(data)
+
+
+def _conversation(recording: Recording, session: int, *, judged: bool) -> Json:
+    transcript = recording.transcript(session)
+    frames, server = transcript.frames, recording.server(session)
+    found: Json = {
+        "title": f"session {session}",
+        "reach": _reach(server),
+        "frames": [{"at": frame.at, "source": frame.source, "text": frame.text} for frame in frames],
+    }
+    try:
+        verdicts = judge(transcript)
+    except UsageError as error:
+        return {**found, "note": f"not judged: {error.message}"}
+    found |= {"protocolVersion": verdicts.version, "server": verdicts.server}
+    return {**found, "pins": list(_pins(verdicts, frames)), "note": _told(verdicts)} if judged else found
+
+
+def _told(verdicts: Verdicts) -> str:
+    broken = [each for each in verdicts.outcomes if each.findings]
+    return (
+        f"{counted(len(broken), 'requirement')} broken in what was said" if broken else "nothing that was said is wrong"
+    )
+
+
+def _reach(server: Json) -> str | None:
+    """The words by which mcp-cli finds SERVER, as a header names it."""
+    words = server.get("command") or ([server["url"]] if "url" in server else [])
+    return join(["--", *map(str, words)]) if isinstance(words, list) and words else None
+
+
+def _pins(verdicts: Verdicts, frames: Sequence[Frame]) -> Iterator[Json]:
+    """What is wrong, each with the number of the frame that shows it."""
+    places: dict[tuple[str, str], int] = {}
+    for number, frame in enumerate(frames):
+        places.setdefault((frame.source, frame.text), number)
+    broken = [outcome for outcome in verdicts.outcomes if outcome.findings]
+    about = {rule.id: rule for rule in rules(outcome.id for outcome in broken)}
+    for outcome in broken:
+        for finding in outcome.findings:
+            place = _place(finding, outcome, places)
+            if place is not None:
+                rule = about[outcome.id]
+                yield {
+                    "frame": place,
+                    "message": finding.message,
+                    "path": finding.path,
+                    "requirement": outcome.id,
+                    "level": outcome.level,
+                    "statement": rule.statement,
+                    "remedy": rule.remedy,
+                    "hint": finding.hint,
+                    "warning": outcome.level != "MUST",
+                }
+
+
+def _place(finding: Finding, outcome: Outcome, places: dict[tuple[str, str], int]) -> int | None:
+    """The frame that proves FINDING: what the server said, or else what it was asked."""
+    lines = () if finding.said is None else outcome.wire[slice(*finding.said)]
+    for line in sorted(lines, key=lambda line: line.startswith("--> ")):
+        place = places.get((_SOURCES.get(line[:4], ""), line[4:]))
+        if place is not None:
+            return place
+    return None

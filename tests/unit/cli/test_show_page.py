@@ -1,0 +1,74 @@
+"""A recording as a page: what the judges find stands at the frame that shows it."""
+
+import json
+import re
+from typing import Any
+
+from mcp_conductor.cli.show_page import recording_page
+from mcp_conductor.recording.reader import recording_of
+
+CLIENT, SERVER = "client", "server"
+OPENING = [
+    (CLIENT, {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}}}),
+    (SERVER, {"id": 1, "result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}}),
+    (CLIENT, {"method": "notifications/initialized"}),
+]  # fmt: skip
+LISTING = [
+    (CLIENT, {"id": 2, "method": "tools/list"}),
+    (SERVER, {"id": 2, "result": {"tools": [{"name": "look"}]}}),
+]
+
+
+def lines(said: list[Any], header: dict[str, Any] | None = None, session: int = 1) -> list[str]:
+    frames = [
+        {"at": number / 10, "source": source, "session": session, "text": json.dumps({"jsonrpc": "2.0", **message})}
+        for number, (source, message) in enumerate(said)
+    ]
+    head = [] if header is None else [{"recording": 1, **header}]
+    return [json.dumps(each) + "\n" for each in [*head, *frames]]
+
+
+def shown(given: list[str], *, judged: bool = True) -> Any:
+    recording = recording_of(given)
+    text = recording_page(recording, recording.sessions(), "said.jsonl", judged=judged)
+    found = re.search(r'id="data">(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def test_what_breaks_the_specification_is_pinned_to_the_frame_that_shows_it():
+    (talk,) = shown(lines(OPENING + LISTING))["conversations"]
+    assert (talk["protocolVersion"], talk["server"]["name"]) == ("2025-11-25", "s")
+    (pin,) = [each for each in talk["pins"] if each["requirement"] == "tools-item-inputschema"]
+    assert (pin["frame"], pin["level"], pin["warning"]) == (4, "MUST", False)
+    assert pin["remedy"]
+
+
+def test_without_judges_there_are_no_pins():
+    (talk,) = shown(lines(OPENING + LISTING), judged=False)["conversations"]
+    assert "pins" not in talk
+
+
+def test_a_recording_without_a_beginning_is_shown_and_says_why_it_is_not_judged():
+    (talk,) = shown(lines(LISTING))["conversations"]
+    assert len(talk["frames"]) == 2
+    assert talk["note"] == "not judged: nothing in the recording says which revision is spoken"
+
+
+def test_the_header_says_how_mcp_cli_finds_the_server():
+    for server, words in (
+        ({"command": ["node", "my server.js"]}, "-- node 'my server.js'"),
+        ({"url": "http://127.0.0.1/mcp"}, "-- http://127.0.0.1/mcp"),
+        ({"name": "books"}, None),
+    ):
+        assert shown(lines(OPENING, {"server": server}))["conversations"][0]["reach"] == words
+
+
+def test_each_conversation_is_shown_by_itself():
+    talks = shown([*lines(OPENING), *lines(LISTING, session=2)])["conversations"]
+    assert [(talk["title"], len(talk["frames"])) for talk in talks] == [("session 1", 3), ("session 2", 2)]
+
+
+def test_a_cut_recording_says_so_on_the_page():
+    data = shown([*lines(OPENING), '{"at": 1, "sou'])
+    assert "not whole" in data["notes"][0]
