@@ -227,8 +227,15 @@ def servers() -> str:
 
 
 def _params(make: Callable[..., object], skip: int = 0) -> str:
-    names = list(inspect.signature(make).parameters)[skip:]
+    """The params of a preset or a fault, with their defaults; None is nothing to write."""
+    names = [_param(each) for each in list(inspect.signature(make).parameters.values())[skip:]]
     return f"({', '.join(names)})" if names else ""
+
+
+def _param(each: inspect.Parameter) -> str:
+    if each.default in (inspect.Parameter.empty, None):
+        return each.name
+    return f"{each.name}={json.dumps(each.default, ensure_ascii=False)}"
 
 
 def errors() -> str:

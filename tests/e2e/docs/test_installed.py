@@ -42,6 +42,15 @@ def test_pip_installs_what_the_first_line_needs(tmp_path, wheel):
     assert "grade C of the specification" in said
 
 
+def test_all_samples_of_readme_and_tutorial_work_in_an_empty_environment(tmp_path, wheel):
+    programs, home = fresh(tmp_path / "venv"), tmp_path / "home"
+    home.mkdir()
+    run(programs / "pip", "install", "--quiet", wheel, "pytest")
+    pages = (ROOT / "README.md", ROOT / "docs" / "tutorial.md")
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(home), "LANG": "C.UTF-8"}
+    assert run(programs / "python", ROOT / "scripts" / "samples.py", *pages, env=environment, cwd=tmp_path) == ""
+
+
 def test_uvx_runs_the_package_by_its_name(tmp_path, wheel):
     programs = fresh(tmp_path / "venv")
     if subprocess.run([str(programs / "pip"), "install", "--quiet", "uv"], check=False, capture_output=True).returncode:

@@ -86,7 +86,7 @@ def _as_written(raw: Any) -> Sent:
 
 @action
 def call(given: Field) -> Callable[[Any], Sent]:
-    """Call a tool: `{tool, args}`."""
+    """Call a tool: `{tool, args}`, or its name; `meta` is sent as `_meta`, and `task: {}` asks for a task."""
     if isinstance(given.value, str):
         return lambda name: Sent("request", "tools/call", {"name": name, "arguments": {}})
     members = known_members(given, ("tool", "args", "meta", "task"), IN_CALL)
