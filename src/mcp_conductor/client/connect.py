@@ -47,7 +47,7 @@ from mcp_conductor.protocol.dialect import (
     PROTOCOL_CHOICES,
 )
 from mcp_conductor.protocol.ledger import Exchange
-from mcp_conductor.protocol.message import Message, compact, read
+from mcp_conductor.protocol.message import Message, compact, kind_of, read
 from mcp_conductor.protocol.server_spec import ServerSpec, is_spec, supported_transports
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.transport import Authorize, open_transport
@@ -115,6 +115,7 @@ async def connect(
     era is over, and whether it was lost; ON_REOPENED, when a server at a URL ended its session and a new one has begun.
     ON_REQUEST gets the requests of the server, and answers them by `session.send`.
     """
+    _check_options(timeout, on_log=on_log, on_notification=on_notification, on_incoming=on_incoming)
     context: Json = {"platform": sys.platform, "supportedTransports": list(supported_transports(sys.platform))}
     with _errors_with(context):
         spec = _spec(target)
@@ -184,8 +185,19 @@ def _shown(spec: ServerSpec, transcript: Transcript) -> Json:
     return shown
 
 
+def _check_options(timeout: object, **functions: object) -> None:
+    if not isinstance(timeout, (int, float)) or not timeout > 0:
+        shown = timeout if isinstance(timeout, (int, float)) else kind_of(timeout)
+        raise UsageError(f"timeout is a number of seconds above 0, not {shown}")
+    for name, function in functions.items():
+        if function is not None and not callable(function):
+            raise UsageError(f"{name} is a function, not {kind_of(function)}")
+
+
 def _checked_client(given: Json) -> Json:
     """GIVEN, if it can be the clientInfo of a session."""
+    if not isinstance(given, Mapping):
+        raise UsageError(f"client_info is an object with a name and a version, not {kind_of(given)}")
     for member in ("name", "version"):
         if not isinstance(given.get(member), str) or not given[member]:
             raise UsageError(f"client_info needs a {member}, which is a text; it is {given!r}")

@@ -121,7 +121,7 @@ class Waiting:
     """The open requests of one session: the replies to come, by id."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self.replies: dict[Id | None, PendingReply] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._look_at = math.inf  # when the timer is due
@@ -130,7 +130,7 @@ class Waiting:
     def add(self, request: Message, seconds: float) -> PendingReply:
         """The reply to come; it fails with RequestTimeout after SECONDS without reply or progress."""
         deadline = monotonic() + seconds
-        reply = self.replies[request.id] = PendingReply(self._loop, request, seconds, deadline)
+        reply = self.replies[request.id] = PendingReply(self.loop, request, seconds, deadline)
         if deadline < self._look_at:
             self._watch(deadline)
         return reply
@@ -177,7 +177,7 @@ class Waiting:
         """Look for overdue requests at DEADLINE. One timer serves all: most requests are answered long before."""
         self.stop()
         self._look_at = deadline
-        self._timer = self._loop.call_later(deadline - monotonic(), self._expire)
+        self._timer = self.loop.call_later(deadline - monotonic(), self._expire)
 
     def _expire(self) -> None:
         self._timer, self._look_at = None, math.inf

@@ -273,6 +273,11 @@ class Wire:
         """Send a request: its reply to come. Who stops waiting for that says so to `stopped_waiting`."""
         if self._end.done():
             raise self._loss_error(self._end.result())
+        if asyncio.get_running_loop() is not self._waiting.loop:
+            raise UsageError(
+                "this session was opened in another event loop",
+                hint="use it there, or open one in each loop; one of connect_sync() can be used in every thread",
+            )
         if message.id is None or message.id in self._waiting.replies:
             raise UsageError(f"a request needs an id that no open request has: {excerpt(message, self.redact)}")
         self._ledger.sent(message, self._send(message))

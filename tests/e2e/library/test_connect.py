@@ -197,3 +197,40 @@ async def test_what_is_under_way_when_the_session_is_closed_fails(spec):
     assert session.ended
     with pytest.raises(ConnectionLost):
         await session.request("y")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"timeout": None}, "timeout is a number of seconds above 0, not null"),
+        ({"timeout": "5"}, "timeout is a number of seconds above 0, not a string"),
+        ({"timeout": -1}, "timeout is a number of seconds above 0, not -1"),
+        ({"timeout": 0}, "timeout is a number of seconds above 0, not 0"),
+        ({"client_info": "me"}, "client_info is an object with a name and a version, not a string"),
+        ({"on_log": 5}, "on_log is a function, not a number"),
+        ({"on_notification": "x"}, "on_notification is a function, not a string"),
+    ],
+)
+async def test_a_wrong_option_is_an_error_before_a_server_is_started(tmp_path, options, message):
+    with pytest.raises(UsageError) as raised:
+        async with connect(["touch", str(tmp_path / "started")], **options):
+            pass
+    assert raised.value.message == message
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_session_is_used_in_the_loop_that_opened_it(spec, recwarn):
+    server = spec("hello(); serve({'ping': {}})")
+    async with connect(server) as session:
+
+        async def elsewhere():
+            with pytest.raises(UsageError) as raised:
+                await session.ping()
+            return raised.value
+
+        error = await asyncio.to_thread(lambda: asyncio.run(elsewhere()))
+        assert error.message == "this session was opened in another event loop"
+        assert "connect_sync" in error.hint
+        await session.ping()
+        assert [message.method for message in session.transcript.messages("client")].count("ping") == 1
+    assert recwarn.list == []
