@@ -4,17 +4,21 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mcp_conductor.checks.engine.grade import in_words
+from mcp_conductor.checks.explain import rules
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.rerun import check_again, reach
 from mcp_conductor.report.model import Looks, Outcome, Report
 
 if TYPE_CHECKING:
     from mcp_conductor.suites.running.plan import Plan
+    from mcp_conductor.suites.running.trace import Trace
 
 _MOST_SOURCES = 20_000_000  # characters of all test files
 
 
-def looks_of_tests(given: Given, plan: "Plan", report: Report, again: Callable[[Outcome], str], trace: str) -> Looks:
+def looks_of_tests(
+    given: Given, plan: "Plan", report: Report, again: Callable[[Outcome], str], trace: "Trace"
+) -> Looks:
     """What there is to look at after a run of tests. AGAIN is the command line that runs a test again."""
     sources: dict[str, str] = {}
     ways: dict[str, str] = {"": reach(given, given.after)}
@@ -27,7 +31,14 @@ def looks_of_tests(given: Given, plan: "Plan", report: Report, again: Callable[[
             room -= len(document.text)
             sources[file] = "\n" * (document.begins - 1) + document.text
     commands = {each.id: again(each) for each in report.outcomes if each.findings and each.where is not None}
-    return Looks(sources=sources, again=commands, reach=ways, trace=trace)
+    return Looks(
+        sources=sources,
+        again=commands,
+        reach=ways,
+        remarks=tuple(trace.remarks),
+        rules=rules(dict.fromkeys(each.requirement for each in trace.remarks if each.requirement is not None)),
+        trace=trace.when,
+    )
 
 
 def looks_of_check(given: Given, report: Report) -> Looks:

@@ -148,7 +148,7 @@ class TestRun:
         if self._output.wants_looks:
             from mcp_conductor.cli.looks import looks_of_tests
 
-            looks = looks_of_tests(self._given, plan, report, self._output.again, self._options.trace.when)
+            looks = looks_of_tests(self._given, plan, report, self._output.again, self._options.trace)
             report = replace(report, looks=looks)
         # A reader of the files would take those of an earlier run for ours: this is worse than a failed test.
         unwritten = [*runs[-1].unwritten, *self._output.write_reports(report)]

@@ -7,7 +7,7 @@ that was looked at. Exit codes, colours and formats are the business of those wh
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from mcp_conductor.errors import Location
 from mcp_conductor.protocol import Json
@@ -139,6 +139,14 @@ class Rule:
     address: str | None = None  # where the rule stands
 
 
+class Remark(NamedTuple):
+    """What is worth saying of a server, by the messages that show it."""
+
+    message: str
+    requirement: str | None = None  # that is broken
+    proofs: tuple[str, ...] = ()  # the texts of those messages
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looks:
     """What a report shows to a person who looks into it, and no other report has; not part of the JSON."""
@@ -147,6 +155,8 @@ class Looks:
     again: Mapping[str, str] = field(default_factory=dict)  # the command line that runs an outcome again, by its id
     reach: Mapping[str, str] = field(default_factory=dict)  # the words by which mcp-cli finds the server of a file
     grading: Mapping[str, str] = field(default_factory=dict)  # how a grade comes about, in sentences
+    remarks: tuple[Remark, ...] = ()  # of judges
+    rules: tuple[Rule, ...] = ()  # that these are about
     trace: str = "off"  # of which tests the frames were kept: on, off, retain-on-failure
 
 
@@ -249,8 +259,13 @@ def _redacted_looks(looks: Looks, redact: Callable[[str], str]) -> Looks:
     def texts(given: Mapping[str, str]) -> dict[str, str]:
         return {redact(name): redact(text) for name, text in given.items()}
 
+    remarks = tuple(
+        each._replace(message=redact(each.message), proofs=tuple(map(redact, each.proofs))) for each in looks.remarks
+    )
     again = {name: redact(text) for name, text in looks.again.items()}  # of checks, whose names are never redacted
-    return replace(looks, sources=texts(looks.sources), again=again | texts(looks.again), reach=texts(looks.reach))
+    return replace(
+        looks, sources=texts(looks.sources), again=again | texts(looks.again), reach=texts(looks.reach), remarks=remarks
+    )
 
 
 def redacted_outcome(outcome: Outcome, redact: Callable[[str], str]) -> Outcome:

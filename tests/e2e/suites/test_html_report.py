@@ -105,6 +105,19 @@ Server().run()
 """
 
 
+def test_what_judges_say_is_shown_at_the_messages_that_prove_it(conductor, suite, write, tmp_path):
+    write("server.py", BROKEN)
+    suite("- {it: lists, list: tools, expect: {ok: true}}")
+    words = ("test", "--trace", "on", "--report", "html:page.html", "--", sys.executable, "server.py")
+    assert conductor(*words).code == 0
+    found = re.search(r'id="data">(.*?)</script>', (tmp_path / "page.html").read_text(), re.DOTALL)
+    assert found is not None
+    data = json.loads(found[1])
+    (remark,) = [each for each in data["remarks"] if each["requirement"] == "tools-item-inputschema"]
+    assert remark["texts"][0] in [frame["text"] for frame in data["outcomes"][0]["frames"]]
+    assert data["rules"]["tools-item-inputschema"]["remedy"]
+
+
 def test_a_check_has_its_grade_and_the_frames_that_prove_what_is_broken(conductor, write, tmp_path):
     write("server.py", BROKEN)
     done = conductor("check", "--quiet", "--report", "html:page.html", "--", sys.executable, "server.py", limit=60)

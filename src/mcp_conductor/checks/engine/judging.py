@@ -6,7 +6,7 @@ from functools import cache
 
 from mcp_conductor.bounded.worker import checkpoint
 from mcp_conductor.checks.engine.check import CHECKS, JUDGES, Act, Check
-from mcp_conductor.checks.engine.evidence import excerpted, lines_of, proven
+from mcp_conductor.checks.engine.evidence import CAME, excerpted, lines_of, proven
 from mcp_conductor.checks.engine.findings import FailedCheck, NotSeen
 from mcp_conductor.checks.engine.record import SMALL, Record, Traits, judged_part, transport_of
 from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements, requirements_of
@@ -18,7 +18,7 @@ from mcp_conductor.protocol.dialect import DIALECTS, TASKS_EXTENSION, Dialect, n
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
-from mcp_conductor.report.model import Finding, Outcome, Status
+from mcp_conductor.report.model import Finding, Outcome, Remark, Status
 from mcp_conductor.values import dataclass
 
 MOST_FINDINGS = 100  # of one requirement that are reported; those that are alike are shown as one
@@ -258,7 +258,7 @@ def _transport(transcript: Transcript) -> str:
 # After a run of tests.
 
 
-def remarks(session: Session, said: list[Frame], spec: ServerSpec) -> list[str]:
+def remarks(session: Session, said: list[Frame], spec: ServerSpec) -> list[Remark]:
     """Which MUST a server has broken by what it SAID, however it was asked: a line for each."""
     transport = transport_of(spec)
     frames = judged_part(said[:MOST_FRAMES])
@@ -269,13 +269,15 @@ def remarks(session: Session, said: list[Frame], spec: ServerSpec) -> list[str]:
     told = []
     for requirement, each in _heard_in_tests(session.dialect.version, transport):
         try:
-            found = apply_judge(each, record).findings
+            seen = apply_judge(each, record)
+            found = seen.findings
         except Exception as error:  # noqa: BLE001  # a mistake of ours must not end a run of tests, nor go unseen
-            told.append(f"{requirement.id} could not be judged: {error!r}")
+            told.append(Remark(f"{requirement.id} could not be judged: {error!r}"))
             continue
         if found:
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-            told.append(f"the server breaks {requirement.id}: {session.redact(found[0].message)}{more}")
+            message = f"the server breaks {requirement.id}: {session.redact(found[0].message)}{more}"
+            told.append(Remark(message, requirement.id, tuple(line[4:] for line in seen.wire if line.startswith(CAME))))
     return told
 
 

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from mcp_conductor.client.session import Session
     from mcp_conductor.protocol.server_spec import ServerSpec
     from mcp_conductor.protocol.transcript import Frame
+    from mcp_conductor.report.model import Remark
 
 
 class ListeningJudges:
@@ -23,7 +24,7 @@ class ListeningJudges:
         if self._loading.ident is None:
             self._loading.start()
 
-    def __call__(self, session: "Session", said: "list[Frame]", spec: "ServerSpec") -> list[str]:
+    def __call__(self, session: "Session", said: "list[Frame]", spec: "ServerSpec") -> "list[Remark]":
         self._loading.join()
         from mcp_conductor.checks.engine.judging import remarks
 

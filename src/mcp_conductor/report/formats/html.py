@@ -60,7 +60,8 @@ def report_data(report: Report) -> Json:
         "sources": dict(looks.sources),
         "reach": dict(looks.reach),
         "trace": looks.trace,
-        "rules": {rule.id: _rule(rule) for rule in report.rules},
+        "remarks": _proven(looks),
+        "rules": {rule.id: _rule(rule) for rule in (*report.rules, *looks.rules)},
         "outcomes": [_outcome(each, looks, sources) for each in report.outcomes],
     }
 
@@ -68,6 +69,12 @@ def report_data(report: Report) -> Json:
 def _target(report: Report) -> str:
     files = report.target.split(", ")
     return f"{len(files)} files" if report.kind == "test" and len(files) > _MOST_FILES else report.target
+
+
+def _proven(looks: Looks) -> list[Json]:
+    """What judges say: to be shown at the messages that prove it, wherever these are."""
+    proven = [each for each in looks.remarks if each.proofs]
+    return [{"message": each.message, "requirement": each.requirement, "texts": list(each.proofs)} for each in proven]
 
 
 def _rule(rule: Rule) -> Json:

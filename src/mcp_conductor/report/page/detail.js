@@ -3,7 +3,7 @@
 function detail(outcome, report) {
   const rule = report.rules[outcome.id];
   const view = el("article", { class: "detail", "aria-labelledby": "detail-title" });
-  const talk = outcome.frames?.length ? conversation(outcome.frames, pinsOf(outcome, rule), aboutServer(outcome, report)) : null;
+  const talk = outcome.frames?.length ? conversation(outcome.frames, [...pinsOf(outcome, rule), ...remarksOn(outcome, report)], aboutServer(outcome, report)) : null;
   const reveal = talk && ((index) => talk.reveal(index));
   add(
     view,
@@ -76,6 +76,21 @@ function pinsOf(outcome, rule) {
     if (finding.frame === undefined || finding.whole) continue;
     const requirement = rule && { requirement: outcome.id, level: outcome.level, statement: rule.statement, remedy: rule.remedy };
     pins.push({ ...finding, ...requirement });
+  }
+  return pins;
+}
+
+// What judges say of messages of this test.
+function remarksOn(outcome, report) {
+  if (outcome.level) return [];
+  const pins = [];
+  for (const remark of report.remarks) {
+    const texts = new Set(remark.texts);
+    const rule = report.rules[remark.requirement];
+    outcome.frames.forEach((frame, index) => {
+      if (frame.source !== "server" || !texts.has(frame.text)) return;
+      pins.push({ frame: index, warning: true, message: remark.message, requirement: remark.requirement, statement: rule?.statement, remedy: rule?.remedy });
+    });
   }
   return pins;
 }

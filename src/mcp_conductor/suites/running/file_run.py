@@ -288,7 +288,9 @@ class FileRun:
         if judged and self._options.judge is not None:
             said = session.transcript.since(self._start)
             for remark in await without_blocking(self._options.judge, session, said, self._job.spec):
-                self._tell(Warned(message=remark))
+                self._tell(Warned(message=remark.message))
+                if self._options.trace is not None:
+                    self._options.trace.remarks.append(remark)
 
     def _givers(self, case: Case) -> Iterator[Case]:
         """The tests that have to be run before CASE, for what they capture."""

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from mcp_conductor.protocol.transcript import Frame
     from mcp_conductor.recording.folder import RecordingFolder
     from mcp_conductor.recording.writer import RecordingWriter
+    from mcp_conductor.report.model import Remark
 
 DEFAULT_SECONDS = 10.0  # for each request
 
-Judge = Callable[["Session", "list[Frame]", ServerSpec], list[str]]
+Judge = Callable[["Session", "list[Frame]", ServerSpec], "list[Remark]"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

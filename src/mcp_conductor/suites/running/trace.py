@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mcp_conductor.protocol.transcript import Frame
-from mcp_conductor.report.model import Finding, Outcome
+from mcp_conductor.report.model import Finding, Outcome, Remark
 from mcp_conductor.suites.running.conversation import Conversation
 from mcp_conductor.text.visible import cut
 
@@ -22,11 +22,13 @@ class Trace:
 
     def __init__(self, when: str, most_bytes: int = _MOST_BYTES) -> None:
         self.when = when
+        self.remarks: list[Remark] = []  # what judges say of the servers
         self._most_bytes = self._room = most_bytes
 
     def begin(self) -> None:
         """Another run begins, which has all the room."""
         self._room = self._most_bytes
+        self.remarks = []
 
     def traced(self, outcome: Outcome, conversation: Conversation, end: int | None) -> Outcome:
         """OUTCOME with its frames, up to END of the transcript, if they are to be kept."""

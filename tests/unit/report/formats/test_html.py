@@ -8,7 +8,7 @@ from mcp_conductor.errors import Location
 from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.report.formats import REPORTERS
 from mcp_conductor.report.formats.html import report_data
-from mcp_conductor.report.model import Finding, Looks, Outcome, Report, Rule, Words, redacted
+from mcp_conductor.report.model import Finding, Looks, Outcome, Remark, Report, Rule, Words, redacted
 
 FILE = "a.test.mcp.yml"
 TEXT = """description: Sums
@@ -129,7 +129,13 @@ def test_a_secret_is_nowhere_in_the_page():
         id="a::hunter2", title="hunter2", reason="hunter2", findings=(finding,), stderr=("hunter2",),
         wire=("--> hunter2",), frames=(Frame(0, "client", "hunter2"), Frame(0, "stderr", "hun"), Frame(0, "http", "hunter2")),
     )  # fmt: skip
-    looks = Looks(sources={"hunter2": "x: hunter2"}, again={"a::hunter2": "test hunter2"}, reach={"": "-- hunter2"})
+    remark = Remark("hunter2", "a-requirement", ("hunter2",))
+    looks = Looks(
+        remarks=(remark,),
+        sources={"hunter2": "x: hunter2"},
+        again={"a::hunter2": "test hunter2"},
+        reach={"": "-- hunter2"},
+    )
     report = Report(kind="test", target="hunter2", server={"name": "hunter2"}, outcomes=(bad,), looks=looks)
     text = REPORTERS.get("html").write(redacted(report, redact))
     assert "hunter2" not in text
