@@ -5,7 +5,7 @@ import json
 
 import pytest
 from tests.e2e.server.http_wire import Web
-from tests.e2e.server.wire import COMPOSABLE, MODERN, call, echo, initialize, modern, ping, request, text_of
+from tests.e2e.server.wire import COMPOSABLE, MODERN, Pipe, call, echo, initialize, modern, ping, request, text_of
 
 GATED = "io.modelcontextprotocol/tasks"
 
@@ -29,6 +29,7 @@ SHAPES = {
     "logging-modern": ({"tools": refs("echo", "send_notification"), "logging": True, **http(modern=True)}, 2),
     "mcp-app": ({"tools": refs("echo", "mcp_app_demo"), "resources": refs("mcp_app_demo_widget"), **http()}, 2),
     "modern": ({"tools": refs("echo", "get_temp"), **http(modern=True)}, 2),
+    "modern-mrtr": ({"tools": refs("echo", "collect_elicitation"), **http(modern=True)}, 2),
     "modern-network": ({"tools": refs("echo", "get_weather", *(f"trigger_{each}" for each in TRIGGERS)), "resources": refs("architecture"), **http(modern=STATELESS)}, 6),
     "mrtr-showcase": ({"tools": refs("echo", *(f"mrtr_{each}" for each in MRTR)), **http(modern=True)}, 8),
     "nullable-fields": ({"tools": refs("record_shipment", "get_temp"), **http()}, 2),
@@ -112,3 +113,73 @@ def test_gated_tool_is_there_for_requests_of_the_modern_era_that_declare_the_ext
     server = serve("advertised-extensions", **http(modern=True))
     plain, declaring = (modern(request(1, "tools/list"), MODERN, **more) for more in ({}, {"extensions": {GATED: {}}}))
     assert [tools_of(server.modern(each).json) for each in (plain, declaring)] == [["echo"], ["echo", "get_weather"]]
+
+
+def test_question_of_a_tool_is_asked_in_a_round_of_the_modern_era(serve):
+    server, form = serve("modern-mrtr"), {"type": "object", "properties": {"name": {"type": "string"}}}
+    asking = call(1, "collect_elicitation", {"message": "Who?", "schema": form})
+    able = {"elicitation": {"form": {}}}
+    first = server.modern(modern(asking, MODERN, **able)).json["result"]
+    assert first["resultType"] == "input_required"
+    ((key, question),) = first["inputRequests"].items()
+    assert (question["method"], question["params"]["message"]) == ("elicitation/create", "Who?")
+    answers = {key: {"action": "accept", "content": {"name": "Ada"}}}
+    again = {**asking, "params": {**asking["params"], "inputResponses": answers, "requestState": first["requestState"]}}
+    last = server.modern(modern(again, MODERN, **able)).json
+    assert "Ada" in text_of(last)
+    assert server.modern(modern(asking)).code == -32021  # a client that did not declare it
+
+
+# Those on stdio.
+MADE = {
+    "name": "say_it",
+    "description": "Says it again",
+    "inputSchema": {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]},
+}
+STDIO_DEMO = {
+    "tools": refs("echo", "add", "get_weather"),
+    "resources": refs("architecture"),
+    "prompts": refs("simple_prompt"),
+    "logging": True,
+}
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    """Serve a file on stdio."""
+    started = []
+
+    def serve(name, described):
+        file = tmp_path / f"{name}.json"
+        info = {"name": name, "version": "1.0.0"}
+        file.write_text(json.dumps({"serverInfo": info, **described, "transport": {"type": "stdio"}}))
+        started.append(Pipe([*COMPOSABLE, "--config", str(file)], tmp_path))
+        return started[-1]
+
+    yield serve
+    for each in started:
+        each.dispose()
+
+
+@pytest.mark.parametrize("structured", [False, True])
+def test_tool_that_a_file_composes_says_its_arguments_again_on_stdio(pipe, structured):
+    made = {**MADE, "structuredContent": structured}
+    server = pipe("composable-tool", {"tools": [{"preset": "composable_tool", "params": made}]})
+    server.open()
+    (tool,) = server.ask(request(1, "tools/list"))["result"]["tools"]
+    assert {key: tool[key] for key in ("name", "description")} == {key: MADE[key] for key in ("name", "description")}
+    assert tool["inputSchema"]["required"] == ["word"]
+    reply = server.ask(call(2, "say_it", {"word": "again"}))
+    assert "again" in text_of(reply)
+    assert ("structuredContent" in reply["result"]) == structured
+    server.close()
+    assert server.wait() == 0
+
+
+def test_file_for_stdio_is_served_with_a_handshake_alone(pipe):
+    server = pipe("demo", STDIO_DEMO)
+    assert set(server.open()["capabilities"]) == {"tools", "resources", "prompts", "logging"}
+    assert len(tools_of(server.ask(request(1, "tools/list")))) == 3
+    assert server.ask(modern(request(2, "server/discover")))["error"]["code"] == -32601
+    server.close()
+    assert server.wait() == 0
