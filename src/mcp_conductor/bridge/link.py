@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _MOST_SILENCE = 2  # probes without an answer in a row, before a server that does not answer is given up
 _MOST_REPEATS = 3  # of a call that may be repeated
+_SHORT_PAUSE = 1.0  # seconds before the next try, at most, while a call waits for the server
 _KEPT_BYTES = 1_000_000  # of a transcript that may go on for months
 
 T = TypeVar("T")
@@ -62,6 +63,8 @@ class Link:
         self._trusted = True  # False: a call has failed, and the reason is not known yet
         self._check_now = asyncio.Event()  # ping the server now, not at the next interval
         self._retry = asyncio.Event()  # a caller asks for another try now
+        self._waiting = 0  # calls that wait for the server
+        self._resting = False  # in a pause that a call ends
         self._changed = asyncio.Event()
         self._stream_ended = False  # a stream of notifications has ended
 
@@ -75,12 +78,19 @@ class Link:
         """The session, for which this waits up to SECONDS; raises ServerDown."""
         if (session := self._usable()) is not None:
             return session
-        with suppress(TimeoutError):
+        self._waiting += 1
+        if self._resting:
+            self._retry.set()
+        try:
             async with asyncio.timeout(seconds):
                 while self._state != "down":
                     await self._changed.wait()
                     if (session := self._usable()) is not None:
                         return session
+        except TimeoutError:
+            pass
+        finally:
+            self._waiting -= 1
         raise self._down_error()
 
     async def settled(self, *, up: bool) -> None:
@@ -317,10 +327,23 @@ class Link:
         return False
 
     async def _pause(self, delay: float | None) -> None:
+        """Wait before the next try; not for long while a call waits, since the server may be back by now."""
         self._retry.clear()
+        short = None if delay is None else min(delay, _SHORT_PAUSE)
+        if await self._retried(short) or delay is None or self._waiting:
+            return
+        self._resting = True
+        try:
+            await self._retried(delay - _SHORT_PAUSE)
+        finally:
+            self._resting = False
+
+    async def _retried(self, seconds: float | None) -> bool:
+        """Whether another try is asked for within SECONDS."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(delay):
-                await self._retry.wait()
+            async with asyncio.timeout(seconds):
+                return await self._retry.wait()
+        return False
 
     def _enter(self, state: State) -> None:
         self._state = state

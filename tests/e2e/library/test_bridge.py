@@ -117,6 +117,27 @@ async def test_a_call_waits_for_a_server_that_is_about_to_come_back(mortal):
         assert {answer.text for answer in answers} != {str(pid)}
 
 
+def behind_gate(gate, inner):
+    """The config of a server that can start only while the file GATE exists."""
+    words = ["-c", f'test -e {gate} || exit 7; exec "$@"', "sh", inner["command"], *inner["args"]]
+    return {"command": "sh", "args": words, "env": inner["env"]}
+
+
+async def test_a_call_does_not_wait_for_the_end_of_a_long_pause(tmp_path, mortal):
+    gate, pause = tmp_path / "gate", Backoff(first=3600, cap=3600)
+    async with Bridge({"m": behind_gate(gate, mortal())}, backoff=pause, patience=LIMIT) as bridge:
+        waiting = asyncio.create_task(bridge.call_tool("m/pid"))  # it may begin before the pause
+        gate.touch()
+        assert (await waiting).text
+        gate.unlink()
+        os.kill(int((await waiting).text), signal.SIGKILL)
+        async with asyncio.timeout(LIMIT):
+            while bridge.health()["m"].failures < 2:  # noqa: ASYNC110  # no event tells of it
+                await asyncio.sleep(0.01)
+        gate.touch()
+        assert (await bridge.call_tool("m/pid")).text != (await waiting).text
+
+
 async def test_a_kill_is_seen_at_once_also_without_calls(mortal):
     events = Events()
     async with Bridge({"m": mortal()}, backoff=QUICK, health_interval=3600, on_event=events) as bridge:
@@ -131,10 +152,7 @@ async def test_a_server_that_keeps_failing_is_down_in_the_end_and_can_be_tried_a
     events = Events()
     backoff = Backoff(first=0.01, cap=0.05, attempts=3)
     gate = tmp_path / "gate"
-    config = {"command": "sh", "args": ["-c", f'test -e {gate} || exit 7; exec "$@"', "sh"]}
-    inner = mortal()
-    config = {**config, "args": [*config["args"], inner["command"], *inner["args"]], "env": inner["env"]}
-    async with Bridge({"m": config}, backoff=backoff, on_event=events) as bridge:
+    async with Bridge({"m": behind_gate(gate, mortal())}, backoff=backoff, on_event=events) as bridge:
         down = await events.until("down", "m")
         assert "code 7" in down.error.message
         assert (bridge.health()["m"].state, bridge.health()["m"].failures) == ("down", 3)
