@@ -79,6 +79,13 @@ def test_every_flag_of_our_commands_exists(page):
     assert used - known_flags() == set()
 
 
+def test_readme_names_every_command():
+    from mcp_conductor.cli.conductor import COMMANDS
+
+    table = (ROOT / "README.md").read_text().partition("## The programs")[2].partition("\n## ")[0]
+    assert {name for name in COMMANDS if not re.search(rf"`(conductor )?{name}[` ]", table)} == set()
+
+
 def test_the_numbers_of_requirements_are_not_too_high():
     from mcp_conductor.checks.explain import listing
 
