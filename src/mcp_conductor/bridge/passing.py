@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from mcp_conductor.protocol import Json
-from mcp_conductor.protocol.dialect import INVALID_PARAMS
+from mcp_conductor.protocol.dialect import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp_conductor.server.call import Call
 from mcp_conductor.server.client import Client
 from mcp_conductor.server.definitions import AskFailed, Refusal
@@ -40,6 +40,7 @@ class Passing:
         self.uri = str(call.params.get("uri"))  # as the client calls it
         self.party = party(call.client)
         self.handshake = call.client.revision.handshake
+        self._client = call.client
         self.work: asyncio.Task[Json] | None = None
         self._asked: dict[str, asyncio.Future[Json]] = {}  # questions that the client has got
         self._waiting: dict[str, tuple[Json, asyncio.Future[Json]]] = {}  # questions that it has not got
@@ -51,6 +52,7 @@ class Passing:
         """The client's answer to QUESTION, which goes to it in place of a result. Raises Over if that came first."""
         if self._over:
             raise Over
+        self._check(question["method"])
         answer: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
         key = f"question-{next(self._keys)}"
         self._waiting[key] = (question, answer)
@@ -60,6 +62,17 @@ class Passing:
         finally:
             self._waiting.pop(key, None)
             self._asked.pop(key, None)
+
+    def _check(self, method: str) -> None:
+        """basic/patterns/mrtr: only these questions are asked, and only of clients that declare the capability."""
+        capability = method.partition("/")[0]
+        if method not in self._client.revision.asks:
+            why = f"{self._client.revision.version} has no way to ask a client for {method}"
+        elif capability not in self._client.capabilities:
+            why = f"the client does not declare {capability}"
+        else:
+            return
+        raise AskFailed(why, {"code": METHOD_NOT_FOUND, "message": why})
 
     async def outcome(self) -> Json | None:
         """The result of the request, or None if the client is asked something first. Raises as the request does."""

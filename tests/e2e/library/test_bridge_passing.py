@@ -183,6 +183,26 @@ async def test_an_error_of_the_client_is_the_answer_that_the_server_gets(servers
         assert json.loads(told.text)["error"]["code"] == -32601
 
 
+async def test_a_client_of_the_modern_era_is_not_asked_for_what_it_does_not_declare(servers):
+    servers.add("a")
+    async with connect(servers.bridge(), protocol="modern", answers=Answers(roots=[])) as session:
+        for method, params, _ in (QUESTIONS[0], QUESTIONS[2]):
+            result = await session.request("tools/call", _asking(method, params))
+            assert result["resultType"] == "complete"
+            capability = method.split("/")[0]
+            told = json.loads(result["content"][0]["text"])
+            assert told["error"] == {"code": -32601, "message": f"the client does not declare {capability}"}
+        assert json.loads((await session.call_tool("a__ask", {"method": "roots/list"})).text) == {
+            "result": {"roots": []}
+        }
+        told = json.loads((await session.call_tool("a__ask", {"method": "tasks/list"})).text)
+        assert told["error"] == {"code": -32601, "message": "2026-07-28 has no way to ask a client for tasks/list"}
+
+
+def _asking(method, params):
+    return {"name": "a__ask", "arguments": {"method": method, "params": params}}
+
+
 async def test_a_question_outside_of_any_call_reaches_the_client_too(servers):
     servers.add("a")
     async with connect(servers.bridge(), answers=able()) as session:
