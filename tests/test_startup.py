@@ -32,7 +32,8 @@ SERVE = """
     mcp_conductor.protocol.budgets mcp_conductor.protocol.duration mcp_conductor.protocol.message
 """
 CALL = f"""
-    {PROGRAM} {TARGET} mcp_conductor.cli.mcp_cli mcp_conductor.cli.methods mcp_conductor.cli.plan
+    {PROGRAM} {TARGET} mcp_conductor.cli.mcp_cli mcp_conductor.cli.methods mcp_conductor.cli.oauth_flags
+    mcp_conductor.cli.plan
     mcp_conductor.protocol.answers mcp_conductor.protocol.message
 """
 HELP = {
@@ -46,7 +47,7 @@ HELP = {
     "conductor discover": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.discover",
     "conductor init": f"""{CONDUCTOR} mcp_conductor.cli.init mcp_conductor.cli.flag_values mcp_conductor.files
     mcp_conductor.files.settings_file mcp_conductor.protocol mcp_conductor.protocol.duration""",
-    "conductor record": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.record",
+    "conductor record": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.oauth_flags mcp_conductor.cli.record",
     "conductor serve": f"{CONDUCTOR} {SERVE}",
     "conductor show": f"{CONDUCTOR} mcp_conductor.cli.exit_codes mcp_conductor.cli.show",
     "conductor bridge": f"{CONDUCTOR} {SERVE} mcp_conductor.cli.bridge mcp_conductor.cli.budget_flags",

@@ -8,6 +8,7 @@ from mcp_conductor.cli import methods
 from mcp_conductor.cli.budget_flags import ONE_SHOT_LIMIT_FLAGS
 from mcp_conductor.cli.flag_values import time
 from mcp_conductor.cli.flags import Flag, Given, Groups
+from mcp_conductor.cli.oauth_flags import OAUTH_FLAGS, check_oauth_flags
 from mcp_conductor.cli.target import TARGET_FLAGS, load_plugins, target
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.errors import UsageError
@@ -79,26 +80,7 @@ FLAGS: Groups = {
         ),
     ),
     "Authorization, of servers at a URL": (
-        Flag("--oauth", "when the server wants a token, get one: the URL to visit is shown on stderr"),
-        Flag("--open-browser", "with --oauth: open that URL"),
-        Flag("--no-interactive", "with --oauth: wait for no user; use what needs none, or fail"),
-        Flag("--token-store", "with --oauth: keep tokens in this file", "FILE"),
-        Flag("--oauth-client-id", "the client, as it is registered", "ID"),
-        Flag(
-            "--oauth-client-secret", "its secret, if it has one; as all secrets, it may be @FILE or env:NAME", "SECRET"
-        ),
-        Flag(
-            "--oauth-client-auth",
-            "how the client authenticates; by default, as the authorization server says",
-            "METHOD",
-        ),
-        Flag("--oauth-issuer", "the authorization server that may get the client's secret, at any address", "URL"),
-        Flag("--oauth-allow-http", "allow plain http to authorization servers, not only on this machine"),
-        Flag("--oauth-client-metadata-url", "with --oauth: a document that describes the client", "URL"),
-        Flag("--oauth-scope", "scopes to request, separated by spaces (repeatable)", "SCOPES", many=True),
-        Flag("--oauth-redirect-port", "with --oauth: where the browser is sent back to", "PORT"),
-        Flag("--oauth-grant", "with --oauth: authorization_code (default) or client_credentials", "GRANT"),
-        Flag("--oauth-private-key", "with --oauth: authenticate the client with this key", "PEM FILE"),
+        *OAUTH_FLAGS,
         Flag("--server-url", "oauth/…: the MCP server, or its authorization server", "URL"),
         Flag("--oauth-code", "oauth/token: the code that the redirect brought", "CODE"),
         Flag("--oauth-code-verifier", "oauth/token: the PKCE verifier", "VERIFIER"),
@@ -148,24 +130,9 @@ class CallPlan(NamedTuple):
     task_ttl: float | None
 
 
-_WITH_OAUTH = (
-    "--open-browser",
-    "--no-interactive",
-    "--token-store",
-    "--oauth-client-metadata-url",
-    "--oauth-redirect-port",
-    "--oauth-grant",
-    "--oauth-private-key",
-)
-
-
 def plan(given: Given, terminal: Terminal) -> CallPlan:
     """Understand the command line; refuses what cannot be meant."""
-    for flag in _WITH_OAUTH:
-        if flag in given and "--oauth" not in given:
-            raise UsageError(f"{flag} has no meaning without --oauth")
-    if "--no-interactive" in given and "--open-browser" in given:
-        raise UsageError("--no-interactive and --open-browser exclude each other")
+    check_oauth_flags(given)
     method, raw, follow = given.one("--method"), given.one("--raw"), "--follow" in given
     _check_script(given)
     if method is None and raw is None and not follow and "--script" not in given:

@@ -5,6 +5,7 @@ import time
 from typing import TYPE_CHECKING
 
 from mcp_conductor.cli.flags import Flag, Given, Groups, help_page, parse
+from mcp_conductor.cli.oauth_flags import OAUTH_FLAGS, check_oauth_flags
 from mcp_conductor.cli.secret_flags import read_secrets
 from mcp_conductor.cli.target import TARGET_FLAGS, target
 from mcp_conductor.cli.terminal import Terminal
@@ -15,29 +16,43 @@ if TYPE_CHECKING:
     from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
     from mcp_conductor.recording.writer import RecordingWriter
 
+_FOR_URLS = ("--host", "--port", "--allow-host", *(flag.name for flag in OAUTH_FLAGS))
 _NOT_HERE = ("--protocol", "--plugin")  # what is spoken is what the client speaks
 FLAGS: Groups = {
     "Recording": (
         Flag("--output", "the file to write; {pid} and {time} in it become those of this run", "FILE", short="-o"),
     ),
     "Server": tuple(flag for flag in TARGET_FLAGS if flag.name not in _NOT_HERE),
+    "Where clients reach the server at a URL": (
+        Flag("--host", "the address to listen on; default 127.0.0.1", "HOST"),
+        Flag("--port", "the port to listen on; without it, any that is free", "PORT"),
+        Flag("--allow-host", "another name that it is reached by (repeatable)", "NAME", many=True),
+    ),
+    "OAuth, for the server at a URL": OAUTH_FLAGS,
     "Running": (Flag("--help", "show this text", short="-h"),),
 }
 _USAGE = """\
 usage: conductor record -o FILE [FLAGS] -- COMMAND [ARGS …]
+       conductor record -o FILE [FLAGS] URL
        conductor record -o FILE --config FILE --server NAME
 
-Stand between a client and a server, and write what they say to a file. Put it in the place of the server's command: the
-client starts it as a server, and it starts the server. Every byte passes in both directions, as do signals, the end of
-stdin and how the server ends.
+Stand between a client and a server, and write what they say to a file.
+
+Put it in the place of the server's command: the client starts it as a server, and it starts the server. Every byte
+passes in both directions, as do signals, the end of stdin and how the server ends.
+
+For a URL, it listens at an address of this machine, which it shows: give that to the client in place of the URL.
+With --token or --oauth, it logs in by itself, and the client needs no token.
 """
 EXAMPLES = {
     "conductor record -o said.jsonl -- python server.py": "in place of python server.py",
     "mcp-cli -- conductor record -o said.jsonl python server.py --method tools/list": "with mcp-cli as the client",
+    "conductor record -o said.jsonl --port 8080 https://example.com/mcp": "at http://127.0.0.1:8080/mcp",
     "conductor record -o said.jsonl --config mcp.json --server books": "a server of a settings file",
 }
 _EXIT_CODES = """\
-Exit codes: as the server ends, by a signal too; 2 could not run, 3 the server could not be started.
+Exit codes: as the server ends, by a signal too; 2 could not run, 3 the server could not be started. For a URL: 0 when
+it is ended by SIGINT, SIGTERM or SIGHUP.
 """
 
 
@@ -51,8 +66,17 @@ def main(argv: list[str], terminal: Terminal) -> int:
     spec = target(given, terminal, program="conductor record")
     terminal.learn(secrets_by_name(terminal.environ))
     if (process := spec.as_process()) is not None:
+        for flag in _FOR_URLS:
+            if flag in given:
+                raise UsageError(f"{flag} is for a server at a URL, not for a command")
         return _record_process(process, given, terminal)
-    raise UsageError(f"{spec.kind} cannot be recorded here")
+    check_oauth_flags(given)
+    if (web := spec.as_http()) is None:
+        raise UsageError(f"a server that is reached by {spec.kind} cannot be recorded here")
+    from mcp_conductor.cli.interruptible import run_interruptibly
+    from mcp_conductor.cli.record_url import record_url
+
+    return run_interruptibly(record_url(web, given, terminal, lambda: open_output(given, terminal, web)))
 
 
 def open_output(given: Given, terminal: Terminal, spec: "ServerSpec") -> "RecordingWriter":

@@ -60,6 +60,7 @@ class RecordedExchange:
         self.number = number
         self._sessions = sessions
         self._session: int | None = None
+        self.is_open = False  # the answer may still tell which conversation it is
         self._begins = False
         self._held: list[Frame] = []
 
@@ -71,6 +72,11 @@ class RecordedExchange:
             self._sessions.name(name, known)
         self._settle(known)
 
+    def settle(self) -> None:
+        """Nothing more tells which conversation it belongs to."""
+        if self._session is None and self._held:
+            self._settle(self._sessions.nameless())
+
     def observe(self, source: Source, text: str) -> None:
         """Record a head of the exchange, or a message in it."""
         if source == "http" and (name := header_of(text, _SESSION_HEADER)) is not None:
@@ -81,7 +87,7 @@ class RecordedExchange:
         elif source == "http" and text.startswith("HTTP "):
             if self._begins and self._session is not None:
                 self._sessions.stays_nameless(self._session)
-            elif self._session is None:
+            elif self._session is None and not self.is_open:
                 self._settle(self._sessions.nameless())
         elif source == "client" and self._session is None:
             self._begins = decode(text.encode(errors="surrogateescape")).method == "initialize"

@@ -68,6 +68,26 @@ def test_an_exchange_without_a_body_is_written_when_its_answer_comes(recorded):
     assert recorded([("http", "GET /mcp"), ("http", "HTTP 405")]) == [1]
 
 
+def test_a_stream_whose_first_event_may_name_it_is_written_when_it_does_or_when_nothing_else_will(tmp_path):
+    writer = open_recording(str(tmp_path / "r.jsonl"), Redactor())
+    sessions = HttpSessions(writer)
+    for name in ("/messages?a", None):
+        exchange = sessions.exchange()
+        exchange.is_open = True
+        exchange.observe("http", "GET /sse")
+        exchange.observe("http", "HTTP 200")
+        assert not any(entry.exchange == exchange.number for entry in read_recording(str(tmp_path / "r.jsonl")).entries)
+        if name is None:
+            exchange.settle()
+        else:
+            exchange.join(name)
+        exchange.observe("server", "{}")
+        exchange.settle()
+    writer.close()
+    entries = read_recording(str(tmp_path / "r.jsonl")).entries
+    assert [(entry.exchange, entry.session) for entry in entries] == [(1, 1)] * 3 + [(2, 2)] * 3
+
+
 def test_a_conversation_with_an_address_of_its_own_is_known_by_that(tmp_path):
     writer = open_recording(str(tmp_path / "r.jsonl"), Redactor())
     sessions = HttpSessions(writer)

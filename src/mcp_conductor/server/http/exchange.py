@@ -143,10 +143,15 @@ class HttpExchange:
 
     # What is answered.
 
+    @property
+    def begun(self) -> bool:
+        """Whether an answer has begun."""
+        return self._has_begun
+
     async def reply(self, status: int, body: bytes = b"", headers: Headers = (), content_type: str = JSON_TYPE) -> None:
         """Answer with all of BODY."""
         self._has_begun = True
-        typed = f"content-type: {content_type}\r\n" if body else ""
+        typed = f"content-type: {content_type}\r\n" if body and content_type else ""
         length = "" if status in _BODILESS else f"content-length: {len(body)}\r\n"
         head = self._head(status, typed + length, headers)
         self.tell(body)

@@ -14,7 +14,7 @@ from mcp_conductor.server.http.host import HttpHost
 from mcp_conductor.server.http.limits import LIMITS, Limits
 from mcp_conductor.server.server import Server
 
-_GRACE_SECONDS = 1
+GRACE_SECONDS = 1
 
 
 async def serve_http(
@@ -33,9 +33,9 @@ async def serve_http(
             transport.host, address, transport.allowed_hosts, transport.allowed_origins, transport.token
         )
         host = HttpHost(server, transport, admission)
-        async with accepting(own, host.serve, limits=limits, grace=_GRACE_SECONDS):
+        async with accepting(own, host.serve, limits=limits, grace=GRACE_SECONDS):
             try:
-                started(_url(transport, port))
+                started(url_of(transport, port))
                 await stop.wait()
             finally:
                 host.stop()
@@ -66,6 +66,7 @@ def listen(transport: TransportConfig) -> socket.socket:
     return listener
 
 
-def _url(transport: TransportConfig, port: int) -> str:
+def url_of(transport: TransportConfig, port: int) -> str:
+    """Where clients reach what listens as TRANSPORT says, at PORT."""
     host = f"[{transport.host}]" if ":" in transport.host.strip("[]") else transport.host
     return f"http://{host}:{port}{transport.path}"

@@ -1,0 +1,65 @@
+"""`conductor record URL`: a local address that stands for the server at a URL."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import closing
+
+from mcp_conductor.cli.flag_values import number
+from mcp_conductor.cli.flags import Given
+from mcp_conductor.cli.interruptible import serve_until_cancelled
+from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE
+from mcp_conductor.protocol.server_spec import HttpSpec
+from mcp_conductor.proxy.http_proxy import HttpProxy
+from mcp_conductor.recording.http_sessions import HttpSessions
+from mcp_conductor.recording.writer import RecordingWriter
+from mcp_conductor.server.config import DEFAULT_HOST, TransportConfig
+from mcp_conductor.server.http.accepting import accepting
+from mcp_conductor.server.http.admission import Admission
+from mcp_conductor.server.http.serving import GRACE_SECONDS, listen, url_of
+from mcp_conductor.transport import Authorize
+from mcp_conductor.transport.authorization import Authorization
+from mcp_conductor.transport.http_client import HttpClient
+
+
+async def record_url(spec: HttpSpec, given: Given, terminal: Terminal, begin: Callable[[], RecordingWriter]) -> int:
+    """Pass on what comes to an address of ours until we are told to stop: the exit code. BEGIN begins the recording."""
+    transport = TransportConfig(
+        type="streamable-http",
+        host=given.one("--host") or DEFAULT_HOST,
+        port=number(given, "--port", 0, 65535) or 0,
+        allowed_hosts=tuple(given.all("--allow-host")),
+    )
+    with closing(listen(transport)) as listener, closing(begin()) as writer:
+        address, port = listener.getsockname()[:2]
+        admission = Admission(transport.host, address, transport.allowed_hosts)
+        authorize = _authorize(spec, given, terminal) if "--oauth" in given else None
+        proxy = HttpProxy(spec, HttpSessions(writer), admission, authorize=authorize, complain=terminal.say)
+        where = url_of(transport, port).removesuffix(transport.path) + proxy.path
+
+        async def serve(stop: asyncio.Event) -> int:
+            try:
+                async with accepting(listener, proxy.serve, grace=GRACE_SECONDS):
+                    terminal.say(f"Recording at {where}, which stands for {spec.url}")
+                    await stop.wait()
+                    proxy.stop()
+            finally:
+                await proxy.aclose()
+            return 0
+
+        return await serve_until_cancelled(serve)
+
+
+def _authorize(spec: HttpSpec, given: Given, terminal: Terminal) -> Authorize:
+    from mcp_conductor.cli.oauth_methods import settings_of
+
+    def authorize(http: HttpClient) -> Authorization:
+        return Authorization(
+            server_url=spec.url,
+            http=http,
+            version=spec.protocol or NEWEST_HANDSHAKE.version,
+            settings=settings_of(given, terminal.directory),
+            show=terminal.say,
+        )
+
+    return authorize

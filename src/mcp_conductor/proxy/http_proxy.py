@@ -1,0 +1,240 @@
+"""A local address that stands for a server at a URL: every request goes there, every answer comes back as it is.
+
+Paths are the same on both sides, so only the address in the first event of HTTP+SSE has to be changed. A stream of
+events is passed on as it comes, and closed on one side when it is closed on the other: in the modern era, that cancels
+a request.
+Our own credentials go only to the URL that was given, and to the address that the server wants messages at.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from urllib.parse import urljoin, urlsplit
+
+from mcp_conductor.errors import ConductorError
+from mcp_conductor.protocol.dialect import INTERNAL_ERROR, INVALID_REQUEST
+from mcp_conductor.protocol.event_stream import EventStream
+from mcp_conductor.protocol.server_spec import HttpSpec, origin
+from mcp_conductor.recording.http_sessions import HttpSessions, RecordedExchange
+from mcp_conductor.server.http.admission import Admission
+from mcp_conductor.server.http.exchange import EVENT_TYPE, JSON_TYPE, HttpExchange, HttpRefused
+from mcp_conductor.text.redaction import without_credentials
+from mcp_conductor.text.visible import cut
+from mcp_conductor.transport import Authorize, client_for
+from mcp_conductor.transport.http_client import Response
+
+Headers = list[tuple[str, str]]
+
+# RFC 9110, 7.6.1: what belongs to one connection; and what each of our two sides decides itself.
+_OF_A_CONNECTION = {
+    "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer",
+    "transfer-encoding", "upgrade",
+}  # fmt: skip
+_NOT_SENT = _OF_A_CONNECTION | {"host", "content-length", "accept-encoding", "expect"}
+_NOT_ANSWERED = _OF_A_CONNECTION | {"content-length", "content-encoding", "date"}
+_OF_STREAMS = {"content-type", "cache-control", "x-accel-buffering"}  # said by whoever begins a stream
+_LONGEST_FIRST_EVENT = 1 << 16
+_MOST_ENDPOINTS = 10_000
+_MOST_SHOWN = 200
+
+
+class HttpProxy:
+    """What stands between the clients of one address and the server of SPEC."""
+
+    def __init__(
+        self,
+        spec: HttpSpec,
+        sessions: HttpSessions,
+        admission: Admission,
+        *,
+        authorize: Authorize | None = None,
+        complain: Callable[[str], None],  # told in a line what went wrong inside
+    ) -> None:
+        self._complain = complain
+        self._spec = spec
+        self._sessions = sessions
+        self._admission = admission
+        self._http = client_for(spec)
+        self._authorization = authorize(self._http) if authorize else None
+        if self._authorization is not None:
+            writer = sessions.writer
+            self._authorization.watch(lambda text: writer.add("http", text), writer.redactor.learn)
+        parts = urlsplit(spec.url)
+        self.path = parts.path or "/"
+        self._query = parts.query
+        self._origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+        self._passing: set[asyncio.Task[None]] = set()
+        self._endpoints: dict[str, None] = {}  # that the server wants messages at
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    def stop(self) -> None:
+        """End all streams, so that connections can close."""
+        for passing in self._passing:
+            passing.cancel()
+
+    async def serve(self, exchange: HttpExchange) -> None:
+        """Pass on one request and its answer."""
+        try:
+            self._admission.check(exchange.headers)
+            passing = asyncio.create_task(self._pass(exchange))
+            self._passing.add(passing)
+            passing.add_done_callback(self._passing.discard)
+            try:
+                await asyncio.wait({passing, exchange.gone}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                if not passing.done():  # the client has gone, and the server hears of it
+                    passing.cancel()
+                    await asyncio.wait({passing})
+            if passing.cancelled():
+                exchange.cut()
+            else:
+                passing.result()
+        except HttpRefused as refused:
+            await exchange.refuse(refused.status, INVALID_REQUEST, refused.problem, refused.headers or [])
+        except Exception as error:  # noqa: BLE001  # one request that fails must not go unseen, nor end the proxy
+            self._complain(f"{exchange.method} {exchange.path} failed: {error!r}")
+            exchange.cut()
+
+    async def _pass(self, exchange: HttpExchange) -> None:
+        target = exchange.path + (f"?{exchange.query.decode('latin-1')}" if exchange.query else "")
+        recorded = self._sessions.exchange()
+        if target in self._endpoints:
+            recorded.join(target)
+        else:  # a stream that was opened without a name may get one by its first event
+            recorded.is_open = exchange.method == "GET"
+        given = [(name, value) for name, values in exchange.headers.items() for value in values]
+        shown = target if target in self._endpoints else exchange.path
+        recorded.observe("http", _head(f"{exchange.method} {shown}", given))
+        body = await exchange.body()
+        if body:
+            recorded.observe("client", body.decode(errors="surrogateescape"))
+        try:
+            async with self._answer(exchange, target, given, body) as response:
+                recorded.observe("http", _head(f"HTTP {response.status}", response.headers))
+                await self._pass_back(exchange, response, recorded)
+        except ConductorError as error:
+            recorded.settle()
+            recorded.observe("note", f"the server did not answer: {error.message}")
+            if not exchange.begun:
+                await exchange.refuse(502, INTERNAL_ERROR, f"the server did not answer: {error.message}")
+            else:
+                exchange.cut()
+        finally:
+            recorded.settle()
+
+    @asynccontextmanager
+    async def _answer(
+        self, exchange: HttpExchange, target: str, given: Headers, body: bytes
+    ) -> AsyncIterator[Response]:
+        """The server's answer, when it is one that our own credentials have nothing more to do with."""
+        is_named = target == self.path
+        url = self._origin + target + (f"?{self._query}" if is_named and self._query else "")
+        trusted = exchange.path == self.path or target in self._endpoints
+        sent = [(name, _utf8(value)) for name, value in given if name not in _NOT_SENT]
+        while True:
+            headers = _with(sent, self._spec.headers.items()) if trusted else sent
+            if trusted and self._authorization is not None:
+                headers = _with(headers, await self._authorization.headers())
+            async with self._http.open(exchange.method, url, headers, body or _empty(exchange)) as response:
+                if trusted and await self._is_authorized_now(response):
+                    continue
+                yield response
+                return
+
+    async def _is_authorized_now(self, response: Response) -> bool:
+        """Get a token if RESPONSE asks for one; whether there is a new one: then try again."""
+        if self._authorization is None:
+            return False
+        if response.status not in (401, 403):
+            self._authorization.accepted()
+            return False
+        return await self._authorization.challenged(response.status, response.header("www-authenticate"))
+
+    async def _pass_back(self, exchange: HttpExchange, response: Response, recorded: RecordedExchange) -> None:
+        headers = [(name, _latin(value)) for name, value in response.headers if name.lower() not in _NOT_ANSWERED]
+        if response.media_type == EVENT_TYPE and response.status == 200:
+            headers = [(name, value) for name, value in headers if name.lower() not in _OF_STREAMS]
+            await self._pass_stream(exchange, response, recorded, headers)
+            return
+        body = await response.read()
+        if body and response.media_type == JSON_TYPE:
+            recorded.observe("server", body.decode(errors="surrogateescape"))
+        elif body and response.status >= 400:
+            said = cut(" ".join(body[:10_000].decode(errors="replace").split()), _MOST_SHOWN)
+            recorded.observe("note", f"the body of the answer is no JSON: {said}")
+        kind = _latin(response.header("content-type") or "")
+        if body:
+            headers = [(name, value) for name, value in headers if name.lower() != "content-type"]
+        await exchange.reply(response.status, body, headers, kind)
+
+    async def _pass_stream(
+        self, exchange: HttpExchange, response: Response, recorded: RecordedExchange, headers: Headers
+    ) -> None:
+        events = EventStream()
+        exchange.begin(headers, _latin(response.header("content-type") or EVENT_TYPE))
+        # What came before the end of the first event, which may be one that has to be changed.
+        first = b"" if recorded.is_open else None
+        async for chunk in response.chunks():
+            found = events.feed(chunk)
+            response.insist_on_size("an event", events.waiting())
+            if first is not None:
+                chunk = first = first + chunk  # noqa: PLW2901
+                if not found and not first.startswith(b":") and len(first) < _LONGEST_FIRST_EVENT:
+                    continue
+                first = None if found else b""  # a comment keeps the connection alive, and tells nothing
+                if found and found[0].kind == "endpoint":
+                    chunk = self._take_endpoint(exchange, found[0].data, chunk, recorded)  # noqa: PLW2901
+            for event in found:
+                if event.kind == "message" and event.data:
+                    recorded.observe("server", event.data)
+            await exchange.write(chunk, more=True)
+        await exchange.write(first or b"", more=False)
+
+    def _take_endpoint(self, exchange: HttpExchange, data: str, chunk: bytes, recorded: RecordedExchange) -> bytes:
+        """CHUNK, whose first event says where messages go, with an address of ours there."""
+        try:
+            endpoint = urljoin(self._spec.url, data.strip())
+            elsewhere = origin(endpoint) != origin(self._spec.url)
+        except ValueError:
+            return chunk
+        if elsewhere:
+            return chunk
+        parts = urlsplit(endpoint)
+        target = parts.path + (f"?{parts.query}" if parts.query else "")
+        self._endpoints[target] = None
+        if len(self._endpoints) > _MOST_ENDPOINTS:
+            del self._endpoints[next(iter(self._endpoints))]
+        recorded.join(target)
+        if "://" not in data:
+            # Relative to the URL, which has the same path here.
+            return chunk
+        ours = f"http://{exchange.header('host')}{target}"
+        return chunk.replace(data.strip().encode(), ours.encode("latin-1"), 1)
+
+
+def _head(first: str, headers: Iterable[tuple[str, str]]) -> str:
+    return "\n".join([first, *map(": ".join, without_credentials(headers))])
+
+
+def _with(headers: Headers, more: Iterable[tuple[str, str]]) -> Headers:
+    """HEADERS with MORE in the place of those of the same names."""
+    more = list(more)
+    named = {name.lower() for name, _ in more}
+    return [*((name, value) for name, value in headers if name.lower() not in named), *more]
+
+
+def _empty(exchange: HttpExchange) -> bytes | None:
+    """The body of a request that has none, or an empty one."""
+    return b"" if exchange.method in ("POST", "PUT", "PATCH") else None
+
+
+def _utf8(value: str) -> str:
+    """A value as a server of ours reads it, as a client of ours sends it."""
+    return value.encode("latin-1").decode(errors="surrogateescape")
+
+
+def _latin(value: str) -> str:
+    """A value as a client of ours reads it, as a server of ours sends it."""
+    return value.encode(errors="surrogateescape").decode("latin-1")
