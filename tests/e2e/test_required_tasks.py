@@ -1,6 +1,7 @@
 """A tool that requires a task (`execution.taskSupport`) is run as one, and its result is that of a call."""
 
 import json
+import sys
 
 import pytest
 
@@ -81,7 +82,7 @@ MODERN = {
 def modern(tmp_path):
     file = tmp_path / "modern.json"
     file.write_text(json.dumps(MODERN))
-    return ("conductor", "serve", str(file), "--protocol", "modern")
+    return ("--protocol", "modern", sys.executable, "--", "-m", "mcp_conductor", "serve", str(file))
 
 
 @pytest.mark.parametrize("arguments", [(), ("--tool-arg", "message=x")])
