@@ -104,6 +104,11 @@ def test_help_needs_no_event_loop_and_few_modules(program):
     assert loaded & {"asyncio", "subprocess", "threading", "ssl", "socket", "urllib.parse", "yaml"} == set()
 
 
+def test_nothing_of_ours_is_imported_before_an_interrupt_is_caught():
+    loaded = python("import mcp_conductor.cli; print(*sys.modules, file=sys.stderr)")
+    assert ours(loaded[0].split()) == {"mcp_conductor", "mcp_conductor.cli"}
+
+
 def test_the_help_of_every_command_is_looked_at():
     assert {f"conductor {name}" for name in COMMANDS} <= HELP.keys()
 

@@ -4,8 +4,6 @@ import gc
 import os
 import sys
 
-from mcp_conductor.cli.deferred import defer_modules, defer_no_more
-
 # New objects before Python looks for garbage: by its own number it looks fifty times while our modules are loaded, and
 # finds none.
 _GARBAGE_AFTER = 20_000
@@ -29,29 +27,38 @@ def server_composable() -> int:
 def _program(module: str, name: str, **options: object) -> int:
     """Run the program that is in MODULE, with the exit codes of the program NAME."""
     gc.set_threshold(_GARBAGE_AFTER)
-    defer_modules()
     try:
-        from mcp_conductor.cli.exhaustion import end_for_shortage
-        from mcp_conductor.cli.exit_codes import PROGRAMS
-        from mcp_conductor.cli.signals import exit_at_once_on_signals
+        # Nothing of ours is imported before this: until signals are handled, an interrupt is a KeyboardInterrupt.
+        from mcp_conductor.cli.deferred import defer_modules, defer_no_more
 
-        exit_at_once_on_signals()
+        defer_modules()
+        try:
+            return _run(module, name, options)
+        finally:
+            defer_no_more()
+    except KeyboardInterrupt:
+        return 130  # the table of exit codes may not be there yet
+
+
+def _run(module: str, name: str, options: "dict[str, object]") -> int:
+    from mcp_conductor.cli.exhaustion import end_for_shortage
+    from mcp_conductor.cli.exit_codes import PROGRAMS
+    from mcp_conductor.cli.signals import exit_at_once_on_signals
+
+    exit_at_once_on_signals()
+    try:
         from importlib import import_module
 
         from mcp_conductor.cli.terminal import Terminal
 
         main = import_module(f"mcp_conductor.cli.{module}").main
-        code = main(sys.argv[1:], Terminal.of_process(bad=PROGRAMS[name].usage), **options)
+        code: int = main(sys.argv[1:], Terminal.of_process(bad=PROGRAMS[name].usage), **options)
         # Python looks for garbage once more when it ends: a tenth of the time of a short run.
         gc.freeze()
         return _end_with(code)
-    except KeyboardInterrupt:
-        return 130  # the table of exit codes may not be there yet
     except (MemoryError, OSError) as error:
         end_for_shortage(error, PROGRAMS[name].usage)
         raise
-    finally:
-        defer_no_more()
 
 
 def _end_with(code: int) -> int:
