@@ -46,10 +46,8 @@ def _conversation(recording: Recording, session: int, *, judged: bool) -> Json:
 
 
 def _told(verdicts: Verdicts) -> str:
-    broken = [each for each in verdicts.outcomes if each.findings]
-    return (
-        f"{counted(len(broken), 'requirement')} broken in what was said" if broken else "nothing that was said is wrong"
-    )
+    broken = sum(bool(each.findings) for each in verdicts.outcomes)
+    return counted(broken, "broken requirement") if broken else "no broken requirement was found"
 
 
 def _reach(server: Json) -> str | None:

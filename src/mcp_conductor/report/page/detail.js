@@ -218,12 +218,12 @@ function lineView(line, marks) {
 
 function markView(mark) {
   const note = el("div", { class: mark.warning ? "mark-note is-warned" : "mark-note" }, el("span", {}, "↑ ", mark.message));
-  note.style.paddingLeft = `calc(66px + ${Math.min(mark.from ?? 0, 60)}ch)`;
+  note.style.paddingLeft = `calc(66px + ${Math.min(mark.from ?? 0, 16)}ch)`; // long lines are wrapped, so not below the mark
   return note;
 }
 
 function yamlText(text) {
-  const found = /^(\s*(?:- )*)([^\s"'#{}[\]&*!|>%@`-][^:#"'{}[\],]*|"[^"]*"|'[^']*')(:)(?=\s|$)(.*)$/.exec(text);
+  const found = /^(\s*(?:- )*)([^\s"'#{}[\],&*!|>%@`-][^:#"'{}[\],]*|"[^"]*"|'[^']*')(:)(?=\s|$)(.*)$/.exec(text);
   if (found) return [found[1], el("span", { class: "name" }, found[2]), found[3], yamlText(found[4])];
   const comment = /^(.*?)((?:^|\s)#.*)$/.exec(text);
   if (comment && !/["']/.test(comment[1])) return [comment[1], el("span", { class: "comment" }, comment[2])];

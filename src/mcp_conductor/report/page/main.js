@@ -156,7 +156,7 @@ function reportPage(help) {
     const views = { overview: () => overview(data, { narrow }), timeline: () => timeline(data, choose) };
     for (const tab of tabs) tab.removeAttribute("aria-current");
     const id = wanted.get("test");
-    const index = id === null ? -1 : data.outcomes.findIndex((outcome) => outcome.id.replace(/\p{Cs}/gu, "\ufffd") === id && (!wanted.get("version") || outcome.version === wanted.get("version")));
+    const index = id === null ? -1 : data.outcomes.findIndex((outcome) => outcome.id.replace(/\p{Cs}/gu, "\ufffd") === id && (!wanted.get("version") || !outcome.version || outcome.version === wanted.get("version")));
     if (index >= 0) {
       if (!list.visible.includes(index)) clear();
       const place = placeOf(data.outcomes[index]);
