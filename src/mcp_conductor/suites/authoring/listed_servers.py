@@ -69,7 +69,12 @@ def listed_servers(directory: str, environ: Mapping[str, str]) -> Listing:
         except UsageError as error:
             problems.append(error.message)
         else:
-            servers += (Found(name, entry, shown, of_project) for name, entry in _entries(data, directory))
+            for name, entry in _entries(data, directory):
+                wrong = _mistake(entry)
+                if wrong:
+                    problems.append(f"{shown}: server {name!r}: {wrong}")
+                else:
+                    servers.append(Found(name, _as_ours(entry), shown, of_project))
     return Listing(tuple(servers), tuple(problems))
 
 
@@ -106,7 +111,7 @@ def _entries(data: Any, directory: str) -> Iterator[tuple[str, Json]]:
     for table in _tables(data, directory):
         for name, entry in table.items():
             if isinstance(entry, dict) and ("command" in entry) != ("url" in entry):
-                yield str(name), _as_ours({key: entry[key] for key in _KEYS if key in entry})
+                yield str(name), {key: entry[key] for key in _KEYS if key in entry}
 
 
 def _tables(data: Any, directory: str) -> Iterator[Json]:
@@ -120,16 +125,36 @@ def _tables(data: Any, directory: str) -> Iterator[Json]:
             yield from (part[key] for key in TABLES if isinstance(part.get(key), dict))
 
 
-def _as_ours(value: Any) -> Any:
-    """An entry without what only an editor can fill in."""
-    if isinstance(value, dict):
-        return {key: _as_ours(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_as_ours(each) for each in value]
-    if not isinstance(value, str):
+def _mistake(entry: Json) -> str:
+    """What is wrong with the form of ENTRY; an entry that is as it should be has texts only, and no deeper parts."""
+    for key, value in entry.items():
+        if key == "args":
+            if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+                return "args must be an array of strings"
+        elif key in ("env", "headers"):
+            if not isinstance(value, dict) or not all(isinstance(each, (str, int)) for each in value.values()):
+                return f"{key} must be an object with strings"
+        elif not isinstance(value, str):
+            return f"{key} must be a string"
+    return ""
+
+
+def _as_ours(entry: Json) -> Json:
+    """ENTRY without what only an editor can fill in."""
+    ours: Json = {}
+    for key, value in entry.items():
+        if isinstance(value, dict):
+            ours[key] = {name: _filled(each) for name, each in value.items()}
+        else:
+            ours[key] = [_filled(word) for word in value] if isinstance(value, list) else _filled(value)
+    return ours
+
+
+def _filled(value: Any) -> Any:
+    if not isinstance(value, str) or "${" not in value:
         return value
     text = _FOLDER.sub("", value) or "."
-    return _INPUT.sub(lambda found: f"${{{_variable(found[1])}}}", text) if value else value
+    return _INPUT.sub(lambda found: f"${{{_variable(found[1])}}}", text)
 
 
 def _variable(name: str) -> str:

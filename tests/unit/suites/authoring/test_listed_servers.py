@@ -93,3 +93,35 @@ def test_a_file_that_cannot_be_read_is_told_and_the_others_are_read(tmp_path):
     found = listed_servers(str(tmp_path), {})
     assert [each.name for each in found.servers] == ["books"]
     assert [problem.partition(" is not JSON")[0] for problem in found.problems] == ["mcp.json"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"command": 1}, "command must be a string"),
+        ({"command": "x", "args": "y"}, "args must be an array of strings"),
+        ({"command": "x", "args": [["y"]]}, "args must be an array of strings"),
+        ({"command": "x", "env": {"A": []}}, "env must be an object with strings"),
+        ({"url": "http://127.0.0.1/", "headers": []}, "headers must be an object with strings"),
+    ],
+)
+def test_a_server_that_is_described_wrongly_is_told_and_not_listed(tmp_path, wrong, said):
+    write(tmp_path / "mcp.json", {"mcpServers": {"wrong": wrong, "books": ENTRY}})
+    found = listed_servers(str(tmp_path), {})
+    assert [each.name for each in found.servers] == ["books"]
+    assert found.problems == (f"mcp.json: server 'wrong': {said}",)
+
+
+def test_values_that_are_nested_deeply_are_only_a_mistake(tmp_path):
+    deep = "[" * 900 + "]" * 900
+    write(
+        tmp_path / "mcp.json",
+        f'{{"mcpServers": {{"a": {{"command": "x", "args": [{deep}], "env": {{"A": {deep}}}}}}}}}',
+    )
+    assert listed_servers(str(tmp_path), {}).servers == ()
+
+
+def test_numbers_of_an_environment_stay_numbers(tmp_path):
+    write(tmp_path / "mcp.json", {"mcpServers": {"books": {**ENTRY, "env": {"PORT": 3000}}}})
+    (found,) = listed_servers(str(tmp_path), {}).servers
+    assert found.entry["env"] == {"PORT": 3000}
