@@ -114,18 +114,29 @@ def entry_spec(entry: Any, around: Surroundings, name: str = "") -> ServerSpec:
 
 
 def every_server(settings: Any, around: Surroundings) -> dict[str, "ServerSpec | ConfigError"]:
-    """All servers of a settings file by their names; one that is described wrongly is its mistake."""
+    """All servers of a settings file by their names, without those that are disabled.
+
+    One that is described wrongly is its mistake.
+    """
     table = _table(settings)
     if table is None or not isinstance(settings[table], dict) or not settings[table]:
         spec = from_settings(settings, around)
         return {spec.name or "server": spec}
+    enabled = [name for name, entry in settings[table].items() if not _is_disabled(entry)]
+    if not enabled:
+        raise ConfigError(f"{around.file}: all servers are disabled", where=around.locate((table,)))
     found: dict[str, ServerSpec | ConfigError] = {}
-    for name in settings[table]:
+    for name in enabled:
         try:
             found[name] = from_settings(settings, around, name)
         except ConfigError as error:
             found[name] = error
     return found
+
+
+def _is_disabled(entry: Any) -> bool:
+    """Whether the user has switched a server off, as several hosts let them in their files."""
+    return isinstance(entry, dict) and entry.get("disabled") is True
 
 
 def _table(settings: Any) -> str | None:

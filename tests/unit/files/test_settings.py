@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mcp_conductor.errors import Location, UsageError
-from mcp_conductor.files.settings import Surroundings, from_settings
+from mcp_conductor.files.settings import Surroundings, every_server, from_settings
 from mcp_conductor.files.source import parse
 from mcp_conductor.protocol.server_spec import HttpSpec, StdioSpec
 
@@ -315,3 +315,19 @@ def test_files_of_mcp_aegis_are_read_as_it_does(cwd, directory):
     assert "unknown key 'description'" in refusal(entry).message
     found = from_settings(entry, replace(around("/conf/sub"), lenient=True))
     assert found == StdioSpec(name="s", command=("node", "a.js"), startup_timeout=5.0, cwd=directory)
+
+
+def test_all_servers_are_those_that_are_not_disabled():
+    table = {
+        "on": {"command": "a"},
+        "off": {"command": "b", "disabled": True},
+        "too": {"command": "c", "disabled": False},
+    }
+    assert list(every_server({"mcpServers": table}, around())) == ["on", "too"]
+    assert from_settings({"mcpServers": table}, around(), "off").command == ("b",)  # who names it means it
+
+
+def test_a_file_whose_servers_are_all_disabled_is_refused():
+    with pytest.raises(UsageError) as caught:
+        every_server({"servers": {"off": {"command": "b", "disabled": True}}}, around())
+    assert (caught.value.message, caught.value.where.file) == ("f.json: all servers are disabled", "servers")
