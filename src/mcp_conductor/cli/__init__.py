@@ -4,9 +4,10 @@ import gc
 import os
 import sys
 
-# New objects before Python looks for garbage: by its own number it looks fifty times while our modules are loaded, and
-# finds none.
-_GARBAGE_AFTER = 20_000
+# New objects before Python looks for garbage. By its own number it looks fifty times while our modules are loaded, and
+# finds none; more than this are not made before the work begins, unless a file is very long.
+_GARBAGE_AT_START = 200_000
+_GARBAGE_AT_WORK = 20_000
 
 
 def mcp_cli() -> int:
@@ -26,7 +27,7 @@ def server_composable() -> int:
 
 def _program(module: str, name: str, **options: object) -> int:
     """Run the program that is in MODULE, with the exit codes of the program NAME."""
-    gc.set_threshold(_GARBAGE_AFTER)
+    gc.set_threshold(_GARBAGE_AT_START)
     try:
         # Nothing of ours is imported before this: until signals are handled, an interrupt is a KeyboardInterrupt.
         from mcp_conductor.cli.deferred import defer_modules, defer_no_more
@@ -59,6 +60,12 @@ def _run(module: str, name: str, options: "dict[str, object]") -> int:
     except (MemoryError, OSError) as error:
         end_for_shortage(error, PROGRAMS[name].usage)
         raise
+
+
+def collect_garbage_of_work() -> None:
+    """Look for garbage from now on, among what is made from now on: the work begins."""
+    gc.freeze()
+    gc.set_threshold(_GARBAGE_AT_WORK)
 
 
 def _end_with(code: int) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine
 from types import FrameType
 from typing import Any, TypeVar
 
+from mcp_conductor.cli import collect_garbage_of_work
 from mcp_conductor.cli.alarm import ALARM
 from mcp_conductor.cli.exhaustion import ending_for_shortage
 from mcp_conductor.cli.exit_codes import COULD_NOT_RUN, code_of_signal
@@ -21,6 +22,7 @@ Result = TypeVar("Result")
 
 def run_interruptibly(work: Coroutine[Any, Any, Result]) -> Result:
     """Run WORK to its result; raises Interrupted when a signal ended it."""
+    collect_garbage_of_work()
     adopt_orphans()
     try:
         with asyncio.Runner() as runner:
