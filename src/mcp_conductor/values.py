@@ -1,7 +1,7 @@
 """Dataclasses as the standard library makes them, in a tenth of its time.
 
 The standard library writes and compiles six functions for each class; a third of the start of a program was spent on
-that. Here all classes share what can be shared, and `__init__` is written when the first object is made. What is not
+that. Here all classes share what can be shared, and `__init__` is written when a few objects were made. What is not
 simple (InitVar, methods of its own in place of those, options that are rarely used) is left to the standard library.
 """
 
@@ -162,12 +162,40 @@ def _few(*names: str) -> Callable[[Any], tuple[Any, ...]]:
 
 def _init_later(self: Any, /, *args: Any, **members: Any) -> None:
     cls = next(each for each in type(self).__mro__ if each.__dict__.get("__init__") is _init_later)
-    _settle(cls)(self, *args, **members)
+    made = _made_so_far[cls] = _made_so_far.get(cls, 0) + 1
+    if made > _FEW_OBJECTS or not _set_fields(cls, self, args, members):
+        _settle(cls)(self, *args, **members)
+
+
+# To write `__init__` takes far longer than to do without it a few times, and of most classes a run makes one object.
+_FEW_OBJECTS = 3
+_made_so_far: dict[type, int] = {}
+
+
+def _set_fields(cls: Any, value: Any, args: tuple[Any, ...], members: dict[str, Any]) -> bool:
+    """Set the fields of VALUE as `__init__` would: whether what is given fits. If not, that says what is wrong."""
+    fields: dict[str, Field[Any]] = cls.__dataclass_fields__
+    names = cls.__match_args__  # of the fields that need not be named
+    given = dict(zip(names, args, strict=False))
+    if len(args) > len(names) or not members.keys() <= fields.keys() or not given.keys().isdisjoint(members):
+        return False
+    given.update(members)
+    if any(name not in given and not _is_optional(each) for name, each in fields.items()):
+        return False
+    put = object.__setattr__ if cls.__dataclass_params__.frozen else setattr
+    for name, each in fields.items():
+        if name in given:
+            put(value, name, given[name])
+        else:
+            factory: Any = each.default_factory
+            put(value, name, factory() if each.default is MISSING else each.default)
+    return True
 
 
 def _settle(cls: type) -> Callable[..., None]:
     """Write the `__init__` of CLS now."""
     init = _init_of(cls)
+    _made_so_far.pop(cls, None)
     setattr(cls, "__init__", init)  # noqa: B010  # type checkers forbid it in the other way
     return init
 

@@ -223,6 +223,22 @@ def test_most_classes_are_made_without_the_standard_library(monkeypatch):
     assert made == []
 
 
+def test_the_first_objects_of_a_class_are_made_as_all_others():
+    @values.dataclass(frozen=True)
+    class Made:
+        x: int
+        y: list[int] = dataclasses.field(default_factory=list)
+        z: int = 3
+
+    written_later = values._init_later
+    objects = [Made(1, z=2)]
+    assert Made.__init__ is written_later
+    objects += [Made(x=1, z=2) for _ in range(5)]
+    assert Made.__init__ is not written_later
+    assert objects == [Made(1, [], 2)] * 6
+    assert len({id(each.y) for each in objects}) == 6
+
+
 @pytest.mark.parametrize("maker", MAKERS)
 def test_the_signature_of_a_class_is_known_before_an_object_is_made(maker):
     @MAKERS[maker](frozen=True)
