@@ -8,7 +8,7 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, BinaryIO
 
@@ -173,14 +173,17 @@ def wait_for_room(stream: BinaryIO, seconds: float | None = None) -> bool:
     return bool(select.select([], [stream], [], seconds)[1])
 
 
-def anything_to_read(descriptors: Iterable[int]) -> bool:
-    """Whether one of DESCRIPTORS has something to read, or has come to its end; where that cannot be told, True."""
+def reading_check(descriptors: Iterable[int]) -> Callable[[], bool]:
+    """A function that says whether one of DESCRIPTORS has something to read, or has come to its end.
+
+    Where that cannot be told, it says that it has.
+    """
     if not hasattr(select, "poll"):
-        return True
+        return lambda: True
     looking = select.poll()
     for each in descriptors:
         looking.register(each, select.POLLIN)
-    return bool(looking.poll(0))
+    return lambda: bool(looking.poll(0))
 
 
 PIPE_BYTES = getattr(select, "PIPE_BUF", 512)  # what a pipe that is ready takes without waiting

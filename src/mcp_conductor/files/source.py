@@ -49,8 +49,10 @@ class Document:
         """Where the value at PATH stands, or the innermost part of PATH that exists."""
         if not self.json:
             if (start := self._start_of_item(path)) is not None:
-                line, column = start
-                return self._location(line + 1, column + 1, self._written(line, column + 1))
+                line, column = start[0], start[1] + 1
+                source = self._lines[line]
+                end = max(column, len(source.partition(" #")[0].rstrip())) + 1  # as `_written` has it
+                return Location(self.file, self.begins + line, column, source, (column, end))
             found = self._find_node(path)
             return None if found is None else self._location_of(*found)
         place, (first, last) = self._json_places.find(path)

@@ -7,7 +7,7 @@ Nothing here waits for a pipe to close.
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Thread
 from time import monotonic
@@ -69,6 +69,7 @@ class Process:
         self._ending = False  # stdin is to be closed as soon as all is written
         self._exited = asyncio.Event()
         self._watched: int | None = None
+        self._anything_to_read: Callable[[], bool] | None = None
 
     def listen(self) -> None:
         for file in self._files.values():
@@ -125,7 +126,11 @@ class Process:
 
     def says_nothing(self) -> bool:
         """Whether its pipes are open, and there is nothing in them."""
-        return {1, 2} <= self._files.keys() and not posix.anything_to_read((self._files[1], self._files[2]))
+        if 1 not in self._files or 2 not in self._files:
+            return False
+        if self._anything_to_read is None:  # once: it is asked after each test
+            self._anything_to_read = posix.reading_check((self._files[1], self._files[2]))
+        return not self._anything_to_read()
 
     def pause(self, fd: int) -> None:
         """Read nothing more from this pipe, until `resume`."""

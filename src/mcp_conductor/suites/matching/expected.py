@@ -112,17 +112,21 @@ class Members:
                 place, f"is {described(actual)}, not an object", self.value, actual, _meant_matcher(self.value)
             )
         keys, there = self.nodes.keys(), actual.keys()
-        extra = [] if self.open or there <= keys else [key for key in actual if key not in keys]
-        missing = [] if keys <= there else [key for key in keys if key not in there and not self.nodes[key].optional]
-        mistaken = self._tell_missing(missing, actual, place, seen) if missing else set()
-        for key in extra:
-            hint = None if key in mistaken else "expect it too, or put `match:partial` around what is expected"
-            seen.add(Place((*place.steps, key), place.at, place.source), "is not expected", NOTHING, actual[key], hint)
+        if keys != there and not (self.open and keys <= there):
+            self._tell_keys(actual, place, seen)
         for key, node in self.nodes.items():
             # What is equal needs no place, of which most time would be spent here.
             if key in actual and not (node.__class__ is Plain and same(node.value, actual[key])):
                 node.walk(actual[key], place.to(key, at=(key,)), seen)
         return None
+
+    def _tell_keys(self, actual: Json, place: Place, seen: Comparison) -> None:
+        """Tell which members are missing, and which are not expected."""
+        missing = [key for key, node in self.nodes.items() if key not in actual and not node.optional]
+        mistaken = self._tell_missing(missing, actual, place, seen) if missing else set()
+        for key in () if self.open else [key for key in actual if key not in self.nodes]:
+            hint = None if key in mistaken else "expect it too, or put `match:partial` around what is expected"
+            seen.add(Place((*place.steps, key), place.at, place.source), "is not expected", NOTHING, actual[key], hint)
 
     def _tell_missing(self, missing: list[str], actual: Json, place: Place, seen: Comparison) -> set[str]:
         """Tell which members are missing; give those that probably stand for them."""
@@ -326,7 +330,7 @@ def _compile_each(
     for key, value in members.items():
         # Most are texts or numbers; few need a Field, with which to refuse them.
         pattern = isinstance(value, str) and value.startswith(PREFIX)
-        if not pattern and not isinstance(value, dict | list):
+        if not pattern and not isinstance(value, (dict, list)):
             nodes[key] = Plain(value, partial)
             continue
         below = field.member(key, value)
