@@ -220,8 +220,7 @@ class Bridge:
         known = legal_names(await self.list_tools())
         tool = known.get(asked.name)
         if tool is None:
-            near = nearest(asked.name, list(known))
-            return asked.failure(f"there is no tool {asked.name}" + (f"; did you mean {near}?" if near else ""))
+            return asked.failure(self._why_unknown(asked.name, list(known)))
         if asked.problem is not None:
             return asked.failure(asked.problem)
         try:
@@ -230,6 +229,14 @@ class Bridge:
             )
         except ConductorError as error:
             return asked.failure(str(error))
+
+    def _why_unknown(self, name: str, known: list[str]) -> str:
+        """Why no tool is called NAME. If its server is not there, a model shall not try a tool of another."""
+        for server, link in self._links.items():
+            if name.startswith(server + SEPARATOR) and link.health.state != "up":
+                return str(link.down_error())
+        near = nearest(name, known)
+        return f"there is no tool {name}" + (f"; did you mean {near}?" if near else "")
 
     async def read_resource(self, uri: str, *, meta: Json | None = None, timeout: float | None = None) -> ReadResult:
         """Read `server/uri`."""

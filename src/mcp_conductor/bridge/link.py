@@ -91,7 +91,7 @@ class Link:
             pass
         finally:
             self._waiting -= 1
-        raise self._down_error()
+        raise self.down_error()
 
     async def settled(self, *, up: bool) -> None:
         """Wait until the first attempt has ended; with UP, until one has succeeded, or there will be no other."""
@@ -164,7 +164,8 @@ class Link:
         session = self._session
         return session if session is not None and self._trusted and not session.ended else None
 
-    def _down_error(self) -> ServerDown:
+    def down_error(self) -> ServerDown:
+        """What is to be raised in place of a call, where the server is not connected."""
         last = self._last_error
         why = f": {last.message}" if last is not None else ""
         error = ServerDown(

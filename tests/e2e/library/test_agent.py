@@ -64,3 +64,9 @@ async def test_a_model_hears_what_goes_wrong(bridge):
 
 async def test_a_server_that_dies_within_a_call_is_told_to_the_model(bridge):
     assert (await bridge.dispatch(call("m__write", '{"die": true}')))["content"].startswith("Error: ")
+
+
+async def test_a_model_hears_that_a_server_is_not_there_and_of_no_tool_of_another(bridge):
+    told = (await bridge.dispatch(call("nowhere__pid")))["content"]
+    assert told.startswith("Error: the server 'nowhere' is not connected: ")
+    assert "m__pid" not in told
