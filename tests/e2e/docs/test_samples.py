@@ -29,10 +29,15 @@ def test_the_commands_of_a_page_print_what_it_shows(page):
 
 def test_a_block_that_is_not_run_says_why():
     blocks = [block for page in samples.pages() for block in samples.blocks(page.read_text())]
+    assert [block for block in blocks if "skip" in block.more and len(block.more["skip"].split()) < 3] == []
+
+
+def test_all_of_readme_and_the_tutorial_is_run_but_for_what_installs_and_tests():
+    pages = (ROOT / "README.md", ROOT / "docs" / "tutorial.md")
+    blocks = [block for page in pages for block in samples.blocks(page.read_text())]
     assert {block.more["skip"] for block in blocks if "skip" in block.more} == {
         "installs the project, as tests/e2e/docs/test_installed.py does",
         "scripts/demo and scripts/test are CI",
-        "needs a person and an authorization server, which tests/e2e/test_oauth_program.py has",
     }
 
 
@@ -95,3 +100,12 @@ def test_the_numbers_of_requirements_are_not_too_high():
     for subject, number in zip(("server", "client"), told.groups(), strict=True):
         checked = [line for line in listing((subject,), ()).splitlines() if line.endswith("checked")]
         assert int(number) <= len(checked) < int(number) + 10
+
+
+def test_the_numbers_of_matchers_and_presets_are_not_too_high():
+    from mcp_conductor.server.presets import PRESETS
+    from mcp_conductor.suites.matching.manual import manual
+
+    for what, number in (("matchers", len(manual())), ("presets", len(PRESETS.items()))):
+        told = re.search(rf"more than (\d+) {what}", (ROOT / "README.md").read_text())
+        assert int(told[1]) < number <= int(told[1]) + 10
