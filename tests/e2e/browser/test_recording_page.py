@@ -154,6 +154,13 @@ def test_a_long_conversation_is_drawn_in_parts(talk):
     assert seen.page.locator(".group").count() == 400
 
 
+def test_very_many_requests_without_answers_are_shown_in_linear_time(talk):
+    seen = talk(*(asks(number, "slow") for number in range(70_000)), ("stderr", "busy"))
+    assert seen.page.locator(".group").count() == 200
+    assert seen.page.text_content("h1 + p").endswith("70,001 frames")
+    assert seen.page.evaluate("performance.now()") < 10_000
+
+
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: scripts/setup")
 def test_nothing_keeps_people_with_other_senses_out(talk):
     seen = talk(

@@ -9,8 +9,7 @@ function conversation(frames, pins = [], about = {}) {
   const groups = grouped(frames);
   const pinned = new Map();
   for (const pin of pins) pinned.set(pin.frame, [...(pinned.get(pin.frame) ?? []), pin]);
-  const times = groups.flatMap((group) => (group.from === null ? [] : [group.from, group.to]));
-  const scale = times.length ? { from: Math.min(...times), to: Math.max(...times) } : null;
+  const scale = extent(frames.map((frame) => frame.at).filter((at) => typeof at === "number"));
   const list = el("ol", { class: "groups" });
   const view = el("div", { class: scale ? "conversation" : "conversation timeless" }, lanes(scale), list);
   let drawn = 0;

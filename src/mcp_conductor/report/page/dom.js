@@ -54,6 +54,17 @@ function span(seconds) {
   return `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }
 
+// The least and the greatest of NUMBERS, however many there are; null if there is none.
+function extent(numbers) {
+  if (!numbers.length) return null;
+  let [from, to] = [Infinity, -Infinity];
+  for (const number of numbers) {
+    if (number < from) from = number;
+    if (number > to) to = number;
+  }
+  return { from, to };
+}
+
 const counted = (number, thing) => `${number.toLocaleString("en")} ${thing}${number === 1 ? "" : "s"}`;
 
 const STATUSES = ["failed", "errored", "not-run", "warned", "passed", "skipped"];

@@ -90,7 +90,11 @@ function grouped(frames) {
     group.entries.push(entry);
     return group;
   };
-  const latest = () => [...open.client.values()].at(-1)?.group;
+  const asked = []; // by the client, in order; those that are answered are dropped when they are the last
+  const latest = () => {
+    while (asked.length && asked.at(-1).entry.answer) asked.pop();
+    return asked.at(-1)?.group;
+  };
   const ofTask = (params) => tasks.get(params?.taskId ?? params?._meta?.[RELATED_TASK]?.taskId);
   const take = {
     request(entry) {
@@ -103,15 +107,16 @@ function grouped(frames) {
       const token = params?._meta?.progressToken;
       if (token !== undefined) tokens.set(idKey(token), group);
       open[entry.source].set(idKey(entry.id), { entry, group });
+      if (entry.source === "client") asked.push({ entry, group });
     },
     answer(entry) {
       const asker = entry.source === "server" ? "client" : "server";
-      const asked = open[asker].get(idKey(entry.id));
+      const question = open[asker].get(idKey(entry.id));
       open[asker].delete(idKey(entry.id));
-      const group = join(asked?.group ?? latest(), entry);
-      if (!asked) return;
-      asked.entry.answer = entry;
-      entry.answers = asked.entry;
+      const group = join(question?.group ?? latest(), entry);
+      if (!question) return;
+      question.entry.answer = entry;
+      entry.answers = question.entry;
       const result = entry.said.result;
       const task = result?.task?.taskId ?? (result?.resultType === "task" ? result.taskId : undefined);
       if (task !== undefined) {
@@ -151,9 +156,9 @@ function pairOfHttp(groups, entry) {
 }
 
 function measured(group) {
-  const times = group.entries.map((entry) => entry.at).filter((at) => typeof at === "number");
-  group.from = times.length ? Math.min(...times) : null;
-  group.to = times.length ? Math.max(...times) : null;
+  const times = extent(group.entries.map((entry) => entry.at).filter((at) => typeof at === "number"));
+  group.from = times?.from ?? null;
+  group.to = times?.to ?? null;
   const answer = group.request?.answer;
   const ended = [...group.entries].reverse().find((entry) => entry.answers && entry.source === "server");
   group.failed = Boolean(group.request && (!answer || ended?.kind === "error" || ended?.failed));

@@ -106,7 +106,8 @@ function nodeView(node, name, comma, marks, open) {
       below.append(button(`show ${Math.min(left, 1000)} of ${left} more`, () => draw(1000), { class: "quiet more" }));
     }
   };
-  const furthest = Math.max(-1, ...marks.filter((each) => each.length).map((each) => node.items.findIndex((item) => item.name === each[0])));
+  const marked = new Set(marks.filter((each) => each.length).map((each) => each[0]));
+  const furthest = marked.size ? node.items.findLastIndex((item) => marked.has(item.name)) : -1;
   const first = Math.max(MANY, furthest + 1);
   fold.addEventListener("toggle", () => fold.open && !drawn && draw(first));
   if (marks.some((each) => each.length) || (open > 0 && node.items.length <= MANY)) {

@@ -163,6 +163,7 @@ function reportPage(help) {
       if (list.folded.delete(place)) list.arrange();
       list.select(index);
       show(detail(data.outcomes[index], data));
+      announce(`${words(data.outcomes[index].status)}: ${data.outcomes[index].title}`);
       document.title = `${shown(data.outcomes[index].title)} · ${shown(data.title)}`;
       return;
     }
@@ -240,7 +241,7 @@ function keys({ help, search, list, pane, choose, toggle, clear, present }) {
     }
     const inPane = pane.contains(event.target);
     if (event.key.startsWith("Arrow") && inPane) return; // which scrolls there
-    if (event.key === "Enter" && event.target === list.element) document.getElementById("detail-title")?.focus();
+    if (event.key === "Enter" && [list.element, document.body].includes(event.target)) document.getElementById("detail-title")?.focus();
     const status = present[Number(event.key) - 1];
     const act = does[event.key] ?? (status && (() => toggle(status)));
     if (!act) return;

@@ -6,7 +6,7 @@ const BAND = 18;
 function timeline(report, choose) {
   const ran = report.outcomes.map((outcome, index) => ({ outcome, index })).filter(({ outcome }) => typeof outcome.began === "number");
   if (!ran.length) return null;
-  const end = Math.max(...ran.map(({ outcome }) => outcome.began + outcome.seconds), 0.001);
+  const end = Math.max(extent(ran.map(({ outcome }) => outcome.began + outcome.seconds)).to, 0.001);
   const workers = 1 + ran.reduce((most, { outcome }) => Math.max(most, outcome.worker ?? 0), 0);
   const canvas = el("canvas", { role: "img", "aria-label": `${counted(ran.length, "test")} on ${counted(workers, "worker")} in ${span(end)}; the table below names the slowest files` });
   const tip = el("p", { class: "tip", "aria-live": "off" }, "Point at a bar to see its test; click it to open the test.");
