@@ -12,19 +12,19 @@ How a page is written:
 - A comment before a block, `<!-- sample: exit=1 -->`, says more: `exit=N`, how its last command ends, if not with 0;
   `in=DIR`, where it is run; `skip=REASON`, why it is not run.
 
-The directory has a copy of examples/, if the page names it. Port 8000 of a page is another
-one in the run: two runs can be done at once.
+The directory has a copy of examples/, if the page names it. Ports 8000 and 8001
+of a page are others in the run: two runs can be done at once.
 """
 
 import os
 import re
+import select
 import shlex
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +32,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT_SECONDS = 60
 READY_SECONDS = 20
-PORT = "8000"
+PORTS = ("8000", "8001")
 _BLOCK = re.compile(
     r"^(?:<!-- sample: (?P<more>[^\n]*?) -->\n)?(?P<indent> *)```(?P<kind>\w+)(?: title=\"(?P<title>[^\"]+)\")?[^\n]*\n"
     r"(?P<text>.*?)^(?P=indent)```$",
@@ -91,7 +91,7 @@ class Run:
 
     def __init__(self, directory: Path, page: str) -> None:
         self.directory = directory
-        self.port = _free_port()
+        self.ports = dict(zip(PORTS, _free_ports(), strict=True))
         self.running: list[subprocess.Popen[str]] = []
         self.code = 0
         if any("examples/" in text for text in _written(page)):
@@ -133,19 +133,14 @@ class Run:
         return self.public(done.stdout)
 
     def start(self, command: str, options: dict[str, object]) -> str:
-        """Start what serves, and wait until it listens."""
+        """Start what serves, and wait for the line by which it says so."""
         words = shlex.split(command)
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
         self.running.append(process)
-        deadline = time.monotonic() + READY_SECONDS
-        while time.monotonic() < deadline and process.poll() is None:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", int(self.port))) == 0:
-                    break
-            time.sleep(0.05)
         assert process.stdout is not None
+        ready, _, _ = select.select([process.stdout], [], [], READY_SECONDS)
         self.code = 0
-        return self.public(process.stdout.readline())
+        return self.public(process.stdout.readline() if ready else "nothing was printed\n")
 
     def end(self) -> None:
         for process in self.running:
@@ -153,10 +148,12 @@ class Run:
             process.communicate(timeout=LIMIT_SECONDS)
 
     def local(self, text: str) -> str:
-        return re.sub(rf"\b{PORT}\b", self.port, text)
+        return re.sub(rf"\b(?:{'|'.join(PORTS)})\b", lambda match: self.ports[match[0]], text)
 
     def public(self, text: str) -> str:
-        return text.replace(f"{self.directory}{os.sep}", "").replace(self.port, PORT)
+        for port, ours in self.ports.items():
+            text = text.replace(ours, port)
+        return text.replace(f"{self.directory}{os.sep}", "")
 
 
 def _written(page: str) -> Iterator[str]:
@@ -175,9 +172,9 @@ def changed(text: str, difference: str) -> str:
     return text.replace(before, after)
 
 
-def _free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return str(listener.getsockname()[1])
+def _free_ports() -> tuple[str, ...]:
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        return str(one.getsockname()[1]), str(other.getsockname()[1])
 
 
 def like(shown: str, printed: str) -> bool:
