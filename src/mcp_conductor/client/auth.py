@@ -1,11 +1,13 @@
 """How a program proves who it is to a server at a URL: `connect(auth=…)` with a token, a function, or OAuth."""
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from mcp_conductor.errors import UsageError
+from mcp_conductor.client.callbacks import being_cancelled
+from mcp_conductor.errors import ConductorError, UsageError
 from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE
 from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.protocol.server_spec import HttpSpec, ServerSpec
@@ -134,9 +136,22 @@ class TokensOfFunction:
         return self._token != before
 
     async def _next(self) -> str:
-        returned: Any = self._function()
-        token = await returned if inspect.isawaitable(returned) else returned
+        token = await self._returned()
         if not isinstance(token, str) or not token:
             raise UsageError(f"the function given as auth returned {kind_of(token)} in place of a token")
         self._hide([token])
         return token
+
+    async def _returned(self) -> Any:
+        """What the function returns; it is a function of the user, which may raise anything."""
+        try:
+            returned: Any = self._function()
+            return await returned if inspect.isawaitable(returned) else returned
+        except ConductorError:
+            raise
+        except asyncio.CancelledError:
+            if being_cancelled():
+                raise
+            raise UsageError("the function given as auth was cancelled") from None
+        except Exception as error:
+            raise UsageError(f"the function given as auth raised {type(error).__name__}: {error}") from error

@@ -1,5 +1,6 @@
 """connect(auth=…): a token, a function that returns one, OAuth with a store; and who we say that we are."""
 
+import asyncio
 import json
 import sys
 from importlib.util import find_spec
@@ -135,6 +136,30 @@ async def test_a_function_that_returns_no_token_is_named(app):
     with pytest.raises(UsageError):
         async with connect(app, auth=lambda: None):
             pass
+
+
+def broken():
+    raise LookupError("the keyring is locked")
+
+
+async def cancelled():
+    waiting = asyncio.ensure_future(asyncio.Event().wait())
+    waiting.cancel()
+    return await waiting
+
+
+@pytest.mark.parametrize(
+    ("auth", "message"),
+    [
+        (broken, "the function given as auth raised LookupError: the keyring is locked"),
+        (cancelled, "the function given as auth was cancelled"),
+    ],
+)
+async def test_a_function_that_fails_is_named_with_its_reason(app, auth, message):
+    with pytest.raises(UsageError) as raised:
+        async with connect(app, auth=auth, timeout=5):
+            pass
+    assert raised.value.message == message
 
 
 async def test_a_server_on_stdio_takes_no_token():
