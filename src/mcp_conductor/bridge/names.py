@@ -6,7 +6,7 @@ not legal become the same.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from mcp_conductor.errors import ConfigError
@@ -34,6 +34,12 @@ class ToolFilter:
     def renamed(self, name: str) -> str | None:
         """The whole name that the settings give to the tool NAME."""
         return None if self.rename is None else self.rename.get(name)
+
+    def unused(self, names: Collection[str]) -> list[str]:
+        """What of it fits none of NAMES, the tools of the server: mistakes, most likely."""
+        patterns = [("allow", each) for each in self.allow if each != "*"] + [("deny", each) for each in self.deny]
+        without = [f"{key} {each!r}" for key, each in patterns if not any(fnmatchcase(name, each) for name in names)]
+        return without + [f"rename {each!r}" for each in self.rename or () if each not in names]
 
 
 EVERYTHING = ToolFilter()

@@ -1,6 +1,6 @@
 """How a bridge serves its clients: which servers it has, what they are called, and how long it waits for them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from mcp_conductor.bridge.backoff import Backoff
@@ -56,3 +56,11 @@ class Plan:
         self.recording = recording
         self.prefixes = prefixes(specs, options.separator)
         self.uris = Uris(self.prefixes)
+        self._warned: set[str] = set()  # servers whose filters were looked at
+
+    def warn_of_filters(self, server: str, tools: Collection[str]) -> None:
+        """Say once what of the filter of SERVER is about none of its TOOLS: a denied tool may be shown for it."""
+        if server not in self._warned and server in self.filters:
+            self._warned.add(server)
+            for unused in self.filters[server].unused(tools):
+                self.complain(f"{server}: tools: {unused} fits no tool of this server")

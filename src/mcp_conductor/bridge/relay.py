@@ -158,6 +158,9 @@ class Relay:
     def _on_event(self, event: BridgeEvent) -> None:
         if event.kind in ("connected", "lost", "down"):
             self.plan.report(event.server, event.kind, event.error)
+        if event.kind == "connected":
+            tools = self.links[event.server].lists.catalogue.tools
+            self.plan.warn_of_filters(event.server, {tool.name for tool in tools})
         if event.kind == "connected" and self._levels:
             self._soon(self._set_level_at(event.server))
         if self._serving and event.kind != "resource_updated":

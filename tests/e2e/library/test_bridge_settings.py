@@ -36,6 +36,19 @@ async def test_only_tools_that_are_allowed_and_not_denied_are_shown_and_can_be_c
             assert raised.value.error == {"code": -32602, "message": f"Tool {hidden} not found"}
 
 
+async def test_a_filter_that_fits_no_tool_is_a_warning(servers):
+    servers.add("a")["tools"] = {"allow": ["l*", "read_*"], "deny": ["delete_*", "link"], "rename": {"lgo": "write"}}
+    servers.add("b")["tools"] = {"allow": ["*"], "rename": {"log": "write_log"}}
+    async with connect(servers.bridge()) as session:
+        await session.list_tools()
+        lines = [frame.text for frame in session.transcript.frames if frame.source == "stderr"]
+    assert [line for line in lines if "connected" not in line] == [
+        "a: tools: allow 'read_*' fits no tool of this server",
+        "a: tools: deny 'delete_*' fits no tool of this server",
+        "a: tools: rename 'lgo' fits no tool of this server",
+    ]
+
+
 async def test_two_tools_with_one_name_at_the_start_are_an_error(servers):
     servers.add("a")["tools"] = {"rename": {"log": "b__log"}}
     servers.add("b")
