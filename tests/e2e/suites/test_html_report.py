@@ -74,6 +74,15 @@ def test_the_first_test_has_the_opening_of_the_conversation(page):
     assert methods == ["initialize", "notifications/initialized", "tools/call"]
 
 
+def test_what_we_ask_to_explain_a_failure_is_no_part_of_the_next_test(page):
+    data = page("--trace", "on", tests="""
+        - {it: wrong, call: mottoo, expect: {ok: true}}
+        - {it: right, call: motto, expect: {ok: true}}
+    """)  # fmt: skip
+    assert "motto" in by_title(data)["wrong"]["findings"][0]["hint"]
+    assert len(by_title(data)["right"]["frames"]) == 2
+
+
 def test_a_trace_does_not_change_what_came_out(page):
     outcomes = [by_title(page("--trace", when)) for when in ("on", "off")]
     told = [{title: (each["status"], each.get("reason")) for title, each in found.items()} for found in outcomes]

@@ -6,7 +6,7 @@ import pytest
 
 from mcp_conductor.cli.check import FLAGS
 from mcp_conductor.cli.flags import parse
-from mcp_conductor.cli.rerun import next_lines
+from mcp_conductor.cli.rerun import next_lines, reach
 from mcp_conductor.cli.target import source_file
 from mcp_conductor.report.formats.folding import InRevisions
 from mcp_conductor.report.model import Outcome
@@ -75,3 +75,19 @@ def test_findings_belong_to_the_file_that_names_or_starts_the_server(tmp_path, a
     for name in ("server.py", "client.py", "other.json", "conductor.config.json"):
         (tmp_path / name).touch()
     assert source_file(parse(argv, FLAGS), str(tmp_path)) == file
+
+
+@pytest.mark.parametrize(
+    ("argv", "server", "expected"),
+    [
+        (["--", "node", "my server.js", "--port", "1"], None, "-- node 'my server.js' --port 1"),
+        (["http://127.0.0.1/mcp", "--protocol", "all"], None, "-- http://127.0.0.1/mcp"),
+        (["--config", "a.json"], "books", "--config a.json --server books"),
+        (["--config", "a.json", "--server", "x"], "books", "--config a.json --server x"),
+        (["http://127.0.0.1/mcp", "--token", "hunter2hunter2"], None, "--token '[redacted]' -- http://127.0.0.1/mcp"),
+        ([], None, ""),
+    ],
+)
+def test_mcp_cli_is_told_which_server_was_meant_and_no_secret(argv, server, expected):
+    given = parse(argv, FLAGS)
+    assert reach(given, given.words, server) == expected

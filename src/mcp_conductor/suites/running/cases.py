@@ -148,6 +148,7 @@ class Cases:
             outcome = self._with_evidence(outcome, conversation, start, attempt)
         if attempt.refused is not None and attempt.failed and outcome.status == "failed" and not conversation.lost:
             outcome = self.clean(doubting(outcome, await conversation.listed.doubt(*attempt.refused)))
+            conversation.untold = conversation.session.transcript.mark  # what we asked belongs to no test
         if attempt.lost is not None and not outcome.stderr:  # it said why before this test began
             outcome = self.clean(replace(outcome, stderr=attempt.lost.stderr))
         if attempt.reply is not None and self._suite.transports:
