@@ -1,6 +1,7 @@
 """What our requests carry over HTTP: sessions and versions after a handshake, routing headers without one, secrets always."""
 
 import json
+from base64 import b64encode
 
 import pytest
 from tests.e2e.http_manners import assert_failed, in_turn, polite
@@ -23,6 +24,19 @@ def test_every_request_of_a_session_carries_its_id_and_the_version(cli, http):
         assert (call.headers["mcp-session-id"], call.headers["mcp-protocol-version"]) == ("session-1", "2025-11-25"), (
             call.what
         )
+
+
+def test_the_name_and_the_password_of_a_url_are_sent_with_every_request_and_shown_nowhere(cli, http, tmp_path):
+    server = http(session="session-1")
+    url = server.url.replace("://", "://ada:pass%20word%2F1@")
+    assert_listed(cli(url, *LIST))
+    run = cli(url, *LIST, "--verbose", "--record", "said.jsonl")
+    sent = b64encode(b"ada:pass word/1").decode()
+    assert {call.headers.get("authorization") for call in server.calls} == {f"Basic {sent}"}
+    shown = run.err + (tmp_path / "said.jsonl").read_text()
+    assert not [secret for secret in ("pass%20word", "pass word", sent) if secret in shown]
+    run = cli(url, *LIST, "--header", "Authorization: Other x")
+    assert server.calls[-1].headers["authorization"] == "Other x"
 
 
 def test_the_session_is_ended_last_and_once(cli, http):

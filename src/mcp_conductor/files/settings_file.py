@@ -38,9 +38,8 @@ class SettingsFile:
         self, path: str, *, shown: str | None = None, here: str, environ: Mapping[str, str], lenient: bool = False
     ) -> None:
         from mcp_conductor.files.settings import Surroundings
-        from mcp_conductor.files.source import load
 
-        self._document: Document = load(path, shown)
+        self._document: Document = _without_secrets(path, shown)
         self._environ = environ
         self._ours = os.path.basename(path) == SETTINGS
         self._around = Surroundings(
@@ -111,3 +110,42 @@ class SettingsFile:
                         field = field.members()[step]
                     found[name] = field
         return found
+
+
+def _without_secrets(path: str, shown: str | None) -> "Document":
+    """The file at PATH; messages that show a line of it show no secret of a server."""
+    from dataclasses import replace
+
+    from mcp_conductor.errors import UsageError
+    from mcp_conductor.files.source import load
+    from mcp_conductor.text.redaction import masked, masked_by_name
+
+    try:
+        document = load(path, shown)
+    except UsageError as error:
+        for each in (error, *error.more):
+            if each.where is not None:
+                each.where = replace(each.where, source=masked_by_name(each.where.source))
+        raise
+    return replace(document, text=masked(document.text, _secrets_in(document.data)))
+
+
+def _secrets_in(data: object) -> "list[str]":
+    """What must not be shown of settings, also of those that are not as they should be."""
+    from mcp_conductor.text.redaction import secrets_of_environment, secrets_of_headers
+
+    found: list[str] = []
+    waiting = [data]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, list):
+            waiting += part
+        if isinstance(part, dict):
+            waiting += part.values()
+            for key, secrets_of in (("env", secrets_of_environment), ("headers", secrets_of_headers)):
+                given = part.get(key)
+                pairs = given.items() if isinstance(given, dict) else ()
+                # What refers to the environment is no secret itself.
+                texts = {str(name): each for name, each in pairs if isinstance(each, str) and "${" not in each}
+                found += secrets_of(texts)
+    return found

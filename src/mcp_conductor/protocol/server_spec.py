@@ -138,6 +138,19 @@ class HttpSpec(ServerSpec):
     insecure: bool = False  # trust every certificate
 
     @property
+    def credentials(self) -> dict[str, str]:
+        """The header that says who is named in the URL, unless another header says it."""
+        user, found, _ = self.url.partition("://")[2].partition("/")[0].rpartition("@")
+        if not found or any(name.lower() == "authorization" for name in self.headers):
+            return {}
+        from base64 import b64encode
+        from urllib.parse import unquote
+
+        name, _, password = user.partition(":")
+        pair = f"{unquote(name)}:{unquote(password)}".encode()
+        return {"Authorization": f"Basic {b64encode(pair).decode()}"}
+
+    @property
     def module(self) -> str:
         return "mcp_conductor.transport.http_sse" if self.sse else "mcp_conductor.transport.streamable_http"
 
@@ -154,7 +167,7 @@ class HttpSpec(ServerSpec):
         return {**ServerSpec.config(self), "url": self.url, **kind, **hidden({"headers": self.headers})}
 
     def secrets(self) -> list[str]:
-        return [*secrets_of_headers(self.headers), *secrets_of_url(self.url)]
+        return [*secrets_of_headers({**self.headers, **self.credentials}), *secrets_of_url(self.url)]
 
     def older(self) -> "HttpSpec | None":
         may_be = self.fall_back and not self.sse

@@ -23,6 +23,7 @@ _OPEN_HEADERS = ("mcp-session-id", "www-authenticate", "proxy-authenticate", "ac
 _HEADER_FLAGS = ("--header", "--headers", "-H")
 _HEADER = r"(?:--?[\w-]+=)?([A-Za-z][\w-]*):(\s*)(.+)"
 _NAMED = r"""(?<![\w.-])([\w.-]+)=(?=([^\s;&|,"'=]*={0,2}))"""
+_PAIR = r"""([\w.-]+)["']?\s*[:=]\s*["']?([^\s"',{}\[\]$]+)"""
 _REFERENCE = r"(?:\w+ )?(?:\$\w+|\$\{[^}]*\}|%\w+%)"  # to a variable, which is no secret
 _SHELL = r"(?:.*/)?(?:ba|da|a|z|k|fi)?sh"
 _CODE_FLAG = r"-[a-z]*c"
@@ -104,6 +105,25 @@ def secrets_of_environment(environment: Mapping[str, str]) -> list[str]:
     """
     values = [value for name, value in environment.items() if _is_secret(name, value)]
     return [*values, *secrets_of_words(environment.values())]
+
+
+def masked(text: str, secrets: Iterable[str]) -> str:
+    """TEXT of a file, in which letters stand for SECRETS: all else stays in its place, and can be pointed at."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        for line in secret.splitlines():
+            if len(line) >= SHORTEST:
+                text = text.replace(line, "x" * len(line))
+    return text
+
+
+def masked_by_name(text: str) -> str:
+    """TEXT, which cannot be read, with letters for the values of names that sound secret."""
+
+    def mask(found: re.Match[str]) -> str:
+        name, value = found[1], found[2]
+        return found[0][: -len(value)] + "x" * len(value) if _sounds_secret(name) else found[0]
+
+    return re.sub(_PAIR, mask, text)
 
 
 def secrets_by_name(environment: Mapping[str, str]) -> list[str]:

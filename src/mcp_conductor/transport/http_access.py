@@ -28,6 +28,8 @@ class HttpAccess:
         self.url = spec.url
         self.budgets = spec.budgets
         self._fixed = list(spec.headers.items())
+        if authorize is None:
+            self._fixed += spec.credentials.items()
         self._listener = listener
         self._http = client_for(spec)
         self._authorization = authorize(self._http) if authorize else None

@@ -11,6 +11,8 @@ import pytest
 from mcp_conductor.text.redaction import (
     REDACTED,
     Redactor,
+    masked,
+    masked_by_name,
     secrets_of_environment,
     secrets_of_headers,
     secrets_of_url,
@@ -373,3 +375,23 @@ def test_no_word_of_a_command_line_takes_much_longer_than_it_is_long(piece):
     began = time.process_time()
     secrets_of_words(["server", piece * (100_000 // len(piece))])
     assert time.process_time() - began < 3
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ('{"env": {"API_KEY": "hunter2", "MODE": "fast"}, }', '{"env": {"API_KEY": "xxxxxxx", "MODE": "fast"}, }'),
+        ("    API_KEY: hunter2", "    API_KEY: xxxxxxx"),
+        ("args: [--token=hunter2]", "args: [--token=xxxxxxx]"),
+        ('"API_KEY": "${API_KEY}"', '"API_KEY": "${API_KEY}"'),
+        ('"command": "python"', '"command": "python"'),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_shown_without_values_whose_names_sound_secret(line, shown):
+    assert masked_by_name(line) == shown
+    assert len(shown) == len(line)
+
+
+def test_what_is_masked_leaves_all_else_in_its_place():
+    assert masked('{"a": "secret-1", "b": 5}', ["secret-1", "abc"]) == '{"a": "xxxxxxxx", "b": 5}'
+    assert masked("k: |\n  first-line\n  second", ["first-line\nsecond"]) == "k: |\n  xxxxxxxxxx\n  xxxxxx"
