@@ -1,0 +1,155 @@
+"""What a recorded client said, in order, and what came of each request.
+
+A reply belongs to its request by id, progress by its token. Other notifications, and questions of the server, name no
+request: they belong to the one that was open when they came, if it was the only one.
+"""
+
+from collections.abc import Iterable
+from dataclasses import field
+from typing import Literal, NamedTuple
+
+from mcp_conductor.protocol import Id
+from mcp_conductor.protocol.ledger import progress_token
+from mcp_conductor.protocol.message import Message
+from mcp_conductor.protocol.transcript import Frame
+from mcp_conductor.values import dataclass
+
+_CANCELLED = "notifications/cancelled"
+_PROGRESS = "notifications/progress"
+
+
+@dataclass(slots=True)
+class Question:
+    """A request of the server, and the client's answer to it."""
+
+    message: Message
+    answer: Message | None = None
+
+
+@dataclass(slots=True)
+class Asked:
+    """A request of the client, and what came of it."""
+
+    number: int  # of this request, counted from 1
+    request: Message
+    at: float
+    reply: Message | None = None
+    seconds: float = 0.0  # until the reply came
+    cancelled: bool = False
+    alone: bool = True  # no other request that was answered was open meanwhile
+    progress: list[Message] = field(default_factory=list)
+    notices: list[Message] = field(default_factory=list)  # other notifications
+    questions: list[Question] = field(default_factory=list)
+
+    @property
+    def awaited(self) -> bool:
+        """Whether the client had use for the reply, which came."""
+        return self.reply is not None and not self.cancelled
+
+
+class Moment(NamedTuple):
+    """One thing that happened on the client's side."""
+
+    kind: Literal["request", "notification", "answer", "reply"]
+    asked: Asked | None  # of a request and its reply
+    message: Message
+
+
+@dataclass(slots=True)
+class Dialogue:
+    """One conversation, as its client saw it."""
+
+    moments: list[Moment] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)  # all of them
+    notices: list[Message] = field(default_factory=list)  # all notifications of the server but progress
+    unusable: int = 0  # messages of the client that are none
+
+    @classmethod
+    def of(cls, frames: Iterable[Frame]) -> "Dialogue":
+        """The dialogue in FRAMES, which are those of one conversation."""
+        dialogue, open_requests = cls(), _Open()
+        for frame in frames:
+            for message in frame.messages():
+                if frame.source == "client":
+                    dialogue._client_said(message, frame.at, open_requests)
+                else:
+                    dialogue._server_said(message, frame.at, open_requests)
+        dialogue._assign(open_requests)
+        return dialogue
+
+    def _client_said(self, message: Message, at: float, now: "_Open") -> None:
+        if message.kind == "request" and message.id is not None:
+            asked = Asked(len(self.asked) + 1, message, at)
+            self.asked.append(asked)
+            self.moments.append(Moment("request", asked, message))
+            now.sent(asked)
+        elif message.kind == "notification":
+            self.moments.append(Moment("notification", None, message))
+            if message.method == _CANCELLED and (known := now.by_id.get(_key(message.params.get("requestId")))):
+                known.cancelled = True
+        elif message.kind in ("result", "error"):
+            if (question := now.questions.pop(_key(message.id), None)) is not None:
+                question.answer = message
+                self.moments.append(Moment("answer", None, message))
+        else:
+            self.unusable += 1
+
+    def _server_said(self, message: Message, at: float, now: "_Open") -> None:
+        if message.kind in ("result", "error", "invalid"):
+            asked = now.by_id.pop(_key(message.id), None)
+            if asked is not None:
+                asked.reply, asked.seconds = message, at - asked.at
+                self.moments.append(Moment("reply", asked, message))
+                now.story.append(asked)
+        elif message.kind == "request":
+            question = Question(message)
+            self.questions.append(question)
+            now.questions[_key(message.id)] = question
+            now.story.append(question)
+        elif message.method == _PROGRESS:
+            if (asked := now.by_token.get(_key(message.params.get("progressToken")))) is not None:
+                asked.progress.append(message)
+        else:
+            self.notices.append(message)
+            now.story.append(message)
+
+    def _assign(self, now: "_Open") -> None:
+        """Give what names no request to the one that was open, now that it is known which were answered."""
+        waiting: dict[int, Asked] = {}
+        for each in now.story:
+            if isinstance(each, Asked) and each.reply is None:
+                continue  # it was open until the end, and would stand beside all that follow
+            if isinstance(each, Asked) and each.number in waiting:
+                del waiting[each.number]
+            elif isinstance(each, Asked):
+                waiting[each.number] = each
+                if len(waiting) > 1:
+                    for other in waiting.values():
+                        other.alone = False
+            elif len(waiting) == 1:
+                (asked,) = waiting.values()
+                (asked.questions if isinstance(each, Question) else asked.notices).append(each)  # type: ignore[arg-type]
+
+
+class _Open:
+    """What is under way while a dialogue is read."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[object, Asked] = {}
+        self.by_token: dict[object, Asked] = {}
+        self.questions: dict[object, Question] = {}
+        # In order: a request, which stands here twice if it was answered; a question; a notification of the server.
+        self.story: list[Asked | Question | Message] = []
+
+    def sent(self, asked: Asked) -> None:
+        self.by_id[_key(asked.request.id)] = asked
+        self.story.append(asked)
+        if (token := progress_token(asked.request.raw)) is not None:
+            self.by_token[_key(token)] = asked
+
+
+def _key(identity: object) -> tuple[type, object] | None:
+    """IDENTITY as a key: 1 and "1" are two ids."""
+    known: Id | None = identity if isinstance(identity, (str, int)) else None
+    return None if known is None else (type(known), known)
