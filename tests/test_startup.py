@@ -50,6 +50,7 @@ HELP = {
     "conductor record": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.oauth_flags mcp_conductor.cli.record",
     "conductor serve": f"{CONDUCTOR} {SERVE}",
     "conductor show": f"{CONDUCTOR} mcp_conductor.cli.exit_codes mcp_conductor.cli.show",
+    "conductor verify": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.verify",
     "conductor bridge": f"{CONDUCTOR} {SERVE} mcp_conductor.cli.bridge mcp_conductor.cli.budget_flags",
     "server_composable": f"{PROGRAM} {SERVE}",
 }

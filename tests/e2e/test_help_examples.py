@@ -21,6 +21,7 @@ ALL = dict.fromkeys([*EXAMPLES, *OF_CALLS, *OF_METHODS, *(line for each in MODUL
 # These cannot be run here: tests/unit/cli/test_help.py shows that they are understood.
 NOT_RUN = {
     "https://example.com": "another machine",
+    "http://localhost:8000": "a server must be there",
     "--follow": "it goes on until it is interrupted",
     "--port 8080": "the port may be in use, and it serves until it is interrupted",
     "--task-id": "the task of an earlier call",
@@ -54,6 +55,8 @@ transport: {type: stdio}
     "mcp.json": json.dumps({"mcpServers": {"books": {"command": "python", "args": ["server.py"]}}}),
     "conductor.config.json": json.dumps({"name": "books", "command": "python", "args": ["server.py"]}),
     "said.jsonl": '{"recording": 1}\n'
+    '{"at": 0, "source": "client", "text": "{\\"jsonrpc\\":\\"2.0\\",\\"id\\":1,\\"method\\":\\"ping\\"}"}\n'
+    '{"at": 1, "source": "server", "text": "{\\"jsonrpc\\":\\"2.0\\",\\"id\\":1,\\"result\\":{}}"}\n'
     + "".join(f'{{"at": 0, "source": "note", "session": {number}, "text": "hello"}}\n' for number in (1, 2)),
     "tests/first.test.mcp.yml": """\
 description: a first suite

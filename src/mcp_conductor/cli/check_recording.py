@@ -4,17 +4,14 @@ import os
 
 from mcp_conductor.checks.engine.judging import Verdicts, judge
 from mcp_conductor.cli.check_run import CheckRun
-from mcp_conductor.cli.flag_values import number
+from mcp_conductor.cli.chosen_session import chosen_session
 from mcp_conductor.errors import UsageError
-from mcp_conductor.recording.reader import Recording, read_recording
+from mcp_conductor.recording.reader import read_recording
 
 _NOT_FOR_RECORDINGS = (
     "--client", "--config", "--server", "--transport", "--header", "--token", "--cacert", "--insecure", "--env",
     "--cwd", "--protocol", "--call-tools", "--trigger", "--timeout",
 )  # fmt: skip
-
-
-_MOST_NAMED = 20  # sessions in a message
 
 
 class RecordingCheckRun(CheckRun):
@@ -30,23 +27,10 @@ class RecordingCheckRun(CheckRun):
         recording = read_recording(os.path.join(self._terminal.directory, file), shown=file)
         if recording.warning is not None:
             self._terminal.say(f"warning: {recording.warning}")
-        self._transcript = recording.transcript(self._session(recording))
+        self._transcript = recording.transcript(
+            chosen_session(recording, given, self._terminal, does="judges", done="judged")
+        )
         return file
-
-    def _session(self, recording: Recording) -> int | None:
-        """The number of the conversation to judge: several at once would be judged as one that contradicts itself."""
-        known, wanted = recording.sessions(), number(self._given, "--session", 1)
-        if wanted is not None and wanted not in known:
-            raise UsageError(f"the recording has no session {wanted}", hint=f"it has: {', '.join(map(str, known))}")
-        if len(known) < 2:
-            return None
-        if wanted is None:
-            self._terminal.say(
-                f"note: the recording has {len(known)} sessions; session {known[0]} is judged\n"
-                f"  hint: --session N judges another of {', '.join(map(str, known[:_MOST_NAMED]))}"
-                + (" …" if len(known) > _MOST_NAMED else "")
-            )
-        return wanted or known[0]
 
     async def _versions(self) -> list[str]:
         return ["recorded"]

@@ -18,6 +18,7 @@ GROUPS = {
         "test": "run declarative tests of an MCP server",
         "check": "check whether an MCP server or client follows the specification",
         "discover": "write a first suite for a server",
+        "verify": "play the client of a recording to a server, and show what has changed",
     },
     "Simulate a server": {
         "serve": "serve MCP as a JSON or YAML file describes it",

@@ -39,7 +39,7 @@ def code_of(report: "Report") -> int:
     if not report.outcomes or (report.kind == "check" and not report.metrics):
         return COULD_NOT_RUN
     # A check goes on with a new server, and has seen what the one before did.
-    if report.kind == "test" and any(outcome.cause == "server" for outcome in report.outcomes):
+    if report.kind != "check" and any(outcome.cause == "server" for outcome in report.outcomes):
         return NO_SERVER
     return FAILED if report.red else OK
 

@@ -1,0 +1,60 @@
+"""`conductor verify`: does another server still say what a recording says?"""
+
+from mcp_conductor.cli.budget_flags import LIMIT_FLAGS
+from mcp_conductor.cli.flags import Flag, Given, Groups, help_page, parse
+from mcp_conductor.cli.run_flags import OUTPUT_FLAGS
+from mcp_conductor.cli.secret_flags import read_secrets
+from mcp_conductor.cli.target import TARGET_FLAGS, load_plugins
+from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.errors import UsageError
+
+FLAGS: Groups = {
+    "Server": tuple(flag for flag in TARGET_FLAGS if flag.name != "--protocol"),  # which the recorded client decides
+    "What is compared": (
+        Flag("--ignore", "a path of answers that may differ: result.content[*].text (repeatable)", "PATH", many=True),
+        Flag("--session", "the conversation to play, where the recording has several; default: the first", "N"),
+        Flag("--timeout", "time limit of each answer; default 10s, or longer if it took longer then", "TIME"),
+    ),
+    "Limits": LIMIT_FLAGS,
+    "Output": (*OUTPUT_FLAGS, Flag("--help", "show this text", short="-h")),
+}
+_USAGE = """\
+usage: conductor verify FILE [FLAGS] -- COMMAND [ARGS …]
+       conductor verify FILE URL [FLAGS]
+       conductor verify FILE --config FILE --server NAME
+
+Play the client of a recording to a server, and show where the answers differ from the recorded ones. Ids, cursors and
+other values that came in an answer and were sent later are those of this server. Times and UUIDs may differ.
+"""
+EXAMPLES = {
+    "conductor verify said.jsonl -- python server.py": "does it still say the same?",
+    "conductor verify said.jsonl --ignore 'result._meta' -- python server.py": "but for a part of the answers",
+    "conductor verify said.jsonl http://localhost:8000/mcp": "a server at a URL",
+    "conductor verify said.jsonl --report junit:report.xml -- python server.py": "in CI",
+}
+_EXIT_CODES = """\
+Exit codes: 0 nothing differs, 1 something does, 2 could not run, or a report could not be written, 3 the server could
+not be started or went away.
+"""
+
+
+def main(argv: list[str], terminal: Terminal) -> int:
+    """Run `conductor verify`: the exit code."""
+    given = parse(argv, FLAGS, server_words=False, program="conductor verify")
+    if "--help" in given:
+        terminal.show(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
+        return 0
+    if not given.words:
+        raise UsageError("no recording is given", hint="conductor verify FILE -- COMMAND")
+    file, *words = given.words
+    given = read_secrets(_of_server(given, (*words, *given.after)), terminal)
+    load_plugins(given, terminal)
+    from mcp_conductor.cli.interruptible import run_interruptibly
+    from mcp_conductor.cli.verify_run import VerifyRun
+
+    return run_interruptibly(VerifyRun(file, given, terminal).run())
+
+
+def _of_server(given: Given, words: tuple[str, ...]) -> Given:
+    """What is GIVEN, with the WORDS of the server alone."""
+    return Given(words, given.values, (), given.program)

@@ -1,0 +1,106 @@
+"""One run of `conductor verify`: a recording is read, played, compared and reported."""
+
+import asyncio
+import os
+import time
+from datetime import datetime
+
+from mcp_conductor.cli.chosen_session import chosen_session
+from mcp_conductor.cli.exit_codes import code_of
+from mcp_conductor.cli.flag_values import time as time_of
+from mcp_conductor.cli.flags import Given
+from mcp_conductor.cli.live import telling
+from mcp_conductor.cli.run_output import Output
+from mcp_conductor.cli.secret_flags import secrets_of_flags
+from mcp_conductor.cli.target import target
+from mcp_conductor.cli.terminal import Terminal, tell_all
+from mcp_conductor.errors import UsageError
+from mcp_conductor.recording.dialogue import Dialogue
+from mcp_conductor.recording.flows import flows
+from mcp_conductor.recording.reader import Recording, read_recording
+from mcp_conductor.report.events import CaseFinished, FileFinished, FileStarted, RunFinished, RunStarted
+from mcp_conductor.report.model import Report
+from mcp_conductor.suites.running.job import DEFAULT_SECONDS
+from mcp_conductor.suites.verifying.alignment import Alignment
+from mcp_conductor.suites.verifying.playing import Played, play, refuse_redacted
+from mcp_conductor.suites.verifying.verification import Verification, read_ignored
+
+
+class VerifyRun:
+    """One command line of `conductor verify`."""
+
+    def __init__(self, file: str, given: Given, terminal: Terminal) -> None:
+        self._file = file
+        self._given = given
+        self._terminal = terminal
+        terminal.learn(secrets_of_flags(given))
+        self._output = Output(given, terminal)
+        self._ignored = read_ignored(given.all("--ignore"))
+        self._timeout = time_of(given, "--timeout") or DEFAULT_SECONDS
+        recording = read_recording(os.path.join(terminal.directory, file), shown=file)
+        if recording.warning is not None:
+            terminal.say(f"warning: {recording.warning}")
+        session = chosen_session(recording, given, terminal, does="plays", done="played")
+        self._dialogue = Dialogue.of(recording.transcript(session).frames)
+        if not self._dialogue.asked:
+            raise UsageError(f"{file} has no requests of a client, so that there is nothing to play")
+        if self._dialogue.unusable:
+            terminal.say(f"warning: {self._dialogue.unusable} lines of the client are no messages, and are not played")
+        refuse_redacted(self._dialogue)
+        self._alignment = Alignment(began=began(recording), now=time.time())
+        self._spec = target(given, terminal, program="conductor verify FILE")
+
+    async def run(self) -> int:
+        started, clock = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), time.perf_counter()
+        try:
+            async with telling(self._terminal) as tell:
+                played = await play(
+                    self._spec,
+                    self._dialogue,
+                    flows(self._dialogue),
+                    alignment=self._alignment,
+                    timeout=self._timeout,
+                    redactor=self._terminal.redactor,
+                    tell=tell,
+                )
+        except asyncio.CancelledError:
+            self._output.note("interrupted: a recording that was not played to its end has no result")
+            raise
+        report = self._report(played, started, time.perf_counter() - clock)
+        self._show(report)
+        tell_all(self._output.write_reports(report), self._terminal)
+        return code_of(report)
+
+    def _report(self, played: Played, started: str, seconds: float) -> Report:
+        found = Verification(self._dialogue, played, alignment=self._alignment, ignored=self._ignored, group=self._file)
+        return Report(
+            kind="verify",
+            target=f"{self._file} on {self._spec.label}",
+            server=played.server,
+            protocol_version=played.version,
+            started=started,
+            seconds=seconds,
+            outcomes=tuple(found.outcomes()),
+            warnings=found.warnings(),
+            source=self._file,
+            metrics={"carried": len(played.carried)},
+        )
+
+    def _show(self, report: Report) -> None:
+        output, outcomes = self._output, report.outcomes
+        output.begin([], 0)
+        output.take(RunStarted("verify", len(outcomes), 1))
+        output.take(FileStarted(self._file, self._file, len(outcomes), 0))
+        for outcome in outcomes:
+            output.take(CaseFinished(outcome))
+        output.take(FileFinished(self._file, self._file, outcomes))
+        output.end(report, [])
+        output.take(RunFinished(report))
+
+
+def began(recording: Recording) -> float | None:
+    """When RECORDING began, as Unix time, if it says so."""
+    try:
+        return datetime.fromisoformat(recording.header.began).timestamp() if recording.header else None
+    except ValueError:
+        return None

@@ -1,0 +1,203 @@
+"""What differs between a recording and a server that its client was played to: one outcome for each request."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mcp_conductor.errors import ConductorError, TransportError, UsageError
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.message import Message
+from mcp_conductor.recording.dialogue import Asked, Dialogue, Question
+from mcp_conductor.report.model import Finding, Outcome, Status
+from mcp_conductor.suites.matching.expected import Expected, Plain
+from mcp_conductor.suites.matching.paths import JsonPath, parse_path
+from mcp_conductor.suites.running.normalization import comparable
+from mcp_conductor.suites.verifying.alignment import Alignment, shown_request, without
+from mcp_conductor.suites.verifying.playing import Played
+
+# What differs although nothing has changed, or always between two versions of a server.
+_NEVER_COMPARED = ("version",)
+_LATER = "the server went away before"
+
+
+def read_ignored(texts: Sequence[str]) -> list[JsonPath]:
+    """The paths of --ignore; raises UsageError."""
+    paths = []
+    for text in texts:
+        try:
+            path = parse_path(text)
+        except ValueError as error:
+            raise UsageError(f"--ignore {text} is not a path: {error}") from error
+        if len(path.parts) != 1 or path.parts[0].pipe is not None:
+            raise UsageError(f"--ignore {text}: a path with | names no part of an answer")
+        paths.append(path)
+    return paths
+
+
+class Verification:
+    """A recording, what came of it now, and how the two differ."""
+
+    def __init__(
+        self, recorded: Dialogue, played: Played, *, alignment: Alignment, ignored: Sequence[JsonPath], group: str
+    ) -> None:
+        self._recorded = recorded
+        self._played = played
+        self._alignment = alignment
+        alignment.carry(played.carried)
+        self._ignored = ignored
+        self._group = group
+        now = Dialogue.of(played.frames)
+        self._notices = now.notices
+        self._known_notices = {each.method for each in recorded.notices}
+        by_id = {asked.request.id: asked for asked in now.asked}
+        self._now = {number: by_id[identity] for number, identity in played.ids.items() if identity in by_id}
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """One for each request of the recording, in order."""
+        gone = False
+        for asked in self._recorded.asked:
+            now = self._now.get(asked.number)
+            problem = self._played.problems.get(asked.number)
+            if gone or (now is None and self._played.lost is not None):
+                yield self._outcome(asked, "not-run", reason="the server went away before")
+            elif not asked.awaited:
+                reason = "the client cancelled it" if asked.cancelled else "the recording has no answer to it"
+                yield self._outcome(asked, "skipped", reason=reason)
+            elif isinstance(problem, TransportError) and problem is self._played.lost:
+                gone = True
+                yield self._outcome(asked, "errored", (_told(problem),), stderr=problem.stderr, cause="server")
+            elif problem is not None:
+                yield self._outcome(asked, "failed", (_told(problem),))
+            elif now is not None and now.reply is not None:
+                found = tuple(self._differences(asked, now))
+                yield self._outcome(asked, "failed" if found else "passed", found, now)
+            else:
+                yield self._outcome(asked, "failed", (Finding(message="no answer came"),))
+
+    def _outcome(
+        self, asked: Asked, status: Status, findings: tuple[Finding, ...] = (), now: Asked | None = None, **more: Any
+    ) -> Outcome:
+        title = f"{asked.number} {shown_request(asked.request.method, asked.request.params)}"
+        wire = () if now is None or now.reply is None else (f"--> {now.request.text}", f"<-- {now.reply.text}")
+        return Outcome(
+            id=f"{self._group}::{title}",
+            title=title,
+            group=self._group,
+            status=status,
+            findings=findings,
+            seconds=0.0 if now is None else now.seconds,
+            wire=wire,
+            **more,
+        )
+
+    def warnings(self) -> tuple[Finding, ...]:
+        """What is new, and belongs to no request."""
+        placed = {each.message.text for asked in self._now.values() for each in asked.questions}
+        return tuple(
+            Finding(message=f"the server asked for {each.method}, which it did not in the recording", warning=True)
+            for each in self._played.new
+            if each.text not in placed
+        )
+
+    # One request.
+
+    def _differences(self, asked: Asked, now: Asked) -> Iterator[Finding]:
+        assert asked.reply is not None
+        assert now.reply is not None
+        was, came = _document(asked.reply), _document(now.reply)
+        if _is_under_way(asked):
+            return  # how far a task has come at a poll is a matter of time
+        for path in self._ignored:
+            was, came = without(was, path), without(came, path)
+        yield from self._of_documents(was, came)
+        if not self._ignores("questions"):
+            yield from self._of_questions(asked.questions, now.questions)
+        if not self._ignores("notifications"):
+            yield from self._of_notices(asked, now)
+        if asked.progress and not now.progress and not self._ignores("progress"):
+            count = len(asked.progress)
+            yield Finding(message=f"no progress came; the recording has {count} of it", path="progress")
+
+    def _ignores(self, member: str) -> bool:
+        return any(path.text == member for path in self._ignored)
+
+    def _of_documents(self, was: Any, came: Any, under: str = "") -> Iterator[Finding]:
+        aligned = self._alignment.aligned(was, came)
+        for each in Expected(Plain(aligned)).check(came):
+            path = f"{under}.{each.path}" if under and each.path else under or each.path
+            sentence = f"{path} {each.message}" if path else each.message
+            yield Finding(
+                message=sentence.replace("is not expected", "is new"),
+                path=path or None,
+                expected=each.expected,
+                actual=each.actual,
+            )
+
+    def _of_questions(self, was: list[Question], came: list[Question]) -> Iterator[Finding]:
+        """Questions that did not come at all, came otherwise, or are new; when they come is up to the server."""
+        for index, one in enumerate(was):
+            again = self._played.repeated.get(id(one))
+            if again is None:
+                yield Finding(message=f"the server did not ask for {one.message.method}", expected=_asked(one.message))
+            else:
+                yield from self._of_documents(_asked(one.message), _asked(again), f"questions[{index}]")
+        for other in came:
+            if any(other.message.text == each.text for each in self._played.new):
+                message = f"the server asked for {other.message.method}, which it did not in the recording"
+                yield Finding(message=message, actual=_asked(other.message))
+
+    def _of_notices(self, asked: Asked, now: Asked) -> Iterator[Finding]:
+        """Notifications that did not come at all, or came otherwise; when they come is up to the server."""
+        left = list(self._notices)
+        for one in asked.notices:
+            fitting = [each for each in left if each.method == one.method]
+            if any(self._alignment.is_same(one.params, each.params) for each in fitting):
+                continue
+            mine = [each for each in fitting if any(each is other for other in now.notices)]
+            if mine:
+                left = [each for each in left if each is not mine[0]]
+                yield from self._of_documents(one.params, mine[0].params, f"notifications[method={one.method}].params")
+            elif not fitting:
+                yield Finding(message=f"{one.method} did not come", expected=one.params)
+        for other in now.notices:
+            if asked.alone and other.method not in self._known_notices:
+                yield Finding(message=f"{other.method} came, which is not in the recording", actual=other.params)
+
+
+def _document(reply: Message) -> Any:
+    """What is compared of REPLY."""
+    if reply.kind not in ("result", "error"):
+        return {"invalid": reply.text}
+    document = comparable(reply.raw)
+    return {member: _without_versions(document[member]) for member in document}
+
+
+def _without_versions(result: Any) -> Any:
+    """RESULT without the version of the server, which is another in every version of it."""
+    if not isinstance(result, dict):
+        return result
+    kept = dict(result)
+    for key, member in result.items():
+        if key.endswith("serverInfo") and isinstance(member, dict):
+            kept[key] = {name: each for name, each in member.items() if name not in _NEVER_COMPARED}
+        elif key == "_meta":
+            kept[key] = _without_versions(member)
+    return kept
+
+
+def _asked(question: Message) -> Json:
+    """What is compared of a question of the server."""
+    params = dict(question.params)
+    meta = params.get("_meta")
+    if isinstance(meta, dict):
+        params["_meta"] = {key: each for key, each in meta.items() if key != "progressToken"}
+    return {"method": question.method, "params": params}
+
+
+def _is_under_way(asked: Asked) -> bool:
+    """Whether ASKED is a poll of a task that had not ended."""
+    result = asked.reply.raw.get("result") if asked.reply is not None else None
+    return asked.request.method == "tasks/get" and isinstance(result, dict) and result.get("status") == "working"
+
+
+def _told(error: ConductorError) -> Finding:
+    return Finding(message=error.message, hint=error.hint)

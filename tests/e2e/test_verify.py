@@ -1,0 +1,375 @@
+"""`conductor verify`: the client of a recording is played to a server, and what has changed is named."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests import prefork
+from tests.conftest import MCP_CLI, ROOT, SERVERS
+from tests.e2e.peer_servers import free_port, running
+from tests.e2e.suites.conftest import CONDUCTOR
+
+PROGRAMS = Path(sys.executable).parent
+PEERS = ROOT / "tests" / "peers" / "node_modules" / "@modelcontextprotocol"
+SDK = (sys.executable, str(SERVERS / "sdk_server.py"))
+
+# A server whose ids, cursors and times are others in each process; it asks, notifies, and reports progress.
+NOTES = r"""
+import json, secrets, sys, time
+notes, questions = {}, 0
+
+def say(**members):
+    print(json.dumps({"jsonrpc": "2.0", **members}), flush=True)
+
+def ask(method, params):
+    global questions
+    questions += 1
+    say(id=f"q{questions}", method=method, params=params)
+    return json.loads(sys.stdin.readline()).get("result")
+
+def add(arguments, meta):
+    note = "note-" + secrets.token_hex(4)
+    notes[note] = arguments["text"]
+    say(method="notifications/message", params={"level": "info", "data": f"added {note}"})
+    return {"content": [{"type": "text", "text": f"Saved as {note} at {time.strftime('%Y-%m-%d %H:%M:%S')}."}],
+            "structuredContent": {"id": note, "number": secrets.randbelow(10**9) + 10**9, "at": time.time()}}
+
+def get(arguments, meta):
+    return {"content": [{"type": "text", "text": notes[arguments["id"]]}], "isError": False}
+
+def count(arguments, meta):
+    for each in range(3):
+        say(method="notifications/progress", params={"progressToken": meta["progressToken"], "progress": each})
+    return {"content": [{"type": "text", "text": json.dumps({"count": len(notes), "ids": list(notes)})}]}
+
+def rename(arguments, meta):
+    said = ask("elicitation/create", {"message": "Which name?", "requestedSchema": {"type": "object", "properties": {}}})
+    return {"content": [{"type": "text", "text": said["content"]["name"]}]}
+
+TOOLS = {"add": add, "get": get, "count": count, "rename": rename}
+PAGES = {None: "page-" + secrets.token_hex(4)}
+
+for line in sys.stdin:
+    message = json.loads(line)
+    method, params = message["method"], message.get("params", {})
+    if method == "initialize":
+        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "resources": {}},
+                  "serverInfo": {"name": "notes", "version": "1.0"}}
+    elif method == "tools/list":
+        result = {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]}
+    elif method == "resources/list" and "cursor" not in params:
+        result = {"resources": [], "nextCursor": PAGES[None]}
+    elif method == "resources/list":
+        result = {"resources": []} if params["cursor"] == PAGES[None] else None
+    elif method == "tools/call":
+        result = TOOLS[params["name"]](params["arguments"], params.get("_meta"))
+    if "id" in message:
+        if result is None:
+            say(id=message["id"], error={"code": -32602, "message": "unknown cursor"})
+        else:
+            say(id=message["id"], result=result)
+"""
+CALLS = [
+    ("tools/list", {}),
+    ("tools/call", {"name": "add", "arguments": {"text": "buy milk"}}),
+    ("tools/call", {"name": "get", "arguments": {"id": "{structuredContent.id}"}}),
+    ("resources/list", {}),
+    ("resources/list", {"cursor": "{nextCursor}"}),
+    ("tools/call", {"name": "count", "arguments": {}, "_meta": {"progressToken": "t"}}),
+    ("tools/call", {"name": "rename", "arguments": {}}),
+]
+
+
+class Verify:
+    """Recordings in a directory, made by a client and played to servers."""
+
+    def __init__(self, folder, environment):
+        self.folder, self.environment = folder, environment
+
+    def record(self, server, calls, *flags, file="said.jsonl"):
+        lines = "".join(json.dumps({"method": method, "params": params}) + "\n" for method, params in calls)
+        words = [*MCP_CLI, "--script", "-", "--record", file, *flags, "--", *server]
+        done = prefork.run(
+            words, input=lines, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode in (0, 2), done.stderr
+        return file
+
+    def __call__(self, server, *flags, file="said.jsonl", json_report=True):
+        words = [*CONDUCTOR, "verify", file, *(("--json",) if json_report else ()), *flags, "--", *server]
+        return prefork.run(words, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=60)
+
+    def passes(self, server, *flags, **options):
+        done = self(server, *flags, **options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return json.loads(done.stdout)
+
+
+@pytest.fixture
+def verify(tmp_path, environment):
+    return Verify(tmp_path, environment)
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory):
+    """What a client and the server of notes said, by way of `conductor record`."""
+    folder = tmp_path_factory.mktemp("notes")
+    (folder / "server.py").write_text(NOTES)
+    words = [*CONDUCTOR, "record", "-o", "said.jsonl", "--", sys.executable, "server.py"]
+    talk(prefork.start(words, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True), CALLS)
+    return (folder / "said.jsonl").read_text()
+
+
+@pytest.fixture
+def notes(verify, said, serve):
+    """The server of notes; the file of what was said is there."""
+    (verify.folder / "said.jsonl").write_text(said)
+    return serve(NOTES)
+
+
+def talk(client, calls):
+    """Be a client of a process: an id or a cursor of an answer is sent back as `{path}` of the last answer says."""
+    opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+    last = {}
+    for number, (method, params) in enumerate([("initialize", opening), *calls]):
+        sent = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        sent = sent.replace("{nextCursor}", str(last.get("nextCursor")))
+        sent = sent.replace("{structuredContent.id}", str(last.get("structuredContent", {}).get("id")))
+        client.stdin.write(sent + "\n")
+        client.stdin.flush()
+        while (heard := json.loads(client.stdout.readline())).get("id") != number:
+            if heard.get("method") == "elicitation/create":
+                answer = {"action": "accept", "content": {"name": "Ada"}}
+                client.stdin.write(json.dumps({"jsonrpc": "2.0", "id": heard["id"], "result": answer}) + "\n")
+                client.stdin.flush()
+        last = heard.get("result", {})
+    client.communicate(timeout=20)
+
+
+def test_nothing_differs_on_the_same_server_although_its_ids_cursors_and_times_do(verify, notes):
+    report = verify.passes(notes, "--ignore", "result.structuredContent.number")
+    assert report["kind"] == "verify"
+    assert report["summary"]["passed"] == 8
+    assert report["metrics"]["carried"] == 2
+    assert report["server"] == {"name": "notes", "version": "1.0"}
+
+
+def test_a_new_version_of_the_server_is_no_difference(verify, notes, serve):
+    verify.passes(serve(NOTES.replace('"1.0"', '"2.0"')), "--ignore", "result.structuredContent.number")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where", "finding"),
+    [
+        ('"name": "notes"', '"name": "diary"', 1, "result.serverInfo.name is 'diary', not 'notes'"),
+        ('"2025-06-18"', '"2025-03-26"', 1, "result.protocolVersion is '2025-03-26'"),
+        ('{"name": name, ', '{"name": name, "title": name, ', 2, "result.tools[0].title is new"),
+        ('"rename": rename}', '"rename": rename, "more": rename}', 2, "result.tools has 5 elements, not 4"),
+        ("Saved as", "Kept as", 3, "result.content[0].text"),
+        ('"id": note, ', '"id": note, "new": 1, ', 3, "result.structuredContent.new is new"),
+        ('"data": f"added', '"data": f"made', 3, "notifications[method=notifications/message].params.data"),
+        ('    say(method="notifications/message"', '    0 and say(method="notifications/message"', 3, "did not come"),
+        ('notes[note] = arguments["text"]', 'notes[note] = arguments["text"].upper()', 4, "result.content[0].text"),
+        ('"isError": False', '"isError": True', 4, "result.isError is true, not false"),
+        ("range(3)", "range(0)", 7, "no progress came; the recording has 3 of it"),
+        ("len(notes)", "len(notes) + 1", 7, "result.content[0].text"),
+        ("Which name?", "What name?", 8, "questions[0].params.message is 'What name?', not 'Which name?'"),
+        ("    said = ask(", '    said = {"content": {"name": "Ada"}} or ask(', 8, "the server did not ask for elicitation/create"),
+        ("def get(arguments, meta):\n", "def get(arguments, meta):\n    ask('roots/list', {})\n", 4, "the server asked for roots/list"),
+    ],
+)  # fmt: skip
+def test_a_change_of_the_server_is_named_where_it_is(verify, notes, serve, old, new, where, finding):
+    assert old in NOTES
+    done = verify(serve(NOTES.replace(old, new), "mutated.py"), "--ignore", "result.structuredContent.number")
+    assert done.returncode == 1, done.stdout + done.stderr
+    outcomes = json.loads(done.stdout)["outcomes"]
+    found = outcomes[where - 1]
+    assert found["status"] == "failed"
+    assert any(finding in each["message"] for each in found["findings"]), found["findings"]
+    assert all(each["status"] == "passed" for each in outcomes[: where - 1])
+
+
+def test_a_server_that_goes_away_is_an_error_and_the_rest_is_not_run(verify, notes, serve):
+    done = verify(serve(NOTES.replace("def get(arguments, meta):\n", "def get(arguments, meta):\n    sys.exit(4)\n")))
+    assert done.returncode == 3
+    statuses = [each["status"] for each in json.loads(done.stdout)["outcomes"]]
+    assert statuses[3:] == ["errored", *["not-run"] * 4]
+
+
+def test_an_answer_that_does_not_come_is_a_difference_and_the_play_goes_on(verify, notes, serve):
+    silent = serve(NOTES.replace('    if "id" in message:', '    if "id" in message and message["id"] != 4:'))
+    done = verify(silent, "--timeout", "500ms", "--ignore", "result.structuredContent.number")
+    assert done.returncode == 1
+    outcomes = json.loads(done.stdout)["outcomes"]
+    assert "no answer" in outcomes[4]["findings"][0]["message"] or "0.5 s" in outcomes[4]["findings"][0]["message"]
+    assert outcomes[6]["status"] == "passed"
+
+
+def test_a_recording_that_was_cut_is_played_up_to_there(verify, notes):
+    file = verify.folder / "said.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[:7]) + lines[7][:20])
+    done = verify(notes, "--ignore", "result.structuredContent.number")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "the last line of the recording is not whole" in done.stderr
+
+
+def test_a_secret_that_was_left_out_of_the_recording_is_told_in_a_line(verify, notes):
+    file = verify.folder / "said.jsonl"
+    file.write_text(file.read_text().replace("buy milk", "[redacted]"))
+    done = verify(notes, json_report=False)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0] == (
+        "error: the recording cannot be played: params.arguments.text of tools/call (request 3) is a secret that was "
+        "left out of it"
+    )
+
+
+def test_a_secret_in_a_recorded_answer_may_be_anything(verify, notes):
+    file = verify.folder / "said.jsonl"
+    file.write_text(file.read_text().replace("Saved as", "[redacted]"))
+    verify.passes(notes, "--ignore", "result.structuredContent.number")
+
+
+@pytest.mark.parametrize(
+    ("flags", "text", "message"),
+    [
+        (("--ignore", "result["), None, "--ignore result[ is not a path"),
+        (("--ignore", "result | count"), None, "names no part of an answer"),
+        (("--session", "7"), None, "the recording has no session 7"),
+        ((), "", "has no requests of a client"),
+        ((), "{}\n", "line 1 of the recording is not a frame"),
+        ((), '{"recording": 9}\n', "has version 9 of the format"),
+    ],
+)
+def test_wrong_use_is_told_before_anything_starts(verify, notes, flags, text, message):
+    if text is not None:
+        (verify.folder / "said.jsonl").write_text(text)
+    done = verify(("/nonexistent",), *flags, json_report=False)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+# Servers that others wrote.
+
+
+def node(name, *arguments):
+    script = PEERS / f"server-{name}" / "dist" / "index.js"
+    if not script.exists() or shutil.which("node") is None:
+        pytest.skip("the servers from npm are not installed")
+    return ("node", str(script), *arguments)
+
+
+def everything(_):
+    calls = [
+        ("tools/list", {}),
+        ("tools/call", {"name": "echo", "arguments": {"message": "hi there"}}),
+        ("tools/call", {"name": "trigger-long-running-operation", "arguments": {"duration": 0.2, "steps": 2}, "_meta": {"progressToken": 7}}),
+        ("tools/call", {"name": "trigger-sampling-request", "arguments": {"prompt": "hello", "maxTokens": 10}}),
+        ("tools/call", {"name": "get-roots-list", "arguments": {}}),
+        ("tools/call", {"name": "trigger-elicitation-request", "arguments": {}}),
+        ("prompts/get", {"name": "simple-prompt"}),
+    ]  # fmt: skip
+    return (
+        node("everything"),
+        calls,
+        ("--handle-sampling", "auto", "--handle-elicitation", "auto", "--roots", "file:///r"),
+    )
+
+
+def filesystem(folder):
+    (folder / "files").mkdir()
+    (folder / "files" / "a.txt").write_text("hello\n")
+    calls = [
+        ("tools/list", {}),
+        ("tools/call", {"name": "list_directory", "arguments": {"path": str(folder / "files")}}),
+        ("tools/call", {"name": "read_text_file", "arguments": {"path": str(folder / "files" / "a.txt")}}),
+        ("tools/call", {"name": "read_text_file", "arguments": {"path": str(folder / "files" / "none.txt")}}),
+    ]
+    return node("filesystem", str(folder / "files")), calls, ()
+
+
+def memory(folder):
+    ada = {"name": "Ada", "entityType": "person", "observations": ["writes programs"]}
+    calls = [
+        ("tools/call", {"name": "create_entities", "arguments": {"entities": [ada]}}),
+        ("tools/call", {"name": "search_nodes", "arguments": {"query": "Ada"}}),
+        ("tools/call", {"name": "delete_entities", "arguments": {"entityNames": ["Ada"]}}),
+    ]
+    return node("memory"), calls, ("-e", f"MEMORY_FILE_PATH={folder / 'memory.json'}")
+
+
+def git(folder):
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    repository = folder / "r"
+    identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
+    subprocess.run(["git", "init", "--quiet", str(repository)], check=True)
+    subprocess.run(["git", "-C", str(repository), *identity, "commit", "-q", "--allow-empty", "-m", "one"], check=True)
+    calls = [
+        ("tools/list", {}),
+        ("tools/call", {"name": "git_log", "arguments": {"repo_path": str(repository)}}),
+        ("tools/call", {"name": "git_status", "arguments": {"repo_path": str(repository)}}),
+    ]
+    return (str(PROGRAMS / "mcp-server-git"),), calls, ()
+
+
+SDK_CALLS = [
+    ("tools/list", {}),
+    ("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}}),
+    ("resources/read", {"uri": "test://static"}),
+    ("prompts/get", {"name": "greet", "arguments": {"name": "Ada"}}),
+]
+
+
+def sdk(_):
+    return SDK, SDK_CALLS, ("--protocol", "modern")
+
+
+def sdk_handshake(_):
+    return SDK, SDK_CALLS, ()
+
+
+REAL = [everything, filesystem, memory, git, sdk, sdk_handshake]
+
+
+@pytest.fixture
+def recorded(verify, tmp_path):
+    def record(peer):
+        server, calls, flags = peer(tmp_path)
+        verify.record(server, calls, *flags)
+        kept = flags if peer is memory else ()
+        return server, kept, len(calls) + 1
+
+    return record
+
+
+@pytest.mark.parametrize("peer", [everything, filesystem, memory])
+def test_a_real_server_is_what_it_was(verify, recorded, peer):
+    server, flags, requests = recorded(peer)
+    assert verify.passes(server, *flags)["summary"]["passed"] == requests
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("peer", REAL)
+def test_a_real_server_is_what_it_was_twenty_times(verify, recorded, peer):
+    server, flags, requests = recorded(peer)
+    for _ in range(20):
+        assert verify.passes(server, *flags)["summary"]["passed"] == requests
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transport", ["http", "json", "sse"])
+def test_what_was_said_on_stdio_is_said_over_http_too(verify, recorded, transport):
+    recorded(sdk_handshake)
+    port = free_port()
+    with running((*SDK, transport, str(port)), "Uvicorn running on"):
+        path = "sse" if transport == "sse" else "mcp"
+        done = prefork.run(
+            [*CONDUCTOR, "verify", "said.jsonl", f"http://127.0.0.1:{port}/{path}"],
+            cwd=verify.folder, env=verify.environment, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout

@@ -1,0 +1,91 @@
+"""When a value that came now is the one of the recording."""
+
+import pytest
+
+from mcp_conductor.suites.matching.paths import parse_path
+from mcp_conductor.suites.verifying.alignment import Alignment, shown_request, without
+
+BEGAN, NOW = 1_700_000_000.0, 1_790_000_000.0
+
+
+def alignment(**carried):
+    made = Alignment(began=BEGAN, now=NOW)
+    made.carry(carried)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("recorded", "actual"),
+    [
+        ("at 2025-01-02T03:04:05Z", "at 2026-07-28T09:30:00.123+02:00"),
+        ("at 2025-01-02 03:04:05", "at 2026-07-28 09:30:00"),
+        ("6f1c2c6e-92a1-4d8b-9c55-0c8f5b1c9a11 is new", "0e4f3a5b-1111-4222-8333-444455556666 is new"),
+        (BEGAN + 5.5, NOW + 1.25),
+        (int(BEGAN * 1000), int(NOW * 1000) + 3),
+        ('{"b": 1, "at": "2025-01-02T03:04:05Z"}', '{"at":"2026-01-02T03:04:05Z","b":1.0}'),
+        ("the key is [redacted].", "the key is hunter2."),
+        ("[redacted] and [redacted]", "one and other"),
+        ({"a": [1, "note-a1b2c3"]}, {"a": [1, "note-ffffff"]}),
+        (1234567, 7654321),
+        ("note://note-a1b2c3/1234567", "note://note-ffffff/7654321"),
+    ],
+)
+def test_what_is_volatile_secret_or_carried_is_the_same(recorded, actual):
+    assert alignment(**{"note-a1b2c3": "note-ffffff", "1234567": 7654321}).is_same(recorded, actual)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "actual"),
+    [
+        ("milk", "Milk"),
+        (1, True),
+        (1, "1"),
+        (5, 6),
+        (NOW, NOW + 1),
+        ("the key is [redacted].", "the key was hunter2."),
+        ("[redacted]aa[redacted]aa", "aa"),
+        ("note-a1b2c3", "note-a1b2c4"),
+        ({"a": 1}, {"a": 1, "b": 2}),
+        ([1, 2], [1]),
+        ('{"a": 1}', '{"a": 2}'),
+        (None, 0),
+    ],
+)
+def test_all_else_is_another_value(recorded, actual):
+    assert not alignment(**{"note-a1b2c3": "note-ffffff"}).is_same(recorded, actual)
+
+
+def test_a_number_is_no_time_where_the_recording_does_not_say_when_it_began():
+    assert not Alignment(began=None, now=NOW).is_same(BEGAN, NOW)
+
+
+def test_what_is_aligned_shows_the_recorded_value_where_it_differs():
+    aligned = alignment().aligned(
+        {"at": "2025-01-02T03:04:05Z", "n": 1, "gone": 0}, {"at": "2026-01-02T03:04:05Z", "n": 2}
+    )
+    assert aligned == {"at": "2026-01-02T03:04:05Z", "n": 1, "gone": 0}
+
+
+@pytest.mark.parametrize(
+    ("path", "left"),
+    [
+        ("result.a", {"result": {"b": [{"c": 1, "d": 2}, {"c": 3}]}}),
+        ("result.b[0].c", {"result": {"a": 0, "b": [{"d": 2}, {"c": 3}]}}),
+        ("result.b[-1].c", {"result": {"a": 0, "b": [{"c": 1, "d": 2}, {}]}}),
+        ("result.b[*].c", {"result": {"a": 0, "b": [{"d": 2}, {}]}}),
+        ("result.b[d=2].c", {"result": {"a": 0, "b": [{"d": 2}, {"c": 3}]}}),
+        ("result.b[0]", {"result": {"a": 0, "b": [None, {"c": 3}]}}),
+        ("result.none.x", {"result": {"a": 0, "b": [{"c": 1, "d": 2}, {"c": 3}]}}),
+    ],
+)
+def test_what_is_ignored_is_left_out(path, left):
+    assert without({"result": {"a": 0, "b": [{"c": 1, "d": 2}, {"c": 3}]}}, parse_path(path)) == left
+
+
+def test_a_request_is_called_by_what_it_is_about():
+    assert shown_request("tools/call", {"name": "add"}) == "tools/call add"
+    assert shown_request("resources/read", {"uri": "a://b"}) == "resources/read a://b"
+    assert shown_request("completion/complete", {"ref": {"type": "ref/prompt", "name": "p"}}) == (
+        'completion/complete {"name":"p"}'
+    )
+    assert shown_request("ping", {}) == "ping"
