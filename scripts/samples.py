@@ -10,7 +10,7 @@ How a page is written:
   `…` stands for any lines, `…` in a line for any text. A command that ends with ` &` runs until the page ends.
 - A block of `bash` has commands; what they print is not shown.
 - A comment before a block, `<!-- sample: exit=1 -->`, says more: `exit=N`, how its last command ends, if not with 0;
-  `in=DIR`, where it is run; `skip=REASON`, why it is not run.
+  `in=DIR`, where it is run; `skip=REASON`, why it is not run. What would use the network must be skipped.
 
 The directory has a copy of examples/, if the page names it. Ports 8000 and 8001
 of a page are others in the run: two runs can be done at once.
@@ -39,6 +39,10 @@ _BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _SECONDS = re.compile(r"\bin \d+(\.\d+)? ?s\b|\(\d+ ms\)")
+# A command that would use the network: it is not run, and must say that it is skipped.
+_ELSEWHERE = re.compile(
+    r"(?:^|[\s;|&])(?:npx|npm|uvx|pip|pipx|curl|wget|git|docker)\s|https?://(?!127\.0\.0\.1|localhost)"
+)
 # What would change what a command says, wherever these are run.
 _MEDDLERS = ("CI", "COLUMNS", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "TERM", "PYTEST_ADDOPTS")
 
@@ -198,6 +202,8 @@ def played(page: str) -> Iterator[tuple[Block, list[tuple[Step, str]], str]]:
                 elif "skip" not in block.more:
                     printed, wrong, of_block = [], "", steps(block)
                     for step in of_block:
+                        if _ELSEWHERE.search(step.command):
+                            raise ValueError(f"{step.command!r} would use the network; a comment must say skip=REASON")
                         printed.append((step, run.print(step.command, block.more.get("in", "."))))
                         if block.kind == "console" and not like(step.shown, printed[-1][1]):
                             wrong += f"$ {step.command}\nis shown with\n{step.shown}but prints\n{printed[-1][1]}"

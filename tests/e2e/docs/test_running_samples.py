@@ -50,6 +50,12 @@ def test_what_is_skipped_is_not_run():
     assert wrong(fenced("bash", "false\n", "<!-- sample: skip=it fails always -->\n")) == []
 
 
+@pytest.mark.parametrize("command", ["npx -y some-server", "true && curl x", "mcp-cli https://example.com/mcp"])
+def test_what_would_use_the_network_is_refused(command):
+    with pytest.raises(ValueError, match="would use the network"):
+        wrong(fenced("bash", f"{command}\n"))
+
+
 @pytest.mark.parametrize(
     ("shown", "printed", "alike"),
     [
