@@ -76,7 +76,7 @@ function groupHead(group, wrong, scale, about) {
     wrong.length > 0 && el("span", { class: "tag pinned" }, counted(wrong.length, "finding")),
     el("span", { class: "seconds" }, span(seconds)),
     waterfall(group, scale),
-    request.source === "client" && el("span", { class: "buttons" }, requestButtons(group, about)),
+    el("span", { class: "buttons" }, request.source === "client" && requestButtons(group, about)),
   );
 }
 
