@@ -4,7 +4,7 @@ server tells of changes.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 from weakref import WeakSet, ref
@@ -58,22 +58,30 @@ class Subscription:
     async def _open(self) -> Self:
         if not self._begun:
             self._begun = True
-            await self._begin(self)
+            try:
+                await self._begin(self)
+            except BaseException:
+                self._begun = False
+                raise
         return self
 
-    async def __aiter__(self) -> AsyncIterator[ResourceUpdate]:
+    # No generator: that would be over for good when the wait for one update is cancelled, as by a time-out.
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> ResourceUpdate:
         await self._open()
-        while True:
-            while self._waiting:
-                update, size = self._waiting.popleft()
-                self._bytes -= size
-                yield update
+        while not self._waiting:
             if self._error is not None:
                 raise self._error
             if self._over:
-                return
+                raise StopAsyncIteration
             self._changed.clear()
             await self._changed.wait()
+        update, size = self._waiting.popleft()
+        self._bytes -= size
+        return update
 
     async def __aenter__(self) -> Self:
         return await self._open()

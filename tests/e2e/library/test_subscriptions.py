@@ -35,6 +35,35 @@ async def test_the_updates_of_a_resource_can_be_iterated_over(protocol):
 
 
 @ERAS
+async def test_a_wait_for_an_update_can_be_given_up_and_begun_again(protocol):
+    async with connect(SUBSCRIPTIONS, protocol=protocol, timeout=10) as session:
+        uri = (await session.list_resources())[0].uri
+        async with session.subscribe(uri) as subscription:
+            updates = aiter(subscription)
+            for text in ("one", "two"):
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(anext(updates), 0.01)
+                await change(session, uri, text)
+                assert (await asyncio.wait_for(anext(updates), 10)).uri == uri
+
+
+@ERAS
+async def test_a_subscription_that_was_given_up_before_it_began_can_be_begun(protocol):
+    async with connect(SUBSCRIPTIONS, protocol=protocol, timeout=10) as session:
+        uri = (await session.list_resources())[0].uri
+        updates = aiter(session.subscribe(uri))
+        begun = asyncio.ensure_future(anext(updates))
+        await asyncio.sleep(0)
+        begun.cancel()
+        await asyncio.wait([begun])
+        hearing = asyncio.ensure_future(anext(updates))
+        async with asyncio.timeout(10):
+            while not hearing.done():
+                await change(session, uri, "new")
+        assert (await hearing).uri == uri
+
+
+@ERAS
 async def test_after_unsubscribe_the_server_tells_no_more(protocol):
     heard = []
     async with connect(SUBSCRIPTIONS, protocol=protocol, timeout=10, on_notification=heard.append) as session:
