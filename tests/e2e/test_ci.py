@@ -21,11 +21,11 @@ GITLAB = yaml.safe_load((ROOT / "ci" / "gitlab.yml").read_text())
 PROGRAMS = Path(sys.executable).parent
 NOTES = ROOT / "examples" / "notes" / "notes.py"  # a server with one mistake
 STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
-FILES = {
-    "action.yml": "github-actions",
-    "ci/gitlab.yml": "gitlab-ci",
-    "tests/golden/init-ci-github/written/.github/workflows/mcp.yml": "github-workflows",
-    "tests/golden/init-ci-gitlab/written/.gitlab-ci.yml": "gitlab-ci",
+WORKFLOW = ROOT / "tests/golden/init-ci-github/written/.github/workflows/mcp.yml"
+FILES = {  # by the schema that they have
+    "github-actions": ["action.yml"],
+    "github-workflows": [str(WORKFLOW)],
+    "gitlab-ci": ["ci/gitlab.yml", "tests/golden/init-ci-gitlab/written/.gitlab-ci.yml"],
 }
 SUITE = """\
 description: notes
@@ -37,25 +37,19 @@ tests:
 """
 
 
-@pytest.mark.parametrize(("file", "schema"), FILES.items())
-def test_a_file_is_as_the_schema_of_its_service_says(file, schema):
-    checker = PROGRAMS / "check-jsonschema"
-    command = [checker, "--builtin-schema", f"vendor.{schema}", ROOT / file]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stdout
-
-
 def samples() -> dict[str, str]:
-    """The files that the manual shows, by the service they are for."""
+    """The files that the manual shows, by their schemas."""
     shown = re.findall(r"^```yaml\n(.*?)^```$", (ROOT / "docs" / "ci.md").read_text(), re.DOTALL | re.MULTILINE)
     return {"gitlab-ci" if "include:" in text else "github-workflows": text for text in shown}
 
 
-@pytest.mark.parametrize("schema", ["github-workflows", "gitlab-ci"])
-def test_a_file_of_the_manual_is_as_the_schema_of_its_service_says(tmp_path, schema):
-    file = tmp_path / "sample.yml"
-    file.write_text(samples()[schema])
-    test_a_file_is_as_the_schema_of_its_service_says(file, schema)
+@pytest.mark.parametrize("schema", FILES)
+def test_our_files_and_those_of_the_manual_are_as_the_schema_of_their_service_says(tmp_path, schema):
+    sample = tmp_path / "sample.yml"
+    sample.write_text(samples().get(schema, (ROOT / "action.yml").read_text()))
+    command = [PROGRAMS / "check-jsonschema", "--builtin-schema", f"vendor.{schema}", sample, *FILES[schema]]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 LINT = """
@@ -79,7 +73,7 @@ def linted(text: str) -> list[str]:
 def test_a_linter_of_workflows_finds_nothing_in_ours():
     (wrong,) = linted("on: push\njobs: {a: {runs-on: ubuntu-latest, steps: [{run: '${{ nothing.x }}'}]}}")
     assert "undefined variable" in wrong
-    assert linted((ROOT / "tests/golden/init-ci-github/written/.github/workflows/mcp.yml").read_text()) == []
+    assert linted(WORKFLOW.read_text()) == []
     assert linted(samples()["github-workflows"]) == []
 
 

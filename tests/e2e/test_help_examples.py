@@ -28,7 +28,8 @@ NOT_RUN = {
     "skill": "the server must have skills",
     "server/discover": "the server must be of the modern era",
 }
-SLOW = ("check --protocol all", "check --client", "check --report", "check -- ")  # whole checks
+# Whole checks, and methods that are called in other tests too.
+SLOW = ("check --protocol all", "check --client", "check --report", "check -- ", *set(METHODS) - {"tools/call", "ping"})
 SERVER = """
 import sys
 from mcp_conductor.cli import conductor
