@@ -312,6 +312,31 @@ def test_mcp_conductor_is_conductor():
     assert programs["mcp-conductor"] == programs["conductor"]
 
 
+SCRIPT = "from mcp_conductor.cli import conductor_script; conductor_script()"
+
+
+def test_what_others_have_registered_for_the_end_of_a_program_is_done():
+    code = f"import atexit; atexit.register(print, 'the end', flush=True); {SCRIPT}; print('never')"
+    words = [sys.executable, "-c", code, "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=True)
+    version, end = done.stdout.splitlines()
+    assert (version.split()[0], end, done.stderr) == ("conductor", "the end", "")
+
+
+def test_a_file_that_a_plugin_leaves_open_is_written_to_its_end(tmp_path):
+    (tmp_path / "ours.py").write_text("left_open = open('said', 'w')\nleft_open.write('all of it')\n")
+    words = ("test", "--plugin", "ours.py", "--collect-only", "--", "no-such-program")
+    subprocess.run([sys.executable, "-c", SCRIPT, *words], cwd=tmp_path, capture_output=True, timeout=30, check=False)
+    assert (tmp_path / "said").read_text() == "all of it"
+
+
+@pytest.mark.parametrize("words", [("--nonsense",), ("test", "no-such-file.yml", "--", "x")])
+def test_an_installed_program_ends_with_the_code_of_the_program(tmp_path, words):
+    programs = [[sys.executable, "-c", code, *words] for code in (SCRIPT, PROGRAM.format("conductor"))]
+    done = [subprocess.run(each, cwd=tmp_path, capture_output=True, timeout=30, check=False) for each in programs]
+    assert [each.returncode for each in done] == [2, 2]
+
+
 def test_a_server_that_was_started_ahead_is_the_one_that_is_used(spec):
     server = spec("time.sleep(60)")
     children.start_ahead(server.command, cwd=server.cwd, env=server.env)

@@ -1,5 +1,6 @@
 """The programs. Each can be interrupted at any moment, also while it is imported, without a traceback."""
 
+import atexit
 import gc
 import os
 import sys
@@ -23,6 +24,21 @@ def conductor() -> int:
 def server_composable() -> int:
     """Program `server-composable`: `conductor serve` by the name and with the exit code of the Inspector's."""
     return _program("serve", "server-composable", program="server-composable")
+
+
+def mcp_cli_script() -> None:
+    """`mcp-cli` as it is installed: the program, and the end of its process."""
+    _end_process(mcp_cli())
+
+
+def conductor_script() -> None:
+    """`conductor` as it is installed."""
+    _end_process(conductor())
+
+
+def server_composable_script() -> None:
+    """`server-composable` as it is installed."""
+    _end_process(server_composable())
 
 
 def _program(module: str, name: str, **options: object) -> int:
@@ -76,3 +92,20 @@ def _end_with(code: int) -> int:
             worker.kill_worker()
         os._exit(code)  # `Terminal` has flushed all that was written
     return code
+
+
+def _end_process(code: int) -> None:
+    """End with CODE. Python would free all objects one by one, which takes a twentieth of a run of tests.
+
+    What others have registered for the end is done. Code of users may rely on more, such as files that are written when
+    they are freed; and where stdout cannot be written, Python says so in its own way.
+    """
+    plugins = sys.modules.get("mcp_conductor.plugins")
+    terminal = sys.modules.get("mcp_conductor.cli.terminal")
+    run_exit_functions = getattr(atexit, "_run_exitfuncs", None)
+    if run_exit_functions is None or terminal is None or (plugins is not None and plugins.any_ran()):
+        sys.exit(code)
+    run_exit_functions()
+    if not terminal.flushed():
+        sys.exit(code)
+    os._exit(code)
