@@ -45,6 +45,8 @@ HELP = {
     "conductor check": f"""{CONDUCTOR} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.check
     mcp_conductor.cli.check_target""",
     "conductor discover": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.discover",
+    "conductor wrap": f"{CONDUCTOR} mcp_conductor.cli.wrap",
+    "conductor unwrap": f"{CONDUCTOR} mcp_conductor.cli.unwrap mcp_conductor.cli.wrap",
     "conductor init": f"""{CONDUCTOR} mcp_conductor.cli.init mcp_conductor.cli.flag_values mcp_conductor.files
     mcp_conductor.files.settings_file mcp_conductor.protocol mcp_conductor.protocol.duration""",
     "conductor record": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.oauth_flags mcp_conductor.cli.record",

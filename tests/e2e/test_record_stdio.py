@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.conftest import BOOKSHELF
 
 from mcp_conductor import read_recording
 
@@ -242,3 +243,34 @@ def test_names_of_files_can_have_the_time_and_the_process(tmp_path, environment)
     assert len(names) == 2
     assert all(name.startswith("r-2") and "{" not in name for name in names)
     assert json.loads((tmp_path / names[0]).read_text().splitlines()[0])["server"] == {"command": ["true"]}
+
+
+def test_all_that_follows_the_first_dashes_is_the_command_of_the_server(tmp_path, environment, recording):
+    words = [*RECORD, "echo", "--", "--method", "-o", "x", "--"]
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, timeout=SOON, check=False)
+    assert (done.returncode, done.stdout) == (0, b"-- --method -o x --\n")
+    assert recording().header.server == {"command": words[len(RECORD) :]}
+
+
+def test_a_wrapped_server_is_recorded_each_time_and_the_settings_come_back(tmp_path, environment):
+    text = json.dumps({"mcpServers": {"books": {"command": BOOKSHELF[0], "args": list(BOOKSHELF[1:])}}}, indent=4)
+    (tmp_path / "mcp.json").write_text(text)
+
+    def run(*words):
+        return subprocess.run(
+            words, cwd=tmp_path, env=environment, capture_output=True, timeout=SOON, check=True
+        ).stdout
+
+    program = (sys.executable, "-m", "mcp_conductor")
+    call = (*program, "call", "--config", "mcp.json", "--method", "tools/list")
+    direct = run(*call)
+    for _ in range(2):
+        run(*program, "wrap", "mcp.json", "books", "-o", "r/{pid}.jsonl")
+        assert run(*call) == direct
+    files = os.listdir(tmp_path / "r")
+    assert len(files) == 2
+    for file in files:
+        assert any("tools/list" in text for text in of(read_recording(str(tmp_path / "r" / file)), "client"))
+    run(*program, "unwrap", "mcp.json")
+    assert (tmp_path / "mcp.json").read_text() == text
+    assert sorted(os.listdir(tmp_path)) == ["mcp.json", "r"]

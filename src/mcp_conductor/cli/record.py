@@ -58,7 +58,7 @@ it is ended by SIGINT, SIGTERM or SIGHUP.
 
 def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor record`: the exit code."""
-    given = parse(argv, FLAGS, program="conductor record")
+    given = _parse(argv)
     if "--help" in given:
         terminal.show(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
         return 0
@@ -77,6 +77,15 @@ def main(argv: list[str], terminal: Terminal) -> int:
     from mcp_conductor.cli.record_url import record_url
 
     return run_interruptibly(record_url(web, given, terminal, lambda: open_output(given, terminal, web)))
+
+
+def _parse(argv: list[str]) -> Given:
+    """What is given. All that stands after the first -- is the command of the server, whatever words it has."""
+    if "--" not in argv:
+        return parse(argv, FLAGS, program="conductor record")
+    place = argv.index("--")
+    given = parse(argv[:place], FLAGS, program="conductor record")
+    return Given((*given.words, *argv[place + 1 :]), given.values, given.after, given.program)
 
 
 def open_output(given: Given, terminal: Terminal, spec: "ServerSpec") -> "RecordingWriter":

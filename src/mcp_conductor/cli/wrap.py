@@ -1,0 +1,88 @@
+"""`conductor wrap`: let a client record what it says to one of its servers."""
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from mcp_conductor.cli.flags import Flag, Given, Groups, help_page, parse
+from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.errors import UsageError
+
+if TYPE_CHECKING:
+    from mcp_conductor.proxy.wrapping import ClientSettings
+
+_HELP = Flag("--help", "show this text", short="-h")
+FLAGS: Groups = {
+    "Recording": (
+        Flag(
+            "--output",
+            "the file to write, {pid} and {time} filled in; default: below ~/.conductor/recordings",
+            "FILE",
+            short="-o",
+        ),
+    ),
+    "Running": (_HELP,),
+}
+_USAGE = """\
+usage: conductor wrap CLIENT [SERVER] [FLAGS]
+
+Put `conductor record` before a server in the settings of a client, so that what they say is recorded. CLIENT is a
+settings file with mcpServers or servers (JSON), or claude-code, claude-desktop, cursor or vscode. SERVER is the name of
+a server there; it may be left out if there is one only. A copy of the file is kept; `conductor unwrap` undoes it.
+"""
+EXAMPLES = {
+    "conductor wrap claude-desktop files": "record what Claude says to its server `files`",
+    "conductor wrap .cursor/mcp.json books -o books-{time}.jsonl": "a settings file, and where the recordings go",
+}
+EXIT_CODES = """\
+Exit codes: 0 done, or it was so already, 2 could not be done.
+"""
+
+
+def main(argv: list[str], terminal: Terminal) -> int:
+    """Run `conductor wrap`: the exit code."""
+    given = parse(argv, FLAGS, server_words=False)
+    if "--help" in given:
+        terminal.show(help_page(_USAGE, FLAGS, EXAMPLES, EXIT_CODES))
+        return 0
+    from mcp_conductor.proxy.wrapping import BACKUP
+
+    settings, shown, server = named(given, terminal, "wrap")
+    change = settings.wrap(server, _output(given, terminal, server))
+    if change.done:
+        terminal.show(
+            f"{shown}: {server} is recorded now, to {change.recording}\n"
+            f"  the file before is {shown}{BACKUP}; restart the client\n"
+        )
+    else:
+        terminal.show(f"{shown}: {server} is recorded already, to {change.recording}\n")
+    return 0
+
+
+def named(given: Given, terminal: Terminal, command: str) -> "tuple[ClientSettings, str, str]":
+    """The settings that the words of the command line name, what to call them, and the server."""
+    from mcp_conductor.proxy.wrapping import ClientSettings, settings_of
+
+    words = [*given.words, *given.after]
+    if not words or len(words) > 2:
+        what = "no client is given" if not words else f"{len(words)} words are given, but a client and a server are two"
+        raise UsageError(what, hint=f"conductor {command} CLIENT SERVER")
+    home = terminal.environ.get("HOME") or terminal.environ.get("USERPROFILE") or ""
+    path = settings_of(words[0], terminal.directory, home)
+    inside = os.path.relpath(path, terminal.directory)
+    shown = path if inside.startswith("..") else inside
+    settings = ClientSettings(path, shown)
+    return settings, shown, settings.name(words[1] if len(words) == 2 else None)
+
+
+def _output(given: Given, terminal: Terminal, server: str) -> str:
+    file = given.one("--output")
+    if file is None:
+        name = re.sub(r"[^\w.-]+", "-", server).strip("-.") or "server"
+        file = os.path.join(os.path.expanduser("~/.conductor/recordings"), name + "-{time}-{pid}.jsonl")
+    path = os.path.join(terminal.directory, os.path.expanduser(file))
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make the directory of {file}: {error.strerror}") from error
+    return path
