@@ -1,5 +1,6 @@
 """Which server a test means: that of an option, an ini value, a marker, the nearest settings file; or one made here."""
 
+import inspect
 import json
 import os
 import shlex
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mcp_conductor.errors import UsageError
+from mcp_conductor.errors import UsageError, nearest
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.settings_file import SETTINGS, SettingsFile, nearest_settings
 from mcp_conductor.files.source import parse
@@ -87,10 +88,24 @@ def marked_server(request: pytest.FixtureRequest) -> tuple[Any, dict[str, Any]]:
     path = config.rootpath / "x" if request.scope == "session" else request.path
     if marker is None or not marker.args:
         settings = None if file is None else os.path.join(config.rootpath, file)
-        return server_near(config, path, name, settings), options
+        return server_near(config, path, name, settings), _known_options(options)
     if name is not None or file is not None:
         raise UsageError("the marker conductor_server names a server twice", hint="either words, or name and config")
-    return server_in_root(config, marker.args[0] if len(marker.args) == 1 else marker.args, options)
+    spec, options = server_in_root(config, marker.args[0] if len(marker.args) == 1 else marker.args, options)
+    return spec, _known_options(options)
+
+
+def _known_options(options: dict[str, Any]) -> dict[str, Any]:
+    """OPTIONS of the marker, all of which `connect()` must have."""
+    from mcp_conductor.client.connect import connect
+
+    known = inspect.signature(connect).parameters
+    for option in options:
+        if option not in known:
+            near = nearest(option, list(known))
+            hint = f"did you mean {near!r}?" if near else "it takes name, config, cwd, env, and what connect() takes"
+            raise UsageError(f"the marker conductor_server has no option {option!r}", hint=hint)
+    return options
 
 
 def server_in_root(config: pytest.Config, target: Any, given: Mapping[str, Any]) -> tuple[ServerSpec, dict[str, Any]]:

@@ -97,6 +97,7 @@ def test_the_server_is_that_of_the_marker_or_of_the_ini_file(run, write, project
         ('name="other"', "error: conductor.config.json has no server 'other'"),
         ('"no-such-program"', "error: cannot start 'no-such-program': No such file or directory"),
         ('"http://127.0.0.1:1", name="x"', "error: the marker conductor_server names a server twice"),
+        ('"http://127.0.0.1:1", tiemout=5', "error: the marker conductor_server has no option 'tiemout'"),
     ],
 )
 def test_a_server_that_is_not_there_is_an_error_without_a_traceback(run, write, marker, told):
