@@ -42,6 +42,7 @@ INNER = {
 INNER_EVERYWHERE = {"tell_with"}
 INNER_OF_SPECS = {
     "config",
+    "credentials",
     "as_http",
     "as_process",
     "kind",
