@@ -5,6 +5,7 @@ from mcp_conductor.cli.flags import Flag, Groups, help_page, parse
 from mcp_conductor.cli.secret_flags import read_secrets
 from mcp_conductor.cli.target import TARGET_FLAGS, load_plugins
 from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.errors import UsageError
 
 FLAGS: Groups = {
     "Server": TARGET_FLAGS,
@@ -12,6 +13,8 @@ FLAGS: Groups = {
         Flag("--output", "the file to write; without it, the suite goes to stdout", "FILE", short="-o"),
         Flag("--force", "write the file even if there is one already"),
         Flag("--record-expectations", "expect what the server answers now, not only that it answers"),
+        Flag("--from", "write what a recording has, and start no server", "FILE"),
+        Flag("--session", "with --from: which conversation, where it has several; default: the first", "N"),
         Flag("--include-writes", "call tools that are not marked read-only, too: they may change something"),
     ),
     "Limits": LIMIT_FLAGS,
@@ -24,15 +27,19 @@ _USAGE = """\
 usage: conductor discover COMMAND [ARGS …] [FLAGS]
        conductor discover URL [FLAGS]
        conductor discover --config FILE [FLAGS]
+       conductor discover --from RECORDING [FLAGS]
 
 Write a suite with a case for every tool, resource, template and prompt of a server; arguments are generated from the
 schemas. Each case is tried first, so that the suite passes at once. Tools are called only if they are marked read-only
 (annotations.readOnlyHint); the others are written as cases to be skipped. What is left out is listed on stderr.
+
+With --from, each request of a recording becomes a test that expects the recorded answer; no server is started.
 """
 EXAMPLES = {
     "conductor discover -- python server.py": "the suite, on stdout",
     "conductor discover --output tests/books.test.mcp.yml -- python server.py": "in a file",
     "conductor discover --record-expectations -- python server.py": "with what the server answers now",
+    "conductor discover --from said.jsonl --output tests/said.test.mcp.yml": "what was recorded, as tests",
     "conductor discover --config mcp.json --server books": "a server of a settings file",
 }
 _EXIT_CODES = """\
@@ -47,6 +54,12 @@ def main(argv: list[str], terminal: Terminal) -> int:
         terminal.show(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
         return 0
     given = read_secrets(given, terminal)
+    if "--from" in given:
+        from mcp_conductor.cli.discover_recording import write_recorded_suite
+
+        return write_recorded_suite(given, terminal)
+    if "--session" in given:
+        raise UsageError("--session is for --from FILE")
     load_plugins(given, terminal)
     from mcp_conductor.cli.discover_run import write_suite
     from mcp_conductor.cli.interruptible import run_interruptibly

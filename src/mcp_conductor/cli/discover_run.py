@@ -21,7 +21,7 @@ from mcp_conductor.suites.running.job import DEFAULT_SECONDS
 async def write_suite(given: Given, terminal: Terminal) -> int:
     """Ask the server what it offers, and write the suite: the exit code."""
     terminal.learn(secrets_of_flags(given))
-    output = _output(given, terminal)
+    output = output_file(given, terminal)
     spec = target(given, terminal, program="conductor discover")
     wishes = Wishes(
         record="--record-expectations" in given,
@@ -32,7 +32,12 @@ async def write_suite(given: Given, terminal: Terminal) -> int:
     )
     async with telling(terminal) as tell:
         found = await discover(spec, wishes, tell)
-    text = suite_text(found, protocol=given.one("--protocol"))
+    write_found(found, suite_text(found, protocol=given.one("--protocol")), output, terminal)
+    return 0
+
+
+def write_found(found: Discovery, text: str, output: str | None, terminal: Terminal) -> None:
+    """Write TEXT, the suite for what was FOUND, and say what a person should know."""
     if output is None:
         terminal.write_result(text)
     else:
@@ -42,10 +47,9 @@ async def write_suite(given: Given, terminal: Terminal) -> int:
             terminal.say(f"  hint: `conductor test` finds files called NAME{SUFFIXES[0]} by itself")
     for line in remarks(found):
         terminal.say(line)
-    return 0
 
 
-def _output(given: Given, terminal: Terminal) -> str | None:
+def output_file(given: Given, terminal: Terminal) -> str | None:
     """The file to write, which must not exist; this is checked before a server is started."""
     file = given.one("--output")
     if file is None and "--force" in given:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import time
-from datetime import datetime
 
 from mcp_conductor.cli.chosen_session import chosen_session
 from mcp_conductor.cli.exit_codes import code_of
@@ -17,7 +16,7 @@ from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.errors import UsageError
 from mcp_conductor.recording.dialogue import Dialogue
 from mcp_conductor.recording.flows import flows
-from mcp_conductor.recording.reader import Recording, read_recording
+from mcp_conductor.recording.reader import began, read_recording
 from mcp_conductor.report.events import CaseFinished, FileFinished, FileStarted, RunFinished, RunStarted
 from mcp_conductor.report.model import Report
 from mcp_conductor.suites.running.job import DEFAULT_SECONDS
@@ -96,11 +95,3 @@ class VerifyRun:
         output.take(FileFinished(self._file, self._file, outcomes))
         output.end(report, [])
         output.take(RunFinished(report))
-
-
-def began(recording: Recording) -> float | None:
-    """When RECORDING began, as Unix time, if it says so."""
-    try:
-        return datetime.fromisoformat(recording.header.began).timestamp() if recording.header else None
-    except ValueError:
-        return None

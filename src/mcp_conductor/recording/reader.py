@@ -37,6 +37,16 @@ class Recording:
         return Transcript.of(entry.frame for entry in self.entries if session in (None, entry.session))
 
 
+def began(recording: Recording) -> float | None:
+    """When RECORDING began, as Unix time, if it says so."""
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(recording.header.began).timestamp() if recording.header else None
+    except ValueError:
+        return None
+
+
 def read_recording(path: str, *, shown: str | None = None) -> Recording:
     """Read the recording at PATH, which messages call SHOWN."""
     name = shown or path

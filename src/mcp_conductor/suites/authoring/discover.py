@@ -84,7 +84,7 @@ class Discovery:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tried:
+class Tried:
     """The result of a case that was tried."""
 
     observed: Observed
@@ -117,7 +117,7 @@ async def discover(spec: ServerSpec, wishes: Wishes, tell: Callable[[str], None]
     cases = []
     pace = Pace()
     for draft in found:
-        case = await without_blocking(_case, draft, tried.get(id(draft)), recorder if wishes.record else None)
+        case = await without_blocking(expected_case, draft, tried.get(id(draft)), recorder if wishes.record else None)
         cases.append(_without_secrets(case, redact))
         await pace.keep()
     return Discovery(redacted_value(session.server, redact), tuple(cases))
@@ -149,10 +149,10 @@ async def _try_all(
     to_try: Collection[CaseDraft],
     tell: Callable[[str], None],
     conversation: Conversation | None = None,
-) -> list[_Tried]:
+) -> list[Tried]:
     """Try everything in order on one server, as the suite will; a server that goes away is replaced by a new one."""
     left = deque(to_try)
-    tried: list[_Tried] = []
+    tried: list[Tried] = []
     while left:
         async with AsyncExitStack() as stack:
             talk = (
@@ -163,7 +163,7 @@ async def _try_all(
                 draft = left.popleft()
                 tell(f"{'calling' if draft.tool else 'trying'} {draft.what} ({len(tried) + 1} of {len(to_try)})")
                 done = (await talk.perform(_step(draft), (), _NO_VARIABLES))[0]
-                tried.append(_Tried(done.observed, _problem(done)))
+                tried.append(Tried(done.observed, _problem(done)))
                 lost = done.lost is not None
             conversation = None
     return tried
@@ -190,7 +190,8 @@ def _field(value: Any) -> Field:
 # What is to be expected.
 
 
-def _case(draft: CaseDraft, attempts: list[_Tried] | None, recorder: Recorder | None) -> WrittenCase:
+def expected_case(draft: CaseDraft, attempts: list[Tried] | None, recorder: Recorder | None) -> WrittenCase:
+    """DRAFT with the most that can be expected of what came of all ATTEMPTS."""
     if attempts is None:
         return WrittenCase(draft, {"ok": True})
     problem = next((each.problem for each in attempts if each.problem is not None), None)

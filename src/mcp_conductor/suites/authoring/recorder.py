@@ -97,7 +97,7 @@ class Recorder:
         start = _common_start(first, second)[:_SHOWN_OF_LONG_TEXT].rstrip(digits)
         rest = _common_start(first[len(start) :][::-1], second[len(start) :][::-1])
         end = rest[:_SHOWN_OF_LONG_TEXT].rstrip(digits)[::-1]
-        return f"match:regex:^{_literally(start)}[^]*{_literally(end)}$" if start or end else "match:type:string"
+        return f"match:regex:^{literally(start)}[^]*{literally(end)}$" if start or end else "match:type:string"
 
     def _same_text(self, text: str) -> str:
         pattern = self._pattern(text)
@@ -113,9 +113,9 @@ class Recorder:
         end = "$" if shown == text else ""
         pieces, at = [], 0
         for found in self._changing().finditer(shown):
-            pieces += [_literally(shown[at : found.start()]), self._class_of(found)]
+            pieces += [literally(shown[at : found.start()]), self._class_of(found)]
             at = found.end()
-        return f"^{''.join(pieces)}{_literally(shown[at:])}{end}" if pieces else None
+        return f"^{''.join(pieces)}{literally(shown[at:])}{end}" if pieces else None
 
     def _changing(self) -> re.Pattern[str]:
         today = datetime.fromtimestamp(self.now, UTC).date().isoformat()
@@ -139,7 +139,8 @@ def _short_pattern(text: str, pattern: str) -> str:
     return "match:dateValid" if iso_moment(text) is not None else f"match:regex:{pattern}"
 
 
-def _literally(text: str) -> str:
+def literally(text: str) -> str:
+    """A regular expression for TEXT alone."""
     return _SPECIAL.sub(r"\\\g<0>", text)
 
 

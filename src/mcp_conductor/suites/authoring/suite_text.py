@@ -44,16 +44,20 @@ def template() -> str:
     return _TEMPLATE
 
 
-def suite_text(found: Discovery, *, protocol: str | None = None) -> str:
-    """The suite for what was FOUND; PROTOCOL is the revision that it was found in, if one was asked for."""
+def suite_text(found: Discovery, *, protocol: str | None = None, client: Json | None = None, head: str = _HEAD) -> str:
+    """The suite for what was FOUND; PROTOCOL is the revision that it was found in, if one was asked for.
+
+    CLIENT is what the client answers in all tests.
+    """
     lines = [*entry("description", _name(found.server))]
     lines += entry("protocol", protocol) if protocol is not None else []
+    lines += entry("client", client) if client else []
     lines += ["", "tests:"]
     for group, cases in groupby(found.cases, key=lambda case: case.draft.group):
         lines += [f"  # {group}", ""]
         for case in cases:
             lines += _case_lines(case)
-    return _HEAD + "\n".join([*lines, *_left_out(found)]).rstrip("\n") + "\n"
+    return head + "\n".join([*lines, *_left_out(found)]).rstrip("\n") + "\n"
 
 
 def _name(server: Json) -> str:

@@ -1,0 +1,262 @@
+"""A suite from a recording: each request that was answered becomes a test that expects the recorded answer.
+
+Values that came in an answer and were sent later become captures; values that cannot be the same the next time become
+patterns; what the client answered to the server becomes the scripted client. What was left out of the recording as a
+secret becomes a variable of the environment.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import DIALECTS, META, NEWEST_HANDSHAKE, Dialect, named_in
+from mcp_conductor.protocol.message import compact
+from mcp_conductor.recording.dialogue import Asked, Dialogue, Question
+from mcp_conductor.recording.flows import Flow, Place, flows
+from mcp_conductor.suites.authoring.case_drafts import CaseDraft
+from mcp_conductor.suites.authoring.discover import Discovery, Tried, WrittenCase, expected_case
+from mcp_conductor.suites.authoring.recorder import Recorder, literally, plain_data
+from mcp_conductor.suites.authoring.yaml_text import is_writable
+from mcp_conductor.suites.language.expectations import Observed
+from mcp_conductor.suites.matching.paths import spelled
+from mcp_conductor.text.redaction import REDACTED
+from mcp_conductor.values import dataclass
+
+_OPENINGS = ("initialize", "server/discover")
+_LISTS = {
+    "tools/list": ("tools", "name"),
+    "resources/list": ("resources", "uri"),
+    "resources/templates/list": ("templates", "uriTemplate"),
+    "prompts/list": ("prompts", "name"),
+}
+_ASKED = {"sampling/createMessage": "sampling", "elicitation/create": "elicitation"}
+_VERBS = {"tools/call": "calls", "resources/read": "reads", "prompts/get": "gets the prompt"}
+_MARK = "\ue000"  # around the name of a variable, until braces that are no placeholders have been escaped
+_WAIT = "30s"  # for the end of a task
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedSuite:
+    """A recording as a suite."""
+
+    found: Discovery
+    protocol: str | None
+    client: Json  # what the client answers in all tests
+    variables: tuple[str, ...]  # of the environment, which stand for secrets
+
+
+def suite_of(dialogue: Dialogue, *, began: float) -> RecordedSuite:
+    """The suite for DIALOGUE, whose recording BEGAN at this Unix time."""
+    return _Author(dialogue, began).suite()
+
+
+class _Author:
+    """Writes the suite of one recording."""
+
+    def __init__(self, dialogue: Dialogue, began: float) -> None:
+        self._dialogue = dialogue
+        self._opening = next((each for each in dialogue.asked if each.request.method in _OPENINGS), None)
+        self._dialect = self._spoken()
+        self._names: dict[str, str] = {}  # of the variables for values that flow
+        self._flows: dict[int, list[Flow]] = {}
+        for flow in flows(dialogue):
+            self._flows.setdefault(flow.source.exchange, []).append(flow)
+        self._changing = {str(flow.value) for flows in self._flows.values() for flow in flows}
+        # They change as the paths of a machine do.
+        self._recorder = Recorder(
+            now=began, paths=tuple(self._changing), redact=lambda text: text.replace(REDACTED, "")
+        )
+        self._secrets: dict[str, None] = {}
+        self._titles: dict[str, int] = {}
+        self._answers: dict[str, Any] = {}  # the first one to each request
+        for each in dialogue.asked:
+            if each.awaited and each.reply is not None:
+                self._answers[_key(each)] = each.reply.raw
+
+    def suite(self) -> RecordedSuite:
+        cases = tuple(case for asked in self._dialogue.asked for case in self._case(asked))
+        server = self._opened().get("serverInfo")
+        return RecordedSuite(
+            Discovery(server if isinstance(server, dict) else {}, cases),
+            None if self._opening is None else self._dialect.version,
+            self._client(),
+            tuple(self._secrets),
+        )
+
+    def _opened(self) -> Json:
+        reply = None if self._opening is None else self._opening.reply
+        result = reply.raw.get("result") if reply is not None and isinstance(reply.raw, dict) else None
+        return result if isinstance(result, dict) else {}
+
+    def _spoken(self) -> Dialect:
+        """The revision of the conversation."""
+        named = next((found for each in self._dialogue.asked if (found := named_in(each.request.params))), None)
+        return named or DIALECTS.get(str(self._opened().get("protocolVersion")), NEWEST_HANDSHAKE)
+
+    def _client(self) -> Json:
+        """What the client offers: a server may have other tools for one that offers less."""
+        meta = {} if self._opening is None else self._opening.request.params
+        offered = meta.get("capabilities") or (meta.get("_meta") or {}).get(f"{META}clientCapabilities") or {}
+        kinds: Json = {kind: "auto" for kind in ("sampling", "elicitation") if kind in offered}
+        roots = (each.answer for each in self._dialogue.questions if each.message.method == "roots/list")
+        answer = next((each.raw.get("result") for each in roots if each is not None), None)
+        if "roots" in offered:
+            kinds["roots"] = plain_data(answer.get("roots", [])) if isinstance(answer, dict) else []
+        return kinds
+
+    # One request.
+
+    def _case(self, asked: Asked) -> Iterator[WrittenCase]:
+        method, params = asked.request.method, asked.request.params
+        if method in _OPENINGS:
+            return
+        draft = CaseDraft(group="What was recorded", what=f"request {asked.number}, {method}", title=self._title(asked))
+        if (gap := self._gap(asked)) is not None:
+            yield WrittenCase(replace(draft, gap=gap), {"ok": True})
+            return
+        assert asked.reply is not None
+        pages = "cursor" in params or "nextCursor" in (asked.reply.raw.get("result") or {})
+        if method in _LISTS and not pages:
+            word, pins = _LISTS[method]
+            draft = replace(draft, action={"list": word}, pins=pins)
+        else:
+            draft = replace(draft, action=self._action(asked))
+        again = self._answers[_key(asked)]
+        first = Observed(self._dialect, asked.reply.raw)
+        last = Observed(self._dialect, self._changed(again))
+        yield expected_case(draft, [Tried(first), Tried(last)], self._recorder)
+
+    def _gap(self, asked: Asked) -> str | None:
+        if not asked.awaited or asked.reply is None or asked.reply.kind not in ("result", "error"):
+            return "the client cancelled it" if asked.cancelled else "the recording has no answer to it"
+        params, result = asked.request.params, asked.reply.raw.get("result")
+        if "inputResponses" in params or "requestState" in params:
+            return "it answers questions of the server, which the test before it does by itself"
+        if not is_writable(params):
+            return "what it sends cannot be written in a test file"
+        status = result.get("status") if isinstance(result, dict) else None
+        if asked.request.method == "tasks/get" and status == "working":
+            return "how far a task has come is a matter of time"
+        if isinstance(result, dict) and result.get("resultType") == "input_required":
+            return "the server asks for input in place of an answer"
+        return None
+
+    def _action(self, asked: Asked) -> Json:
+        method, params = asked.request.method, self._sent(asked)
+        action = _shorthand(method, params) or {"request": {"method": method, **({"params": params} if params else {})}}
+        if method == "tasks/get":
+            action["until"] = _WAIT
+        script = _script(asked.questions)
+        if script:
+            action["client"] = script
+        captures = {self._name(flow): _capture(flow.source) for flow in self._flows.get(asked.number, ())}
+        if captures:
+            action["capture"] = captures
+        return action
+
+    def _sent(self, asked: Asked) -> Json:
+        """What is sent, as it stands in the suite; what our client adds by itself is left out."""
+        params, meta = asked.request.params, asked.request.params.get("_meta")
+        if isinstance(meta, dict):
+            unused = () if asked.progress else ("progressToken",)
+            left = {key: each for key, each in meta.items() if key not in unused and not key.startswith(META)}
+            params = {key: each for key, each in params.items() if key != "_meta"} | ({"_meta": left} if left else {})
+        sent: Json = _with_variables(plain_data(self._marked(params, "SECRET")))
+        return sent
+
+    def _marked(self, value: Any, name: str) -> Any:
+        """VALUE with marks where a variable stands; NAME is what a secret here would be called."""
+        if isinstance(value, dict):
+            return {key: self._marked(member, key) for key, member in value.items()}
+        if isinstance(value, list):
+            return [self._marked(item, name) for item in value]
+        if isinstance(value, str) and REDACTED in value:
+            variable = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").upper() or "SECRET"
+            self._secrets[variable] = None
+            return value.replace(REDACTED, f"{_MARK}env.{variable}{_MARK}")
+        if isinstance(value, bool) or not isinstance(value, (str, int)):
+            return value
+        if str(value) in self._names:
+            return f"{_MARK}{self._names[str(value)]}{_MARK}"
+        if isinstance(value, str):
+            for known, variable in self._names.items():
+                value = value.replace(known, f"{_MARK}{variable}{_MARK}")
+        return value
+
+    def _name(self, flow: Flow) -> str:
+        """The name of a variable for the value of FLOW, which can be used from now on."""
+        steps = [step for step in (*flow.source.path, *(flow.source.inner or ())) if isinstance(step, str)]
+        word = re.sub(r"\W+", "_", steps[-1], flags=re.ASCII).strip("_") or "value"
+        word = "value" if word[0].isdigit() or word in ("env", "text") else word
+        taken = set(self._names.values())
+        name = next(each for each in (word, *(f"{word}_{n}" for n in range(2, len(taken) + 3))) if each not in taken)
+        self._names[str(flow.value)] = name
+        return name
+
+    def _changed(self, reply: Any) -> Any:
+        """REPLY with other numbers where some flow: what differs is not expected."""
+        if isinstance(reply, dict):
+            return {key: self._changed(member) for key, member in reply.items()}
+        if isinstance(reply, list):
+            return [self._changed(item) for item in reply]
+        flows = isinstance(reply, int) and not isinstance(reply, bool) and str(reply) in self._changing
+        return reply + 1 if flows else reply
+
+    def _title(self, asked: Asked) -> str:
+        method, params = asked.request.method, asked.request.params
+        about = next((params[key] for key in ("name", "uri") if isinstance(params.get(key), str)), "")
+        said = f"{_VERBS[method]} {about}" if method in _VERBS else f"answers {method}"
+        title = said if is_writable(said) and REDACTED not in said else f"answers {method}"
+        count = self._titles[title] = self._titles.get(title, 0) + 1
+        return title if count == 1 else f"{title} ({count})"
+
+
+def _key(asked: Asked) -> str:
+    return compact([asked.request.method, {key: each for key, each in asked.request.params.items() if key != "_meta"}])
+
+
+def _shorthand(method: str, params: Mapping[str, Any]) -> Json | None:
+    """What a test file has for METHOD, where it can say all of PARAMS."""
+    name, arguments = params.get("name"), params.get("arguments") or {}
+    match method:
+        case "tools/call" if isinstance(name, str) and set(params) <= {"name", "arguments"}:
+            return {"call": {"tool": name, **({"args": arguments} if arguments else {})}}
+        case "resources/read" if isinstance(params.get("uri"), str) and set(params) == {"uri"}:
+            return {"read": params["uri"]}
+        case "prompts/get" if isinstance(name, str) and set(params) <= {"name", "arguments"}:
+            return {"prompt": {"name": name, "args": arguments} if arguments else name}
+    return None
+
+
+def _script(questions: list[Question]) -> Json:
+    """What the client answered, in order."""
+    script: Json = {}
+    for question in questions:
+        kind = _ASKED.get(question.message.method)
+        if kind is None or question.answer is None or not is_writable(question.answer.raw):
+            continue
+        member = "reply" if question.answer.kind == "result" else "error"
+        answer = question.answer.raw["result" if member == "reply" else "error"]
+        script.setdefault(kind, []).append({member: plain_data(answer)})
+    return script
+
+
+def _capture(place: Place) -> Any:
+    path = spelled(place.path)
+    if place.inner is not None:
+        return {"from": path, "json": spelled(place.inner)}
+    if place.prefix is None:
+        return path
+    before = f"(?:[^]*?{literally(place.prefix)}){{{place.occurrence}}}" if place.occurrence else ""
+    return {"from": path, "regex": f"^{before}([\\w-]+)"}
+
+
+def _with_variables(value: Any) -> Any:
+    """VALUE with placeholders for its marks."""
+    if isinstance(value, dict):
+        return {key: _with_variables(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_with_variables(item) for item in value]
+    return re.sub(f"{_MARK}([^{_MARK}]*){_MARK}", r"{{ \1 }}", value) if isinstance(value, str) else value

@@ -1,0 +1,144 @@
+"""`conductor verify`: the client of a recording is played to a server, and what has changed is named."""
+
+import json
+
+import pytest
+from tests import prefork
+from tests.e2e.peer_servers import free_port, running
+from tests.e2e.recordings.conftest import NOTES, REAL, SDK, everything, filesystem, memory, sdk_handshake
+from tests.e2e.suites.conftest import CONDUCTOR
+
+
+def test_nothing_differs_on_the_same_server_although_its_ids_cursors_and_times_do(verify, notes):
+    report = verify.passes(notes, "--ignore", "result.structuredContent.number")
+    assert report["kind"] == "verify"
+    assert report["summary"]["passed"] == 8
+    assert report["metrics"]["carried"] == 2
+    assert report["server"] == {"name": "notes", "version": "1.0"}
+
+
+def test_a_new_version_of_the_server_is_no_difference(verify, notes, serve):
+    verify.passes(serve(NOTES.replace('"1.0"', '"2.0"')), "--ignore", "result.structuredContent.number")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where", "finding"),
+    [
+        ('"name": "notes"', '"name": "diary"', 1, "result.serverInfo.name is 'diary', not 'notes'"),
+        ('"2025-06-18"', '"2025-03-26"', 1, "result.protocolVersion is '2025-03-26'"),
+        ('{"name": name, ', '{"name": name, "title": name, ', 2, "result.tools[0].title is new"),
+        ('"rename": rename}', '"rename": rename, "more": rename}', 2, "result.tools has 5 elements, not 4"),
+        ("Saved as", "Kept as", 3, "result.content[0].text"),
+        ('"id": note, ', '"id": note, "new": 1, ', 3, "result.structuredContent.new is new"),
+        ('"data": f"added', '"data": f"made', 3, "notifications[method=notifications/message].params.data"),
+        ('    say(method="notifications/message"', '    0 and say(method="notifications/message"', 3, "did not come"),
+        ('notes[note] = arguments["text"]', 'notes[note] = arguments["text"].upper()', 4, "result.content[0].text"),
+        ('"isError": False', '"isError": True', 4, "result.isError is true, not false"),
+        ("range(3)", "range(0)", 7, "no progress came; the recording has 3 of it"),
+        ("len(notes)", "len(notes) + 1", 7, "result.content[0].text"),
+        ("Which name?", "What name?", 8, "questions[0].params.message is 'What name?', not 'Which name?'"),
+        ("    said = ask(", '    said = {"content": {"name": "Ada"}} or ask(', 8, "the server did not ask for elicitation/create"),
+        ("def get(arguments, meta):\n", "def get(arguments, meta):\n    ask('roots/list', {})\n", 4, "the server asked for roots/list"),
+    ],
+)  # fmt: skip
+def test_a_change_of_the_server_is_named_where_it_is(verify, notes, serve, old, new, where, finding):
+    assert old in NOTES
+    done = verify(serve(NOTES.replace(old, new), "mutated.py"), "--ignore", "result.structuredContent.number")
+    assert done.returncode == 1, done.stdout + done.stderr
+    outcomes = json.loads(done.stdout)["outcomes"]
+    found = outcomes[where - 1]
+    assert found["status"] == "failed"
+    assert any(finding in each["message"] for each in found["findings"]), found["findings"]
+    assert all(each["status"] == "passed" for each in outcomes[: where - 1])
+
+
+def test_a_server_that_goes_away_is_an_error_and_the_rest_is_not_run(verify, notes, serve):
+    done = verify(serve(NOTES.replace("def get(arguments, meta):\n", "def get(arguments, meta):\n    sys.exit(4)\n")))
+    assert done.returncode == 3
+    statuses = [each["status"] for each in json.loads(done.stdout)["outcomes"]]
+    assert statuses[3:] == ["errored", *["not-run"] * 4]
+
+
+def test_an_answer_that_does_not_come_is_a_difference_and_the_play_goes_on(verify, notes, serve):
+    silent = serve(NOTES.replace('    if "id" in message:', '    if "id" in message and message["id"] != 4:'))
+    done = verify(silent, "--timeout", "500ms", "--ignore", "result.structuredContent.number")
+    assert done.returncode == 1
+    outcomes = json.loads(done.stdout)["outcomes"]
+    assert "no answer" in outcomes[4]["findings"][0]["message"] or "0.5 s" in outcomes[4]["findings"][0]["message"]
+    assert outcomes[6]["status"] == "passed"
+
+
+def test_a_recording_that_was_cut_is_played_up_to_there(verify, notes):
+    file = verify.folder / "said.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[:7]) + lines[7][:20])
+    done = verify(notes, "--ignore", "result.structuredContent.number")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "the last line of the recording is not whole" in done.stderr
+
+
+def test_a_secret_that_was_left_out_of_the_recording_is_told_in_a_line(verify, notes):
+    file = verify.folder / "said.jsonl"
+    file.write_text(file.read_text().replace("buy milk", "[redacted]"))
+    done = verify(notes, json_report=False)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0] == (
+        "error: the recording cannot be played: params.arguments.text of tools/call (request 3) is a secret that was "
+        "left out of it"
+    )
+
+
+def test_a_secret_in_a_recorded_answer_may_be_anything(verify, notes):
+    file = verify.folder / "said.jsonl"
+    file.write_text(file.read_text().replace("Saved as", "[redacted]"))
+    verify.passes(notes, "--ignore", "result.structuredContent.number")
+
+
+@pytest.mark.parametrize(
+    ("flags", "text", "message"),
+    [
+        (("--ignore", "result["), None, "--ignore result[ is not a path"),
+        (("--ignore", "result | count"), None, "names no part of an answer"),
+        (("--session", "7"), None, "the recording has no session 7"),
+        ((), "", "has no requests of a client"),
+        ((), "{}\n", "line 1 of the recording is not a frame"),
+        ((), '{"recording": 9}\n', "has version 9 of the format"),
+    ],
+)
+def test_wrong_use_is_told_before_anything_starts(verify, notes, flags, text, message):
+    if text is not None:
+        (verify.folder / "said.jsonl").write_text(text)
+    done = verify(("/nonexistent",), *flags, json_report=False)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+# Servers that others wrote.
+
+
+@pytest.mark.parametrize("peer", [everything, filesystem, memory])
+def test_a_real_server_is_what_it_was(verify, recorded, peer):
+    server, flags, requests = recorded(peer)
+    assert verify.passes(server, *flags)["summary"]["passed"] == requests
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("peer", REAL)
+def test_a_real_server_is_what_it_was_twenty_times(verify, recorded, peer):
+    server, flags, requests = recorded(peer)
+    for _ in range(20):
+        assert verify.passes(server, *flags)["summary"]["passed"] == requests
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transport", ["http", "json", "sse"])
+def test_what_was_said_on_stdio_is_said_over_http_too(verify, recorded, transport):
+    recorded(sdk_handshake)
+    port = free_port()
+    with running((*SDK, transport, str(port)), "Uvicorn running on"):
+        path = "sse" if transport == "sse" else "mcp"
+        done = prefork.run(
+            [*CONDUCTOR, "verify", "said.jsonl", f"http://127.0.0.1:{port}/{path}"],
+            cwd=verify.folder, env=verify.environment, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout

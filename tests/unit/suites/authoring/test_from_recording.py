@@ -1,0 +1,114 @@
+"""A suite from a recording."""
+
+from mcp_conductor.protocol.message import compact
+from mcp_conductor.protocol.transcript import Frame
+from mcp_conductor.recording.dialogue import Dialogue
+from mcp_conductor.suites.authoring.from_recording import suite_of
+
+
+def suite(*said):
+    """The suite of SAID: (source, message)."""
+    frames = [Frame(float(at), source, compact({"jsonrpc": "2.0", **raw})) for at, (source, raw) in enumerate(said)]
+    return suite_of(Dialogue.of(frames), began=1_790_000_000.0)
+
+
+def asked(identity, method, params, result):
+    return ("client", {"id": identity, "method": method, "params": params}), ("server", {"id": identity, **result})
+
+
+def case(*said):
+    (written,) = suite(*said).found.cases
+    return written
+
+
+def text(words):
+    return {"result": {"content": [{"type": "text", "text": words}]}}
+
+
+def test_a_call_expects_what_came():
+    written = case(
+        *asked(1, "tools/call", {"name": "add", "arguments": {"a": 1}, "_meta": {"progressToken": 5}}, text("1"))
+    )
+    assert written.draft.action == {"call": {"tool": "add", "args": {"a": 1}}}
+    assert written.expect == {"result": {"content": [{"type": "text", "text": "1"}]}}
+
+
+def test_reads_prompts_and_other_requests_have_their_own_words():
+    found = suite(
+        *asked(1, "resources/read", {"uri": "a://b"}, {"result": {"contents": []}}),
+        *asked(2, "prompts/get", {"name": "p"}, {"result": {"messages": []}}),
+        *asked(3, "ping", {}, {"result": {}}),
+        *asked(4, "ping", {}, {"result": {}}),
+    ).found.cases
+    assert [each.draft.action for each in found] == [
+        {"read": "a://b"}, {"prompt": "p"}, {"request": {"method": "ping"}}, {"request": {"method": "ping"}},
+    ]  # fmt: skip
+    assert [each.draft.title for each in found] == [
+        "reads a://b",
+        "gets the prompt p",
+        "answers ping",
+        "answers ping (2)",
+    ]
+
+
+def test_an_error_is_expected_again():
+    written = case(*asked(1, "tools/call", {"name": "x"}, {"error": {"code": -32602, "message": "unknown tool"}}))
+    assert written.expect == {"error": {"code": -32602, "message": "unknown tool"}}
+
+
+def test_a_value_in_a_text_is_captured_by_what_stands_before_it():
+    add, get = suite(
+        *asked(1, "tools/call", {"name": "add"}, text("* Saved as n-4f2a.")),
+        *asked(2, "tools/call", {"name": "get", "arguments": {"uri": "note://n-4f2a/{{x}}"}}, text("ok n-4f2a")),
+    ).found.cases
+    assert add.draft.action["capture"] == {
+        "value": {"from": "result.content[0].text", "regex": r"^(?:[^]*?\* Saved as ){1}([\w-]+)"}
+    }
+    assert get.draft.action["call"]["args"] == {"uri": r"note://{{ value }}/\{{x}}"}
+    assert get.expect["result"]["content"][0]["text"] == "match:regex:^ok .+$"
+
+
+def test_a_number_that_flows_keeps_its_type():
+    add, get = suite(
+        *asked(1, "tools/call", {"name": "add"}, {"result": {"structuredContent": {"id": 1234567}}}),
+        *asked(2, "tools/call", {"name": "get", "arguments": {"id": 1234567}}, text("milk")),
+    ).found.cases
+    assert add.expect == {"result": {"structuredContent": {"id": "match:type:number"}}}
+    assert get.draft.action["call"]["args"] == {"id": "{{ id }}"}
+
+
+def test_what_cannot_be_a_test_is_left_out_with_the_reason():
+    cancel = ("client", {"method": "notifications/cancelled", "params": {"requestId": 1}})
+    found = suite(
+        ("client", {"id": 1, "method": "tools/call", "params": {"name": "slow"}}), cancel,
+        *asked(2, "tasks/get", {"taskId": "t"}, {"result": {"status": "working"}}),
+        ("client", {"id": 3, "method": "ping"}),
+    ).found  # fmt: skip
+    assert [draft.gap for draft in found.left_out] == [
+        "the client cancelled it",
+        "how far a task has come is a matter of time",
+        "the recording has no answer to it",
+    ]
+    assert found.written == []
+
+
+def test_the_client_offers_what_the_recorded_one_offered_and_speaks_its_revision():
+    capabilities = {"roots": {}, "sampling": {}}
+    opened = {"protocolVersion": "2025-06-18", "serverInfo": {"name": "s", "version": "1"}}
+    found = suite(
+        *asked(1, "initialize", {"capabilities": capabilities}, {"result": opened}),
+        ("server", {"id": "q", "method": "roots/list"}), ("client", {"id": "q", "result": {"roots": [{"uri": "a://"}]}}),
+        *asked(2, "ping", {}, {"result": {}}),
+    )  # fmt: skip
+    assert found.client == {"sampling": "auto", "roots": [{"uri": "a://"}]}
+    assert found.protocol == "2025-06-18"
+    assert found.found.server == {"name": "s", "version": "1"}
+
+
+def test_a_secret_becomes_a_variable():
+    found = suite(
+        *asked(1, "tools/call", {"name": "x", "arguments": {"api-key": "[redacted]"}}, text("[redacted] is fine"))
+    )
+    assert found.found.cases[0].draft.action["call"]["args"] == {"api-key": "{{ env.API_KEY }}"}
+    assert found.variables == ("API_KEY",)
+    assert found.found.cases[0].expect["result"]["content"][0]["text"] == "match:type:string"
