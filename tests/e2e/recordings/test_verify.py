@@ -52,6 +52,18 @@ def test_a_change_of_the_server_is_named_where_it_is(verify, notes, serve, old, 
     assert all(each["status"] == "passed" for each in outcomes[: where - 1])
 
 
+@pytest.mark.parametrize(("before", "now"), [(1, 2), (2, 1)])
+def test_how_often_a_server_asks_for_roots_may_differ(verify, serve, before, now):
+    def asking(times):
+        head = "def get(arguments, meta):\n"
+        asks = f"    for _ in range({times}): ask('roots/list', {{}})\n    return {{'content': []}}\n"
+        return serve(NOTES.replace(head, head + asks))
+
+    verify.record(asking(before), [("tools/call", {"name": "get", "arguments": {}})], "--roots", "file:///r")
+    assert verify.passes(asking(now))["summary"]["passed"] == 2
+    assert verify(asking(0)).returncode == 1
+
+
 def test_a_server_that_goes_away_is_an_error_and_the_rest_is_not_run(verify, notes, serve):
     done = verify(serve(NOTES.replace("def get(arguments, meta):\n", "def get(arguments, meta):\n    sys.exit(4)\n")))
     assert done.returncode == 3

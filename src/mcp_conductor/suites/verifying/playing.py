@@ -31,6 +31,7 @@ from mcp_conductor.values import dataclass
 _LATE_SECONDS = 0.5  # for notifications that may come after the last reply
 _LOOK_SECONDS = 0.02
 _POLL_SECONDS = 0.1
+AT_ANY_TIME = ("roots/list",)  # questions that servers ask as often as they like: after a notification, or by a timer
 _OVER = ("completed", "failed", "cancelled")
 
 
@@ -196,6 +197,7 @@ class _RecordedAnswers:
 
     def __init__(self, dialogue: Dialogue, played: Played, alignment: Alignment) -> None:
         self._left = list(dialogue.questions)
+        self._always = {each.message.method: each for each in self._left if each.message.method in AT_ANY_TIME}
         self._played = played
         self._alignment = alignment
 
@@ -219,7 +221,7 @@ class _RecordedAnswers:
         if chosen is not None:
             self._left = [each for each in self._left if each is not chosen]
             self._played.repeated[id(chosen)] = message
-        return chosen
+        return chosen or self._always.get(message.method)
 
 
 def carried_over(value: Any, carried: dict[str, str | int]) -> Any:

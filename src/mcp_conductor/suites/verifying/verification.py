@@ -12,7 +12,7 @@ from mcp_conductor.suites.matching.expected import Expected, Plain
 from mcp_conductor.suites.matching.paths import JsonPath, parse_path
 from mcp_conductor.suites.running.normalization import comparable
 from mcp_conductor.suites.verifying.alignment import Alignment, shown_request, without
-from mcp_conductor.suites.verifying.playing import Played
+from mcp_conductor.suites.verifying.playing import AT_ANY_TIME, Played
 
 # What differs although nothing has changed, or always between two versions of a server.
 _NEVER_COMPARED = ("version",)
@@ -47,6 +47,7 @@ class Verification:
         self._group = group
         now = Dialogue.of(played.frames)
         self._notices = now.notices
+        self._repeated_methods = {each.method for each in played.repeated.values() if each.method in AT_ANY_TIME}
         self._known_notices = {each.method for each in recorded.notices}
         by_id = {asked.request.id: asked for asked in now.asked}
         self._now = {number: by_id[identity] for number, identity in played.ids.items() if identity in by_id}
@@ -136,6 +137,8 @@ class Verification:
         """Questions that did not come at all, came otherwise, or are new; when they come is up to the server."""
         for index, one in enumerate(was):
             again = self._played.repeated.get(id(one))
+            if again is None and one.message.method in self._repeated_methods:
+                continue
             if again is None:
                 yield Finding(message=f"the server did not ask for {one.message.method}", expected=_asked(one.message))
             else:
