@@ -2,7 +2,7 @@
 something of them is asked for.
 
 `dataclasses` and asyncio import `inspect`, and asyncio imports `ssl`: a tenth of the time of a short run, which needs
-neither. `importlib.util.LazyLoader` is not safe among threads before Python 3.12.
+neither. `importlib.util.LazyLoader` is not safe among threads in all versions of Python that we support.
 """
 
 import sys
