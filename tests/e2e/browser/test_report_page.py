@@ -88,10 +88,10 @@ def test_a_link_opens_a_test_also_one_that_a_filter_hides(visit, report):
     assert page.get_attribute(".rows a.is-current", "aria-current") == "true"
     page.click("[data-status=passed]")
     page.evaluate("location.hash = 'test=books.test.mcp.yml%3A%3Ais%20not%20ready'")
-    page.wait_for_function("document.getElementById('detail-title').textContent === 'is not ready'")
+    page.wait_for_selector("#detail-title:text-is('is not ready')")
     assert page.get_attribute("[data-status=passed]", "aria-pressed") == "false"
     page.evaluate("location.hash = 'test=none'")
-    page.wait_for_function("document.querySelector('.reason')?.textContent === 'This report has no test none'")
+    page.wait_for_selector(".reason:has-text('This report has no test none')")
 
 
 def test_a_failure_is_marked_in_its_file_in_the_difference_and_in_the_message(visit, report):
@@ -143,11 +143,11 @@ def test_keys_do_what_the_help_says(visit, report):
     page.keyboard.press("Escape")
     page.wait_for_selector("dialog.help", state="hidden")
     page.keyboard.press("j")
-    page.wait_for_function("document.getElementById('detail-title').textContent === 'lists'")
+    page.wait_for_selector("#detail-title:text-is('lists')")
     page.keyboard.press("n")
-    page.wait_for_function("document.getElementById('detail-title').textContent === 'counts'")
+    page.wait_for_selector("#detail-title:text-is('counts')")
     page.keyboard.press("k")
-    page.wait_for_function("document.getElementById('detail-title').textContent === 'lists'")
+    page.wait_for_selector("#detail-title:text-is('lists')")
     page.keyboard.press("/")
     page.keyboard.type("echo")
     assert titles(page) == ["echoes"]
@@ -159,7 +159,7 @@ def test_keys_do_what_the_help_says(visit, report):
     page.keyboard.press("l")
     page.wait_for_selector(".timeline canvas")
     page.keyboard.press("o")
-    page.wait_for_function("document.getElementById('detail-title').textContent === 'Overview'")
+    page.wait_for_selector("#detail-title:text-is('Overview')")
 
 
 def test_the_colours_follow_the_system_until_they_are_chosen(visit, report):
@@ -177,13 +177,13 @@ def test_a_bar_of_the_timeline_opens_its_test(visit, report):
     page = visit().open(report, "#timeline")
     box = page.locator(".timeline canvas").bounding_box()
     page.mouse.click(box["x"] + box["width"] - 1.5, box["y"] + 44)
-    page.wait_for_function("location.hash.startsWith('#test=')")
+    page.wait_for_url("**#test=*")
 
 
 def test_a_copied_command_calls_the_tool_again(visit, report):
     page = visit().open(report, "#test=texts.test.mcp.yml%3A%3Aechoes")
     page.locator("text=copy as command").last.click()
-    page.wait_for_function("navigator.clipboard.readText().then(text => text.length > 0)")
+    page.wait_for_selector("text=copied ✓")
     command = page.evaluate("navigator.clipboard.readText()")
     assert command.startswith("""mcp-cli --method tools/call --tool-name echo --tool-args-json '{"message": "hi"}'""")
     program = "import sys; from mcp_conductor.cli import mcp_cli; sys.argv[0] = 'mcp-cli'; sys.exit(mcp_cli())"
@@ -196,7 +196,7 @@ def test_a_copied_command_calls_the_tool_again(visit, report):
 def test_a_copied_test_passes(visit, report, tmp_path):
     page = visit().open(report, "#test=texts.test.mcp.yml%3A%3Aechoes")
     page.locator("text=copy as test").last.click()
-    page.wait_for_function("navigator.clipboard.readText().then(text => text.includes('it:'))")
+    page.wait_for_selector("text=copied ✓")
     text = page.evaluate("navigator.clipboard.readText()")
     (tmp_path / "copied.test.mcp.yml").write_text(f"description: copied\ntests:\n{text}")
     words = ["test", "--", *CONDUCTOR, "serve", str(report.parent / "server.yaml")]
