@@ -42,7 +42,7 @@ def test_too_little_memory_is_one_line(limited, serve, tmp_path, program, code):
         "test": (*CONDUCTOR, "test", "a.test.mcp.yml"),
         "discover": (*CONDUCTOR, "discover"),
     }[program]
-    done = limited(resource.RLIMIT_AS, 130 << 20, *words, "--", *serve(LARGE))
+    done = limited(resource.RLIMIT_AS, 115 << 20, *words, "--", *serve(LARGE))
     hint = "  hint: --max-message-size and --max-message-values take in less of a server\n"
     assert done == (code, f"error: out of memory\n{hint}")
 

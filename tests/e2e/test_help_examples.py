@@ -70,6 +70,12 @@ tests:
 """,
 }
 
+_SETTINGS = json.dumps(
+    {"mcpServers": {name: {"command": "python", "args": ["server.py"]} for name in ("books", "files")}}
+)
+# Settings of clients, for examples that change them: the home directory of every example is its own.
+OF_CLIENTS = dict.fromkeys((".cursor/mcp.json", "home/.config/Claude/claude_desktop_config.json"), _SETTINGS)
+
 
 def reason(example: str) -> str | None:
     return next((why for part, why in NOT_RUN.items() if part in example), None)
@@ -84,7 +90,7 @@ def reason(example: str) -> str | None:
     ],
 )
 def test_an_example_succeeds(example, tmp_path, environment, survivors):
-    write_files(tmp_path, new=" init" in example)
+    write_files(tmp_path, FILES | OF_CLIENTS if "wrap" in example else FILES, new=" init" in example)
     programs = str(Path(sys.executable).parent)
     place = f"{programs}{os.pathsep}{os.environ['PATH']}"
     words = shlex.split(example)
@@ -95,18 +101,18 @@ def test_an_example_succeeds(example, tmp_path, environment, survivors):
         timeout=60,
         cwd=tmp_path,
         input="",
-        env={**environment, "PATH": place},
+        env={**environment, "PATH": place, "HOME": str(tmp_path / "home"), "XDG_CONFIG_HOME": ""},
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert survivors() == []
 
 
-def write_files(directory: Path, *, new: bool) -> None:
-    for name, text in FILES.items():
+def write_files(directory: Path, files: dict[str, str], *, new: bool) -> None:
+    for name, text in files.items():
         if not (new and name in ("conductor.config.json", "tests/first.test.mcp.yml")):
             file = directory / name
-            file.parent.mkdir(exist_ok=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
 
 

@@ -110,6 +110,7 @@ def test_json_folds(visit, report):
     row = page.locator(".conversation details.row").last
     row.locator("> summary").click()
     fold = row.locator(".json > details")
+    fold.locator("> .below > *").last.wait_for()  # it is made when it is opened
     assert fold.locator("> .below > *").count() == 3
     fold.locator("> summary").click()
     assert not fold.locator("> .below").is_visible()
