@@ -243,3 +243,35 @@ def test_a_check_that_is_stopped_while_it_says_odd_things_says_nothing_of_them(s
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=tmp_path, env=environment, check=False)
     told = "interrupted: a check that did not end has no result, and no report is written\n"
     assert (done.returncode, done.stderr) == (143, told)
+
+
+IN_PYTHON = {
+    "an interrupt when a program has ended is no traceback": """
+from mcp_conductor import cli
+def interrupted(): raise KeyboardInterrupt
+cli.conductor = interrupted
+cli.conductor_script()
+""",
+    "what fails after the second signal is the interruption": """
+import os, signal, sys
+from mcp_conductor.cli.interruptible import run_interruptibly
+from mcp_conductor.cli.terminal import Interrupted
+from mcp_conductor.errors import ProtocolError
+async def work():
+    for _ in range(2):
+        os.kill(os.getpid(), signal.SIGINT)
+    raise ProtocolError("the client ended with exit code -9")
+try:
+    run_interruptibly(work())
+except Interrupted as interrupted:
+    sys.exit(interrupted.exit_code)
+""",
+}
+
+
+@pytest.mark.parametrize("code", IN_PYTHON.values(), ids=IN_PYTHON)
+def test_at_moments_that_are_hard_to_meet(code, environment):
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=30, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, "")

@@ -5,6 +5,10 @@ import gc
 import os
 import sys
 
+TYPE_CHECKING = False  # as type checkers understand it: `typing` takes long to import
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 # New objects before Python looks for garbage. By its own number it looks fifty times while our modules are loaded, and
 # finds none; more than this are not made before the work begins, unless a file is very long.
 _GARBAGE_AT_START = 200_000
@@ -28,17 +32,17 @@ def server_composable() -> int:
 
 def mcp_cli_script() -> None:
     """`mcp-cli` as it is installed: the program, and the end of its process."""
-    _end_process(mcp_cli())
+    _run_script(mcp_cli)
 
 
 def conductor_script() -> None:
     """`conductor` as it is installed."""
-    _end_process(conductor())
+    _run_script(conductor)
 
 
 def server_composable_script() -> None:
     """`server-composable` as it is installed."""
-    _end_process(server_composable())
+    _run_script(server_composable)
 
 
 def _program(module: str, name: str, **options: object) -> int:
@@ -92,6 +96,13 @@ def _end_with(code: int) -> int:
             worker.kill_worker()
         os._exit(code)  # `Terminal` has flushed all that was written
     return code
+
+
+def _run_script(program: "Callable[[], int]") -> None:
+    try:
+        _end_process(program())
+    except KeyboardInterrupt:  # a second one, where the first came before signals were handled
+        os._exit(130)
 
 
 def _end_process(code: int) -> None:

@@ -76,6 +76,10 @@ async def _within_signals(work: Coroutine[Any, Any, Result]) -> Result:
         if not signals:
             raise
         raise Interrupted(signals[0]) from None
+    except Exception:
+        if len(signals) > 1:  # all processes were killed: what fails then says nothing
+            raise Interrupted(signals[0]) from None
+        raise
     finally:
         if not signals:
             restore(before)
