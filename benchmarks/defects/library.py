@@ -29,7 +29,7 @@ COUNT = {
 PROMPT = {"name": "review", "arguments": [{"name": "title", "required": True}]}
 
 
-class Refusal(Exception):  # noqa: N818
+class Refusal(Exception):  # noqa: N818  # what happens, not what kind of class it is
     """An error of JSON-RPC: its code and its message."""
 
 

@@ -171,7 +171,7 @@ class Modern(Plain):
         return params["_meta"][META + "clientCapabilities"]
 
 
-class Refusal(Exception):  # noqa: N818
+class Refusal(Exception):  # noqa: N818  # what happens, not what kind of class it is
     """An error in place of a result: code, message, perhaps data."""
 
 

@@ -80,7 +80,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
 
 
 def _parse(argv: list[str]) -> Given:
-    """What is given. All that stands after the first -- is the command of the server, whatever words it has."""
+    """What is given. All that stands after the first -- is the command of the server, also words that begin with -."""
     if "--" not in argv:
         return parse(argv, FLAGS, program="conductor record")
     place = argv.index("--")

@@ -32,7 +32,7 @@ _OF_A_CONNECTION = {
 }  # fmt: skip
 _NOT_SENT = _OF_A_CONNECTION | {"host", "content-length", "accept-encoding", "expect"}
 _NOT_ANSWERED = _OF_A_CONNECTION | {"content-length", "content-encoding", "date"}
-_OF_STREAMS = {"content-type", "cache-control", "x-accel-buffering"}  # said by whoever begins a stream
+_OF_STREAMS = {"content-type", "cache-control", "x-accel-buffering"}  # said by the side that begins a stream
 _LONGEST_FIRST_EVENT = 1 << 16
 _MOST_ENDPOINTS = 10_000
 _MOST_SHOWN = 200
@@ -180,12 +180,12 @@ class HttpProxy:
             found = events.feed(chunk)
             response.insist_on_size("an event", events.waiting())
             if first is not None:
-                chunk = first = first + chunk  # noqa: PLW2901
+                chunk = first = first + chunk  # noqa: PLW2901  # it is what is passed on
                 if not found and not first.startswith(b":") and len(first) < _LONGEST_FIRST_EVENT:
                     continue
                 first = None if found else b""  # a comment keeps the connection alive, and tells nothing
                 if found and found[0].kind == "endpoint":
-                    chunk = self._take_endpoint(exchange, found[0].data, chunk, recorded)  # noqa: PLW2901
+                    chunk = self._take_endpoint(exchange, found[0].data, chunk, recorded)  # noqa: PLW2901  # as above
             for event in found:
                 if event.kind == "message" and event.data:
                     recorded.observe("server", event.data)

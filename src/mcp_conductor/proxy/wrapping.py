@@ -1,7 +1,7 @@
 """A server of a client's settings file with `conductor record` before it, and without it again.
 
 Only JSON is changed, and only the entry of one server: its `command` and its `args`. What was there before is in the
-entry itself, so that it can be taken out whatever else was changed meanwhile; a copy of the whole file is kept besides.
+entry itself, so that it can be taken out although other things have changed; a copy of the whole file is kept besides.
 """
 
 import json

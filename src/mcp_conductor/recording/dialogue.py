@@ -129,7 +129,10 @@ class Dialogue:
                         other.alone = False
             elif len(waiting) == 1:
                 (asked,) = waiting.values()
-                (asked.questions if isinstance(each, Question) else asked.notices).append(each)  # type: ignore[arg-type]
+                if isinstance(each, Question):
+                    asked.questions.append(each)
+                else:
+                    asked.notices.append(each)
 
 
 class _Open:
