@@ -19,18 +19,23 @@ class StreamRecorder:
 
     def take(self, at: float, data: bytes) -> None:
         """Record DATA, which came at this time."""
-        for line in self._lines.feed(data):
-            self._write(at, line)
+        if lines := self._lines.feed(data):
+            self._write(at, lines)
         if self._lines.waiting() > _LONGEST_LINE:
-            self._write(at, self._lines.rest())
+            self._write(at, [self._lines.rest()])
             text = f"the last line of {self._source} is longer than we keep in memory: it goes on in the next"
             self._writer.write(Entry(Frame(at, "note", text)))
 
     def end(self) -> None:
         """Record what has no end of line."""
-        self._write(self._writer.now(), self._lines.rest())
+        self._write(self._writer.now(), [self._lines.rest()])
 
-    def _write(self, at: float, line: bytes) -> None:
-        if line and (self._source == "stderr" or not line.isspace()):
-            text = line.removesuffix(b"\r").decode(errors="surrogateescape")
-            self._writer.write(Entry(Frame(at, self._source, text)))
+    def _write(self, at: float, lines: list[bytes]) -> None:
+        source, blank_too = self._source, self._source == "stderr"
+        entries = [
+            Entry(Frame(at, source, line.removesuffix(b"\r").decode(errors="surrogateescape")))
+            for line in lines
+            if line and (blank_too or not line.isspace())
+        ]
+        if entries:
+            self._writer.write_all(entries)

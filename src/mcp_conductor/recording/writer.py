@@ -1,14 +1,14 @@
 """Writing a recording while a conversation goes on.
 
-Each line is handed to the system as soon as it is known, whole and by itself: what was said until a process is killed
-is in the file. The file is for its owner alone, and holds no secret that is known when a line is written. A file that
+Each line is handed to the system as soon as it is known, and whole: what was said until a process is killed is in the
+file. The file is for its owner alone, and holds no secret that is known when a line is written. A file that
 cannot be written any more is told once, and the conversation goes on.
 """
 
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from mcp_conductor import __version__
 from mcp_conductor.errors import UsageError
@@ -60,15 +60,30 @@ class RecordingWriter:
 
     def write(self, entry: Entry) -> None:
         """Record ENTRY, without secrets."""
+        self.write_all((entry,))
+
+    def write_all(self, entries: Sequence[Entry]) -> None:
+        """Record ENTRIES, which came together, without secrets."""
         if self._descriptor is None:
             return
+        if self.redactor.knows_secrets and not self._is_clean(entries):
+            entries = list(map(self._without_secrets, entries))
+        self._put("\n".join(map(entry_line, entries)))
+
+    def _is_clean(self, entries: Sequence[Entry]) -> bool:
+        """Whether no secret is in any of ENTRIES. One search in all of them is much quicker than one in each."""
+        if any(entry.server is not None or entry.frame.source == "stderr" for entry in entries):
+            return False
+        together = "\n".join([entry.frame.text for entry in entries])
+        return self.redactor.redact(together) is together
+
+    def _without_secrets(self, entry: Entry) -> Entry:
         frame = entry.frame
         if frame.source == "stderr":
             lines = self._stderr.setdefault(entry.session, LineRedactor(self.redactor))
             frame = frame.shown_after(lines)
         server = None if entry.server is None else self._redacted(entry.server)
-        frame = frame._replace(text=self.redactor.redact(frame.text))
-        self._put(entry_line(Entry(frame, entry.session, entry.exchange, server)))
+        return Entry(frame._replace(text=self.redactor.redact(frame.text)), entry.session, entry.exchange, server)
 
     def close(self) -> None:
         descriptor, self._descriptor = self._descriptor, None

@@ -46,3 +46,12 @@ def test_a_line_without_end_is_recorded_in_parts(recorded, monkeypatch):
         ("server", "y"),
         ("server", "z"),
     ]
+
+
+def test_a_secret_in_one_of_many_lines_that_came_together_is_not_recorded(tmp_path):
+    writer = open_recording(str(tmp_path / "r.jsonl"), Redactor(["open sesame"]))
+    StreamRecorder(writer, "client").take(0.5, b"one\ntwo open sesame\nthree\n")
+    StreamRecorder(writer, "server").take(1.5, b"four\nfive\n")
+    frames = [entry.frame for entry in read_recording(str(tmp_path / "r.jsonl")).entries]
+    assert [frame.text for frame in frames] == ["one", "two [redacted]", "three", "four", "five"]
+    assert [frame.at for frame in frames] == [0.5, 0.5, 0.5, 1.5, 1.5]
