@@ -1,6 +1,7 @@
 """The least that a relay on asyncio can be: every byte passes both ways, nothing is looked at or kept.
 
-usage: least_relay.py COMMAND…
+usage: least_relay.py COMMAND…             between stdio and a server that it starts
+       least_relay.py --tcp HOST PORT      between connections and those to HOST and PORT; it prints its own port
 """
 
 import asyncio
@@ -24,6 +25,19 @@ async def main() -> int:
     return await server.wait()
 
 
+async def tcp(host: str, port: str) -> int:
+    """Pass on all connections until stdin ends."""
+
+    async def connected(client: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+        server, forth = await asyncio.open_connection(host, port)
+        await asyncio.gather(passed(client, forth), passed(server, back))
+
+    door = await asyncio.start_server(connected, "127.0.0.1", 0)
+    print(door.sockets[0].getsockname()[1], flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.buffer.read)
+    return 0
+
+
 async def passed(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
     while data := await source.read(CHUNK):
         sink.write(data)
@@ -32,4 +46,4 @@ async def passed(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> No
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    sys.exit(asyncio.run(tcp(*sys.argv[2:]) if sys.argv[1] == "--tcp" else main()))
