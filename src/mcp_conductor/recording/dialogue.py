@@ -4,13 +4,13 @@ A reply belongs to its request by id, progress by its token. Other notifications
 request: they belong to the one that was open when they came, if it was the only one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from mcp_conductor.protocol import Id
 from mcp_conductor.protocol.ledger import progress_token
-from mcp_conductor.protocol.message import Message
+from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.values import dataclass
 
@@ -156,3 +156,11 @@ def _key(identity: object) -> tuple[type, object] | None:
     """IDENTITY as a key: 1 and "1" are two ids."""
     known: Id | None = identity if isinstance(identity, (str, int)) else None
     return None if known is None else (type(known), known)
+
+
+def shown_request(method: str, params: Mapping[str, Any]) -> str:
+    """A request in a few words: its method, and what it is about."""
+    about = next((params[key] for key in ("name", "uri", "taskId", "level") if isinstance(params.get(key), str)), None)
+    if about is None and isinstance(params.get("ref"), dict):
+        about = compact({key: each for key, each in params["ref"].items() if key != "type"})
+    return method if about is None else f"{method} {about}"

@@ -2,7 +2,7 @@
 
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.transcript import Frame
-from mcp_conductor.recording.dialogue import Dialogue
+from mcp_conductor.recording.dialogue import Dialogue, shown_request
 
 
 def dialogue(*said):
@@ -72,3 +72,12 @@ def test_the_reply_to_a_cancelled_request_is_not_awaited():
 
 def test_what_is_no_message_of_the_client_is_counted():
     assert dialogue(("client", "nonsense"), ("client", "[]"), ("server", "nonsense")).unusable == 1
+
+
+def test_a_request_is_called_by_what_it_is_about():
+    assert shown_request("tools/call", {"name": "add"}) == "tools/call add"
+    assert shown_request("resources/read", {"uri": "a://b"}) == "resources/read a://b"
+    assert shown_request("completion/complete", {"ref": {"type": "ref/prompt", "name": "p"}}) == (
+        'completion/complete {"name":"p"}'
+    )
+    assert shown_request("ping", {}) == "ping"

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_conductor.protocol.message import compact
 from mcp_conductor.recording.flows import json_in
 from mcp_conductor.suites.matching.differences import is_number, same
 from mcp_conductor.suites.matching.paths import Every, JsonPath, Step, Where
@@ -129,11 +128,3 @@ def _is_chosen(step: Step, index: int, length: int, item: Any) -> bool:
     if isinstance(step, int):
         return step in (index, index - length)
     return isinstance(step, Every) or (isinstance(step, Where) and step.accepts(item))
-
-
-def shown_request(method: str, params: Mapping[str, Any]) -> str:
-    """A request in a few words: its method, and what it is about."""
-    about = next((params[key] for key in ("name", "uri", "taskId", "level") if isinstance(params.get(key), str)), None)
-    if about is None and isinstance(params.get("ref"), dict):
-        about = compact({key: each for key, each in params["ref"].items() if key != "type"})
-    return method if about is None else f"{method} {about}"

@@ -21,10 +21,10 @@ from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.protocol.transcript import Frame, Transcript
-from mcp_conductor.recording.dialogue import Asked, Dialogue, Question
+from mcp_conductor.recording.dialogue import Asked, Dialogue, Question, shown_request
 from mcp_conductor.recording.flows import Flow, leaves, pick, values_in
 from mcp_conductor.suites.matching.paths import spelled
-from mcp_conductor.suites.verifying.alignment import Alignment, shown_request
+from mcp_conductor.suites.verifying.alignment import Alignment
 from mcp_conductor.text.redaction import REDACTED, Redactor
 from mcp_conductor.values import dataclass
 

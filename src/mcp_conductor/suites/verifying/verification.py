@@ -6,12 +6,12 @@ from typing import Any
 from mcp_conductor.errors import ConductorError, TransportError, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.recording.dialogue import Asked, Dialogue, Question
+from mcp_conductor.recording.dialogue import Asked, Dialogue, Question, shown_request
 from mcp_conductor.report.model import Finding, Outcome, Status
 from mcp_conductor.suites.matching.expected import Expected, Plain
 from mcp_conductor.suites.matching.paths import JsonPath, parse_path
 from mcp_conductor.suites.running.normalization import comparable
-from mcp_conductor.suites.verifying.alignment import Alignment, shown_request, without
+from mcp_conductor.suites.verifying.alignment import Alignment, without
 from mcp_conductor.suites.verifying.playing import AT_ANY_TIME, Played
 
 # What differs although nothing has changed, or always between two versions of a server.

@@ -3,7 +3,7 @@
 import pytest
 
 from mcp_conductor.suites.matching.paths import parse_path
-from mcp_conductor.suites.verifying.alignment import Alignment, shown_request, without
+from mcp_conductor.suites.verifying.alignment import Alignment, without
 
 BEGAN, NOW = 1_700_000_000.0, 1_790_000_000.0
 
@@ -80,12 +80,3 @@ def test_what_is_aligned_shows_the_recorded_value_where_it_differs():
 )
 def test_what_is_ignored_is_left_out(path, left):
     assert without({"result": {"a": 0, "b": [{"c": 1, "d": 2}, {"c": 3}]}}, parse_path(path)) == left
-
-
-def test_a_request_is_called_by_what_it_is_about():
-    assert shown_request("tools/call", {"name": "add"}) == "tools/call add"
-    assert shown_request("resources/read", {"uri": "a://b"}) == "resources/read a://b"
-    assert shown_request("completion/complete", {"ref": {"type": "ref/prompt", "name": "p"}}) == (
-        'completion/complete {"name":"p"}'
-    )
-    assert shown_request("ping", {}) == "ping"
