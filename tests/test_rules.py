@@ -215,6 +215,7 @@ def test_text_leaves_through_the_terminal_alone_which_makes_it_safe():
         "cli/script_run.py": {"write_result"},
         "cli/discover_run.py": {"write_result"},
         "cli/serve.py": {"write_result"},
+        "cli/show_lines.py": {"write_result"},
         "cli/dry_run.py": {"write_report_as_it_is"},
         "cli/run_output.py": {"write_report_as_it_is"},
         # Servers that speak: messages on stdout, and stderr because a file asks for it.

@@ -1,16 +1,36 @@
 """`conductor show`: what was said in a recording, as lines or as a page. What draws it is imported when it is due."""
 
 import os
+from typing import TYPE_CHECKING
 
 from mcp_conductor.cli.exit_codes import OK
-from mcp_conductor.cli.flags import Flag, Groups, help_page, parse
+from mcp_conductor.cli.flags import Flag, Given, Groups, help_page, parse
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
 from mcp_conductor.errors import UsageError
 
+if TYPE_CHECKING:
+    from mcp_conductor.recording.format import Entry
+    from mcp_conductor.recording.reader import Recording
+    from mcp_conductor.recording.selection import Wanted
+
 FLAGS: Groups = {
-    "What is shown": (
-        Flag("--output", "write a page for a browser to this file; without it, lines go to stdout", "FILE", short="-o"),
+    "Which frames": (
         Flag("--session", "only this one of several conversations", "N"),
+        Flag(
+            "--method",
+            "only this method, such as 'tools/*', with all that belongs to it (repeatable)",
+            "PATTERN",
+            many=True,
+        ),
+        Flag("--name", "only what is about this tool, prompt or resource (repeatable)", "PATTERN", many=True),
+        Flag("--errors", "only requests that failed or were never answered, and what is not a message"),
+        Flag("--source", "only client, server, stderr, http, note or process (repeatable)", "SOURCE", many=True),
+        Flag("--since", "only from this time on; a bare number is seconds since the recording began", "TIME"),
+        Flag("--until", "only up to this time", "TIME"),
+    ),
+    "How": (
+        Flag("--output", "write a page for a browser to this file; without it, lines go to stdout", "FILE", short="-o"),
+        Flag("--json", "write what is shown as a recording, to stdout"),
         Flag("--no-judge", "do not show on the page where the server breaks the specification"),
         Flag("--help", "show this text", short="-h"),
     ),
@@ -24,7 +44,9 @@ and what breaks the specification.
 EXAMPLES = {
     "conductor show said.jsonl": "a line for each message",
     "conductor show said.jsonl --output said.html": "a page, in one file that needs no network",
-    "conductor show said.jsonl --session 2": "one of several conversations",
+    "conductor show said.jsonl --method 'tools/*' --errors": "calls of tools that failed",
+    "conductor show said.jsonl --source stderr --since 1.5": "what the server wrote to stderr, later than that",
+    "conductor show said.jsonl --session 2 --json": "one of several conversations, as a recording of its own",
 }
 _EXIT_CODES = """\
 Exit codes: 0 shown, 2 the recording cannot be read, or the page cannot be written.
@@ -39,33 +61,60 @@ def main(argv: list[str], terminal: Terminal) -> int:
         return OK
     if len(given.words) != 1:
         raise UsageError(f"conductor show takes one recording, not {len(given.words)}", hint="conductor show FILE")
-    from mcp_conductor.cli.flag_values import number
+    from mcp_conductor.cli.show_filters import wanted_frames
     from mcp_conductor.recording.reader import read_recording
 
-    file, wanted, output = given.words[0], number(given, "--session", 1), given.one("--output")
+    wanted, file = wanted_frames(given), given.words[0]
+    if "--json" in given and "--output" in given:
+        raise UsageError("--json is for stdout, and --output writes a page")
     recording = read_recording(os.path.join(terminal.directory, file), shown=file)
     if recording.warning is not None:
         terminal.say(f"warning: {recording.warning}")
     known = recording.sessions()
-    if wanted is not None and wanted not in known:
-        raise UsageError(f"the recording has no session {wanted}", hint=f"it has: {', '.join(map(str, known))}")
-    sessions = known if wanted is None else [wanted]
-    if output is None:
-        from mcp_conductor.cli.show_lines import lines
+    if wanted.session is not None and wanted.session not in known:
+        raise UsageError(f"the recording has no session {wanted.session}", hint=f"it has: {', '.join(map(str, known))}")
+    return _show(recording, wanted, given, terminal)
 
+
+def _show(recording: "Recording", wanted: "Wanted", given: Given, terminal: Terminal) -> int:
+    from mcp_conductor.cli.show_filters import told
+    from mcp_conductor.recording.selection import select
+
+    known = recording.sessions()
+    sessions = known if wanted.session is None else [wanted.session]
+    shown = select(recording.entries, wanted)
+    left_out = told(given, len(shown), sum(entry.session in sessions for entry in recording.entries))
+    if "--output" in given:
+        _write_page(recording, sessions, shown, left_out, given, terminal)
+    else:
+        from mcp_conductor.cli.show_lines import ShownLines
+
+        shown_lines = ShownLines(terminal, as_json="--json" in given, several=len(known) > 1)
         try:
-            for line in lines(recording, sessions):
-                terminal.show(line)
+            shown_lines.begin(recording.header)
+            for entry in shown:
+                shown_lines.put(entry)
         except ReaderGone:  # `| head`
             return OK
-        return OK
-    if os.path.realpath(os.path.join(terminal.directory, output)) == os.path.realpath(
-        os.path.join(terminal.directory, file)
-    ):
-        raise UsageError("the page would overwrite the recording")
+    if left_out is not None:
+        terminal.say(left_out)
+    return OK
+
+
+def _write_page(
+    recording: "Recording",
+    sessions: list[int],
+    shown: list["Entry"],
+    note: str | None,
+    given: Given,
+    terminal: Terminal,
+) -> None:
     from mcp_conductor.cli.show_page import recording_page
     from mcp_conductor.files.writing import write_file
 
-    text = recording_page(recording, sessions, file, judged="--no-judge" not in given)
-    write_file(os.path.join(terminal.directory, output), text, shown=f"the page to {output}")
-    return OK
+    file, output = given.words[0], given.need("--output")
+    path = os.path.join(terminal.directory, output)
+    if os.path.realpath(path) == os.path.realpath(os.path.join(terminal.directory, file)):
+        raise UsageError("the page would overwrite the recording")
+    text = recording_page(recording, sessions, file, judged="--no-judge" not in given, shown=shown, note=note)
+    write_file(path, text, shown=f"the page to {output}")

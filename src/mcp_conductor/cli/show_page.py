@@ -8,6 +8,7 @@ from mcp_conductor.checks.explain import rules
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.transcript import Frame
+from mcp_conductor.recording.format import Entry
 from mcp_conductor.recording.reader import Recording
 from mcp_conductor.report.formats.wording import counted
 from mcp_conductor.report.model import Finding, Outcome
@@ -16,22 +17,32 @@ from mcp_conductor.report.page import page
 _SOURCES = {"--> ": "client", "<-- ": "server"}
 
 
-def recording_page(recording: Recording, sessions: Sequence[int], name: str, *, judged: bool) -> str:
-    """The page of SESSIONS of the recording that is called NAME."""
+def recording_page(
+    recording: Recording,
+    sessions: Sequence[int],
+    name: str,
+    *,
+    judged: bool,
+    shown: Sequence[Entry] | None = None,
+    note: str | None = None,
+) -> str:
+    """The page of SESSIONS of the recording that is called NAME; all frames of it, or only those SHOWN."""
     header = recording.header
+    entries = recording.entries if shown is None else shown
     data = {
         "kind": "recording",
         "title": name,
         "started": "" if header is None else header.began,
-        "notes": [] if recording.warning is None else [recording.warning],
-        "conversations": [_conversation(recording, each, judged=judged) for each in sessions],
+        "notes": [each for each in (recording.warning, note) if each is not None],
+        "conversations": [_conversation(recording, each, entries, judged=judged) for each in sessions],
     }
     return page(data)
 
 
-def _conversation(recording: Recording, session: int, *, judged: bool) -> Json:
+def _conversation(recording: Recording, session: int, shown: Sequence[Entry], *, judged: bool) -> Json:
+    """One conversation. All of it is judged, also what is not shown: a part of it would look wrong."""
     transcript = recording.transcript(session)
-    frames, server = transcript.frames, recording.server(session)
+    frames, server = [each.frame for each in shown if each.session == session], recording.server(session)
     found: Json = {
         "title": f"session {session}",
         "reach": _reach(server),

@@ -17,3 +17,9 @@ def seconds(written: Any) -> float | None:
     found = _WRITTEN.fullmatch(written.strip() if isinstance(written, str) else str(written))
     value = float(found[1]) * _UNITS[found[2]] if found else math.nan
     return value if 0 < value <= _LONGEST else None
+
+
+def offset(written: str) -> float | None:
+    """WRITTEN as seconds after something began: a bare number is seconds, as in recordings; None when it is no time."""
+    found = _WRITTEN.fullmatch(written.strip())
+    return float(found[1]) * (_UNITS[found[2]] if found[2] else 1.0) if found else None

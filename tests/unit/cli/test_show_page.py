@@ -72,3 +72,13 @@ def test_each_conversation_is_shown_by_itself():
 def test_a_cut_recording_says_so_on_the_page():
     data = shown([*lines(OPENING), '{"at": 1, "sou'])
     assert "not whole" in data["notes"][0]
+
+
+def test_a_part_is_shown_but_the_whole_is_judged():
+    recording = recording_of(lines(OPENING + LISTING))
+    text = recording_page(recording, [1], "said.jsonl", judged=True, shown=recording.entries[3:], note="2 of 5 shown")
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+    (talk,) = data["conversations"]
+    assert data["notes"] == ["2 of 5 shown"]
+    assert [json.loads(each["text"])["id"] for each in talk["frames"]] == [2, 2]
+    assert {(pin["requirement"], pin["frame"]) for pin in talk["pins"]} >= {("tools-item-inputschema", 1)}

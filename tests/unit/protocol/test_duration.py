@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_conductor.protocol.duration import seconds
+from mcp_conductor.protocol.duration import offset, seconds
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,11 @@ def test_a_time_is_read_as_people_write_it(written, expected):
 )
 def test_anything_else_is_no_time(written):
     assert seconds(written) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [("12.5", 12.5), ("0", 0.0), ("500ms", 0.5), ("2m", 120.0), ("90000", 90000.0), ("-1", None)],
+)
+def test_a_bare_number_is_seconds_where_recordings_count_them(written, expected):
+    assert offset(written) == expected
