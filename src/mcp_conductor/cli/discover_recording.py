@@ -4,7 +4,7 @@ import os
 import time
 
 from mcp_conductor.cli.chosen_session import chosen_session
-from mcp_conductor.cli.discover_run import output_file, write_found
+from mcp_conductor.cli.discover_run import output_file, personal_values, write_found
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.target import TARGET_FLAGS
 from mcp_conductor.cli.terminal import Terminal
@@ -30,7 +30,11 @@ def write_recorded_suite(given: Given, terminal: Terminal) -> int:
     if recording.warning is not None:
         terminal.say(f"warning: {recording.warning}")
     session = chosen_session(recording, given, terminal, does="takes", done="taken")
-    suite = suite_of(Dialogue.of(recording.transcript(session).frames), began=began(recording) or time.time())
+    suite = suite_of(
+        Dialogue.of(recording.transcript(session).frames),
+        began=began(recording) or time.time(),
+        personal=personal_values(terminal),
+    )
     if not suite.found.written:
         raise UsageError(f"{file} has no request that a test could send")
     text = suite_text(suite.found, protocol=suite.protocol, client=suite.client, head=_HEAD)

@@ -1,6 +1,7 @@
 """A suite for a server, written as `conductor discover` was asked to."""
 
 import os
+import socket
 from collections.abc import Iterator
 
 from mcp_conductor.cli.flag_values import time
@@ -14,6 +15,7 @@ from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.suites import SUFFIXES
 from mcp_conductor.suites.authoring.discover import Discovery, Wishes, discover
+from mcp_conductor.suites.authoring.personal import Personal
 from mcp_conductor.suites.authoring.suite_text import suite_text
 from mcp_conductor.suites.running.job import DEFAULT_SECONDS
 
@@ -27,7 +29,7 @@ async def write_suite(given: Given, terminal: Terminal) -> int:
         record="--record-expectations" in given,
         writes="--include-writes" in given,
         timeout=time(given, "--timeout") or DEFAULT_SECONDS,
-        paths=machine_paths(spec, terminal),
+        personal=personal_values(terminal, spec),
         redactor=terminal.redactor,
     )
     async with telling(terminal) as tell:
@@ -61,11 +63,13 @@ def output_file(given: Given, terminal: Terminal) -> str | None:
     return file
 
 
-def machine_paths(spec: ServerSpec, terminal: Terminal) -> tuple[str, ...]:
-    """Directories that have other names on other machines."""
-    process = spec.as_process()
+def personal_values(terminal: Terminal, spec: ServerSpec | None = None) -> Personal:
+    """What others do not have: this environment, the directories and names of this machine."""
+    process = None if spec is None else spec.as_process()
     places = (process and process.cwd, terminal.directory, terminal.environ.get("HOME"))
-    return tuple(dict.fromkeys(place for place in places if place))
+    given = dict(process.env) if process else {}
+    host = socket.gethostname().partition(".")[0]
+    return Personal({**terminal.environ, **given}, paths=[each for each in places if each], host=host)
 
 
 def case_count(found: Discovery) -> str:

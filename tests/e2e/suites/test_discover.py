@@ -208,6 +208,34 @@ def test_what_comes_from_secret_settings_is_not_written(conductor, write, serve,
     assert conductor("test", "a.test.mcp.yml").code == 0
 
 
+def test_the_environment_of_a_person_is_not_written(conductor, serve, tmp_path):
+    words = serve("""
+        import os, getpass
+        hello(tools={})
+        def answer(name):
+            if name == "env":
+                return {"content": [{"type": "text", "text": json.dumps(dict(os.environ), indent=2)}],
+                        "structuredContent": dict(os.environ)}
+            return {"content": [{"type": "text", "text": f"{os.environ['FAVOURITE']} in {os.getcwd()}"}]}
+        while True:
+            request = hear()
+            if request.get("method") == "tools/list":
+                tools = [{"name": n, "inputSchema": {}, "annotations": {"readOnlyHint": True}} for n in ("env", "one")]
+                result(request, {"tools": tools})
+            elif request.get("method") == "tools/call":
+                result(request, answer(request["params"]["name"]))
+    """)
+    mine = {"FAVOURITE": "hazelnut-cake", "SECOND": "second-value", "THIRD": "third-value"}
+    done = conductor("discover", RECORD, "-o", "a.test.mcp.yml", "--", *words, **mine)
+    assert done.code == 0, done.all
+    text = (tmp_path / "a.test.mcp.yml").read_text()
+    assert not [value for value in (*mine, *mine.values(), str(tmp_path)) if value in text]
+    expected = written(tmp_path / "a.test.mcp.yml")
+    assert expected["calls env"]["expect"]["result"]["content"][0]["text"] == "match:type:string"
+    assert expected["calls one"]["expect"]["result"]["content"][0]["text"] == "match:regex:^.+ in .+$"
+    assert conductor("test", "a.test.mcp.yml", "--", *words, FAVOURITE="tea").code == 0
+
+
 def test_a_file_is_not_written_over_unless_that_is_asked_for(conductor, write, tmp_path):
     file = write("a.test.mcp.yml", "mine")
     done = conductor("discover", "--output", "a.test.mcp.yml", "--", *BOOKSHELF)

@@ -26,6 +26,7 @@ from mcp_conductor.protocol.schema import complaints
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.report.model import redacted_value
 from mcp_conductor.suites.authoring.case_drafts import LONGEST_NAME, CaseDraft, drafts
+from mcp_conductor.suites.authoring.personal import NOTHING_PERSONAL, Personal
 from mcp_conductor.suites.authoring.recorder import Recorder, plain_text
 from mcp_conductor.suites.authoring.yaml_text import is_writable
 from mcp_conductor.suites.language.actions import read_action
@@ -50,7 +51,7 @@ class Wishes:
     record: bool = False  # what came back is expected again
     writes: bool = False  # tools that are not marked read-only are called too
     timeout: float = 10.0  # for each request
-    paths: tuple[str, ...] = ()  # of this machine: not to be expected elsewhere
+    personal: Personal = NOTHING_PERSONAL  # not to be expected of a server, and not to be written
     redactor: Redactor = field(default_factory=Redactor)
 
 
@@ -112,7 +113,7 @@ async def discover(spec: ServerSpec, wishes: Wishes, tell: Callable[[str], None]
     if wishes.record or wishes.writes:
         rounds.append(await _try_all(spec, wishes, to_try, lambda what: tell(f"again: {what}")))
     tell("writing tests")
-    recorder = Recorder(now=time(), paths=wishes.paths, redact=redact)
+    recorder = Recorder(now=time(), personal=wishes.personal, redact=redact)
     tried = {id(draft): attempts for draft, *attempts in zip(to_try, *rounds, strict=True)}
     cases = []
     pace = Pace()

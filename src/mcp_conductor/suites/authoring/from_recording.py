@@ -17,6 +17,7 @@ from mcp_conductor.recording.dialogue import Asked, Dialogue, Question
 from mcp_conductor.recording.flows import Flow, Place, flows
 from mcp_conductor.suites.authoring.case_drafts import CaseDraft
 from mcp_conductor.suites.authoring.discover import Discovery, Tried, WrittenCase, expected_case
+from mcp_conductor.suites.authoring.personal import NOTHING_PERSONAL, Personal
 from mcp_conductor.suites.authoring.recorder import Recorder, literally, plain_data
 from mcp_conductor.suites.authoring.yaml_text import is_writable
 from mcp_conductor.suites.language.expectations import Observed
@@ -47,15 +48,15 @@ class RecordedSuite:
     variables: tuple[str, ...]  # of the environment, which stand for secrets
 
 
-def suite_of(dialogue: Dialogue, *, began: float) -> RecordedSuite:
-    """The suite for DIALOGUE, whose recording BEGAN at this Unix time."""
-    return _Author(dialogue, began).suite()
+def suite_of(dialogue: Dialogue, *, began: float, personal: Personal = NOTHING_PERSONAL) -> RecordedSuite:
+    """The suite for DIALOGUE, whose recording BEGAN at this Unix time; what is PERSONAL is not expected."""
+    return _Author(dialogue, began, personal).suite()
 
 
 class _Author:
     """Writes the suite of one recording."""
 
-    def __init__(self, dialogue: Dialogue, began: float) -> None:
+    def __init__(self, dialogue: Dialogue, began: float, personal: Personal) -> None:
         self._dialogue = dialogue
         self._opening = next((each for each in dialogue.asked if each.request.method in _OPENINGS), None)
         self._dialect = self._spoken()
@@ -64,9 +65,11 @@ class _Author:
         for flow in flows(dialogue):
             self._flows.setdefault(flow.source.exchange, []).append(flow)
         self._changing = {str(flow.value) for flows in self._flows.values() for flow in flows}
-        # They change as the paths of a machine do.
         self._recorder = Recorder(
-            now=began, paths=tuple(self._changing), redact=lambda text: text.replace(REDACTED, "")
+            now=began,
+            personal=personal,
+            flowing=tuple(self._changing),
+            redact=lambda text: text.replace(REDACTED, ""),
         )
         self._secrets: dict[str, None] = {}
         self._titles: dict[str, int] = {}

@@ -1,7 +1,7 @@
 """What came back, as what is expected from now on.
 
-A value that cannot be the same the next time becomes a pattern: identifiers and times, paths of this machine, secrets,
-everything that differed between two calls; and values that are too long or too deep for a test file.
+A value that cannot be the same the next time becomes a pattern: identifiers and times, what belongs to a person or a
+machine, secrets, everything that differed between two calls; and values that are too long or too deep for a test file.
 """
 
 import re
@@ -12,6 +12,7 @@ from typing import Any
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Digits
+from mcp_conductor.suites.authoring.personal import NOTHING_PERSONAL, Personal
 from mcp_conductor.suites.authoring.yaml_text import is_writable
 from mcp_conductor.suites.matching.differences import is_number, same
 from mcp_conductor.suites.matching.matchers import PREFIX
@@ -21,6 +22,10 @@ from mcp_conductor.values import dataclass
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?"
+_CLOCK = r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}([ \u202f]?[AP]M)?"
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+# What JavaScript makes of a date: Wed Nov 18 2026 04:33:07 GMT+0100 (Central European Standard Time)
+_JS_TIME = r"[A-Z][a-z]{2} [A-Z][a-z]{2} [0-9]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}( GMT[+-][0-9]{4}( \([^)]*\))?)?"
 _ANY_UUID = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|/]")
 _LONGEST_TEXT = 1000
@@ -28,7 +33,6 @@ _SHOWN_OF_LONG_TEXT = 200
 _MOST_ELEMENTS = 100
 _DEEPEST = 12
 _DAY = 86400.0
-_SHORTEST_PATH = 4
 
 
 def plain_text(text: str) -> str:
@@ -50,7 +54,8 @@ class Recorder:
     """Makes expectations from replies."""
 
     now: float  # Unix time: a number close to it is a time, not a coincidence
-    paths: tuple[str, ...] = ()  # of this machine
+    personal: Personal = NOTHING_PERSONAL  # what is not the same for others
+    flowing: tuple[str, ...] = ()  # values that the server makes in each conversation
     redact: Callable[[str], str] = str  # what it changes is secret
 
     def expected(self, first: Any, second: Any, depth: int = 0) -> Any:
@@ -71,7 +76,7 @@ class Recorder:
         return first if same(first, second) else "match:any"
 
     def _object(self, first: Json, second: Json, depth: int) -> Any:
-        if depth > _DEEPEST or not all(map(_can_be_key, first)):
+        if depth > _DEEPEST or not all(map(_can_be_key, first)) or self.personal.is_environment_object(first):
             return "match:type:object"
         members = {key: self.expected(first[key], second[key], depth + 1) for key in first if key in second}
         return members if first.keys() == second.keys() else {"match:partial": members}
@@ -88,15 +93,17 @@ class Recorder:
     def _text(self, first: str, second: str) -> str:
         if not is_writable(first) or any(self.redact(text) != text for text in (first, second)):
             return "match:type:string"
+        if self.personal.is_environment(first):
+            return "match:type:string"
         if first == second:
             return self._same_text(first)
         pattern = self._pattern(first)
         if pattern is not None and read_regex(pattern).search(second):
             return _short_pattern(first, pattern)
         # A number that changes does so as a whole: the digits that two of them share say nothing of the third.
-        start = _common_start(first, second)[:_SHOWN_OF_LONG_TEXT].rstrip(digits)
+        start = self._until_change(_common_start(first, second)[:_SHOWN_OF_LONG_TEXT].rstrip(digits))
         rest = _common_start(first[len(start) :][::-1], second[len(start) :][::-1])
-        end = rest[:_SHOWN_OF_LONG_TEXT].rstrip(digits)[::-1]
+        end = self._after_changes(rest[:_SHOWN_OF_LONG_TEXT].rstrip(digits)[::-1])
         return f"match:regex:^{literally(start)}[^]*{literally(end)}$" if start or end else "match:type:string"
 
     def _same_text(self, text: str) -> str:
@@ -109,24 +116,49 @@ class Recorder:
 
     def _pattern(self, text: str) -> str | None:
         """A regular expression for TEXT without what will change; None if nothing in it will."""
-        shown = text if len(text) <= _LONGEST_TEXT else text[:_SHOWN_OF_LONG_TEXT]
-        end = "$" if shown == text else ""
+        end = len(text) if len(text) <= _LONGEST_TEXT else _SHOWN_OF_LONG_TEXT
         pieces, at = [], 0
-        for found in self._changing().finditer(shown):
-            pieces += [literally(shown[at : found.start()]), self._class_of(found)]
+        # Further than what is shown: what begins there must not be shown in part.
+        for found in self._changing.finditer(text[: end + max(_LONGEST_TEXT, self.personal.longest)]):
+            if found.start() >= end:
+                break
+            pieces += [literally(text[at : found.start()]), self._class_of(found)]
             at = found.end()
-        return f"^{''.join(pieces)}{literally(shown[at:])}{end}" if pieces else None
+        shown = text[at : max(at, end)]
+        return f"^{''.join(pieces)}{literally(shown)}{'$' if at + len(shown) == len(text) else ''}" if pieces else None
 
+    def _until_change(self, text: str) -> str:
+        found = self._changing.search(text)
+        return text if found is None else text[: found.start()]
+
+    def _after_changes(self, text: str) -> str:
+        return text[max((found.end() for found in self._changing.finditer(text)), default=0) :]
+
+    @property
     def _changing(self) -> re.Pattern[str]:
-        today = datetime.fromtimestamp(self.now, UTC).date().isoformat()
-        paths = sorted((path for path in self.paths if len(path) >= _SHORTEST_PATH), key=len, reverse=True)
-        places = "|".join(map(re.escape, paths)) or "(?!)"
-        return re.compile(
-            rf"(?P<uuid>\b{_UUID}\b)|(?P<time>\b{_TIME})|(?P<day>\b{today}\b)|(?P<path>{places})", re.IGNORECASE
-        )
+        today = datetime.fromtimestamp(self.now, UTC).date()
+        flowing = "|".join(map(re.escape, sorted(self.flowing, key=len, reverse=True))) or "(?!)"
+        kinds = {
+            "uuid": rf"\b{_UUID}\b",
+            "js": rf"\b{_JS_TIME}",
+            "time": rf"\b{_TIME}",
+            "day": rf"\b{today.isoformat()}\b",
+            "clock": rf"\b{_CLOCK}",
+            "weekday": rf"\b{_WEEKDAYS[today.weekday()]}\b",
+            "any": f"{flowing}|{self.personal.expression}",
+        }
+        return re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in kinds.items()), re.IGNORECASE)
 
     def _class_of(self, found: re.Match[str]) -> str:
-        kinds = {"uuid": _ANY_UUID, "time": _TIME, "day": "[0-9]{4}-[0-9]{2}-[0-9]{2}", "path": ".+"}
+        kinds = {
+            "uuid": _ANY_UUID,
+            "js": _JS_TIME,
+            "time": _TIME,
+            "day": "[0-9]{4}-[0-9]{2}-[0-9]{2}",
+            "clock": _CLOCK,
+            "weekday": f"({'|'.join(_WEEKDAYS)})",
+            "any": ".+",
+        }
         return next(pattern for kind, pattern in kinds.items() if found[kind] is not None)
 
 

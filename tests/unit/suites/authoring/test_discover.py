@@ -10,6 +10,7 @@ from mcp_conductor.protocol.dialect import NEWEST_HANDSHAKE
 from mcp_conductor.protocol.message import Digits
 from mcp_conductor.suites.authoring.case_drafts import CaseDraft
 from mcp_conductor.suites.authoring.discover import Discovery, WrittenCase
+from mcp_conductor.suites.authoring.personal import Personal
 from mcp_conductor.suites.authoring.recorder import Recorder, plain_data
 from mcp_conductor.suites.authoring.suite_text import suite_text, template
 from mcp_conductor.suites.authoring.yaml_text import block, comment, entry, is_writable
@@ -86,7 +87,9 @@ def test_lone_surrogates_and_endless_keys_cannot_be_written():
 
 
 NOW = 1_790_000_000.0
-RECORDER = Recorder(now=NOW, paths=("/home/me/project",), redact=lambda text: text.replace("s3cret", "***"))
+MINE = {"EDITOR": "/opt/tools/my-editor", "USER": "ada", "FAVOURITE": "hazelnut", "MODE": "on"}
+PERSONAL = Personal(MINE, paths=["/home/me/project"], host="adas-laptop")
+RECORDER = Recorder(now=NOW, personal=PERSONAL, redact=lambda text: text.replace("s3cret", "***"))
 
 
 def passes(expected, actual):
@@ -116,6 +119,11 @@ CHANGING = [
     ("id 123e4567-e89b-12d3-a456-426614174000.", "id 00000000-e89b-12d3-a456-426614174fff.", "id 5."),
     ("at 2026-09-21T12:00 {{ok}}", "at 2026-09-21T13:00 {{ok}}", "at 12:00 {{ok}}"),
     ("in /home/me/project/src (1)", "in /elsewhere/src (1)", "in /elsewhere/src (2)"),
+    ("by ada on adas-laptop", "by bob on server", "by bob at work"),
+    ("likes hazelnut", "likes tea", "hates tea"),
+    ("created at 4:33:07 AM", "created at 11:05:59 PM", "created at noon"),
+    ("modified: Mon Sep 21 2026 14:13:20 GMT+0000 (UTC)", "modified: Tue Jan 05 2027 01:02:03", "modified: today"),
+    ("a Monday", "a Friday", "a day"),
     (int(NOW), int(NOW) + 3, "soon"),
     (int(NOW * 1000), int(NOW * 1000) + 3, "soon"),
     ("key=s3cret", "key=other", 5),
@@ -131,6 +139,31 @@ def test_what_cannot_stay_the_same_becomes_a_pattern(recorded, later, other):
     assert passes(expected, {"it": recorded})
     assert passes(expected, {"it": later})
     assert not passes(expected, {"it": other})
+
+
+def test_words_that_only_contain_a_personal_value_are_expected_as_they_are():
+    for text in ("adamant hazelnuts", "mode on"):
+        assert RECORDER.expected(text, text) == text
+
+
+def test_a_text_or_an_object_that_shows_the_environment_may_be_any():
+    shown = "\n".join(f"{key}={value}" for key, value in {**MINE, "SHELL": "/bin/zsh-5"}.items())
+    recorder = Recorder(now=NOW, personal=Personal({**MINE, "SHELL": "/bin/zsh-5"}))
+    assert recorder.expected(shown, shown) == "match:type:string"
+    settings = {**MINE, "MORE": "1"}
+    assert recorder.expected(settings, settings) == "match:type:object"
+
+
+def test_a_personal_value_at_the_end_of_what_is_shown_of_a_long_text_is_not_shown_in_part():
+    text = "x " * 97 + "/home/me/project/src " + "y" * 2000
+    assert "home" not in RECORDER.expected(text, text)
+    assert passes(RECORDER.expected(text, text), text)
+
+
+def test_a_personal_value_beside_something_that_differs_is_not_written():
+    expected = RECORDER.expected("in /home/me/project 17 of hazelnut", "in /home/me/project 23 of hazelnut")
+    assert expected == "match:regex:^in [^]*$"
+    assert PERSONAL.hidden("no file /home/me/project/a of ada") == "no file …/a of …"
 
 
 @pytest.mark.parametrize(
