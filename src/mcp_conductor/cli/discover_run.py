@@ -14,6 +14,7 @@ from mcp_conductor.errors import UsageError
 from mcp_conductor.files.writing import write_file
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.suites import SUFFIXES
+from mcp_conductor.suites.authoring.case_drafts import NOT_CALLED
 from mcp_conductor.suites.authoring.discover import Discovery, Wishes, discover
 from mcp_conductor.suites.authoring.personal import Personal
 from mcp_conductor.suites.authoring.suite_text import suite_text
@@ -80,10 +81,13 @@ def case_count(found: Discovery) -> str:
 
 def remarks(found: Discovery) -> Iterator[str]:
     """What the writer of a suite should know about it."""
-    if found.skipped:
-        names = ", ".join(str(draft.tool["name"]) for draft in found.skipped if draft.tool is not None)
-        yield f"not called, because they are not marked read-only: {names}"
+    names = [str(draft.tool["name"]) for draft in found.skipped if draft.skip == NOT_CALLED and draft.tool is not None]
+    if names:
+        yield f"not called, because they are not marked read-only: {', '.join(names)}"
         yield "  hint: conductor discover --include-writes calls them, too"
+    for draft in found.skipped:
+        if draft.skip != NOT_CALLED:
+            yield f"skipped: {draft.what}: {draft.skip}"
     for case in found.written:
         if case.remark:
             yield f"{case.draft.what}: {case.remark}"

@@ -24,6 +24,7 @@ from mcp_conductor.text.visible import cut
 from mcp_conductor.values import dataclass
 
 NOT_CALLED = "not marked read-only, so not called yet; check its arguments, then remove this line"
+_MEND = " (put in others, then remove this line)"
 _LONGEST_NOTE = 80
 _LONGEST_ITEM = 1000  # that is shown
 LONGEST_NAME = 10_000  # that is worth a case
@@ -40,10 +41,16 @@ class CaseDraft:
     action: Json | None = None  # None: there is nothing that could be sent
     about: str = ""
     optional: tuple[str, ...] = ()  # arguments that could be given too
-    skip: str | None = None  # why it must not be sent yet
+    skip: str | None = None  # why it is not to be sent yet
     gap: str | None = None  # why there can be no such case
     tool: Json | None = None
     pins: str | None = None  # for a list: the member of its items that must stay
+
+    @property
+    def failing(self) -> str:
+        """How a reason begins that tells of a failure."""
+        call = (self.action or {}).get("call")
+        return f"it fails with these arguments{_MEND}" if isinstance(call, dict) and "args" in call else "it fails"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +160,13 @@ def _of_tool(bare: CaseDraft, tool: Json, name: str, writes: bool) -> CaseDraft:
         skip=None if writes or _hint(tool, "readOnlyHint") else NOT_CALLED,
         tool=tool,
     )
+    if not writable:
+        return replace(draft, gap="its arguments cannot be written in a test file")
     execution = tool.get("execution")
     if isinstance(execution, dict) and execution.get("taskSupport") == "required":
-        return replace(draft, gap="it can only be called as a task")
+        return replace(draft, skip="it can only be called as a task")
     problems = complaints(arguments, schema) if schema is not None else []
-    if problems:
-        return replace(draft, gap=f"no arguments that fit its schema could be generated: {problems[0]}")
-    return draft if writable else replace(draft, gap="its arguments cannot be written in a test file")
+    return replace(draft, skip=f"no arguments that fit its schema are known: {problems[0]}") if problems else draft
 
 
 def _optional(schema: Any, arguments: Json) -> tuple[str, ...]:
@@ -195,12 +202,12 @@ async def _of_template(session: Session, bare: CaseDraft, text: str) -> CaseDraf
     try:
         template = parse(text)
     except ValueError as error:
-        return replace(draft, gap=str(error))
+        return replace(draft, skip=str(error))
     values = await _completions(session, {"type": "ref/resource", "uri": text}, template.names)
     uri = template.expand(values)
     if template.match(uri) is None:
         missing = ", ".join(name for name in template.names if name not in values)
-        return replace(draft, gap=f"the server completes nothing for {missing}: put in a value")
+        return replace(draft, skip=f"no value for {missing} is known: put one in, then remove this line")
     return replace(draft, title=f"reads {uri} by {text}", action={"read": plain_text(uri)})
 
 

@@ -1,9 +1,10 @@
 """A first suite for any server: what it offers, tried once, and written down as tests that pass.
 
 Every case is tried before it is written, by the code that will run it, since a schema does not show whether a generated
-argument is accepted. Tools are called only if they are marked read-only, or if that is asked for; the others are
-written as cases to be skipped, so that the suite never does what we did not try. Where expectations are recorded or
-tools may change something, everything is tried twice: what differs is not pinned.
+argument is accepted. What failed is written as a case to be skipped, with the reason: it is no test that a tool refuses
+arguments that we made up. Tools are called only if they are marked read-only, or if that is asked for; the others are
+to be skipped too, so that the suite never does what we did not try. Where expectations are recorded or tools may change
+something, everything is tried twice: what differs is not pinned.
 """
 
 import re
@@ -37,9 +38,11 @@ from mcp_conductor.suites.language.variables import Variables
 from mcp_conductor.suites.running.connecting import converse
 from mcp_conductor.suites.running.conversation import Conversation, Done
 from mcp_conductor.text.redaction import Redactor
+from mcp_conductor.text.visible import cut
 from mcp_conductor.values import dataclass
 
 _NO_VARIABLES = Variables()
+_LONGEST_REASON = 200
 _MOST_LOOKS = 1_000_000  # at items, to see that a list has what it had
 _PLAIN_NAME = re.compile(r"[A-Za-z][\w./:{}?&=,*+#;-]*", re.ASCII)
 
@@ -66,7 +69,7 @@ class WrittenCase:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What a server offers, as cases; those that have a `gap` or are to be skipped come with the reason."""
+    """What a server offers, as cases; those that have a `gap` cannot be written, and some are to be skipped."""
 
     server: Json
     cases: tuple[WrittenCase, ...]
@@ -118,10 +121,27 @@ async def discover(spec: ServerSpec, wishes: Wishes, tell: Callable[[str], None]
     cases = []
     pace = Pace()
     for draft in found:
-        case = await without_blocking(expected_case, draft, tried.get(id(draft)), recorder if wishes.record else None)
+        attempts = tried.get(id(draft))
+        reason = _failure(draft, attempts or (), wishes.personal)
+        if reason is not None:
+            case = WrittenCase(replace(draft, skip=reason), {"ok": True})
+        else:
+            case = await without_blocking(expected_case, draft, attempts, recorder if wishes.record else None)
         cases.append(_without_secrets(case, redact))
         await pace.keep()
     return Discovery(redacted_value(session.server, redact), tuple(cases))
+
+
+def _failure(draft: CaseDraft, attempts: Collection[Tried], personal: Personal) -> str | None:
+    """Why a case is to be skipped: what came of one of the ATTEMPTS."""
+    for each in attempts:
+        error = error_of(each.observed.reply or {})
+        if each.problem is not None:
+            return cut(personal.hidden(each.problem), _LONGEST_REASON)
+        if error is not None:
+            message = " ".join(personal.hidden(str(error.get("message"))).split())
+            return cut(f"{draft.failing}: {message}", _LONGEST_REASON)
+    return None
 
 
 def _without_secrets(case: WrittenCase, redact: Callable[[str], str]) -> WrittenCase:
@@ -135,6 +155,7 @@ def _without_secrets(case: WrittenCase, redact: Callable[[str], str]) -> Written
         about=redact(draft.about),
         optional=tuple(map(redact, draft.optional)),
         gap=draft.gap and redact(draft.gap),
+        skip=draft.skip and redact(draft.skip),
         tool=redacted_value(draft.tool, redact),
     )
     return WrittenCase(shown, redacted_value(case.expect, redact), redact(case.remark))
@@ -195,15 +216,12 @@ def expected_case(draft: CaseDraft, attempts: list[Tried] | None, recorder: Reco
     """DRAFT with the most that can be expected of what came of all ATTEMPTS."""
     if attempts is None:
         return WrittenCase(draft, {"ok": True})
-    problem = next((each.problem for each in attempts if each.problem is not None), None)
-    if problem is not None:
-        return WrittenCase(replace(draft, gap=problem), {"ok": True})
     first, last = attempts[0].observed, attempts[-1].observed
     errors = [error_of(each.reply or {}) for each in (first, last)]
     if (errors[0] is None) != (errors[1] is None):
         said = next(str(error.get("message")) for error in errors if error is not None)
         return WrittenCase(
-            replace(draft, gap=f"its answers are not always the same: once it failed with {said!r}"), {"ok": True}
+            replace(draft, skip=f"its answers are not always the same: once it failed with {said!r}"), {"ok": True}
         )
     remark = "" if errors[0] is None else f"It failed: {errors[0].get('message')}"
     for expect in _expectations(draft, first, last, recorder):
@@ -212,7 +230,7 @@ def expected_case(draft: CaseDraft, attempts: list[Tried] | None, recorder: Reco
             remark = f"It prints a line to stdout that is not a message: {(first.stray or last.stray)[0]!r}"
         if _holds(expect, draft, first) and _holds(expect, draft, last):
             return WrittenCase(draft, expect, remark)
-    return WrittenCase(replace(draft, gap="its answers are not always the same"), {"ok": True})
+    return WrittenCase(replace(draft, skip="its answers are not always the same"), {"ok": True})
 
 
 def _expectations(draft: CaseDraft, first: Observed, last: Observed, recorder: Recorder | None) -> Iterable[Json]:

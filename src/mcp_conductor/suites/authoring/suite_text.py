@@ -68,20 +68,17 @@ def _name(server: Json) -> str:
 
 def _case_lines(case: WrittenCase) -> Iterator[str]:
     draft = case.draft
-    if draft.action is None:
+    if draft.action is None or draft.gap is not None:
         return
     body = entry("it", draft.title, 4)
     body += [comment(draft.about, 4)] if draft.about else []
-    body += entry("skip", draft.skip, 4) if draft.skip is not None and draft.gap is None else []
+    body += entry("skip", draft.skip, 4) if draft.skip is not None else []
     for key, value in draft.action.items():
         body += entry(key, value, 4)
     body += [comment(f"optional: {each}", 4) for each in draft.optional]
     body += [comment(case.remark, 4)] if case.remark else []
     body += entry("expect", case.expect, 4)
     body[0] = f"  - {body[0][4:]}"
-    if draft.gap is not None:
-        yield comment(draft.gap, 2)
-        body = [f"  # {line[2:]}" for line in body]
     yield from body
     yield ""
 

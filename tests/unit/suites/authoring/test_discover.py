@@ -187,13 +187,16 @@ def test_what_differs_between_two_calls_is_not_pinned(first, second, expected):
     assert passes(expected, second)
 
 
-def test_a_case_that_cannot_be_is_commented_out_with_the_reason():
-    gap = CaseDraft(
-        group="Tools", what="tool 'x'", title="calls x", action={"call": {"tool": "x"}}, gap="it\nhangs", skip="no"
+def test_a_case_that_cannot_be_written_is_listed_with_the_reason_and_one_to_skip_has_it():
+    gap = CaseDraft(group="Tools", what="tool 'x'", title="calls x", gap="it\nhangs")
+    skipped = CaseDraft(
+        group="Tools", what="tool 'y'", title="calls y", action={"call": {"tool": "y"}}, skip="it fails: no"
     )
-    text = suite_text(Discovery({"name": "s"}, (WrittenCase(gap, {"ok": True}),)))
-    assert parse(text, "x.yml").data == {"description": "s", "tests": None}
-    assert "  # it hangs\n  # - it: calls x\n  #   call: {tool: x}\n  #   expect: {ok: true}\n" in text
+    text = suite_text(Discovery({"name": "s"}, tuple(WrittenCase(each, {"ok": True}) for each in (gap, skipped))))
+    assert parse(text, "x.yml").data == {
+        "description": "s",
+        "tests": [{"it": "calls y", "skip": "it fails: no", "call": {"tool": "y"}, "expect": {"ok": True}}],
+    }
     assert text.endswith("# Left out:\n# - tool 'x': it hangs\n")
 
 
