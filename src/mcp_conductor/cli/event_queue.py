@@ -3,13 +3,15 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
-from mcp_conductor.client.session import Session
-from mcp_conductor.protocol.answers import Incoming
 from mcp_conductor.protocol.budgets import DEFAULT
+
+if TYPE_CHECKING:  # what follows a recording needs no session
+    from mcp_conductor.client.session import Session
+    from mcp_conductor.protocol.answers import Incoming
 
 Result = TypeVar("Result")
 
@@ -23,7 +25,7 @@ class EventQueue:
         self._room = budget
         self._left_out = 0  # since one was taken out
 
-    def put(self, incoming: Incoming) -> None:
+    def put(self, incoming: "Incoming") -> None:
         size = len(incoming.message.text)
         if size > self._room and self._waiting:
             self._left_out += 1
@@ -32,7 +34,7 @@ class EventQueue:
         self._waiting.append(incoming)
         self._some.set()
 
-    def take(self) -> Incoming | None:
+    def take(self) -> "Incoming | None":
         """The next event, if one is there."""
         if not self._waiting:
             self._some.clear()
@@ -41,7 +43,7 @@ class EventQueue:
         self._room += len(incoming.message.text)
         return incoming
 
-    async def show_on(self, show: Callable[[Incoming], Awaitable[None]], session: Session) -> None:
+    async def show_on(self, show: Callable[["Incoming"], Awaitable[None]], session: "Session") -> None:
         """SHOW all events, as they come, without end."""
         while True:
             await self._some.wait()
@@ -51,7 +53,7 @@ class EventQueue:
                 await pace.keep()
             self.say_what_is_missing(session)
 
-    def say_what_is_missing(self, session: Session) -> None:
+    def say_what_is_missing(self, session: "Session") -> None:
         if self._left_out:
             count, self._left_out = self._left_out, 0
             session.note(f"{count} events came too quickly and were left out (--max-notifications-size)")

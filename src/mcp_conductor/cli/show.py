@@ -30,6 +30,7 @@ FLAGS: Groups = {
     ),
     "How": (
         Flag("--output", "write a page for a browser to this file; without it, lines go to stdout", "FILE", short="-o"),
+        Flag("--follow", "show also what is written from now on, until Ctrl-C", short="-f"),
         Flag("--json", "write what is shown as a recording, to stdout"),
         Flag("--no-judge", "do not show on the page where the server breaks the specification"),
         Flag("--help", "show this text", short="-h"),
@@ -46,10 +47,11 @@ EXAMPLES = {
     "conductor show said.jsonl --output said.html": "a page, in one file that needs no network",
     "conductor show said.jsonl --method 'tools/*' --errors": "calls of tools that failed",
     "conductor show said.jsonl --source stderr --since 1.5": "what the server wrote to stderr, later than that",
+    "conductor show said.jsonl --follow": "also what is written from now on",
     "conductor show said.jsonl --session 2 --json": "one of several conversations, as a recording of its own",
 }
 _EXIT_CODES = """\
-Exit codes: 0 shown, 2 the recording cannot be read, or the page cannot be written.
+Exit codes: 0 shown, 2 the recording cannot be read, or the page cannot be written; 130 after Ctrl-C.
 """
 
 
@@ -65,8 +67,14 @@ def main(argv: list[str], terminal: Terminal) -> int:
     from mcp_conductor.recording.reader import read_recording
 
     wanted, file = wanted_frames(given), given.words[0]
-    if "--json" in given and "--output" in given:
-        raise UsageError("--json is for stdout, and --output writes a page")
+    for flag in ("--json", "--follow"):
+        if flag in given and "--output" in given:
+            raise UsageError(f"{flag} is for lines, and --output writes a page")
+    if "--follow" in given:
+        from mcp_conductor.cli.interruptible import run_interruptibly
+        from mcp_conductor.cli.show_follow import follow
+
+        return run_interruptibly(follow(given, wanted, terminal))
     recording = read_recording(os.path.join(terminal.directory, file), shown=file)
     if recording.warning is not None:
         terminal.say(f"warning: {recording.warning}")

@@ -64,20 +64,41 @@ def recording_of(lines: Iterable[bytes | str]) -> Recording:
     header: Header | None = None
     entries: list[Entry] = []
     warning = None
-    for number, line in enumerate(lines, 1):
+    reader = LineReader()
+    for line in lines:
+        found = reader.take(line)
+        if isinstance(found, Entry):
+            entries.append(found)
+        elif isinstance(found, Header):
+            header = found
+        elif found is not None:
+            warning = found
+    return Recording(header=header, entries=tuple(entries), warning=warning)
+
+
+class LineReader:
+    """The lines of a recording, one after the other."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._begun = False
+
+    def take(self, line: bytes | str) -> Header | Entry | str | None:
+        """What LINE is: the header, a frame, nothing, or, if it is cut, what to say about that."""
+        self._number += 1
         if not line.strip():
-            continue
+            return None
         fields = _fields(line)
-        if header is None and not entries and (header := header_in(fields)) is not None:
-            continue
+        if not self._begun and (header := header_in(fields)) is not None:
+            self._begun = True
+            return header
         entry = entry_in(fields)
         if entry is not None:
-            entries.append(entry)
-        elif _is_cut(line, fields) and (header is not None or entries):
-            warning = _CUT
-        else:
-            raise UsageError(f"line {number} of the recording is not a frame: {_shown(line)}")
-    return Recording(header=header, entries=tuple(entries), warning=warning)
+            self._begun = True
+            return entry
+        if _is_cut(line, fields) and self._begun:
+            return _CUT
+        raise UsageError(f"line {self._number} of the recording is not a frame: {_shown(line)}")
 
 
 def _fields(line: bytes | str) -> object:
