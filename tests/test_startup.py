@@ -53,7 +53,8 @@ HELP = {
     "conductor serve": f"{CONDUCTOR} {SERVE}",
     "conductor show": f"{CONDUCTOR} mcp_conductor.cli.exit_codes mcp_conductor.cli.show",
     "conductor verify": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.verify",
-    "conductor bridge": f"{CONDUCTOR} {SERVE} mcp_conductor.cli.bridge mcp_conductor.cli.budget_flags",
+    "conductor bridge": f"""{CONDUCTOR} {SERVE} mcp_conductor.cli.bridge mcp_conductor.cli.budget_flags
+    mcp_conductor.cli.serving_flags""",
     "server_composable": f"{PROGRAM} {SERVE}",
 }
 # Until asyncio is imported, when the server of a call has been started, and after that.
