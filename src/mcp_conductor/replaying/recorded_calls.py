@@ -5,7 +5,7 @@ belongs to that. What names no request belongs to the newest that was open, or e
 Texts are kept, not messages: a recording may be long, and few of it is played at once.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import Any, Literal, NamedTuple
 
@@ -57,6 +57,16 @@ class RecordedCall:
         text = "" if message is None else message.text
         self.steps.append(Step(kind, text, max(0.0, at - self.at), question, listening))
         self.at = at
+
+
+def calls_of_sessions(entries: Iterable[Entry], session: int | None = None) -> Iterator[RecordedCall]:
+    """The calls of all conversations in ENTRIES, one after another; or those of one SESSION."""
+    by_session: dict[int, list[Entry]] = {}
+    for entry in entries:
+        if session in (None, entry.session):
+            by_session.setdefault(entry.session, []).append(entry)
+    for of_one in by_session.values():
+        yield from recorded_calls(of_one)
 
 
 def recorded_calls(entries: Iterable[Entry]) -> list[RecordedCall]:
@@ -143,7 +153,7 @@ class _Said:
 
     def _ask(self, message: Message, entry: Entry) -> None:
         owner = self._owner(entry)
-        if owner is None:  # of a client that has not said anything, nothing can be asked
+        if owner is None or message.problem is not None:  # nothing can be asked before the client has said anything
             return
         owner.questions += 1
         self._asked[_key(message.id)] = owner, owner.questions

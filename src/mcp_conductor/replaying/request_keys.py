@@ -25,13 +25,14 @@ def compared(method: str, params: Json, forget: Forget | None = None) -> Json:
     """What is compared of a request."""
     if method in OPENINGS:
         return {"method": method}
+    if forget is not None:
+        params = forget({"method": method, "params": params}).get("params", {})
     kept = {
         name: value
         for name, value in params.items()
         if value is not None and name not in _NEVER_COMPARED and not (name == "arguments" and value == {})
     }
-    request: Json = {"method": method, **({"params": kept} if kept else {})}
-    return request if forget is None else forget(request)
+    return {"method": method, **({"params": kept} if kept else {})}
 
 
 def key_of(request: Json, holes: tuple[Place, ...] = ()) -> bytes:

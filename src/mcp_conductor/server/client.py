@@ -50,6 +50,8 @@ class Client:
     def declares(self, question: Json) -> bool:
         """Whether the client said that it answers questions of this kind."""
         method, params = question["method"], question.get("params") or {}
+        if method not in _CAPABILITY_OF_ASK:  # such as ping
+            return True
         declared = self.capabilities.get(_CAPABILITY_OF_ASK[method])
         if method not in self.revision.asks or not isinstance(declared, dict):
             return False

@@ -54,9 +54,10 @@ def test_what_opens_a_conversation_is_compared_by_its_method(method):
 
 def test_a_path_that_is_forgotten_is_not_compared():
     def forget(request):
-        return {"method": request["method"]}
+        return {**request, "params": {**request["params"], "arguments": {}}}
 
-    assert compared("tools/call", CALL, forget) == {"method": "tools/call"}
+    assert compared("tools/call", CALL, forget) == {"method": "tools/call", "params": {"name": "add"}}
+    assert compared("tools/call", CALL, lambda _: {}) == {"method": "tools/call"}
 
 
 def test_a_secret_that_was_left_out_fits_anything_in_its_place():

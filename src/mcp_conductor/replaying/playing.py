@@ -1,0 +1,179 @@
+"""One call of a recording, played to a client: what the server said before its reply, the reply, and what followed.
+
+Ids and tokens are those of this client. A question is asked again; what was said after the client had answered it is
+said when the client has answered it now.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from mcp_conductor.protocol import Id, Json
+from mcp_conductor.protocol.compose import compose_error
+from mcp_conductor.protocol.dialect import INTERNAL_ERROR
+from mcp_conductor.protocol.ledger import progress_token
+from mcp_conductor.protocol.message import Message, parse
+from mcp_conductor.replaying.matching import Conversation, Pool
+from mcp_conductor.replaying.recorded_calls import SUBSCRIPTION, RecordedCall, Step
+from mcp_conductor.server.client import Client, Send
+from mcp_conductor.server.definitions import AskFailed
+from mcp_conductor.server.state import Subscriber
+
+LONGEST_PAUSE = 3600.0  # seconds between two steps, however long it was in the recording
+UNANSWERED_SECONDS = 10.0  # in which a client may cancel what has no answer in the recording
+_NO_ANSWER = "the recording has no answer to this request: "
+
+
+class Listening(NamedTuple):
+    """A subscription that is open."""
+
+    id: Id
+    send: Send
+    subscriber: Subscriber
+    ended: list[Json]  # the reply, once it is over
+
+
+class Talk:
+    """What is known of one client: which requests it has made, its subscriptions, and what is still to be said."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.conversation = Conversation(pool)
+        self.listening: dict[RecordedCall, Listening] = {}
+        self._later: set[asyncio.Task[None]] = set()
+
+    def later(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """Do WORK beside all else, unless the client leaves."""
+        task = asyncio.create_task(work)
+        self._later.add(task)
+        task.add_done_callback(self._later.discard)
+        return task
+
+    def end(self) -> None:
+        """The client has gone."""
+        for task in list(self._later):
+            task.cancel()
+
+
+class Playing:
+    """One recorded call, and the client that it is played to."""
+
+    def __init__(
+        self,
+        call: RecordedCall,
+        client: Client,
+        talk: Talk,
+        message: Message,
+        *,
+        real_time: bool,
+        complain: Callable[[str], None],
+    ) -> None:
+        self._call = call
+        self._client = client
+        self._talk = talk
+        self._id = message.id
+        self._token = progress_token(message.raw)
+        self._real_time = real_time
+        self._complain = complain
+        self._questions: dict[int, asyncio.Task[None]] = {}
+        kinds = [step.kind for step in call.steps]
+        self._place = kinds.index("reply") if "reply" in kinds else len(kinds)
+
+    @property
+    def at_once(self) -> bool:
+        """Whether there is nothing before the reply."""
+        return self._place == 0 and self._call.replied and not self._real_time
+
+    async def reply(self, send: Send) -> Json:
+        """Play what came before the reply: the reply."""
+        await self._play(self._call.steps[: self._place], send)
+        if not self._call.replied and not self._call.cancelled:
+            await asyncio.sleep(UNANSWERED_SECONDS)  # unless the client cancels the request, which ends this
+        if self._call.replied and self._real_time:
+            await self._pause(self._call.steps[self._place])
+        return self.recorded_reply()
+
+    def recorded_reply(self) -> Json:
+        """The reply, as an answer to this request."""
+        if self._call.replied:
+            return answer_as(self._call.steps[self._place].text, self._id)
+        why = "the client cancelled it" if self._call.cancelled else "it ends before that, or the server gave none"
+        return compose_error(self._id, {"code": INTERNAL_ERROR, "message": _NO_ANSWER + why})
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether something follows the reply."""
+        return self._place + 1 < len(self._call.steps)
+
+    async def afterwards(self) -> None:
+        """Play what followed the reply, on the way that belongs to no request."""
+        await self._play(self._call.steps[self._place + 1 :], self._client.send)
+
+    async def everything(self, send: Send) -> None:
+        """Play all steps of what has no reply: a notification of the client, or a subscription."""
+        await self._play(self._call.steps, send)
+
+    async def _play(self, steps: Iterable[Step], send: Send) -> None:
+        for step in steps:
+            if self._real_time and step.kind not in ("answered", "hold"):
+                await self._pause(step)
+            await self._take(step, send)
+
+    async def _pause(self, step: Step) -> None:
+        await asyncio.sleep(min(step.pause, LONGEST_PAUSE))
+
+    async def _take(self, step: Step, send: Send) -> None:
+        match step.kind:
+            case "say" | "end" if step.listening is not None:
+                self._tell_listener(step)
+            case "say":
+                send(parse(step.text).raw)
+            case "progress" if self._token is not None:
+                raw = parse(step.text).raw
+                send({**raw, "params": {**raw["params"], "progressToken": self._token}})
+            case "ask":
+                self._ask(step, parse(step.text), send)
+            case "answered" if (asked := self._questions.pop(step.question, None)) is not None:
+                await asyncio.wait({asked})
+            case "withdraw" if (asked := self._questions.pop(step.question, None)) is not None:
+                asked.cancel()
+            case "hold":
+                await asyncio.sleep(UNANSWERED_SECONDS)
+
+    def _tell_listener(self, step: Step) -> None:
+        """Say something on a subscription, if the client has it."""
+        listening = None if step.listening is None else self._talk.listening.get(step.listening)
+        if listening is None:
+            return
+        if step.kind == "end":
+            listening.ended.append(_renamed(answer_as(step.text, listening.id), "result", listening.id))
+            listening.subscriber.end()
+        else:
+            listening.send(_renamed(parse(step.text).raw, "params", listening.id))
+
+    def _ask(self, step: Step, question: Message, send: Send) -> None:
+        if self._client.dialect is None or not self._client.declares(question.raw):
+            self._complain(f"{question.method} was not asked of this client, which has not declared that it answers it")
+            return
+        self._questions[step.question] = self._talk.later(self._answer(question, send))
+
+    async def _answer(self, question: Message, send: Send) -> None:
+        with suppress(AskFailed):  # what came of the question then, the recording tells
+            await self._client.ask(question.raw, send)
+
+
+def answer_as(text: str, identity: Id | None) -> Json:
+    """The recorded reply in TEXT, as an answer to the request with this IDENTITY."""
+    raw = parse(text).raw
+    if isinstance(raw, dict):
+        return {**raw, "id": identity}
+    problem = "the recorded answer to this request is no message"
+    return compose_error(identity, {"code": INTERNAL_ERROR, "message": problem})
+
+
+def _renamed(raw: Json, member: str, identity: Id) -> Json:
+    """RAW, which belongs to a subscription, under the name that this has now."""
+    inner = raw.get(member)
+    if not isinstance(inner, dict) or not isinstance(inner.get("_meta"), dict):
+        return raw
+    return {**raw, member: {**inner, "_meta": {**inner["_meta"], SUBSCRIPTION: identity}}}
