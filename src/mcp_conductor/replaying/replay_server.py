@@ -1,0 +1,231 @@
+"""The server that a recording is: each client of it meets what the recorded client met."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from mcp_conductor import __version__
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.compose import compose_error, compose_result
+from mcp_conductor.protocol.dialect import (
+    DIALECTS,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    META,
+    METHOD_NOT_FOUND,
+    NEWEST_HANDSHAKE,
+    Dialect,
+)
+from mcp_conductor.protocol.message import Message, compact
+from mcp_conductor.replaying.matching import Pool
+from mcp_conductor.replaying.nearest import why_missing
+from mcp_conductor.replaying.playing import Listening, Playing, Talk
+from mcp_conductor.replaying.recorded_calls import LISTEN, SUBSCRIPTION, RecordedCall
+from mcp_conductor.server.call import Call
+from mcp_conductor.server.client import Client, Send
+from mcp_conductor.server.config import ServerConfig, TransportConfig
+from mcp_conductor.server.server import Deliver, Server
+from mcp_conductor.server.spoiled_reply import SpoiledReply
+from mcp_conductor.server.state import Subscriber
+
+_MOST_TOLD = 20  # lines about requests that are not in the recording, and about questions that are not asked
+_MOST_TALKS = 1000  # of clients that leave without a word
+_NOT_A_CAUSE = ("notifications/cancelled", "notifications/progress")
+
+
+class ReplayServer(Server):
+    """A recording between its hosts and its clients."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        transport: TransportConfig,
+        *,
+        real_time: bool = False,
+        complain: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.pool = pool
+        self.misses: list[str] = []  # the first of them
+        self.missed = 0
+        self._real_time = real_time
+        self._told = 0
+        self._talks: OrderedDict[Client | str, Talk] = OrderedDict()
+        super().__init__(ServerConfig(info={"name": "conductor-replay", "version": __version__}, transport=transport))
+        self.complain = complain
+
+    def offered_methods(self, dialect: Dialect) -> dict[str, Callable[[Call], Any]]:  # noqa: ARG002
+        """All is in the recording."""
+        return {}
+
+    # What a client asks.
+
+    def take(
+        self,
+        message: Message,
+        client: Client,
+        send: Send,
+        deliver: Deliver,
+        spoiled: SpoiledReply | None = None,  # noqa: ARG002  # a recording has no faults but its own
+    ) -> None:
+        if message.problem is not None:
+            deliver(compose_error(message.id, {"code": INVALID_REQUEST, "message": message.problem}))
+            return
+        talk = self._talk(client, message)
+        call = talk.conversation.next(message.method, message.params)
+        if call is None:
+            self.take_missing(message, client, send, deliver)
+            return
+        playing = self._playing(call, client, talk, message)
+        if playing.at_once:
+            self._finish(playing.recorded_reply(), playing, client, talk, message, deliver)
+        else:
+            work = self._listen if call.method == LISTEN and not call.replied else self._reply
+            self.run(work(call, playing, client, talk, message, send, deliver), client, message, deliver)
+
+    def take_missing(self, message: Message, client: Client, send: Send, deliver: Deliver) -> None:  # noqa: ARG002
+        """Answer a request that the recording does not have."""
+        if message.method == "ping":  # which clients send whenever they like, and which has one answer
+            deliver(compose_result(message.id, {}))
+            return
+        why = why_missing(self.pool, message.method, message.params)
+        if message.method != "server/discover" or not self.pool.handshake:  # by which clients find out the era
+            self._count(why)
+        code = INVALID_PARAMS if message.method in self.pool.about else METHOD_NOT_FOUND
+        deliver(compose_error(message.id, {"code": code, "message": why}))
+
+    def _count(self, why: str) -> None:
+        self.missed += 1
+        if len(self.misses) < _MOST_TOLD:
+            self.misses.append(why)
+        self._tell(why)
+
+    def run(self, work: Coroutine[Any, Any, None], client: Client, message: Message, deliver: Deliver) -> None:
+        """Answer a request in time, unless the client cancels it."""
+
+        async def run() -> None:
+            try:
+                await work
+            except asyncio.CancelledError:
+                deliver(None)
+                raise
+            except Exception as error:  # noqa: BLE001  # a client must not wait for what failed here
+                self.complain(f"{message.method} failed: {error!r}")
+                problem = f"Internal error: {type(error).__name__}"
+                deliver(compose_error(message.id, {"code": INTERNAL_ERROR, "message": problem}))
+            finally:
+                if client.running.get(_id(message)) is asyncio.current_task():
+                    del client.running[_id(message)]
+
+        client.running[_id(message)] = asyncio.create_task(run())
+
+    async def _reply(
+        self,
+        _: RecordedCall,
+        playing: Playing,
+        client: Client,
+        talk: Talk,
+        message: Message,
+        send: Send,
+        deliver: Deliver,
+    ) -> None:
+        self._finish(await playing.reply(send), playing, client, talk, message, deliver)
+
+    def _finish(
+        self, reply: Json, playing: Playing, client: Client, talk: Talk, message: Message, deliver: Deliver
+    ) -> None:
+        if message.method == "initialize" and isinstance(reply.get("result"), dict):
+            self._open(client, message.params, reply["result"])
+        deliver(reply)
+        if playing.goes_on:
+            talk.later(playing.afterwards())
+
+    def _open(self, client: Client, params: Json, result: Json) -> None:
+        dialect = DIALECTS.get(str(result.get("protocolVersion")))
+        client.dialect = dialect if dialect is not None and dialect.handshake else NEWEST_HANDSHAKE
+        capabilities = params.get("capabilities")
+        client.capabilities = capabilities if isinstance(capabilities, dict) else {}
+
+    async def _listen(
+        self,
+        call: RecordedCall,
+        playing: Playing,
+        _: Client,
+        talk: Talk,
+        message: Message,
+        send: Send,
+        deliver: Deliver,
+    ) -> None:
+        """Keep a subscription open: what it tells is played with the calls that it followed."""
+        subscriber = Subscriber(_id(message), lambda *_: None, {})
+        listening = talk.listening[call] = Listening(_id(message), send, subscriber, [])
+        self.listeners.add(subscriber)
+        try:
+            await playing.everything(send)
+            await subscriber.until_ended()
+        finally:
+            self.listeners.discard(subscriber)
+            if talk.listening.get(call) is listening:
+                del talk.listening[call]
+        end = {"resultType": "complete", "_meta": {SUBSCRIPTION: message.id}}
+        deliver(listening.ended[0] if listening.ended else compose_result(message.id, end))
+
+    # What else it says.
+
+    def hear(self, message: Message, client: Client) -> None:
+        super().hear(message, client)
+        if message.kind != "notification" or message.method in _NOT_A_CAUSE:
+            return
+        talk = self._talk(client, message)
+        call = talk.conversation.next(message.method, message.params)
+        if call is not None and call.steps:
+            talk.later(self._playing(call, client, talk, message).everything(client.send))
+
+    def forget(self, client: Client) -> None:
+        super().forget(client)
+        talk = self._talks.pop(client, None)
+        if talk is not None:
+            talk.end()
+
+    def stop(self) -> None:
+        super().stop()
+        for talk in self._talks.values():
+            talk.end()
+
+    # Who it is.
+
+    def _talk(self, client: Client, message: Message) -> Talk:
+        """What is known of CLIENT. In the modern era, clients that describe themselves alike are one."""
+        key: Client | str = client if client.lasting else self._description(client, message)
+        if key not in self._talks or (isinstance(key, str) and message.method == "server/discover" and self._many):
+            if (old := self._talks.pop(key, None)) is not None:
+                old.end()
+            self._talks[key] = Talk(self.pool)
+            if len(self._talks) > _MOST_TALKS and isinstance(next(iter(self._talks)), str):
+                self._talks.popitem(last=False)[1].end()
+        return self._talks[key]
+
+    @property
+    def _many(self) -> bool:
+        """Whether several clients may come, one after another, without a word of their end."""
+        return self.config.transport.type != "stdio"
+
+    def _description(self, client: Client, message: Message) -> str:
+        meta = message.params.get("_meta")
+        info = meta.get(f"{META}clientInfo") if isinstance(meta, dict) else None
+        return compact([client.capabilities, info]) if self._many else ""
+
+    def _playing(self, call: RecordedCall, client: Client, talk: Talk, message: Message) -> Playing:
+        return Playing(call, client, talk, message, real_time=self._real_time, complain=self._tell)
+
+    def _tell(self, line: str) -> None:
+        self._told += 1
+        if self._told <= _MOST_TOLD:
+            self.complain(line)
+        elif self._told == _MOST_TOLD + 1:
+            self.complain("more of this is not told here")
+
+
+def _id(message: Message) -> Any:
+    return message.id
