@@ -24,6 +24,7 @@ GROUPS = {
     },
     "Simulate a server": {
         "serve": "serve MCP as a JSON or YAML file describes it",
+        "replay": "be the server of a recording",
     },
     "Work on a project": {
         "init": "find the servers of a project; write its settings, a first suite and a CI workflow",

@@ -22,6 +22,7 @@ from mcp_conductor.server.state import Subscriber
 
 LONGEST_PAUSE = 3600.0  # seconds between two steps, however long it was in the recording
 UNANSWERED_SECONDS = 10.0  # in which a client may cancel what has no answer in the recording
+_WAITED_FOR = ("answered", "hold")
 _NO_ANSWER = "the recording has no answer to this request: "
 
 
@@ -81,8 +82,15 @@ class Playing:
 
     @property
     def at_once(self) -> bool:
-        """Whether there is nothing before the reply."""
-        return self._place == 0 and self._call.replied and not self._real_time
+        """Whether there is nothing to wait for before the reply."""
+        waits = any(step.kind in _WAITED_FOR for step in self._call.steps[: self._place])
+        return self._call.replied and not self._real_time and not waits
+
+    def reply_at_once(self, send: Send) -> Json:
+        """Say what came before the reply: the reply."""
+        for step in self._call.steps[: self._place]:
+            self._do(step, send)
+        return self.recorded_reply()
 
     async def reply(self, send: Send) -> Json:
         """Play what came before the reply: the reply."""
@@ -115,14 +123,20 @@ class Playing:
 
     async def _play(self, steps: Iterable[Step], send: Send) -> None:
         for step in steps:
-            if self._real_time and step.kind not in ("answered", "hold"):
-                await self._pause(step)
-            await self._take(step, send)
+            if step.kind == "hold":
+                await asyncio.sleep(UNANSWERED_SECONDS)
+            elif step.kind == "answered":
+                if (asked := self._questions.pop(step.question, None)) is not None:
+                    await asyncio.wait({asked})
+            else:
+                if self._real_time:
+                    await self._pause(step)
+                self._do(step, send)
 
     async def _pause(self, step: Step) -> None:
         await asyncio.sleep(min(step.pause, LONGEST_PAUSE))
 
-    async def _take(self, step: Step, send: Send) -> None:
+    def _do(self, step: Step, send: Send) -> None:
         match step.kind:
             case "say" | "end" if step.listening is not None:
                 self._tell_listener(step)
@@ -133,12 +147,8 @@ class Playing:
                 send({**raw, "params": {**raw["params"], "progressToken": self._token}})
             case "ask":
                 self._ask(step, parse(step.text), send)
-            case "answered" if (asked := self._questions.pop(step.question, None)) is not None:
-                await asyncio.wait({asked})
             case "withdraw" if (asked := self._questions.pop(step.question, None)) is not None:
                 asked.cancel()
-            case "hold":
-                await asyncio.sleep(UNANSWERED_SECONDS)
 
     def _tell_listener(self, step: Step) -> None:
         """Say something on a subscription, if the client has it."""

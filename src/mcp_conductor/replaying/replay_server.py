@@ -79,7 +79,7 @@ class ReplayServer(Server):
             return
         playing = self._playing(call, client, talk, message)
         if playing.at_once:
-            self._finish(playing.recorded_reply(), playing, client, talk, message, deliver)
+            self._finish(playing.reply_at_once(send), playing, client, talk, message, deliver)
         else:
             work = self._listen if call.method == LISTEN and not call.replied else self._reply
             self.run(work(call, playing, client, talk, message, send, deliver), client, message, deliver)
