@@ -129,9 +129,13 @@ def notes(verify, said, serve):
     return serve(NOTES)
 
 
-def talk(client, calls):
+def talk(client, calls, capabilities=None):
     """Be a client of a process: an id or a cursor of an answer is sent back as `{path}` of the last answer says."""
-    opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+    opening = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": capabilities or {},
+        "clientInfo": {"name": "c", "version": "1"},
+    }
     last = {}
     for number, (method, params) in enumerate([("initialize", opening), *calls]):
         sent = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
