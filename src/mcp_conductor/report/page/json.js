@@ -138,29 +138,31 @@ function scalarView(node) {
 }
 
 // JSON of TEXT on several lines, numbers as they were written.
-function pretty(text, indent = "") {
-  const write = (node, margin) => {
-    if (!node.items) return node.kind === "string" ? JSON.stringify(node.text) : node.text;
-    const [left, right] = node.kind === "object" ? "{}" : "[]";
-    if (!node.items.length) return left + right;
-    const inner = node.items.map(
-      (item) => `${margin}  ${node.kind === "object" ? `${JSON.stringify(item.name)}: ` : ""}${write(item.node, `${margin}  `)}`,
-    );
-    return `${left}\n${inner.join(",\n")}\n${margin}${right}`;
-  };
+function pretty(text) {
   const node = asJson(text);
-  return node === null ? text : write(node, indent);
+  return node === null ? text : written(node, "");
 }
 
-// The text of the member NAME of the object TEXT, as it was written; or null.
-function memberText(text, ...names) {
+// NODE as JSON: on several lines after MARGIN, or on one if that is null. TEXT and NAME say how texts are written.
+function written(node, margin, text = JSON.stringify, name = text) {
+  if (!node.items) return node.kind === "string" ? text(node.text) : node.text;
+  const [left, right] = node.kind === "object" ? "{}" : "[]";
+  if (!node.items.length) return left + right;
+  const below = margin === null ? null : `${margin}  `;
+  const inner = node.items.map((item) => `${node.kind === "object" ? `${name(item.name)}: ` : ""}${written(item.node, below, text, name)}`);
+  if (margin === null) return `${left}${inner.join(", ")}${right}`;
+  return `${left}\n${inner.map((each) => below + each).join(",\n")}\n${margin}${right}`;
+}
+
+// The member of the object TEXT that NAMES lead to; or null.
+function memberNode(text, ...names) {
   let node = asJson(text);
   for (const name of names) node = node?.items?.find((item) => item.name === name)?.node ?? null;
-  return node === null ? null : compactText(node);
+  return node;
 }
 
-function compactText(node) {
-  if (!node.items) return node.kind === "string" ? JSON.stringify(node.text) : node.text;
-  const inner = node.items.map((item) => (node.kind === "object" ? `${JSON.stringify(item.name)}: ` : "") + compactText(item.node));
-  return node.kind === "object" ? `{${inner.join(", ")}}` : `[${inner.join(", ")}]`;
+// The same as text, as it was written.
+function memberText(text, ...names) {
+  const node = memberNode(text, ...names);
+  return node === null ? null : written(node, null);
 }
