@@ -16,6 +16,7 @@ const KEYS = [
   ["Esc", "close, or leave the search"],
 ];
 
+const NARROW = matchMedia("(max-width: 900px)"); // the same in the style sheet
 const THEMES = ["auto", "light", "dark"];
 
 function applyTheme(theme) {
@@ -135,6 +136,7 @@ function reportPage(help) {
     const statuses = new Set(filter.statuses);
     if (!statuses.delete(status)) statuses.add(status);
     set({ statuses });
+    openList(true);
   }
   function clear() {
     search.value = "";
@@ -150,6 +152,14 @@ function reportPage(help) {
     fill(pane, view);
     pane.scrollTop = 0;
     view.paint?.();
+    openList(false);
+    if (NARROW.matches && location.hash) pane.scrollIntoView();
+  }
+  // On a narrow screen the list is folded, so that what is chosen can be seen.
+  function openList(open) {
+    side.classList.toggle("is-open", open);
+    lister.setAttribute("aria-expanded", String(open));
+    if (open) list.draw(true);
   }
   function follow() {
     const wanted = new URLSearchParams(location.hash.slice(1).replaceAll("+", "%2B"));
@@ -176,44 +186,45 @@ function reportPage(help) {
   function narrow(place) {
     group.value = place;
     set({ group: place });
+    openList(true);
     list.element.focus();
   }
 
+  const lister = button(data.kind === "check" ? "All requirements" : "All tests", () => openList(!side.classList.contains("is-open")), { class: "tab", "aria-expanded": "false" });
   const hasTimeline = data.outcomes.some((outcome) => typeof outcome.began === "number");
   const tabs = [["overview", "Overview"], ...(hasTimeline ? [["timeline", "Timeline"]] : [])].map(([name, label]) => el("a", { href: `#${name}`, class: "tab", "data-view": name }, label));
   const verdict = el("div", { class: `seal ${data.red ? "is-failed" : "is-passed"}` }, data.grade ? el("b", {}, data.grade.letter) : el("b", { "aria-hidden": "true" }, data.red ? "✗" : "✓"), el("span", { class: "offscreen" }, data.red ? "failed" : "passed"));
   const lines = [data.summaryLine, serverName(data.server), data.protocolVersion && `MCP ${data.protocolVersion}`, data.started];
+  const side = el(
+    "nav",
+    { class: "side", "aria-label": "results" },
+    el("div", { class: "tabs" }, tabs, lister),
+    meter(counts, data.outcomes.length || 1),
+    el("div", { class: "toggles", role: "group", "aria-label": "statuses to show" }, toggles),
+    el("div", { class: "filters", role: "search" }, search, group, order, button("clear", clear, { class: "quiet" })),
+    found,
+    list.element,
+  );
   document.body.append(
     el("a", { class: "skip", href: "#result", click: (event) => { event.preventDefault(); pane.focus(); } }, "skip to the result"),
     banner(lines, verdict, help, () => pane.firstElementChild?.paint?.()),
-    el(
-      "div",
-      { class: "columns" },
-      el(
-        "nav",
-        { class: "side", "aria-label": "results" },
-        el("div", { class: "tabs" }, tabs),
-        meter(counts, data.outcomes.length || 1),
-        el("div", { class: "toggles", role: "group", "aria-label": "statuses to show" }, toggles),
-        el("div", { class: "filters", role: "search" }, search, group, order, button("clear", clear, { class: "quiet" })),
-        found,
-        list.element,
-      ),
-      pane,
-    ),
+    el("div", { class: "columns" }, side, pane),
   );
   set({});
   window.addEventListener("hashchange", follow);
   window.addEventListener("resize", () => list.draw());
   follow();
-  keys({ help, search, list, pane, choose, toggle, clear, present });
+  keys({ help, search, list, pane, choose, toggle, clear, present, openList });
   printing(pane, list, follow);
 }
 
-function keys({ help, search, list, pane, choose, toggle, clear, present }) {
+function keys({ help, search, list, pane, choose, toggle, clear, present, openList }) {
   const go = (index) => index !== null && choose(index);
   const does = {
-    "/": () => search.focus(),
+    "/": () => {
+      openList(true);
+      search.focus();
+    },
     "?": () => help.showModal(),
     j: () => go(list.neighbour(1)),
     k: () => go(list.neighbour(-1)),
