@@ -39,7 +39,7 @@ from mcp_conductor.protocol.message import kind_of
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report.formats.badge import badge
 from mcp_conductor.report.formats.folding import once_for_all
-from mcp_conductor.report.model import Outcome, Report
+from mcp_conductor.report.model import Finding, Outcome, Report
 
 _DEFAULT_SECONDS = 2.0
 _NOT_ALL = ("--only", "--skip", "--level")  # flags that leave requirements out
@@ -107,7 +107,8 @@ class CheckRun:
             raise
         if not verdicts:
             raise ProtocolError(f"the {self.subject} speaks none of the revisions that were asked for")
-        for remark in dict.fromkeys(remark for each in verdicts for remark in each.remarks):
+        remarks = list(dict.fromkeys(remark for each in verdicts for remark in each.remarks))
+        for remark in remarks:
             self._output.note(f"warning: {remark}")
         told = with_expected(verdicts, self._expected, datetime.now(UTC).date())
         outcomes = [replace(outcome, version=version) if len(verdicts) > 1 else outcome for version, outcome in told]
@@ -120,6 +121,7 @@ class CheckRun:
             started=started,
             seconds=time.perf_counter() - began,
             outcomes=tuple(outcomes),
+            warnings=tuple(Finding(message=remark, warning=True) for remark in remarks),
             rules=rules(dict.fromkeys(outcome.id for outcome in outcomes)),
             source=source_file(self._given, self._terminal.directory),
             metrics=found and {**found, **self._migration(verdicts, told)},

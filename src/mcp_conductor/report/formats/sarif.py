@@ -16,7 +16,7 @@ from mcp_conductor.protocol.message import render
 from mcp_conductor.report.formats import reporter
 from mcp_conductor.report.formats.folding import Alike, folded, shape, told_once
 from mcp_conductor.report.formats.wording import headline, warning_text, why
-from mcp_conductor.report.model import BAD, Outcome, Report, Rule
+from mcp_conductor.report.model import BAD, Finding, Outcome, Report, Rule
 from mcp_conductor.text.visible import json_escaped
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -35,8 +35,10 @@ _OF_TESTS = {
 def sarif(report: Report) -> str:
     """SARIF 2.1.0, for code scanning: a rule for each requirement, and a result for each finding."""
     results = [result for outcome in told_once(report.outcomes) for result in _results(outcome, report.source)]
+    # What a check could not see is about the check; an alert would be about the server.
+    of_the_run = report.warnings if report.kind == "check" else ()
     results += [_result(_OF_TESTS["warned"].id, "warning", warning_text(each), each.where, (), report.source)
-                for each in report.warnings]  # fmt: skip
+                for each in report.warnings if each not in of_the_run]  # fmt: skip
     used = {result["ruleId"] for result in results}
     about = {outcome.id: outcome for outcome in report.outcomes if outcome.level is not None}
     stated = {name: Rule(id=name, statement=outcome.title) for name, outcome in about.items()}
@@ -53,10 +55,15 @@ def sarif(report: Report) -> str:
     run = {
         "tool": {"driver": driver},
         "automationDetails": {"id": f"conductor-{report.kind}/"},
-        "invocations": [{"executionSuccessful": report.stopped is None}],
+        "invocations": [{"executionSuccessful": report.stopped is None, **_notifications(of_the_run)}],
         "results": results,
     }
     return json_escaped(render({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)) + "\n"
+
+
+def _notifications(warnings: Iterable[Finding]) -> Json:
+    told = [{"level": "warning", "message": {"text": warning_text(each)}} for each in warnings]
+    return {"toolExecutionNotifications": told} if told else {}
 
 
 def _rule(rule: Rule, outcome: Outcome | None) -> Json:

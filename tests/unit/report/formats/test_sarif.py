@@ -137,3 +137,11 @@ def test_a_test_has_its_own_place_and_a_rule_for_what_came_of_it():
 
 def test_a_run_that_was_stopped_did_not_succeed():
     assert run(check(), stopped="timeout")["invocations"] == [{"executionSuccessful": False}]
+
+
+def test_what_a_check_could_not_see_is_about_the_check_and_no_alert():
+    found = run(warnings=(Finding(message="the client never called a tool", warning=True),))
+    assert found["results"] == []
+    assert found["invocations"][0]["toolExecutionNotifications"] == [
+        {"level": "warning", "message": {"text": "the client never called a tool"}}
+    ]
