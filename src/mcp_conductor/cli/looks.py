@@ -30,7 +30,7 @@ def looks_of_tests(
         if document is not None and file not in sources and len(document.text) <= room:
             room -= len(document.text)
             sources[file] = "\n" * (document.begins - 1) + document.text
-    commands = {each.id: again(each) for each in report.outcomes if each.findings and each.where is not None}
+    commands = {each.run_id: again(each) for each in report.outcomes if each.findings and each.where is not None}
     return Looks(
         sources=sources,
         again=commands,
@@ -43,6 +43,10 @@ def looks_of_tests(
 
 def looks_of_check(given: Given, report: Report) -> Looks:
     """What there is to look at after a check."""
-    commands = {each.id: check_again(given, each.id, each.version) for each in report.outcomes if each.findings}
+    commands = {each.run_id: check_again(given, each.id, each.version) for each in report.outcomes if each.findings}
     of_a_server = "--client" not in given and "--transcript" not in given
-    return Looks(again=commands, reach={"": reach(given, given.words)} if of_a_server else {}, grading=in_words())
+    return Looks(
+        again=commands,
+        reach={"": reach(given, given.words)} if of_a_server else {},
+        grading=in_words("client" if "--client" in given else "server"),
+    )

@@ -31,13 +31,13 @@ class Grade:
         return {"letter": self.letter, "cap": self.cap, "reason": self.reason, "score": self.score}
 
 
-def in_words() -> dict[str, str]:
-    """How a grade comes about, for a person who reads one."""
+def in_words(subject: str) -> dict[str, str]:
+    """How the grade of a SUBJECT (server or client) comes about, for a person who reads one."""
     weights = ", ".join(f"{severity} {weight}" for severity, weight in WEIGHTS.items())
     least = ", ".join(f"{letter} from {points:g}" for letter, points in LEAST.items())
     return {
         "score": f"It is the share of what is kept, by weights ({weights}). Letters by the score alone: {least}.",
-        "caps": f"A broken critical MUST, or a server that goes away, leaves {CRITICAL_CAP} at best; another broken "
+        "caps": f"A broken critical MUST, or a {subject} that goes away, leaves {CRITICAL_CAP} at best; another broken "
         f"MUST leaves {MUST_CAP} at best. The grade is the lower of the two letters.",
     }
 

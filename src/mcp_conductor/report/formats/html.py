@@ -8,7 +8,8 @@ from mcp_conductor.protocol.message import parse, render
 from mcp_conductor.report.formats import reporter
 from mcp_conductor.report.formats.diagnostic import documents_of, is_below
 from mcp_conductor.report.formats.difference import difference
-from mcp_conductor.report.formats.wording import coverage, migration_heading, summary
+from mcp_conductor.report.formats.folding import shape
+from mcp_conductor.report.formats.wording import counted_as, coverage, migration_heading, summary
 from mcp_conductor.report.model import NOTHING, Finding, Looks, Outcome, Report, Rule
 from mcp_conductor.report.page import page
 from mcp_conductor.text.visible import cut
@@ -91,7 +92,7 @@ def _outcome(outcome: Outcome, looks: Looks, sources: Mapping[str, Sequence[str]
         "id": outcome.id,
         "title": outcome.title,
         "group": outcome.group,
-        "status": outcome.status,
+        "status": counted_as(outcome),
         "seconds": round(outcome.seconds, 6),
         "level": outcome.level,
         "severity": outcome.severity,
@@ -109,7 +110,7 @@ def _outcome(outcome: Outcome, looks: Looks, sources: Mapping[str, Sequence[str]
         "diffs": _diffs(outcome) if outcome.findings else None,
         "frames": _frames(outcome),
         "stderr": list(outcome.stderr),
-        "again": looks.again.get(outcome.id),
+        "again": looks.again.get(outcome.run_id),
     }
     if where is not None:
         members |= {"file": where.file, "line": where.line}
@@ -128,16 +129,18 @@ def _place(finding: Finding) -> Json:
 
 def _findings(outcome: Outcome) -> Iterator[Json]:
     shown = documents_of(outcome.findings)
+    kinds: dict[tuple[str, bool], int] = {}
     for finding in outcome.findings[:_MOST_FINDINGS]:
         told = any(is_below(finding, each) for each in shown) and finding.where is not None
+        frame = _pinned_frame(finding, outcome)
         values = {
             name: _value(value)
             for name, value in (("expected", finding.expected), ("actual", finding.actual))
-            if value is not NOTHING and not told
+            if value is not NOTHING and not told and not (frame is not None and _is_message(value))
         }
-        frame = _pinned_frame(finding, outcome)
         yield {
             "message": finding.message,
+            "kind": kinds.setdefault((shape(finding), finding.warning), len(kinds)),  # those that say the same
             **({} if finding.path is None else {"path": finding.path}),
             **values,
             **_place(finding),
@@ -148,6 +151,11 @@ def _findings(outcome: Outcome) -> Iterator[Json]:
         }
     if (left_out := len(outcome.findings) - _MOST_FINDINGS) > 0:
         yield {"message": f"{left_out} more findings are left out here; the JSON report has all of them"}
+
+
+def _is_message(value: Any) -> bool:
+    """Whether VALUE is a whole message, which is shown in the conversation."""
+    return isinstance(value, Mapping) and "jsonrpc" in value
 
 
 def _value(value: Any) -> Json:

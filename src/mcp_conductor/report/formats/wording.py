@@ -106,11 +106,13 @@ def tally(outcomes: Iterable[Outcome]) -> str:
 
 def numbers(outcomes: Iterable[Outcome]) -> dict[Counted, int]:
     """How many of OUTCOMES have each status; those that are skipped because they failed as expected are apart."""
-    counts = Counter(
-        "xfailed" if outcome.status == "skipped" and outcome.failed_as_expected else outcome.status
-        for outcome in outcomes
-    )
+    counts = Counter(map(counted_as, outcomes))
     return {each: counts[each] for each in _COUNTED}
+
+
+def counted_as(outcome: Outcome) -> Counted:
+    """What an outcome is counted as."""
+    return "xfailed" if outcome.status == "skipped" and outcome.failed_as_expected else outcome.status
 
 
 def summary(report: Report) -> str:

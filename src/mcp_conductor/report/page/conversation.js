@@ -145,7 +145,7 @@ function pinView(pin) {
   return el(
     "li",
     { class: pin.warning ? "pin is-warned" : "pin is-failed" },
-    el("p", {}, el("strong", {}, pin.message), pin.path && !pin.message.includes(pin.path) ? [" at ", el("code", {}, pin.path)] : null),
+    el("p", {}, el("strong", {}, longText(pin.message)), pin.path && !pin.message.includes(pin.path) ? [" at ", el("code", {}, pin.path)] : null),
     pin.requirement && el("p", { class: "requirement" }, el("code", {}, pin.requirement), pin.level ? ` (${pin.level}): ` : ": ", pin.statement ?? ""),
     pin.remedy && el("p", { class: "remedy" }, el("b", {}, "Remedy: "), pin.remedy),
     pin.hint && el("p", { class: "remedy" }, el("b", {}, "Hint: "), pin.hint),

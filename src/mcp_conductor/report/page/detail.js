@@ -99,16 +99,40 @@ function findingsView(outcome, reveal) {
   const found = (outcome.findings ?? []).filter((finding) => !finding.whole);
   if (!found.length) return null;
   const title = BAD.has(outcome.status) ? "What is wrong" : outcome.known ? "What is known to fail" : "Worth knowing";
-  return section(title, el("ol", { class: "findings" }, found.map((finding) => findingView(finding, reveal))));
+  const views = (some) => el("ol", { class: "findings" }, some.map((finding) => findingView(finding, outcome, reveal)));
+  const [shownOnes, rest] = foldedFindings(found);
+  return section(title, views(shownOnes), rest.length > 0 && later(`${counted(rest.length, "more finding")}, most of them like these`, () => views(rest)));
 }
 
-function findingView(finding, reveal) {
+const MOST_ALIKE = 3; // findings that say the same of different things
+const MOST_FINDINGS = 20;
+
+// What is shown at once, and what only on demand.
+function foldedFindings(found) {
+  const kinds = new Map();
+  const parts = [[], []];
+  for (const finding of found) {
+    const before = kinds.get(finding.kind) ?? 0;
+    kinds.set(finding.kind, before + 1);
+    parts[before < MOST_ALIKE && parts[0].length < MOST_FINDINGS ? 0 : 1].push(finding);
+  }
+  return parts;
+}
+
+// What is made when it is unfolded.
+function later(label, make) {
+  const fold = el("details", { class: "later" }, el("summary", {}, label));
+  fold.addEventListener("toggle", () => fold.open && fold.childElementCount === 1 && fold.append(make()));
+  return fold;
+}
+
+function findingView(finding, outcome, reveal) {
   return el(
     "li",
-    { class: finding.warning ? "finding is-warned" : "finding is-failed" },
-    el("p", { class: "message" }, finding.message, finding.path && !finding.message.includes(finding.path) ? [" at ", el("code", {}, finding.path)] : null),
+    { class: finding.warning || outcome.status === "warned" ? "finding is-warned" : "finding is-failed" },
+    el("p", { class: "message" }, longText(finding.message), finding.path && !finding.message.includes(finding.path) ? [" at ", el("code", {}, finding.path)] : null),
     (finding.expected !== undefined || finding.actual !== undefined) &&
-      el("dl", { class: "values" }, valueView("expected", finding.expected), valueView("actual", finding.actual)),
+      el("dl", { class: "values" }, valuesView(finding)),
     finding.hint && el("p", { class: "remedy" }, el("b", {}, "Hint: "), finding.hint),
     el(
       "p",
@@ -117,6 +141,14 @@ function findingView(finding, reveal) {
       reveal && finding.frame !== undefined && button("show the message", () => reveal(finding.frame), { class: "quiet" }),
     ),
   );
+}
+
+// Two short texts have marks where they differ.
+function valuesView({ expected, actual }) {
+  const [one, other] = [expected, actual].map((value) => (value?.json?.[0] === '"' && value.json.length <= LONG_TEXT && !value.json.includes("\\n") ? value.json : null));
+  if (one === null || other === null) return [valueView("expected", expected), valueView("actual", actual)];
+  const line = (text, peer) => el("div", { class: "json" }, el("div", { class: "leaf string" }, changedPart(text, peer)));
+  return [el("dt", {}, "expected"), el("dd", { class: "expected" }, line(one, other)), el("dt", {}, "actual"), el("dd", { class: "actual" }, line(other, one))];
 }
 
 function valueView(name, value) {
@@ -161,13 +193,16 @@ function diffLine(line, other) {
   const kind = line[0] === "-" ? "minus" : line[0] === "+" ? "plus" : "same";
   const [sign, text] = [line[0] === "-" ? "−" : line[0], line.slice(1)];
   if (other === null) return el("div", { class: kind }, el("span", { class: "sign" }, sign), text);
-  const peer = other.slice(1);
+  return el("div", { class: kind }, el("span", { class: "sign" }, sign), changedPart(text, other.slice(1)));
+}
+
+// TEXT with a mark around the part that is not the same in PEER.
+function changedPart(text, peer) {
   let from = 0;
   while (from < text.length && text[from] === peer[from]) from += 1;
   let end = 0;
   while (end < text.length - from && end < peer.length - from && text.at(-1 - end) === peer.at(-1 - end)) end += 1;
-  const changed = el("mark", {}, text.slice(from, text.length - end));
-  return el("div", { class: kind }, el("span", { class: "sign" }, sign), text.slice(0, from), changed, text.slice(text.length - end));
+  return [text.slice(0, from), el("mark", {}, text.slice(from, text.length - end)), text.slice(text.length - end)];
 }
 
 function testText(outcome, report) {
@@ -217,7 +252,7 @@ function lineView(line, marks) {
 }
 
 function markView(mark) {
-  const note = el("div", { class: mark.warning ? "mark-note is-warned" : "mark-note" }, el("span", {}, "↑ ", mark.message));
+  const note = el("div", { class: mark.warning ? "mark-note is-warned" : "mark-note" }, el("span", {}, "↑ ", longText(mark.message, 300)));
   note.style.paddingLeft = `calc(66px + ${Math.min(mark.from ?? 0, 16)}ch)`; // long lines are wrapped, so not below the mark
   return note;
 }

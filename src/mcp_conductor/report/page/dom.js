@@ -67,8 +67,8 @@ function extent(numbers) {
 
 const counted = (number, thing) => `${number.toLocaleString("en")} ${thing}${number === 1 ? "" : "s"}`;
 
-const STATUSES = ["failed", "errored", "not-run", "warned", "passed", "skipped"];
-const GLYPHS = { passed: "✓", failed: "✗", errored: "‼", "not-run": "○", warned: "▲", skipped: "–" };
+const STATUSES = ["failed", "errored", "not-run", "warned", "passed", "xfailed", "skipped"];
+const GLYPHS = { passed: "✓", failed: "✗", errored: "‼", "not-run": "○", warned: "▲", xfailed: "≈", skipped: "–" };
 const BAD = new Set(["failed", "errored", "not-run"]);
 const words = (status) => status.replace("-", " ");
 

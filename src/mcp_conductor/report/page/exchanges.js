@@ -45,7 +45,7 @@ function readFrame(frame, index) {
 // A line of a check that is about HTTP: "POST http://… (headers) body", or "HTTP 200 (headers) body".
 function readHttpLine(entry) {
   const found = /^(HTTP \d{3}|[A-Z]+ https?:\/\/\S+)/.exec(entry.text);
-  if (found) return { ...entry, kind: "http", title: found[1] };
+  if (found) return { ...entry, kind: "http", title: found[1], note: entry.text.slice(found[1].length).trim() };
   return { ...entry, kind: "stray", title: "not JSON" };
 }
 

@@ -73,7 +73,7 @@ function steps(path) {
 // A view of TEXT that folds, if it is JSON; the parts at MARKS (lists of names) are marked and unfolded.
 function jsonView(text, marks = []) {
   const node = asJson(text);
-  if (node === null) return el("pre", { class: "plain" }, text);
+  if (node === null) return el("pre", { class: "plain" }, longText(text, 5 * LONG_TEXT));
   return el("div", { class: "json" }, nodeView(node, null, "", marks, text.length < 2000 ? 6 : 2));
 }
 
@@ -129,12 +129,16 @@ function brief(node) {
 
 function scalarView(node) {
   if (node.kind !== "string") return el("span", { class: node.kind }, node.text);
-  const view = el("span", { class: "string" });
-  const whole = node.text.includes("\n") ? `"${node.text}"` : JSON.stringify(node.text);
-  if (whole.length <= LONG_TEXT) return add(view, whole);
-  const rest = whole.length - LONG_TEXT;
-  const more = button(`show ${rest.toLocaleString("en")} more characters`, () => fill(view, whole), { class: "quiet" });
-  return add(view, whole.slice(0, LONG_TEXT), "… ", more);
+  return el("span", { class: "string" }, longText(node.text.includes("\n") ? `"${node.text}"` : JSON.stringify(node.text)));
+}
+
+// TEXT, of which more than MOST characters are only shown on demand.
+function longText(text, most = LONG_TEXT) {
+  if (text.length <= most) return text;
+  const view = el("span", {});
+  const rest = text.length - most;
+  const more = button(`show ${counted(rest, "more character")}`, () => fill(view, text), { class: "quiet" });
+  return add(view, text.slice(0, most), "… ", more);
 }
 
 // JSON of TEXT on several lines, numbers as they were written.

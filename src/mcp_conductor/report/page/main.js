@@ -6,7 +6,7 @@ const KEYS = [
   ["j or ↓, k or ↑", "next, previous result"],
   ["n, N", "next, previous failure"],
   ["Enter", "go to the chosen result"],
-  ["1 … 6", "show or hide a status, in the order of the buttons"],
+  ["1 … 7", "show or hide a status, in the order of the buttons"],
   ["x", "clear all filters"],
   ["o", "overview"],
   ["l", "timeline"],
@@ -193,7 +193,7 @@ function reportPage(help) {
   const lister = button(data.kind === "check" ? "All requirements" : "All tests", () => openList(!side.classList.contains("is-open")), { class: "tab", "aria-expanded": "false" });
   const hasTimeline = data.outcomes.some((outcome) => typeof outcome.began === "number");
   const tabs = [["overview", "Overview"], ...(hasTimeline ? [["timeline", "Timeline"]] : [])].map(([name, label]) => el("a", { href: `#${name}`, class: "tab", "data-view": name }, label));
-  const verdict = el("div", { class: `seal ${data.red ? "is-failed" : "is-passed"}` }, data.grade ? el("b", {}, data.grade.letter) : el("b", { "aria-hidden": "true" }, data.red ? "✗" : "✓"), el("span", { class: "offscreen" }, data.red ? "failed" : "passed"));
+  const verdict = el("div", { class: `seal ${data.grade ? `grade-${data.grade.letter}` : data.red ? "is-failed" : "is-passed"}` }, data.grade ? el("b", {}, data.grade.letter) : el("b", { "aria-hidden": "true" }, data.red ? "✗" : "✓"), el("span", { class: "offscreen" }, data.red ? "failed" : "passed"));
   const lines = [data.summaryLine, serverName(data.server), data.protocolVersion && `MCP ${data.protocolVersion}`, data.started];
   const side = el(
     "nav",

@@ -7,7 +7,9 @@ function overview(report, { narrow }) {
     el("header", {}, el("h2", { id: "detail-title", tabindex: "-1" }, "Overview"), el("p", { class: "facts" }, el("span", {}, report.summaryLine))),
     report.stopped && el("p", { class: "reason" }, el("b", {}, "The run ended early: "), report.stopped),
     gradeView(report),
-    failuresView(report),
+    listed(report, "What failed", (outcome) => BAD.has(outcome.status)),
+    listed(report, "What is known to fail", (outcome) => outcome.known),
+    listed(report, "What is warned about", (outcome) => outcome.status === "warned"),
     partsView(report, narrow),
     warningsView(report),
     flakyView(report),
@@ -41,23 +43,29 @@ function gradeView(report) {
   );
 }
 
-const MOST_FAILURES = 50;
+const MOST_LISTED = 50;
 
-function failuresView(report) {
-  const bad = report.outcomes.filter((outcome) => BAD.has(outcome.status));
-  if (!bad.length) return null;
-  const rows = bad.slice(0, MOST_FAILURES).map((outcome) =>
+// The outcomes that FIT, each with the first thing that is wrong, and where that is not clear, its place.
+function listed(report, title, fit) {
+  const found = report.outcomes.filter(fit);
+  if (!found.length) return null;
+  const severalFiles = new Set(report.outcomes.map((outcome) => outcome.file)).size > 1;
+  const rows = found.slice(0, MOST_LISTED).map((outcome) =>
     el(
       "li",
       {},
       glyph(outcome.status),
       el("a", { href: `#${linkTo(outcome)}` }, outcome.level ? outcome.id : outcome.title),
+      outcome.version && el("span", { class: "tag" }, outcome.version),
+      severalFiles && outcome.file && el("span", { class: "place" }, `${outcome.file}:${outcome.line}`),
       el("span", { class: "why" }, outcome.findings?.find((finding) => !finding.warning)?.message ?? outcome.reason ?? words(outcome.status)),
     ),
   );
-  const more = bad.length > MOST_FAILURES && el("p", { class: "note" }, `${bad.length - MOST_FAILURES} more are in the list.`);
-  return section("What failed", el("ol", { class: "failures" }, rows), more);
+  const more = found.length > MOST_LISTED && el("p", { class: "note" }, `${found.length - MOST_LISTED} more are in the list.`);
+  return section(title, el("ol", { class: "failures" }, rows), more);
 }
+
+const SHORT = 16; // characters that stand on one line
 
 function table(head, rows, label = head[0]) {
   return el(
@@ -67,10 +75,12 @@ function table(head, rows, label = head[0]) {
       "table",
       {},
       el("thead", {}, el("tr", {}, head.map((cell) => el("th", { scope: "col" }, cell)))),
-      el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((cell, place) => (place ? el("td", {}, cell) : el("th", { scope: "row" }, cell)))))),
+      el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((cell, place) => el(place ? "td" : "th", { scope: place ? null : "row", class: isShort(cell) ? "short" : null }, cell))))),
     ),
   );
 }
+
+const isShort = (cell) => (typeof cell === "string" || typeof cell === "number") && String(cell).length <= SHORT;
 
 function partsView(report, narrow) {
   const parts = new Map();

@@ -69,7 +69,8 @@ def test_a_test_has_the_lines_of_its_file_that_belong_to_it():
 def test_a_finding_is_marked_where_the_file_says_what_should_be():
     finding = Finding(message="differs", where=Location(FILE, 7, 16, "      result: {sum: 3}", (21, 22)))
     (found,) = told(outcome(findings=(finding,)))["outcomes"]
-    assert found["findings"] == [{"message": "differs", "file": FILE, "line": 7, "column": 16, "from": 20, "to": 21}]
+    place = {"file": FILE, "line": 7, "column": 16, "from": 20, "to": 21}
+    assert found["findings"] == [{"message": "differs", "kind": 0, **place}]
 
 
 def test_values_are_json_as_it_was_written_or_words():
@@ -140,3 +141,31 @@ def test_a_secret_is_nowhere_in_the_page():
     text = REPORTERS.get("html").write(redacted(report, redact))
     assert "hunter2" not in text
     assert report_data(redacted(report, redact))["outcomes"][0]["again"] == "test ***"
+
+
+def test_what_is_known_to_fail_is_counted_as_in_the_summary():
+    known = outcome(status="skipped", reason="will be fixed", findings=(Finding(message="no"),))
+    data = told(known, outcome(status="skipped", reason="not today"))
+    assert data["summaryLine"].startswith("1 skipped, 1 xfailed")
+    assert [each["status"] for each in data["outcomes"]] == ["xfailed", "skipped"]
+
+
+def test_findings_that_say_the_same_of_different_things_are_of_one_kind():
+    messages = ("tool 'a': no name", "tool 'b': no name", "tool 'a': no schema")
+    (found,) = told(outcome(findings=tuple(Finding(message=each) for each in messages)))["outcomes"]
+    assert [each["kind"] for each in found["findings"]] == [0, 0, 1]
+
+
+def test_each_revision_has_a_command_of_its_own():
+    versions = ("one", "two")
+    again = {f"{FILE}::adds {version}": f"again in {version}" for version in versions}
+    data = told(*(outcome(version=version) for version in versions), looks=Looks(again=again))
+    assert [each["again"] for each in data["outcomes"]] == ["again in one", "again in two"]
+
+
+def test_a_message_that_the_conversation_shows_is_not_shown_twice():
+    about = Finding(message="no", actual=json.loads(ANSWERED), said=(0, 2))
+    proven = outcome(level="MUST", findings=(about,), wire=(f"--> {ASKED}", f"<-- {ANSWERED}"))
+    alone = outcome(level="MUST", findings=(Finding(message="no", actual=json.loads(ANSWERED)),))
+    found = [each["findings"][0] for each in told(proven, alone)["outcomes"]]
+    assert ["actual" in each for each in found] == [False, True]
