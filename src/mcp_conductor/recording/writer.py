@@ -32,14 +32,16 @@ class RecordingWriter:
         transport: str = "",
         server: Json | None = None,
         complain: Callable[[str], None] = lambda _: None,  # told when it cannot be written any more
+        written: tuple[int, float] | None = None,  # of one that goes on: its last session, and how long ago it began
     ) -> None:
         self.redactor = redactor
         self._descriptor: int | None = descriptor
         self._complain = complain
-        self._began = time.monotonic()
-        self._sessions = 0
+        self._sessions, ago = written or (0, 0.0)
+        self._began = time.monotonic() - ago
         self._stderr: dict[int, LineRedactor] = {}
-        self._put(header_line(header_now(transport, self._redacted(server or {}))))
+        if written is None:
+            self._put(header_line(header_now(transport, self._redacted(server or {}))))
 
     def session(self, server: Json | None = None) -> "SessionWriter":
         """Begin another conversation of this recording, with SERVER."""

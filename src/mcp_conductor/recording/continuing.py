@@ -1,0 +1,57 @@
+"""Going on with a recording that is there: more conversations, behind those that it has."""
+
+import json
+import os
+import stat
+import time
+from collections.abc import Callable
+
+from mcp_conductor.errors import UsageError
+from mcp_conductor.recording.reader import Recording, began
+from mcp_conductor.recording.writer import RecordingWriter
+from mcp_conductor.text.redaction import Redactor
+
+_CHUNK = 1 << 16
+
+
+def continue_recording(
+    path: str,
+    recording: Recording,
+    redactor: Redactor,
+    *,
+    shown: str | None = None,
+    complain: Callable[[str], None] = lambda _: None,
+) -> RecordingWriter:
+    """Go on at PATH, where RECORDING was read. A last line that was cut is removed first: nothing could follow it."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.chmod(path, 0o600)
+            _mend(descriptor)
+    except OSError as error:
+        raise UsageError(f"cannot write {shown or path}: {error.strerror}") from error
+    last = max((entry.frame.at for entry in recording.entries), default=0.0)
+    since = began(recording)
+    seconds = last if since is None else max(last, time.time() - since)
+    written = max(recording.sessions(), default=0), seconds
+    return RecordingWriter(descriptor, redactor, complain=complain, written=written)
+
+
+def _mend(descriptor: int) -> None:
+    """Give the last line its end, or remove what there is of it."""
+    size = os.fstat(descriptor).st_size
+    tail = b""
+    place = size
+    while place and b"\n" not in tail:
+        step = min(_CHUNK, place)
+        place -= step
+        tail = os.pread(descriptor, step, place) + tail
+    last = tail[tail.rfind(b"\n") + 1 :]
+    if not last:
+        return
+    try:
+        json.loads(last)
+    except ValueError:
+        os.ftruncate(descriptor, size - len(last))
+    else:
+        os.write(descriptor, b"\n")
