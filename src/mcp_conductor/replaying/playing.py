@@ -40,6 +40,7 @@ class Talk:
 
     def __init__(self, pool: Pool) -> None:
         self.conversation = Conversation(pool)
+        self.opened_by: Message | None = None  # its initialize, once that is answered
         self.listening: dict[RecordedCall, Listening] = {}
         self._later: set[asyncio.Task[None]] = set()
 
@@ -156,10 +157,10 @@ class Playing:
         if listening is None:
             return
         if step.kind == "end":
-            listening.ended.append(_renamed(answer_as(step.text, listening.id), "result", listening.id))
+            listening.ended.append(renamed(answer_as(step.text, listening.id), "result", listening.id))
             listening.subscriber.end()
         else:
-            listening.send(_renamed(parse(step.text).raw, "params", listening.id))
+            listening.send(renamed(parse(step.text).raw, "params", listening.id))
 
     def _ask(self, step: Step, question: Message, send: Send) -> None:
         if self._client.dialect is None or not self._client.declares(question.raw):
@@ -181,7 +182,7 @@ def answer_as(text: str, identity: Id | None) -> Json:
     return compose_error(identity, {"code": INTERNAL_ERROR, "message": problem})
 
 
-def _renamed(raw: Json, member: str, identity: Id) -> Json:
+def renamed(raw: Json, member: str, identity: Id) -> Json:
     """RAW, which belongs to a subscription, under the name that this has now."""
     inner = raw.get(member)
     if not isinstance(inner, dict) or not isinstance(inner.get("_meta"), dict):

@@ -49,6 +49,7 @@ class ReplayServer(Server):
         self.pool = pool
         self.misses: list[str] = []  # the first of them
         self.missed = 0
+        self.added = 0  # requests that are in the recording only since now
         self._real_time = real_time
         self._told = 0
         self._talks: OrderedDict[Client | str, Talk] = OrderedDict()
@@ -72,7 +73,7 @@ class ReplayServer(Server):
         if message.problem is not None:
             deliver(compose_error(message.id, {"code": INVALID_REQUEST, "message": message.problem}))
             return
-        talk = self._talk(client, message)
+        talk = self.talk(client, message)
         call = talk.conversation.next(message.method, message.params)
         if call is None:
             self.take_missing(message, client, send, deliver)
@@ -91,11 +92,12 @@ class ReplayServer(Server):
             return
         why = why_missing(self.pool, message.method, message.params)
         if message.method != "server/discover" or not self.pool.handshake:  # by which clients find out the era
-            self._count(why)
+            self.count_miss(why)
         code = INVALID_PARAMS if message.method in self.pool.about else METHOD_NOT_FOUND
         deliver(compose_error(message.id, {"code": code, "message": why}))
 
-    def _count(self, why: str) -> None:
+    def count_miss(self, why: str) -> None:
+        """Remember that a client was not answered, and tell WHY."""
         self.missed += 1
         if len(self.misses) < _MOST_TOLD:
             self.misses.append(why)
@@ -136,15 +138,17 @@ class ReplayServer(Server):
         self, reply: Json, playing: Playing, client: Client, talk: Talk, message: Message, deliver: Deliver
     ) -> None:
         if message.method == "initialize" and isinstance(reply.get("result"), dict):
-            self._open(client, message.params, reply["result"])
+            self.open(client, talk, message, reply["result"])
         deliver(reply)
         if playing.goes_on:
             talk.later(playing.afterwards())
 
-    def _open(self, client: Client, params: Json, result: Json) -> None:
+    def open(self, client: Client, talk: Talk, message: Message, result: Json) -> None:
+        """The client is in a conversation from now on, as the RESULT of its initialize says."""
+        talk.opened_by = message
         dialect = DIALECTS.get(str(result.get("protocolVersion")))
         client.dialect = dialect if dialect is not None and dialect.handshake else NEWEST_HANDSHAKE
-        capabilities = params.get("capabilities")
+        capabilities = message.params.get("capabilities")
         client.capabilities = capabilities if isinstance(capabilities, dict) else {}
 
     async def _listen(
@@ -168,8 +172,7 @@ class ReplayServer(Server):
             self.listeners.discard(subscriber)
             if talk.listening.get(call) is listening:
                 del talk.listening[call]
-        end = {"resultType": "complete", "_meta": {SUBSCRIPTION: message.id}}
-        deliver(listening.ended[0] if listening.ended else compose_result(message.id, end))
+        deliver(listening.ended[0] if listening.ended else end_of_subscription(message))
 
     # What else it says.
 
@@ -177,7 +180,7 @@ class ReplayServer(Server):
         super().hear(message, client)
         if message.kind != "notification" or message.method in _NOT_A_CAUSE:
             return
-        talk = self._talk(client, message)
+        talk = self.talk(client, message)
         call = talk.conversation.next(message.method, message.params)
         if call is not None and call.steps:
             talk.later(self._playing(call, client, talk, message).everything(client.send))
@@ -186,24 +189,31 @@ class ReplayServer(Server):
         super().forget(client)
         talk = self._talks.pop(client, None)
         if talk is not None:
-            talk.end()
+            self.end_talk(talk)
+
+    def end_talk(self, talk: Talk) -> None:
+        """A client has gone, or begins again."""
+        talk.end()
 
     def stop(self) -> None:
         super().stop()
         for talk in self._talks.values():
             talk.end()
 
+    async def close(self) -> None:
+        """Nothing is served any more."""
+
     # Who it is.
 
-    def _talk(self, client: Client, message: Message) -> Talk:
+    def talk(self, client: Client, message: Message) -> Talk:
         """What is known of CLIENT. In the modern era, clients that describe themselves alike are one."""
         key: Client | str = client if client.lasting else self._description(client, message)
         if key not in self._talks or (isinstance(key, str) and message.method == "server/discover" and self._many):
             if (old := self._talks.pop(key, None)) is not None:
-                old.end()
+                self.end_talk(old)
             self._talks[key] = Talk(self.pool)
             if len(self._talks) > _MOST_TALKS and isinstance(next(iter(self._talks)), str):
-                self._talks.popitem(last=False)[1].end()
+                self.end_talk(self._talks.popitem(last=False)[1])
         return self._talks[key]
 
     @property
@@ -225,6 +235,11 @@ class ReplayServer(Server):
             self.complain(line)
         elif self._told == _MOST_TOLD + 1:
             self.complain("more of this is not told here")
+
+
+def end_of_subscription(message: Message) -> Json:
+    """The reply to MESSAGE, which opened a subscription that is over."""
+    return compose_result(message.id, {"resultType": "complete", "_meta": {SUBSCRIPTION: message.id}})
 
 
 def _id(message: Message) -> Any:
