@@ -55,7 +55,7 @@ HELP = {
     "conductor verify": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.verify",
     "conductor bridge": f"""{CONDUCTOR} {SERVE} mcp_conductor.cli.bridge mcp_conductor.cli.budget_flags
     mcp_conductor.cli.serving_flags""",
-    "conductor replay": f"{CONDUCTOR} {SERVE} mcp_conductor.cli.replay mcp_conductor.cli.serving_flags",
+    "conductor replay": f"{CONDUCTOR} {SERVE} {TARGET} mcp_conductor.cli.replay mcp_conductor.cli.serving_flags",
     "server_composable": f"{PROGRAM} {SERVE}",
 }
 # Until asyncio is imported, when the server of a call has been started, and after that.

@@ -2,7 +2,9 @@
 
 import asyncio
 import os
-from functools import reduce
+from collections.abc import Callable
+from functools import partial, reduce
+from typing import Any
 
 from mcp_conductor.cli.flag_values import number
 from mcp_conductor.cli.flags import Given
@@ -15,20 +17,85 @@ from mcp_conductor.replaying.recorded_calls import calls_of_sessions
 from mcp_conductor.replaying.replay_server import ReplayServer
 from mcp_conductor.replaying.request_keys import Forget
 from mcp_conductor.server.config import TransportConfig
+from mcp_conductor.text.redaction import secrets_by_name
 
 
-def read_pool(file: str, given: Given, terminal: Terminal) -> Pool:
-    """All that FILE has to play; what a person should know of it is told."""
-    recording = read_recording(os.path.join(terminal.directory, os.path.expanduser(file)), shown=file)
-    if recording.warning is not None:
-        terminal.say(f"warning: {recording.warning}")
-    pool = Pool(calls_of_sessions(recording.entries, _session(recording, given)), _forget(given))
-    if not pool.answers:
-        raise UsageError(f"{file} has no request with an answer, so that there is nothing to play")
-    if pool.redacted_answers:
-        answers = f"{pool.redacted_answers} answers" if pool.redacted_answers > 1 else "1 answer"
-        terminal.say(f"warning: {answers} in {file} had secrets, and will say [redacted] in their place")
-    return pool
+class Replay:
+    """One command line of `conductor replay`."""
+
+    def __init__(self, file: str, given: Given, terminal: Terminal, *, real_time: bool) -> None:
+        self._file = file
+        self._terminal = terminal
+        self._path = os.path.join(terminal.directory, os.path.expanduser(file))
+        self._recording = read_recording(self._path, shown=file)
+        self._pool = self._read_pool(given)
+        self._options: dict[str, Any] = {"real_time": real_time, "complain": terminal.say}
+        self._make: Callable[..., ReplayServer] = ReplayServer
+        self._asks = False
+
+    def _read_pool(self, given: Given) -> Pool:
+        """All that there is to play; what a person should know of it is told."""
+        if self._recording.warning is not None:
+            self._terminal.say(f"warning: {self._recording.warning}")
+        pool = Pool(calls_of_sessions(self._recording.entries, _session(self._recording, given)), _forget(given))
+        if pool.redacted_answers:
+            answers = f"{pool.redacted_answers} answers" if pool.redacted_answers > 1 else "1 answer"
+            self._terminal.say(
+                f"warning: {answers} in {self._file} had secrets, and will say [redacted] in their place"
+            )
+        return pool
+
+    def ask_upstream(self, given: Given) -> None:
+        """Ask the server that is GIVEN for what is not in the recording."""
+        from mcp_conductor.cli.target import target
+        from mcp_conductor.recording.continuing import continue_recording
+        from mcp_conductor.replaying.extending_server import ExtendingServer
+
+        terminal = self._terminal
+        spec = target(given, terminal, program="conductor replay FILE --miss upstream")
+        terminal.learn(secrets_by_name(terminal.environ))
+        if not os.access(self._path, os.W_OK):
+            raise UsageError(f"cannot write {self._file}, to which answers of the server are to be added")
+        begin = partial(
+            continue_recording,
+            self._path,
+            self._recording,
+            terminal.redactor,
+            shown=self._file,
+            complain=lambda text: terminal.say(f"warning: {text}"),
+        )
+        self._make = partial(ExtendingServer, spec=spec, begin=begin, redactor=terminal.redactor)
+        self._asks = True
+
+    async def serve(self, transport: TransportConfig) -> int:
+        """Serve until we are told to stop, or stdin ends: the exit code."""
+        if not self._pool.answers and not self._asks:
+            raise UsageError(f"{self._file} has no request with an answer, so that there is nothing to play")
+        server = self._make(self._pool, transport, **self._options)
+        try:
+            return await serve_until_cancelled(lambda stop: self._host(server, transport, stop))
+        finally:
+            await server.close()
+            self._tell(server)
+
+    def _tell(self, server: ReplayServer) -> None:
+        """Say what was not in the recording, in a line each."""
+        if server.added:
+            requests = "1 request was" if server.added == 1 else f"{server.added} requests were"
+            self._terminal.say(f"{requests} answered by the server, and added to {self._file}")
+        if server.missed:
+            requests = "1 request was" if server.missed == 1 else f"{server.missed} requests were"
+            self._terminal.say(f"{requests} not in the recording")
+
+    async def _host(self, server: ReplayServer, transport: TransportConfig, stop: asyncio.Event) -> int:
+        if transport.type == "stdio":
+            from mcp_conductor.server.stdio_host import serve_stdio
+
+            return await serve_stdio(server, stop)
+        from mcp_conductor.server.http.serving import serve_http
+
+        tell = self._terminal.say
+        return await serve_http(server, transport, stop, lambda url: tell(f"Replaying {self._file} at {url}"))
 
 
 def _session(recording: Recording, given: Given) -> int | None:
@@ -47,28 +114,3 @@ def _forget(given: Given) -> Forget | None:
 
     paths = read_ignored(given.all("--ignore"))
     return lambda request: reduce(without, paths, request)
-
-
-async def serve_replay(
-    pool: Pool, transport: TransportConfig, terminal: Terminal, file: str, *, real_time: bool
-) -> int:
-    """Serve until we are told to stop, or stdin ends: the exit code."""
-    server = ReplayServer(pool, transport, real_time=real_time, complain=terminal.say)
-    try:
-        return await serve_until_cancelled(lambda stop: _host(server, transport, stop, terminal, file))
-    finally:
-        if server.missed:
-            requests = "1 request was" if server.missed == 1 else f"{server.missed} requests were"
-            terminal.say(f"{requests} not in the recording")
-
-
-async def _host(
-    server: ReplayServer, transport: TransportConfig, stop: asyncio.Event, terminal: Terminal, file: str
-) -> int:
-    if transport.type == "stdio":
-        from mcp_conductor.server.stdio_host import serve_stdio
-
-        return await serve_stdio(server, stop)
-    from mcp_conductor.server.http.serving import serve_http
-
-    return await serve_http(server, transport, stop, lambda url: terminal.say(f"Replaying {file} at {url}"))
