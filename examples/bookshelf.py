@@ -7,11 +7,12 @@ and a template, a prompt, completion, logging and progress. Try it with `mcp-cli
 
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
 Json = dict[str, Any]
 
-VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+VERSIONS = ("2024-11-05", "2025-06-18", "2025-11-25")  # 2025-03-26 has batches, which are not read here
 BOOKS = [
     {"title": "Middlemarch", "author": "George Eliot", "year": 1871},
     {"title": "The Left Hand of Darkness", "author": "Ursula K. Le Guin", "year": 1969},
@@ -47,6 +48,7 @@ PROMPTS = [
     }
 ]
 MOODS = ["calm", "curious", "cheerful"]
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
 class RpcError(Exception):
@@ -58,6 +60,7 @@ class RpcError(Exception):
 
 
 def initialize(params: Json) -> Json:
+    METHODS.update(AFTER_INITIALIZE)
     asked = params.get("protocolVersion")
     return {
         "protocolVersion": asked if asked in VERSIONS else VERSIONS[-1],
@@ -102,7 +105,9 @@ def count_pages(arguments: Json, token: str | int | None) -> Json:
 
 
 def read_resource(params: Json) -> Json:
-    uri = str(params.get("uri"))
+    uri = params.get("uri")
+    if not isinstance(uri, str):
+        raise RpcError(-32602, "uri must be a string")
     number = uri.removeprefix("book://shelf/")
     if not number.isdigit() or int(number) >= len(BOOKS):
         raise RpcError(-32002, f"resource not found: {uri}")
@@ -113,45 +118,77 @@ def get_prompt(params: Json) -> Json:
     if params.get("name") != "recommend":
         raise RpcError(-32602, f"unknown prompt: {params.get('name')}")
     mood = (params.get("arguments") or {}).get("mood")
-    if mood is None:
-        raise RpcError(-32602, "the argument mood is missing")
+    if not isinstance(mood, str):
+        raise RpcError(-32602, "the argument mood must be a string")
     text = f"Which of these books fits a {mood} mood? {', '.join(str(book['title']) for book in BOOKS)}"
     return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
 
 
 def complete(params: Json) -> Json:
-    typed = str((params.get("argument") or {}).get("value", ""))
-    values = [mood for mood in MOODS if mood.startswith(typed)]
+    ref, argument = params.get("ref") or {}, params.get("argument") or {}
+    if "name" not in argument or ref.get("name", "recommend") != "recommend":
+        raise RpcError(-32602, "there is nothing of this name to complete")
+    values = [mood for mood in MOODS if mood.startswith(str(argument.get("value", "")))]
     return {"completion": {"values": values, "total": len(values), "hasMore": False}}
 
 
-METHODS = {
-    "initialize": initialize,
-    "ping": lambda _: {},
-    "logging/setLevel": lambda _: {},
-    "tools/list": lambda _: {"tools": TOOLS},
+def set_level(params: Json) -> Json:
+    if params.get("level") not in LEVELS:
+        raise RpcError(-32602, f"unknown level: {params.get('level')}")
+    return {}
+
+
+def one_page(key: str, items: list[Json]) -> Callable[[Json], Json]:
+    """A list that is short enough for one page, so that no cursor is ever given out."""
+
+    def page(params: Json) -> Json:
+        if "cursor" in params:
+            raise RpcError(-32602, "unknown cursor")
+        return {key: items}
+
+    return page
+
+
+RESOURCES = [{"uri": f"book://shelf/{number}", "name": book["title"]} for number, book in enumerate(BOOKS)]
+TEMPLATES = [{"uriTemplate": "book://shelf/{number}", "name": "a book by its number"}]
+METHODS: dict[str, Callable[[Json], Json]] = {"initialize": initialize, "ping": lambda _: {}}
+AFTER_INITIALIZE: dict[str, Callable[[Json], Json]] = {
+    "logging/setLevel": set_level,
+    "tools/list": one_page("tools", TOOLS),
     "tools/call": call_tool,
-    "resources/list": lambda _: {
-        "resources": [{"uri": f"book://shelf/{number}", "name": book["title"]} for number, book in enumerate(BOOKS)]
-    },
-    "resources/templates/list": lambda _: {
-        "resourceTemplates": [{"uriTemplate": "book://shelf/{number}", "name": "a book by its number"}]
-    },
+    "resources/list": one_page("resources", RESOURCES),
+    "resources/templates/list": one_page("resourceTemplates", TEMPLATES),
     "resources/read": read_resource,
-    "prompts/list": lambda _: {"prompts": PROMPTS},
+    "prompts/list": one_page("prompts", PROMPTS),
     "prompts/get": get_prompt,
     "completion/complete": complete,
 }
 
 
-def answer(request: Json) -> Json:
-    method = METHODS.get(request["method"])
-    if method is None:
-        return {"error": {"code": -32601, "message": f"method not found: {request['method']}"}}
+def result(request: Any) -> Json:
+    if not isinstance(request, dict) or request.get("jsonrpc") != "2.0":
+        raise RpcError(-32600, "not a message of JSON-RPC 2.0")
+    if request.get("id") is None or not isinstance(request.get("method"), str):
+        raise RpcError(-32600, "not a request")
+    if request["method"] not in METHODS:
+        raise RpcError(-32601, f"method not found: {request['method']}")
+    return METHODS[request["method"]](request.get("params") or {})
+
+
+def answer(line: str) -> None:
+    """Answer the request in LINE; a notification has no answer."""
+    number = None
     try:
-        return {"result": method(request.get("params") or {})}
+        request = json.loads(line)
+        if isinstance(request, dict):
+            if "id" not in request:
+                return
+            number = request["id"]
+        send({"id": number, "result": result(request)})
+    except ValueError:
+        send({"id": None, "error": {"code": -32700, "message": "not JSON"}})
     except RpcError as error:
-        return {"error": {"code": error.code, "message": str(error)}}
+        send({"id": number, "error": {"code": error.code, "message": str(error)}})
 
 
 def send(message: Json) -> None:
@@ -159,12 +196,6 @@ def send(message: Json) -> None:
     sys.stdout.flush()
 
 
-def main() -> None:
-    for line in sys.stdin:
-        request = json.loads(line)
-        if "id" in request and "method" in request:
-            send({"id": request["id"], **answer(request)})
-
-
 if __name__ == "__main__":
-    main()
+    for line in sys.stdin:
+        answer(line)
