@@ -32,9 +32,12 @@ def abridged(lines: Sequence[str], shown: Callable[[str], str], *, all_by: str =
 
 
 # How a line begins that names the cause, in most languages: `Error: …`, `ModuleNotFoundError: …`, `[x] fatal: …`.
+# Python draws the errors of a group as a tree. A line of the source that raises an error does not name it.
+_HEADING = "Traceback (most recent call last)"
+_TREE = " \t|+-"
 _NAMES_THE_CAUSE = compiled_later(
-    r"\s*(?:\(stdout\) )?(?:npm ERR! |\[?\w*\]? ?)(?:Uncaught )?"
-    r"[\w.]*(?:error|exception|panic\w*|fatal)\b[^:]{0,80}:? \S",
+    rf"[{_TREE}]*+(?!raise |throw |Exception Group Traceback)(?:\(stdout\) )?(?:npm ERR! |\[?\w*\]? ?)(?:Uncaught )?"
+    r"[\w.]*(?:error|exception|panic\w*|fatal)\b(?:[^:]{0,80}:? \S|$)",
     re.IGNORECASE,
 )
 
@@ -42,8 +45,9 @@ _NAMES_THE_CAUSE = compiled_later(
 def cause(lines: Sequence[str]) -> str | None:
     """The one of LINES that most likely says why."""
     named = (line for line in lines if _NAMES_THE_CAUSE.match(line, 0, _LONGEST_SEARCHED))
-    sounding = (line for line in lines if _CAUSE.search(line, 0, _LONGEST_SEARCHED))
-    return next(named, next(sounding, None))
+    sounding = (line for line in lines if _CAUSE.search(line, 0, _LONGEST_SEARCHED) and _HEADING not in line)
+    found = next(named, next(sounding, None))
+    return None if found is None else found.lstrip(_TREE)
 
 
 def _worth_showing(lines: Sequence[str]) -> list[int]:

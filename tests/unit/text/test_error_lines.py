@@ -11,6 +11,24 @@ PYTHON = [
     "    import x",
     "ModuleNotFoundError: No module named 'x'",
 ]
+# The line of the source that raises is not what was raised.
+DECODER = [
+    "Traceback (most recent call last):",
+    '  File "decoder.py", line 355, in raw_decode',
+    '    raise JSONDecodeError("Expecting value", s, err.value) from None',
+    "json.decoder.JSONDecodeError: Expecting value: line 2 column 1 (char 38)",
+]
+GROUP = [
+    "[11/18/26] INFO     Starting MCP server",
+    "  + Exception Group Traceback (most recent call last):",
+    '  |   File "server.py", line 9, in <module>',
+    "  | ExceptionGroup: unhandled errors in a TaskGroup (1 sub-exception)",
+    "  +-+---------------- 1 ----------------",
+    "    | Traceback (most recent call last):",
+    '    |     assert not self._completed, "Request already responded to"',
+    "    | AssertionError: Request already responded to",
+    "    +------------------------------------",
+]
 
 
 @pytest.mark.parametrize(
@@ -18,9 +36,13 @@ PYTHON = [
     [
         (NODE, "Error: Cannot find module 'x'"),
         (PYTHON, "ModuleNotFoundError: No module named 'x'"),
+        (DECODER, "json.decoder.JSONDecodeError: Expecting value: line 2 column 1 (char 38)"),
+        (GROUP, "AssertionError: Request already responded to"),
         (["started", "panic: runtime error: index out of range"], "panic: runtime error: index out of range"),
         (["(stdout) usage: server FILE"], "(stdout) usage: server FILE"),
         (["a", "npm ERR! Error: missing script: start"], "npm ERR! Error: missing script: start"),
+        (["Traceback (most recent call last):", '  File "a.py"', "anyio.BrokenResourceError"], "anyio.BrokenResourceError"),
+        (["Traceback (most recent call last):", "KeyboardInterrupt"], None),
         (["listening", "ready"], None),
         ([], None),
     ],
