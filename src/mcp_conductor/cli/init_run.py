@@ -1,7 +1,9 @@
 """The settings, a first suite and a CI file, written as `conductor init` was asked to."""
 
 import os
+import re
 from collections.abc import Mapping
+from shlex import quote
 
 from mcp_conductor.cli.discover_run import case_count, remarks
 from mcp_conductor.cli.flag_values import time
@@ -23,6 +25,7 @@ from mcp_conductor.suites.authoring.project import Project
 from mcp_conductor.suites.authoring.shared_entry import references, secrets_in, without_secrets
 from mcp_conductor.suites.authoring.suite_text import suite_text, template
 from mcp_conductor.suites.running.job import DEFAULT_SECONDS
+from mcp_conductor.text.visible import one_line
 
 _STARTUP_MILLISECONDS = 10_000  # `npx` and `uv run` may have to install something
 _PLACEHOLDER = {"command": "python3", "args": ["server.py"]}
@@ -34,7 +37,7 @@ def list_servers(terminal: Terminal) -> int:
     chosen = project.chosen()
     _tell_found(project, chosen, terminal)
     if chosen is not None:
-        terminal.show(f"conductor init takes {chosen.name}\n")
+        terminal.show(f"conductor init takes {one_line(chosen.name)}\n")
     return 0
 
 
@@ -57,11 +60,21 @@ async def write_project(given: Given, terminal: Terminal, files: Mapping[str, st
     _write_ci(shared, files, terminal)
     if secrets:
         terminal.show(f"values were not copied: set {', '.join(secrets)} in the environment\n")
-    steps = (
-        "conductor test" if chosen is not None else f"put the server's command into {SETTINGS}, then: conductor test"
-    )
-    terminal.show(f"next: {steps}\n")
+    terminal.show(f"next: {_next_step(chosen, shared, terminal)}\n")
     return 0
+
+
+def _next_step(chosen: Found | None, shared: Json, terminal: Terminal) -> str:
+    missing = [name for name in references(shared) if name not in terminal.environ]
+    if chosen is None:
+        first = f"put the server's command into {SETTINGS}"
+    elif chosen.problem:
+        first = chosen.remedy
+    elif missing:
+        first = f"set {', '.join(missing)} in the environment"
+    else:
+        return "conductor test"
+    return f"{first}, then: conductor test"
 
 
 def _tell_found(project: Project, chosen: Found | None, terminal: Terminal) -> None:
@@ -74,11 +87,13 @@ def _tell_found(project: Project, chosen: Found | None, terminal: Terminal) -> N
         terminal.say("no server was found in this directory\n  hint: conductor init -- COMMAND …")
         return
     terminal.show("found:\n")
-    names = max(len(found.name) for found in project.servers)
+    names = max(len(one_line(found.name)) for found in project.servers)
     for found in project.servers:
-        why = found.problem or ("" if found.of_project or found is chosen else "not of this project, so not started")
+        why = f"{found.problem}: {found.remedy}" if found.problem else ""
+        if not found.of_project and found is not chosen:
+            why = "in your own settings, so not started"
         end = f" ({why})" if why else ""
-        terminal.show(f"  {found.name:<{names}}  {_command_line(found.entry)}, in {found.source}{end}\n")
+        terminal.show(f"  {one_line(found.name):<{names}}  {_command_line(found.entry)}, in {found.source}{end}\n")
     if chosen is None:
         terminal.say("none of them is chosen\n  hint: conductor init --server NAME, or conductor init -- COMMAND …")
 
@@ -93,7 +108,7 @@ def _named_server(given: Given) -> Found:
 
 async def _suite(chosen: Found | None, wishes: Wishes, terminal: Terminal) -> tuple[str, str]:
     """The text of the suite, and what it has."""
-    if chosen is None:
+    if chosen is None or chosen.problem:
         return template(), "a template"
     terminal.learn(secrets_in(chosen.entry))
     try:
@@ -128,7 +143,8 @@ def _settings(name: str, entry: Json) -> Json:
 
 def _command_line(entry: Json) -> str:
     args = entry.get("args")
-    return " ".join(map(str, [entry.get("command") or entry.get("url"), *(args if isinstance(args, list) else [])]))
+    words = map(str, [entry.get("command") or entry.get("url"), *(args if isinstance(args, list) else [])])
+    return one_line(" ".join(quote(word) if re.search(r"\s", word) else word for word in words))
 
 
 def _entry_of_settings(terminal: Terminal) -> Json:

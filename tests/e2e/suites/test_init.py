@@ -1,6 +1,7 @@
 """`conductor init`: settings and a first suite for any project that it is run in, ready to be run."""
 
 import json
+import os
 import shlex
 import shutil
 import sys
@@ -123,7 +124,7 @@ def test_what_settings_in_the_home_directory_list_is_told_but_not_started(init, 
     write("home/.config/Claude/claude_desktop_config.json", json.dumps(listed))
     done, settings, _ = init(passes=False)
     assert "notes" in done.out
-    assert "in ~/.config/Claude/claude_desktop_config.json (not of this project, so not started)" in done.out
+    assert "in ~/.config/Claude/claude_desktop_config.json (in your own settings, so not started)" in done.out
     assert "none of them is chosen" in done.err
     assert settings["args"] == ["server.py"]
     assert not (tmp_path / "started").exists()
@@ -177,11 +178,62 @@ def test_an_unknown_name_is_told_with_the_nearest(conductor, write, tmp_path):
     assert not (tmp_path / "conductor.config.json").exists()
 
 
-def test_a_script_that_is_not_installed_is_told(init, write):
+def test_a_script_that_is_not_installed_is_in_the_settings_and_the_next_step_installs_it(init, write):
     write("pyproject.toml", '[project]\nname = "x"\ndependencies = ["mcp"]\nscripts = {x-server-of-mine = "x:a"}\n')
-    done, _, _ = init(passes=False)
+    done, settings, suite = init(passes=False)
     assert "x-server-of-mine, in pyproject.toml (it is not installed: pip install -e .)" in done.out
-    assert "none of them is chosen" in done.err
+    assert settings["command"] == "x-server-of-mine"
+    assert "adds two numbers" in suite
+    assert "next: pip install -e ., then: conductor test" in done.out
+
+
+POETRY = '[tool.poetry]\nname = "x"\n[tool.poetry.dependencies]\nmcp = "*"\n[tool.poetry.scripts]\nx-server = "x:b"\n'
+
+
+@pytest.mark.parametrize(("lock", "command"), [([], ["x-server"]), (["poetry.lock"], ["poetry", "run", "x-server"])])
+def test_the_script_of_a_poetry_project_is_found(init, write, lock, command):
+    write("pyproject.toml", POETRY)
+    for file in lock:
+        write(file, "")
+    _, settings, _ = init(passes=False, PATH=os.defpath)
+    assert [settings["command"], *settings.get("args", [])] == command
+
+
+def test_servers_that_differ_in_their_environment_alone_are_all_listed(conductor, write, tmp_path):
+    entry = {"command": "npx", "args": ["x-mcp"]}
+    servers = {name: {**entry, "env": {"STAGE": name}} for name in ("prod", "staging")}
+    write("mcp.json", json.dumps({"mcpServers": servers}))
+    done = conductor("init", "--list", HOME=str(tmp_path / "home"))
+    assert [line.split()[0] for line in done.out.splitlines()[1:]] == ["prod", "staging"]
+
+
+def test_a_server_that_two_programs_know_is_listed_once_and_found_by_both_names(init, conductor, write, tmp_path):
+    for file, name in ((".cursor/mcp.json", "books"), (".config/Claude/claude_desktop_config.json", "shelf")):
+        entry = {"command": BOOKSHELF[0], "args": list(BOOKSHELF[1:])}
+        write(f"home/{file}", json.dumps({"mcpServers": {name: entry}}))
+    listed = conductor("init", "--list", HOME=str(tmp_path / "home"))
+    assert len(listed.out.splitlines()) == 2
+    _, settings, _ = init("--server", "shelf")
+    assert [settings["command"], *settings["args"]] == list(BOOKSHELF)
+
+
+def test_a_variable_that_is_not_set_is_the_next_step(init, write):
+    write("server.py", SERVER)
+    entry = {"command": sys.executable, "args": ["server.py"], "env": {"KEY": "${KEY}"}}
+    write("mcp.json", json.dumps({"mcpServers": {"books": entry}}))
+    done, _, _ = init(passes=False)
+    assert "next: set KEY in the environment, then: conductor test" in done.out
+
+
+def test_names_and_commands_take_one_line_each_and_words_with_spaces_are_quoted(conductor, write, tmp_path):
+    servers = {"a\nwrote everything": {"command": "python", "args": ["my server.py", "x\nnext: rm"]}}
+    write("mcp.json", json.dumps({"mcpServers": servers}))
+    done = conductor("init", "--list", HOME=str(tmp_path / "home"))
+    assert done.out.splitlines() == [
+        "found:",
+        "  a wrote everything  python 'my server.py' 'x next: rm', in mcp.json",
+        "conductor init takes a wrote everything",
+    ]
 
 
 @pytest.mark.parametrize(("service", "file"), CI.items())

@@ -41,6 +41,8 @@ class CiJob:
             return ["npm ci" if self.has("package-lock.json") else "npm install", "npm run build --if-present"]
         if command == "uv":
             return ["pip install uv", "uv sync"]
+        if command == "poetry":
+            return ["pip install poetry", "poetry install"]
         in_venv = command.startswith(".venv/")
         pip = ".venv/bin/pip" if in_venv else "pip"
         begin = ["python -m venv .venv"] if in_venv else []

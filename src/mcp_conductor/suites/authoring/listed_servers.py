@@ -44,6 +44,7 @@ class Found:
     source: str  # the file that says so
     of_project: bool = True  # otherwise, a file of the user says so
     problem: str = ""  # why it cannot be started
+    remedy: str = ""  # the command that changes it
 
 
 @dataclass(frozen=True, slots=True)

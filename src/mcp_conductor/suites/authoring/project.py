@@ -42,30 +42,36 @@ class Project:
 
     @cached_property
     def servers(self) -> list[Found]:
-        """All servers that are found, the best guess first; those of the user's own settings are the last."""
+        """The servers that are found, each once, the best guess first; those of the user's settings are the last."""
+        return _each_once(self._all)
+
+    @cached_property
+    def _all(self) -> list[Found]:
         listed = self.listing.servers
         own = [found for found in listed if found.of_project and self._is_own(found)]
         looks = (self._node_package, self._python_project, self._python_file, self._node_file)
         made = [found for look in looks for found in look()]
         used = [found for found in listed if found.of_project and found not in own]
-        all_of_them = [*own, *made, *used, *(found for found in listed if not found.of_project)]
-        # Several programs have the same server in their settings, which also starts the file that looks like one.
-        return list({_what_runs(found): found for found in reversed(all_of_them)}.values())[::-1]
+        return [*own, *made, *used, *(found for found in listed if not found.of_project)]
 
     def chosen(self, name: str | None = None) -> Found | None:
-        """The server called NAME; without a name, one that is the project's own, or the only one that it uses."""
+        """The server called NAME; without a name, one that is the project's own, or the only one that it uses.
+
+        Its own may not be installed yet; it is chosen where there is no other.
+        """
         if name is not None:
             return self._called(name)
-        ready = [found for found in self.servers if found.of_project and not found.problem]
-        used = [found for found in ready if found in self.listing.servers and not self._is_own(found)]
-        own = [found for found in ready if found not in used]
-        return own[0] if own else used[0] if len(used) == 1 else None
+        project = [found for found in self.servers if found.of_project]
+        used = [found for found in project if found in self.listing.servers and not self._is_own(found)]
+        own = [found for found in project if found not in used]
+        ready = [found for found in own if not found.problem]
+        return ready[0] if ready else used[0] if len(used) == 1 else own[0] if own and not used else None
 
     def _called(self, name: str) -> Found:
-        for found in self.servers:
+        for found in self._all:
             if found.name == name:
                 return found
-        names = list(dict.fromkeys(found.name for found in self.servers))
+        names = list(dict.fromkeys(found.name for found in self._all))
         near = nearest(name, names)
         hint = f"did you mean {near!r}?" if near else f"found: {', '.join(names) or 'no server at all'}"
         raise UsageError(f"no server {name!r} was found", hint=hint)
@@ -95,9 +101,9 @@ class Project:
 
         with suppress(OSError, ValueError), open_file(self._path("pyproject.toml")) as file:
             manifest = tomllib.load(file)
-            project = manifest.get("project")
-            scripts = project.get("scripts") if isinstance(project, dict) else None
-            if isinstance(scripts, dict) and _LOOKS_LIKE_A_SERVER.search(str(project)):
+            parts = [_part(manifest, "project"), _part(manifest, "tool", "poetry")]
+            scripts = {name: None for part in parts for name in _part(part, "scripts")}
+            if _LOOKS_LIKE_A_SERVER.search(str(parts)):
                 # Those that are called a server come first.
                 for name in sorted(scripts, key=lambda script: not re.search("mcp|server", script)):
                     yield self._python_script(name)
@@ -108,8 +114,10 @@ class Project:
             return Found(name, _command(local), "pyproject.toml")
         if self._has("uv.lock"):
             return Found(name, _command("uv", "run", "--quiet", name), "pyproject.toml")
-        problem = "" if self._is_program(name) else "it is not installed: pip install -e ."
-        return Found(name, _command(name), "pyproject.toml", problem=problem)
+        if self._has("poetry.lock"):
+            return Found(name, _command("poetry", "run", name), "pyproject.toml")
+        problem = "" if self._is_program(name) else "it is not installed"
+        return Found(name, _command(name), "pyproject.toml", problem=problem, remedy="pip install -e .")
 
     # Files.
 
@@ -160,8 +168,25 @@ class Project:
         return {}
 
 
+def _each_once(servers: list[Found]) -> list[Found]:
+    """SERVERS without those that are known already.
+
+    Several programs have the same server in their settings, which also starts the file that looks like one. In one
+    file, two servers are two, even if they differ in their environment alone.
+    """
+    sources: dict[str, str] = {}
+    return [found for found in servers if sources.setdefault(_what_runs(found), found.source) == found.source]
+
+
 def _what_runs(found: Found) -> str:
     return f"{found.entry.get('command')} {found.entry.get('args')} {found.entry.get('url')}"
+
+
+def _part(data: Any, *keys: str) -> Json:
+    """The object below KEYS; an empty one, if there is none."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else {}
 
 
 def _command(program: str, *args: str) -> Json:

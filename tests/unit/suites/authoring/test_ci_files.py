@@ -23,6 +23,7 @@ def test_every_service_has_a_place_for_its_file():
         (("pyproject.toml", "requirements.txt"), "x-server", ["pip install -e ."]),
         (("pyproject.toml",), ".venv/bin/x", ["python -m venv .venv", ".venv/bin/pip install -e ."]),
         (("pyproject.toml", "uv.lock"), "uv", ["pip install uv", "uv sync"]),
+        (("pyproject.toml", "poetry.lock"), "poetry", ["pip install poetry", "poetry install"]),
         ((), "npx", []),
         (("package.json",), "node", ["npm install", "npm run build --if-present"]),
         (("package.json", "package-lock.json"), "npm", ["npm ci", "npm run build --if-present"]),
