@@ -41,7 +41,8 @@ named, or else one that the project has: in mcp.json, .mcp.json, .mcp/ and the s
 as a script of pyproject.toml, as bin or start of package.json, or as a file such as server.py. Servers of settings in
 your home directory are listed, but not started unless you name one. If the server can be started, the suite has a case
 for everything that it offers, as `conductor discover` writes it; otherwise it shows how tests are written. Secrets
-become references to environment variables. Files that are there already are left alone.
+become references to environment variables. Files that are there already are left alone: the server of settings that
+are there gets a suite, if it has none, and a CI file may be added.
 """
 _EXIT_CODES = "Exit codes: 0 written, 2 could not write, 130 and 143 interrupted.\n"
 
@@ -67,16 +68,21 @@ def main(argv: list[str], terminal: Terminal) -> int:
 
 
 def _files(given: Given, service: str | None, terminal: Terminal) -> dict[str, str]:
-    """What is to be written, by what it is; a CI file may be added to a project that has the others."""
-    ours = {"settings": SETTINGS, "suite": SUITE}
-    there = [file for file in ours.values() if os.path.lexists(os.path.join(terminal.directory, file))]
+    """What is to be written, by what it is: what is not there. To settings that are there, a CI file may be added."""
+
+    def is_there(file: str) -> bool:
+        return os.path.lexists(os.path.join(terminal.directory, file))
+
     ci = {} if service is None else {service: CI[service]}
-    if there and ci and not given.words and "--server" not in given:
-        ours, there = {}, []
-    for file in (*there, *ci.values()):
-        if file in there or os.path.lexists(os.path.join(terminal.directory, file)):
-            hint = "move it away, or write another suite: conductor discover"
-            raise UsageError(
-                f"{file} exists already", hint=hint if file in there else "move it away, or add to it by hand"
-            )
+    for file in filter(is_there, ci.values()):
+        raise UsageError(f"{file} exists already", hint="move it away, or add to it by hand")
+    if is_there(SETTINGS):
+        if given.words or "--server" in given:
+            raise UsageError(f"{SETTINGS} exists already", hint="move it away, or put the server into it by hand")
+        if ci:
+            return ci
+    ours = {name: file for name, file in {"settings": SETTINGS, "suite": SUITE}.items() if not is_there(file)}
+    if not ours:
+        hint = f"move it away, or write another suite: conductor discover -o {os.path.dirname(SUITE)}/NAME.test.mcp.yml"
+        raise UsageError(f"{SUITE} exists already", hint=hint)
     return {**ours, **ci}

@@ -43,25 +43,36 @@ def list_servers(terminal: Terminal) -> int:
 
 async def write_project(given: Given, terminal: Terminal, files: Mapping[str, str]) -> int:
     """Find the server, ask it what it offers, and write FILES, which are called by what is in them: the exit code."""
-    if "settings" not in files:
+    if not files.keys() & {"settings", "suite"}:
         _write_ci(_entry_of_settings(terminal), files, terminal)
         return 0
-    wishes = Wishes(timeout=time(given, "--timeout") or DEFAULT_SECONDS, redactor=terminal.redactor)
     project = Project(terminal.directory, terminal.environ)
-    chosen = _named_server(given) if given.words else project.chosen(given.one("--server"))
-    if not given.words:
-        _tell_found(project, chosen, terminal)
-    suite, count = await _suite(chosen, wishes, terminal)
+    chosen = _chosen(given, project, terminal, known="settings" not in files)
     shared, secrets = without_secrets(chosen.entry if chosen is not None else dict(_PLACEHOLDER))
-    _write(SETTINGS, render(_settings(project.name, shared), indent=2) + "\n", terminal)
-    _write(files["suite"], suite, terminal)
-    terminal.show(f"wrote {SETTINGS}: {_command_line(shared)}{'' if chosen is not None else ' (a placeholder)'}\n")
-    terminal.show(f"wrote {files['suite']}: {count}\n")
+    # The server is asked before anything is written: it may take long, and be interrupted.
+    suite = await _suite(chosen, given, terminal) if "suite" in files else None
+    if "settings" in files:
+        _write(SETTINGS, render(_settings(project.name, shared), indent=2) + "\n", terminal)
+        terminal.show(f"wrote {SETTINGS}: {_command_line(shared)}{'' if chosen is not None else ' (a placeholder)'}\n")
+    if suite is not None:
+        _write(files["suite"], suite[0], terminal)
+        terminal.show(f"wrote {files['suite']}: {suite[1]}\n")
     _write_ci(shared, files, terminal)
-    if secrets:
+    if secrets and "settings" in files:
         terminal.show(f"values were not copied: set {', '.join(secrets)} in the environment\n")
     terminal.show(f"next: {_next_step(chosen, shared, terminal)}\n")
     return 0
+
+
+def _chosen(given: Given, project: Project, terminal: Terminal, *, known: bool) -> Found | None:
+    """The server: KNOWN by the settings, or named, or one that is found, which is told."""
+    if known:
+        return Found("", _entry_of_settings(terminal), "")
+    if given.words:
+        return _named_server(given)
+    chosen = project.chosen(given.one("--server"))
+    _tell_found(project, chosen, terminal)
+    return chosen
 
 
 def _next_step(chosen: Found | None, shared: Json, terminal: Terminal) -> str:
@@ -106,13 +117,15 @@ def _named_server(given: Given) -> Found:
     return Found("", {"url": spec.label}, "")
 
 
-async def _suite(chosen: Found | None, wishes: Wishes, terminal: Terminal) -> tuple[str, str]:
+async def _suite(chosen: Found | None, given: Given, terminal: Terminal) -> tuple[str, str]:
     """The text of the suite, and what it has."""
     if chosen is None or chosen.problem:
         return template(), "a template"
     terminal.learn(secrets_in(chosen.entry))
+    timeout = time(given, "--timeout")
+    wishes = Wishes(timeout=timeout or DEFAULT_SECONDS, redactor=terminal.redactor)
     try:
-        spec = _spec(chosen, terminal)
+        spec = _spec(chosen, timeout, terminal)
         async with telling(terminal) as tell:
             found = await discover(spec, wishes, tell)
     except ConductorError as error:
@@ -124,8 +137,8 @@ async def _suite(chosen: Found | None, wishes: Wishes, terminal: Terminal) -> tu
     return suite_text(found), case_count(found)
 
 
-def _spec(chosen: Found, terminal: Terminal) -> ServerSpec:
-    """The server as `conductor test` will find it by the settings that are to be written."""
+def _spec(chosen: Found, timeout: float | None, terminal: Terminal) -> ServerSpec:
+    """The server as `conductor test` will find it by the settings; its start takes no longer than TIMEOUT."""
     around = Surroundings(
         file=chosen.source or SETTINGS,
         directory=terminal.directory,
@@ -133,12 +146,17 @@ def _spec(chosen: Found, terminal: Terminal) -> ServerSpec:
         environ=terminal.environ,
         exists=os.path.exists,
     )
-    return from_settings(_settings("", chosen.entry), around)
+    entry = _settings("", chosen.entry)
+    if timeout is not None and "command" in entry:
+        entry["startupTimeout"] = int(timeout * 1000)
+    return from_settings(entry, around)
 
 
 def _settings(name: str, entry: Json) -> Json:
-    startup = {"startupTimeout": _STARTUP_MILLISECONDS} if "command" in entry else {}
-    return {**({"name": name} if name else {}), **entry, **startup}
+    settings = {**({"name": name} if name else {}), **entry}
+    if "command" in entry:
+        settings.setdefault("startupTimeout", _STARTUP_MILLISECONDS)
+    return settings
 
 
 def _command_line(entry: Json) -> str:

@@ -106,14 +106,51 @@ def test_a_server_that_does_not_start_leaves_a_template_and_the_reason(init):
     assert "adds two numbers" in suite
 
 
-@pytest.mark.parametrize("file", ["conductor.config.json", "tests/first.test.mcp.yml"])
-def test_nothing_is_written_over(conductor, write, tmp_path, file):
+def test_settings_that_are_there_stay_and_their_server_gets_a_suite(init, write, tmp_path):
+    settings = json.dumps({"command": BOOKSHELF[0], "args": list(BOOKSHELF[1:])})
+    mine = write("conductor.config.json", settings)
+    done, _, suite = init()
+    assert mine.read_text() == settings
+    assert "calls find_books" in suite
+    assert "wrote conductor.config.json" not in done.out
+
+
+def test_a_suite_that_is_there_stays_and_gets_settings(init, write):
     write("server.py", SERVER)
-    mine = write(file, "mine")
-    done = conductor("init")
-    assert (done.code, mine.read_text()) == (2, "mine")
+    mine = "description: mine\ntests: [{it: answers, request: {method: ping}, expect: {ok: true}}]"
+    write("tests/first.test.mcp.yml", mine)
+    done, settings, suite = init()
+    assert settings["args"] == ["server.py"]
+    assert suite == mine
+    assert "wrote tests" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "file"), [((), "tests/first.test.mcp.yml"), (("--", "python", "other.py"), "conductor.config.json")]
+)
+def test_where_both_are_there_nothing_is_written(conductor, write, tmp_path, words, file):
+    write("server.py", SERVER)
+    files = [write("conductor.config.json", "{}"), write("tests/first.test.mcp.yml", "mine")]
+    done = conductor("init", *words)
+    assert done.code == 2
     assert f"{file} exists already" in done.err
-    assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {"server.py", mine.name}
+    assert [each.read_text() for each in files] == ["{}", "mine"]
+
+
+def test_settings_that_cannot_be_read_are_told_and_nothing_is_written(conductor, write, tmp_path):
+    write("conductor.config.json", "{ mine")
+    done = conductor("init")
+    assert done.code == 2
+    assert "conductor.config.json:1:" in done.err
+    assert not (tmp_path / "tests").exists()
+
+
+def test_the_time_limit_is_that_of_the_start_too(init):
+    done, settings, _ = init(
+        "--timeout", "300ms", "--", sys.executable, "-c", "import time; time.sleep(60)", passes=False
+    )
+    assert "no answer to initialize within 0.3 s" in done.err
+    assert settings["startupTimeout"] == 10_000
 
 
 STARTED = "import pathlib; pathlib.Path('started').touch()  # an MCP server"
