@@ -28,6 +28,7 @@ from mcp_conductor.suites.running.job import DEFAULT_SECONDS
 from mcp_conductor.text.visible import one_line
 
 _STARTUP_MILLISECONDS = 10_000  # `npx` and `uv run` may have to install something
+_MOST_PLACES = 5
 _PLACEHOLDER = {"command": "python3", "args": ["server.py"]}
 
 
@@ -71,6 +72,8 @@ def _chosen(given: Given, project: Project, terminal: Terminal, *, known: bool) 
     if given.words:
         return _named_server(given)
     chosen = project.chosen(given.one("--server"))
+    if chosen is None and project.below:
+        raise UsageError(_where_below(project), hint=_hint_below(project))
     _tell_found(project, chosen, terminal)
     return chosen
 
@@ -94,8 +97,11 @@ def _tell_found(project: Project, chosen: Found | None, terminal: Terminal) -> N
         terminal.learn(secrets_in(found.entry))
     for problem in project.listing.problems:
         terminal.say(f"warning: {problem}")
-    if not project.servers:
+    if project.below:
+        terminal.say(f"{_where_below(project)}\n  hint: {_hint_below(project)}")
+    elif not project.servers:
         terminal.say("no server was found in this directory\n  hint: conductor init -- COMMAND …")
+    if not project.servers:
         return
     terminal.show("found:\n")
     names = max(len(one_line(found.name)) for found in project.servers)
@@ -105,8 +111,18 @@ def _tell_found(project: Project, chosen: Found | None, terminal: Terminal) -> N
             why = "in your own settings, so not started"
         end = f" ({why})" if why else ""
         terminal.show(f"  {one_line(found.name):<{names}}  {_command_line(found.entry)}, in {found.source}{end}\n")
-    if chosen is None:
+    if chosen is None and not project.below:
         terminal.say("none of them is chosen\n  hint: conductor init --server NAME, or conductor init -- COMMAND …")
+
+
+def _where_below(project: Project) -> str:
+    places = [one_line(place) for place in project.below]
+    more = f" and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
+    return f"no server was found in this directory, but below it: {', '.join(places[:_MOST_PLACES])}{more}"
+
+
+def _hint_below(project: Project) -> str:
+    return f"cd {quote(one_line(project.below[0]))} && conductor init; or here: conductor init -- COMMAND …"
 
 
 def _named_server(given: Given) -> Found:
@@ -200,6 +216,7 @@ def _requirement(terminal: Terminal) -> str:
         return f"mcp-conductor @ {version['vcs']}+{origin['url']}@{version['commit_id']}"
     if origin:
         terminal.say("the CI file installs mcp-conductor by its name; here it was installed from a file or directory")
+        terminal.say("  hint: until that name is published, put the address of a repository or a wheel there")
     return "mcp-conductor"
 
 

@@ -203,7 +203,8 @@ def test_a_list_starts_and_writes_nothing(conductor, write, tmp_path):
     assert "remote" in done.out
     assert "in .mcp/servers.json" in done.out
     assert "s3cret-pass" not in done.all
-    assert "warning: .vscode/mcp.json" in done.err
+    assert "warning: .vscode/mcp.json is not JSON: " in done.err
+    assert "(line 1, column 3)" in done.err
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -252,6 +253,21 @@ def test_a_server_that_two_programs_know_is_listed_once_and_found_by_both_names(
     assert len(listed.out.splitlines()) == 2
     _, settings, _ = init("--server", "shelf")
     assert [settings["command"], *settings["args"]] == list(BOOKSHELF)
+
+
+def test_in_a_repository_of_several_projects_their_directories_are_told(conductor, write, tmp_path):
+    write("package.json", json.dumps({"private": True, "workspaces": ["packages/*"]}))
+    write("packages/a/package.json", json.dumps({"name": "a-mcp", "scripts": {"start": "node x.js"}}))
+    write("packages/web/package.json", json.dumps({"name": "web", "scripts": {"start": "vite"}}))
+    write("books/pyproject.toml", '[project]\nname = "books-mcp"\nscripts = {books-mcp = "x:a"}\n')
+    before = sorted(tmp_path.rglob("*"))
+    done = conductor("init", HOME=str(tmp_path / "home"))
+    assert done.code == 2
+    assert "no server was found in this directory, but below it: books, packages/a\n" in done.err
+    assert "cd books && conductor init" in done.err
+    listed = conductor("init", "--list", HOME=str(tmp_path / "home"))
+    assert (listed.code, "but below it: books, packages/a" in listed.err) == (0, True)
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_a_variable_that_is_not_set_is_the_next_step(init, write):

@@ -68,7 +68,8 @@ def listed_servers(directory: str, environ: Mapping[str, str]) -> Listing:
         try:
             data = load(file, shown).data
         except UsageError as error:
-            problems.append(error.message)
+            place = f" (line {error.where.line}, column {error.where.column})" if error.where is not None else ""
+            problems.append(error.message + place)
         else:
             for name, entry in _entries(data, directory):
                 wrong = _mistake(entry)

@@ -22,6 +22,8 @@ _PYTHON_FILES = ("server.py", "main.py", "app.py", "src/server.py", "src/main.py
 _NODE_FILES = ("server.js", "server.mjs", "index.js", "index.mjs", "build/index.js", "dist/index.js", "src/index.js")
 _LOOKS_LIKE_A_SERVER = re.compile(r"\bmcp\b|fastmcp|modelcontextprotocol|tools/list", re.IGNORECASE)
 _LARGEST = 1_000_000  # characters of a file that are looked at
+_WORKSPACES = ("", "packages", "apps", "servers", "services", "libs")  # where a repository has its projects
+_MOST_DIRECTORIES = 100  # of each of them
 
 
 class Project:
@@ -66,6 +68,26 @@ class Project:
         own = [found for found in project if found not in used]
         ready = [found for found in own if not found.problem]
         return ready[0] if ready else used[0] if len(used) == 1 else own[0] if own and not used else None
+
+    @cached_property
+    def below(self) -> list[str]:
+        """The directories of a repository with several projects that have a server, if there is none here."""
+        if any(found.of_project for found in self.servers):
+            return []
+        places = [os.path.join(place, each) for place in _WORKSPACES for each in self._directories(place)]
+        return [place for place in places if Project(self._path(place), self.environ).declares_a_server()]
+
+    def declares_a_server(self) -> bool:
+        """Whether a manifest here starts a server."""
+        return any(True for look in (self._node_package, self._python_project) for _ in look())
+
+    def _directories(self, place: str) -> list[str]:
+        try:
+            with os.scandir(self._path(place)) as found:
+                names = [each.name for each in found if not each.name.startswith(".") and each.is_dir()]
+        except OSError:
+            return []
+        return sorted(name for name in names if name != "node_modules")[:_MOST_DIRECTORIES]
 
     def _called(self, name: str) -> Found:
         for found in self._all:
