@@ -62,16 +62,19 @@ _EXTENSION_TOOLS = ("modern_task", "modern_input_task", "modern_loop_task")
 
 def load(path: str, *, environ: Mapping[str, str], json: bool | None = None, over: Overrides) -> ServerConfig:
     """Read the config at PATH; JSON tells the format where the name does not."""
-    if json is None and os.path.splitext(path)[1].lower() not in (".json", ".jsonc", ".yaml", ".yml"):
-        raise UsageError(
-            f"cannot tell from its name whether {path} is JSON or YAML",
-            hint="call it .json, .yaml or .yml, or pass --json or --yaml",
-        )
+    if json is None:
+        insist_on_a_known_format(path, "call it .json, .yaml or .yml, or pass --json or --yaml")
     mistakes = Mistakes()
     root = Field.root(load_source(path, json=json), environ, mistakes)
     if isinstance(root.value, dict) and "plugins" in root.value:
         load_those_of(root.member("plugins", root.value["plugins"]), os.path.dirname(path))  # before it is read
     return read(root, over, mistakes)
+
+
+def insist_on_a_known_format(path: str, hint: str) -> None:
+    """Refuse PATH, with HINT, if its name does not tell whether it is JSON or YAML."""
+    if os.path.splitext(path)[1].lower() not in (".json", ".jsonc", ".yaml", ".yml"):
+        raise UsageError(f"cannot tell from its name whether {path} is JSON or YAML", hint=hint)
 
 
 def read(root: Field, over: Overrides, mistakes: Mistakes | None = None) -> ServerConfig:

@@ -153,6 +153,7 @@ def _fault(name: str) -> Json:
         "nth": {"oneOf": [_COUNT, {"type": "array", "items": _COUNT}]},
         "every": _COUNT,
         "probability": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+        "direction": {"enum": ["server", "client"]},
     }
     matching = {"type": "object", "properties": when, **_CLOSED}
     return _reference("fault", name, (act.__doc__ or "").strip().split("\n")[0], params, {"when": matching})

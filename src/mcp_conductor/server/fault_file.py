@@ -1,7 +1,7 @@
 """The `faults` of a server file: each entry, and those that could never strike."""
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from random import Random
 
@@ -11,7 +11,7 @@ from mcp_conductor.files.mistakes import Mistakes
 from mcp_conductor.plugins import with_plugins
 from mcp_conductor.protocol.dialect import DIALECTS
 from mcp_conductor.server.config import ServerConfig
-from mcp_conductor.server.faults import FAULTS, Fault
+from mcp_conductor.server.faults import FAULTS, Fault, Side
 from mcp_conductor.server.params import checked_params, make_with
 from mcp_conductor.server.reply_means import means_of
 from mcp_conductor.server.spoiled_reply import EVENT_STREAM, SpoiledReply
@@ -22,12 +22,20 @@ WHEN_KEYS = {
     "nth": "only this time: 1 is the first request that fits",
     "every": "every so many times",
     "probability": "by chance, from 0 to 1; `seed` makes it the same in each run",
+    "direction": (
+        "whose reply it is: `server`, or `client`, which only `conductor proxy` can spoil; default: `client` for what "
+        "only a server asks (`sampling/createMessage`, `elicitation/create`, `roots/list`), otherwise `server`"
+    ),
 }
-_METHODS = frozenset().union(*(dialect.methods for dialect in DIALECTS.values()))
+_METHODS: frozenset[str] = frozenset().union(*(dialect.methods for dialect in DIALECTS.values()))
+_ASKS: frozenset[str] = frozenset().union(*(dialect.asks for dialect in DIALECTS.values()))
+_OF_TASKS = frozenset(method for method in _METHODS if method.startswith("tasks/"))  # of a client, too
+_ASKED: Mapping[Side, frozenset[str]] = {"server": _METHODS, "client": _ASKS | _OF_TASKS}
+_FOR_CLIENTS = "conductor proxy --faults FILE, before a real server, spoils replies of clients"
 
 
-def read_fault(entry: Field) -> Fault:
-    """One entry of `faults` in a config file."""
+def read_fault(entry: Field, sides: tuple[Side, ...] = ("server",)) -> Fault:
+    """One entry of `faults` in a file; SIDES are those whose replies can be spoiled."""
     mistakes = Mistakes()
     known = entry.members(("fault", "when", "params"), mistakes=mistakes)
     if "fault" not in known:
@@ -40,11 +48,13 @@ def read_fault(entry: Field) -> Fault:
         lambda entry: _act(entry, name, known.get("params")),
         (_nothing, SpoiledReply(Random(0))),
     )
+    method = mistakes.read(when.get("method"), _method, None)
     fault = Fault(
         name=name,
         act=act,
         needs=trial.needs,
-        method=mistakes.read(when.get("method"), _method, None),
+        method=method,
+        replier=mistakes.read(entry, lambda _: _replier(when, method, sides), "server"),
         target=mistakes.read(when.get("name"), Field.text, None),
         nth=mistakes.read(when.get("nth"), _nth, ()),
         every=mistakes.read(when.get("every"), lambda field: field.integer(1), None),
@@ -70,11 +80,27 @@ def _name(given: Field) -> str:
 def _method(given: Field) -> str:
     if given.text().startswith("notifications/"):
         given.refuse("must be the method of a request", "notifications have no replies, which is what faults are about")
-    if given.text() not in _METHODS:
-        near = nearest(given.text(), tuple(sorted(_METHODS)))
+    if given.text() not in _METHODS | _ASKS:
+        near = nearest(given.text(), tuple(sorted(_METHODS | _ASKS)))
         hint = f"did you mean {near!r}?" if near else "without `method`, a fault is for requests of all methods"
         given.refuse(f"is {given.text()!r}, which is not a method of MCP: the fault would never strike", hint)
     return given.text()
+
+
+def _replier(when: Mapping[str, Field], method: str | None, sides: tuple[Side, ...]) -> Side:
+    """Whose reply it is: what is written, or else the only side that is asked this."""
+    direction = when.get("direction")
+    if direction is None:
+        replier: Side = "server" if method is None or method in _METHODS else "client"
+        if replier not in sides:
+            when["method"].refuse(f"is {method!r}, which a server asks: the fault would never strike", _FOR_CLIENTS)
+        return replier
+    replier = "client" if direction.one_of(("server", "client")) == "client" else "server"
+    if replier not in sides:
+        direction.refuse("is 'client': the fault would never strike, since this is a server", _FOR_CLIENTS)
+    if method is not None and method not in _ASKED[replier]:
+        direction.refuse(f"never fits: no {replier} is asked for {method}", "leave it out")
+    return replier
 
 
 def _nth(given: Field) -> tuple[int, ...]:
@@ -133,9 +159,16 @@ def unknown_targets(given: Field, config: ServerConfig) -> Iterator[UsageError]:
             yield from _unknown_target(entry.members()["when"].members()["name"], fault, config)
 
 
+def nameless(name: Field, fault: Fault) -> UsageError | None:
+    """What is wrong with the NAME that FAULT is for, if its requests have none."""
+    if fault.method is None or fault.method in _NAMED_IN:
+        return None
+    return name.mistake(f"never fits: requests of {fault.method} name nothing", "leave it out")
+
+
 def _unknown_target(name: Field, fault: Fault, config: ServerConfig) -> Iterator[UsageError]:
-    if fault.method is not None and fault.method not in _NAMED_IN:
-        yield name.mistake(f"never fits: requests of {fault.method} name nothing", "leave it out")
+    if (problem := nameless(name, fault)) is not None:
+        yield problem
         return
     known: dict[str, list[str]] = {
         "tools": [each.name for each in config.tools],

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from copy import copy
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 from mcp_conductor.catalog import Catalog
 from mcp_conductor.errors import UsageError
@@ -30,6 +30,7 @@ _ENVELOPE = ("_meta", "resultType", "ttlMs", "cacheScope")
 
 
 Act = Callable[..., None]
+Side = Literal["server", "client"]
 FAULTS: Catalog[Act] = Catalog("fault", __name__)
 
 
@@ -195,6 +196,7 @@ class Fault:
 
     name: str
     act: Callable[[SpoiledReply], None]
+    replier: Side = "server"  # whose reply is spoiled
     method: str | None = None
     target: str | None = None  # the name of a tool or prompt, or a URI
     nth: tuple[int, ...] = ()
@@ -206,7 +208,8 @@ class Fault:
     def aim(self) -> str:
         """Which requests it is for."""
         name = None if self.target is None else repr(self.target)
-        return " ".join(part for part in (self.method, name) if part is not None) or "all requests"
+        aim = " ".join(part for part in (self.method, name) if part is not None) or "all requests"
+        return f"{aim} of the server" if self.replier == "client" else aim
 
     @property
     def needed(self) -> str:
@@ -241,11 +244,17 @@ class Faults:
         # Each has its own, so that what strikes does not depend on the traffic that concerns others.
         self._randoms = [Random(f"{seed}/{index}") for index in range(len(faults))]
 
-    def spoiled_reply(self, message: Message, means: Means = EVERY_MEANS) -> SpoiledReply | None:
-        """What is to go wrong with the reply to MESSAGE, if anything is, where a host has these MEANS."""
+    def concern(self, replier: Side) -> bool:
+        """Whether any of them is for replies of REPLIER."""
+        return any(each.replier == replier for each in self._faults)
+
+    def spoiled_reply(
+        self, message: Message, means: Means = EVERY_MEANS, replier: Side = "server"
+    ) -> SpoiledReply | None:
+        """What is to go wrong with the reply of REPLIER to MESSAGE, if anything is, where a host has these MEANS."""
         spoiled: SpoiledReply | None = None
         for index, (each, random) in enumerate(zip(self._faults, self._randoms, strict=True)):
-            if not each.concerns(message):
+            if each.replier != replier or not each.concerns(message):
                 continue
             if not each.can_strike(means):
                 self._unable[index] += 1
@@ -254,8 +263,19 @@ class Faults:
             if each.strikes(self._counts[index], random):
                 spoiled = spoiled or SpoiledReply(random, complain=self._complain, leave=self._leave)
                 spoiled.random = random
-                self._struck[index] += self._acts(each, spoiled)
+                if self._acts(each, spoiled):
+                    self._struck[index] += 1
+                    spoiled.struck.append((index, each.name))
         return spoiled
+
+    def take_back(self, spoiled: SpoiledReply, means: Means) -> None:
+        """Those of SPOILED have not struck that need more than these MEANS: they are known only now."""
+        for index, name in list(spoiled.struck):
+            if not self._faults[index].can_strike(means):
+                spoiled.struck.remove((index, name))
+                self._struck[index] -= 1
+                self._counts[index] -= 1
+                self._unable[index] += 1
 
     def report(self) -> list[str]:
         """How often each has struck so far, in lines for people."""

@@ -32,6 +32,7 @@ class SpoiledReply:
     """How one reply differs from what it should be."""
 
     random: Random  # of the fault that acts at the moment
+    struck: list[tuple[int, str]] = field(default_factory=list)  # the faults that act: their places and names
     delay: float = 0.0  # seconds before the request is even looked at
     silent: bool = False  # there is no reply
     changes: list[Callable[[Json], Json]] = field(default_factory=list)  # to the reply, as a value; ours never raise

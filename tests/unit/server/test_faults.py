@@ -74,6 +74,23 @@ def test_only_requests_that_fit_are_counted():
     assert hits == [False, False, False, True, False]
 
 
+def test_a_fault_of_the_client_is_not_for_replies_of_the_server():
+    faults = Faults((Fault(name="crash", act=FAULTS.get("crash"), replier="client"),), 0)
+    assert faults.spoiled_reply(call()) is None
+    assert faults.spoiled_reply(call(), replier="client") is not None
+    assert faults.report() == ["fault crash (all requests of the server): struck 1 of 1 such request"]
+
+
+def test_a_fault_that_is_taken_back_may_strike_the_next_request():
+    cut = Fault(name="cut_stream", act=FAULTS.get("cut_stream"), nth=(1,), needs=frozenset({"an event stream"}))
+    faults = Faults((cut,), 0)
+    faults.take_back(faults.spoiled_reply(call()), frozenset())
+    assert faults.report() == [
+        "fault cut_stream (all requests): never struck: it needs an event stream, which is not there"
+    ]
+    assert faults.spoiled_reply(call()) is not None
+
+
 def test_a_resource_is_named_by_its_uri():
     faults = Faults((Fault(name="crash", act=FAULTS.get("crash"), target="test://a"),), 0)
     read_it = build({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "test://a"}})
