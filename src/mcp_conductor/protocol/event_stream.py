@@ -6,9 +6,11 @@ prime a stream that can be resumed.
 """
 
 import codecs
+import re
 
 from mcp_conductor.values import dataclass
 
+_EVENT_END = rb"(?:\r\n|\n|\r(?!\n)){2}"
 _LONGEST_RETRY = 24 * 3600 * 1000  # milliseconds; more is a mistake
 
 
@@ -92,3 +94,30 @@ class EventStream:
         self._data = []
         self._kind = ""
         self._id = self._retry = None
+
+
+class EventSplitter:
+    """A stream cut where its events end, byte for byte."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The events that CHUNK completes, each with the empty line that ends it."""
+        known = max(0, len(self._rest) - 3)  # no end of an event lies before
+        self._rest += chunk
+        pieces, begin = [], 0
+        for found in re.finditer(_EVENT_END, self._rest[known:]):
+            pieces.append(bytes(self._rest[begin : known + found.end()]))
+            begin = known + found.end()
+        del self._rest[:begin]
+        return pieces
+
+    def waiting(self) -> int:
+        return len(self._rest)
+
+    def rest(self) -> bytes:
+        """What came after the last event."""
+        rest = bytes(self._rest)
+        self._rest.clear()
+        return rest

@@ -7,7 +7,7 @@ Our own credentials go only to the URL that was given, and to the address that t
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Set as AbstractSet
 from contextlib import asynccontextmanager
 from urllib.parse import urljoin, urlsplit
 
@@ -22,6 +22,7 @@ from mcp_conductor.text.redaction import without_credentials
 from mcp_conductor.text.visible import cut
 from mcp_conductor.transport import Authorize, client_for
 from mcp_conductor.transport.http_client import Response
+from mcp_conductor.values import dataclass
 
 Headers = list[tuple[str, str]]
 
@@ -36,6 +37,18 @@ _OF_STREAMS = {"content-type", "cache-control", "x-accel-buffering"}  # said by 
 _LONGEST_FIRST_EVENT = 1 << 16
 _MOST_ENDPOINTS = 10_000
 _MOST_SHOWN = 200
+
+
+@dataclass(slots=True, eq=False)
+class Passage:
+    """One request on its way, and its answer on the way back."""
+
+    exchange: HttpExchange
+    target: str  # path and query
+    given: Headers
+    recorded: RecordedExchange
+    body: bytes = b""
+    endpoint: str | None = None  # where the server wants messages, for a stream that says so
 
 
 class HttpProxy:
@@ -100,20 +113,32 @@ class HttpProxy:
     async def _pass(self, exchange: HttpExchange) -> None:
         target = exchange.path + (f"?{exchange.query.decode('latin-1')}" if exchange.query else "")
         recorded = self._sessions.exchange()
-        if target in self._endpoints:
+        if self.is_endpoint(target):
             recorded.join(target)
         else:  # a stream that was opened without a name may get one by its first event
             recorded.is_open = exchange.method == "GET"
         given = [(name, value) for name, values in exchange.headers.items() for value in values]
-        shown = target if target in self._endpoints else exchange.path
+        shown = target if self.is_endpoint(target) else exchange.path
         recorded.observe("http", _head(f"{exchange.method} {shown}", given))
-        body = await exchange.body()
-        if body:
-            recorded.observe("client", body.decode(errors="surrogateescape"))
+        passage = Passage(exchange, target, given, recorded)
+        passage.body = await exchange.body()
         try:
-            async with self._answer(exchange, target, given, body) as response:
-                recorded.observe("http", _head(f"HTTP {response.status}", response.headers))
-                await self._pass_back(exchange, response, recorded)
+            await self.forward(passage)
+        finally:
+            recorded.settle()
+
+    def is_endpoint(self, target: str) -> bool:
+        """Whether the server wants messages at TARGET (HTTP+SSE)."""
+        return target in self._endpoints
+
+    async def forward(self, passage: Passage) -> None:
+        """Pass on a request and its answer, and record them."""
+        exchange, recorded = passage.exchange, passage.recorded
+        if passage.body:
+            recorded.observe("client", passage.body.decode(errors="surrogateescape"))
+        try:
+            async with self.answer(passage) as response:
+                await self.pass_back(passage, response)
         except ConductorError as error:
             recorded.settle()
             recorded.observe("note", f"the server did not answer: {error.message}")
@@ -121,18 +146,15 @@ class HttpProxy:
                 await exchange.refuse(502, INTERNAL_ERROR, f"the server did not answer: {error.message}")
             else:
                 exchange.cut()
-        finally:
-            recorded.settle()
 
     @asynccontextmanager
-    async def _answer(
-        self, exchange: HttpExchange, target: str, given: Headers, body: bytes
-    ) -> AsyncIterator[Response]:
+    async def answer(self, passage: Passage) -> AsyncIterator[Response]:
         """The server's answer, when it is one that our own credentials have nothing more to do with."""
+        exchange, target, body = passage.exchange, passage.target, passage.body
         is_named = target == self.path
         url = self._origin + target + (f"?{self._query}" if is_named and self._query else "")
         trusted = exchange.path == self.path or target in self._endpoints
-        sent = [(name, _utf8(value)) for name, value in given if name not in _NOT_SENT]
+        sent = [(name, _utf8(value)) for name, value in passage.given if name not in _NOT_SENT]
         while True:
             headers = _with(sent, self._spec.headers.items()) if trusted else sent
             if trusted and self._authorization is not None:
@@ -152,28 +174,31 @@ class HttpProxy:
             return False
         return await self._authorization.challenged(response.status, response.header("www-authenticate"))
 
-    async def _pass_back(self, exchange: HttpExchange, response: Response, recorded: RecordedExchange) -> None:
-        headers = [(name, _latin(value)) for name, value in response.headers if name.lower() not in _NOT_ANSWERED]
-        if response.media_type == EVENT_TYPE and response.status == 200:
-            headers = [(name, value) for name, value in headers if name.lower() not in _OF_STREAMS]
-            await self._pass_stream(exchange, response, recorded, headers)
-            return
-        body = await response.read()
+    async def pass_back(self, passage: Passage, response: Response) -> None:
+        """Pass on the answer."""
+        observe_answer(passage, response)
+        if is_stream(response):
+            await self._pass_stream(passage, response)
+        else:
+            await self.pass_body(passage, response, await response.read())
+
+    async def pass_body(
+        self, passage: Passage, response: Response, body: bytes, content_type: str | None = None
+    ) -> None:
+        """Answer with BODY."""
         if body and response.media_type == JSON_TYPE:
-            recorded.observe("server", body.decode(errors="surrogateescape"))
+            passage.recorded.observe("server", body.decode(errors="surrogateescape"))
         elif body and response.status >= 400:
             said = cut(" ".join(body[:10_000].decode(errors="replace").split()), _MOST_SHOWN)
-            recorded.observe("note", f"the body of the answer is no JSON: {said}")
-        kind = _latin(response.header("content-type") or "")
-        if body:
-            headers = [(name, value) for name, value in headers if name.lower() != "content-type"]
-        await exchange.reply(response.status, body, headers, kind)
+            passage.recorded.observe("note", f"the body of the answer is no JSON: {said}")
+        kind = _latin(response.header("content-type") or "") if content_type is None else content_type
+        headers = answered(response, without={"content-type"} if body else set())
+        await passage.exchange.reply(response.status, body, headers, kind)
 
-    async def _pass_stream(
-        self, exchange: HttpExchange, response: Response, recorded: RecordedExchange, headers: Headers
-    ) -> None:
+    async def _pass_stream(self, passage: Passage, response: Response) -> None:
+        exchange, recorded = passage.exchange, passage.recorded
         events = EventStream()
-        exchange.begin(headers, _latin(response.header("content-type") or EVENT_TYPE))
+        begin_stream(exchange, response)
         # What came before the end of the first event, which may be one that has to be changed.
         first = b"" if recorded.is_open else None
         async for chunk in response.chunks():
@@ -185,14 +210,14 @@ class HttpProxy:
                     continue
                 first = None if found else b""  # a comment keeps the connection alive, and tells nothing
                 if found and found[0].kind == "endpoint":
-                    chunk = self._take_endpoint(exchange, found[0].data, chunk, recorded)  # noqa: PLW2901  # as above
+                    chunk = self.take_endpoint(passage, found[0].data, chunk)  # noqa: PLW2901  # as above
             for event in found:
                 if event.kind == "message" and event.data:
                     recorded.observe("server", event.data)
             await exchange.write(chunk, more=True)
         await exchange.write(first or b"", more=False)
 
-    def _take_endpoint(self, exchange: HttpExchange, data: str, chunk: bytes, recorded: RecordedExchange) -> bytes:
+    def take_endpoint(self, passage: Passage, data: str, chunk: bytes) -> bytes:
         """CHUNK, whose first event says where messages go, with an address of ours there."""
         try:
             endpoint = urljoin(self._spec.url, data.strip())
@@ -206,12 +231,38 @@ class HttpProxy:
         self._endpoints[target] = None
         if len(self._endpoints) > _MOST_ENDPOINTS:
             del self._endpoints[next(iter(self._endpoints))]
-        recorded.join(target)
+        passage.recorded.join(target)
+        passage.endpoint = target
         if "://" not in data:
             # Relative to the URL, which has the same path here.
             return chunk
-        ours = f"http://{exchange.header('host')}{target}"
+        ours = f"http://{passage.exchange.header('host')}{target}"
         return chunk.replace(data.strip().encode(), ours.encode("latin-1"), 1)
+
+
+def is_stream(response: Response) -> bool:
+    """Whether RESPONSE is an event stream."""
+    return response.media_type == EVENT_TYPE and response.status == 200
+
+
+def observe_answer(passage: Passage, response: Response, content_type: str | None = None) -> None:
+    """Record the head of RESPONSE, with another CONTENT_TYPE if there is one."""
+    headers = response.headers
+    if content_type is not None:
+        headers = _with(headers, [("content-type", content_type)])
+    passage.recorded.observe("http", _head(f"HTTP {response.status}", headers))
+
+
+def answered(response: Response, without: AbstractSet[str] = frozenset()) -> Headers:
+    """The headers of RESPONSE that are passed on, WITHOUT some more."""
+    left_out = _NOT_ANSWERED | without
+    return [(name, _latin(value)) for name, value in response.headers if name.lower() not in left_out]
+
+
+def begin_stream(exchange: HttpExchange, response: Response, content_type: str | None = None) -> None:
+    """Begin an event stream as that of RESPONSE."""
+    kind = _latin(response.header("content-type") or EVENT_TYPE) if content_type is None else content_type
+    exchange.begin(answered(response, without=_OF_STREAMS), kind)
 
 
 def _head(first: str, headers: Iterable[tuple[str, str]]) -> str:

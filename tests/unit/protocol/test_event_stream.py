@@ -4,7 +4,7 @@ from time import process_time
 
 import pytest
 
-from mcp_conductor.protocol.event_stream import Event, EventStream
+from mcp_conductor.protocol.event_stream import Event, EventSplitter, EventStream
 
 SAMPLES = {
     "one line": (b"data: a\n\n", [Event("a")]),
@@ -172,3 +172,18 @@ def test_many_short_events_take_linear_time():
 
     once = min(seconds(5000) for _ in range(3))
     assert seconds(100_000) < max(once, 0.001) * 20 * 12
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 1000])
+def test_a_stream_is_cut_where_its_events_end_byte_for_byte(end, size):
+    text = "\n\n: a\n\nid: 1\ndata: x\n\n\ndata: é\ndata: z\n\ndata: no end\n"
+    data = text.replace("\n", end).encode()
+    splitter, pieces = EventSplitter(), []
+    for start in range(0, len(data), size):
+        pieces += splitter.feed(data[start : start + size])
+    rest = splitter.rest()
+    assert b"".join([*pieces, rest]) == data
+    assert [event.data for piece in pieces for event in EventStream().feed(piece)] == ["x", "é\nz"]
+    assert b"no end" in rest
+    assert splitter.waiting() == 0
