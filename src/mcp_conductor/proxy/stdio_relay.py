@@ -3,10 +3,12 @@
 What one side does not read is not read from the other, as if there were no relay. When a side closes a stream, it is
 closed on the other side too. Signals go to the server; how the server ends is how we end. What came is passed on first,
 and recorded then: in one thread, so that the order is that in which it came.
+
+A stream may do more than pass on (`faulty_stream`): hold something back until its time has come, or end everything.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from signal import Signals
 from subprocess import PIPE, Popen
@@ -23,6 +25,8 @@ _CHUNK = 1 << 16  # what a pipe holds
 _DRAIN_SECONDS = 0.5  # in which the last output of a server that has exited arrives
 _UNREAD_SECONDS = 10.0  # for a client to read the last output
 _LOOK_SECONDS = 0.05  # at a server whose end the system does not tell
+_LEAVE_SECONDS = 2.0  # for a server to end when it is left alone; then as long again after SIGTERM
+_KILL_SECONDS = 5.0  # for the system to end it
 
 
 def start(spec: StdioSpec, environ: Mapping[str, str]) -> "Popen[bytes]":
@@ -40,21 +44,30 @@ def start(spec: StdioSpec, environ: Mapping[str, str]) -> "Popen[bytes]":
         raise TransportError(f"cannot start {spec.command[0]!r}: {error}") from error
 
 
-def relay(server: "Popen[bytes]", writer: RecordingWriter) -> int:
-    """Pass everything on until SERVER has ended: its return code, as Popen has it."""
+def relay(
+    server: "Popen[bytes]",
+    writer: RecordingWriter,
+    passing: "Callable[[int, int, RecordingWriter, Source], Stream] | None" = None,
+    is_interrupted: Callable[[], bool] = lambda: False,
+) -> int:
+    """Pass everything on until SERVER has ended: its return code, as Popen has it, or that of a fault.
+
+    PASSING makes the streams of messages. Once IS_INTERRUPTED, nothing is held back for later.
+    """
     assert server.stdin is not None
     assert server.stdout is not None
     assert server.stderr is not None
     writer.add("process", "started")
+    passing = passing or Stream
     streams = [
-        _Stream(0, server.stdin.fileno(), writer, "client"),
-        _Stream(server.stdout.fileno(), 1, writer, "server"),
-        _Stream(server.stderr.fileno(), 2, writer, "stderr"),
+        passing(0, server.stdin.fileno(), writer, "client"),
+        passing(server.stdout.fileno(), 1, writer, "server"),
+        Stream(server.stderr.fileno(), 2, writer, "stderr"),
     ]
-    code = _Relay(server, streams).run()
+    code = _Relay(server, streams, is_interrupted).run()
     for each in streams:
         each.recorder.end()
-    writer.add("process", how_it_ended(code))
+    writer.add("process", "was killed" if server.returncode is None else how_it_ended(server.returncode))
     return code
 
 
@@ -67,8 +80,12 @@ def how_it_ended(code: int) -> str:
     return f"ended by signal {-code}"
 
 
-class _Stream:
+class Stream:
     """What comes from one descriptor, and goes to another; at most one piece of it waits to be written."""
+
+    is_faulty = False  # whether it does more than pass on
+    exit_code: int | None = None  # everything is to end with it
+    reads = True  # whether more is to be read, once all is written
 
     def __init__(self, source: int, sink: int, writer: RecordingWriter, name: Source) -> None:
         self.source = source
@@ -76,8 +93,8 @@ class _Stream:
         self.recorder = StreamRecorder(writer, name)
         self.rest = memoryview(b"")  # what is not written yet
         self.since = monotonic()  # when anything last moved
+        self.name = name
         self._writer = writer
-        self._name = name
         self._room = posix.Watch()
         self._room.add(sink, write=True)
 
@@ -89,14 +106,28 @@ class _Stream:
             return True
         except OSError:
             data = b""
-        if not data:
-            if self._name == "client":
-                self._writer.add("process", "the client closed stdin")
-            return False
+        return self.take(data) if data else self.end()
+
+    def take(self, data: bytes) -> bool:
+        """Pass DATA on; False if it is not read any more."""
         at, self.rest = self._writer.now(), memoryview(data)
         goes_on = self.write()
         self.recorder.take(at, data)
         return goes_on
+
+    def end(self) -> bool:
+        """Nothing more comes; False if the other side is to know at once."""
+        if self.name == "client":
+            self._writer.add("process", "the client closed stdin")
+        return False
+
+    def due(self) -> float | None:
+        """When the next of what is held back is to be written, by the monotonic clock."""
+        return None
+
+    def wake(self) -> bool:
+        """Write what is due, as `write` does."""
+        return True
 
     def write(self) -> bool:
         """Write what can be written without waiting; False if it is not read any more."""
@@ -120,9 +151,10 @@ class _Stream:
 class _Relay:
     """The loop that waits for all streams at once, and for the end of the server."""
 
-    def __init__(self, server: "Popen[bytes]", streams: list[_Stream]) -> None:
+    def __init__(self, server: "Popen[bytes]", streams: list[Stream], is_interrupted: Callable[[], bool]) -> None:
         self._server = server
-        self._by_descriptor: dict[int, _Stream] = {}
+        self._is_interrupted = is_interrupted
+        self._by_descriptor: dict[int, Stream] = {}
         self._watch = posix.Watch()
         self._end = posix.descriptor_of(server.pid)
         if self._end is not None:
@@ -130,21 +162,60 @@ class _Relay:
         for stream in streams:
             self._by_descriptor |= {stream.source: stream, stream.sink: stream}
             self._listen(stream)
+        self._faulty = [stream for stream in streams if stream.is_faulty]
         self._live = set(streams)
 
     def run(self) -> int:
         """Pass on until the server has ended, and all that it said has passed: its return code."""
         while (code := self._server.poll()) is None:
             self._step(None if self._end is not None else _LOOK_SECONDS)
+            if (fatal := self._fatal()) is not None:
+                self._end_server(at_once=fatal.name == "server")
+                break
+        ended = monotonic()
         if self._end is not None:
             self._watch.remove(self._end)
             os.close(self._end)
-        while any(stream.sink in (1, 2) and not _is_late(stream) for stream in self._live):
+        while any(stream.sink in (1, 2) and not self._is_over(stream, ended) for stream in self._live):
             self._step(_LOOK_SECONDS)
-        return code
+        codes = [stream.exit_code for stream in self._faulty if stream.exit_code is not None]
+        return codes[0] if codes else code or 0
+
+    def _is_over(self, stream: Stream, ended: float) -> bool:
+        """Whether nothing more is to be expected of STREAM, whose server has ended."""
+        if stream.due() is None or self._is_interrupted():
+            return _is_late(stream)
+        return monotonic() - ended > _UNREAD_SECONDS
+
+    def _fatal(self) -> Stream | None:
+        """The stream that ends everything, once all is written that is to be read before that."""
+        for stream in self._faulty:
+            is_read = stream.rest and stream in self._live and not _is_late(stream)
+            if stream.exit_code is not None and not is_read:
+                return stream
+        return None
+
+    def _end_server(self, *, at_once: bool) -> None:
+        """End the server, and what it has started in its process group; the client sees that at once."""
+        for stream in [each for each in self._live if each.sink != 2]:
+            self._forget(stream)
+        group = self._server.pid
+        waits = {} if at_once else {posix.TERMINATE: _LEAVE_SECONDS, posix.KILL: _LEAVE_SECONDS}
+        for number, seconds in waits.items():
+            if not self._has_ended_in(seconds):
+                posix.signal_group(group, number)
+        posix.signal_group(group, posix.KILL)  # before its number may be that of another
+        self._has_ended_in(_KILL_SECONDS)
+        self._server.poll()
+
+    def _has_ended_in(self, seconds: float) -> bool:
+        until = monotonic() + seconds
+        while not posix.has_ended(self._server.pid) and monotonic() < until:
+            self._step(_LOOK_SECONDS)
+        return posix.has_ended(self._server.pid)
 
     def _step(self, seconds: float | None) -> None:
-        for descriptor, closed in self._watch.ready(seconds):
+        for descriptor, closed in self._watch.ready(self._until_due(seconds)):
             stream = self._by_descriptor.get(descriptor)
             if stream is None or stream not in self._live:
                 continue
@@ -154,27 +225,43 @@ class _Relay:
                 goes_on = not closed
             else:
                 goes_on = stream.read()
-            if goes_on:
-                self._listen(stream)
-            else:
-                self._forget(stream)
+            self._go_on(stream, goes_on=goes_on)
 
-    def _listen(self, stream: _Stream) -> None:
+    def _until_due(self, seconds: float | None) -> float | None:
+        """Write what is due: how long to wait for anything else, SECONDS at most."""
+        for stream in self._faulty:
+            if stream.exit_code is not None:
+                seconds = _LOOK_SECONDS
+            elif stream in self._live and not stream.rest and (due := stream.due()) is not None:
+                if (left := due - monotonic()) > 0:
+                    seconds = left if seconds is None else min(seconds, left)
+                else:
+                    self._go_on(stream, goes_on=stream.wake())
+                    seconds = 0.0
+        return seconds
+
+    def _go_on(self, stream: Stream, *, goes_on: bool) -> None:
+        if goes_on:
+            self._listen(stream)
+        else:
+            self._forget(stream)
+
+    def _listen(self, stream: Stream) -> None:
         """Wait for what comes next of STREAM; that the other side does not read any more is always told."""
         self._watch.add(stream.sink, write=bool(stream.rest))
-        if not stream.rest:
+        if not stream.rest and stream.reads:
             self._watch.add(stream.source, read=True)
         else:  # that it was closed would be told again and again
             self._watch.remove(stream.source)
 
-    def _forget(self, stream: _Stream) -> None:
+    def _forget(self, stream: Stream) -> None:
         self._live.discard(stream)
         for descriptor in (stream.source, stream.sink):
             self._watch.remove(descriptor)
         stream.close()
 
 
-def _is_late(stream: _Stream) -> bool:
+def _is_late(stream: Stream) -> bool:
     """Whether nothing more is to be expected: another process may hold the stream open, or the client not read."""
     return monotonic() - stream.since > (_UNREAD_SECONDS if stream.rest else _DRAIN_SECONDS)
 
