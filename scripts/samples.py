@@ -38,7 +38,7 @@ _BLOCK = re.compile(
     r"(?P<text>.*?)^(?P=indent)```$",
     re.DOTALL | re.MULTILINE,
 )
-_SECONDS = re.compile(r"\bin \d+(\.\d+)? ?s\b|\(\d+ ms\)")
+_SECONDS = re.compile(r"\b(?:in|at) \d+(\.\d+)? ?s\b|\(\d+ ms\)")
 # A command that would use the network: it is not run, and must say that it is skipped.
 _ELSEWHERE = re.compile(
     r"(?:^|[\s;|&])(?:npx|npm|uvx|pip|pipx|curl|wget|git|docker)\s|https?://(?!127\.0\.0\.1|localhost)"

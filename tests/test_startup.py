@@ -27,6 +27,7 @@ TARGET = """
     mcp_conductor.protocol mcp_conductor.protocol.budgets mcp_conductor.protocol.dialect mcp_conductor.protocol.duration
     mcp_conductor.protocol.server_spec
 """
+PASSING = "mcp_conductor.cli.oauth_flags mcp_conductor.cli.passing"
 SERVE = """
     mcp_conductor.cli.flag_values mcp_conductor.cli.plugin_flag mcp_conductor.cli.serve mcp_conductor.protocol
     mcp_conductor.protocol.budgets mcp_conductor.protocol.duration mcp_conductor.protocol.message
@@ -49,7 +50,8 @@ HELP = {
     "conductor unwrap": f"{CONDUCTOR} mcp_conductor.cli.unwrap mcp_conductor.cli.wrap",
     "conductor init": f"""{CONDUCTOR} mcp_conductor.cli.init mcp_conductor.cli.flag_values mcp_conductor.files
     mcp_conductor.files.settings_file mcp_conductor.protocol mcp_conductor.protocol.duration""",
-    "conductor record": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.oauth_flags mcp_conductor.cli.record",
+    "conductor record": f"{CONDUCTOR} {TARGET} {PASSING} mcp_conductor.cli.record",
+    "conductor proxy": f"{CONDUCTOR} {TARGET} {PASSING} mcp_conductor.cli.proxy",
     "conductor serve": f"{CONDUCTOR} {SERVE}",
     "conductor show": f"{CONDUCTOR} mcp_conductor.cli.exit_codes mcp_conductor.cli.show",
     "conductor verify": f"{CONDUCTOR} {TARGET} mcp_conductor.cli.run_flags mcp_conductor.cli.verify",

@@ -53,6 +53,7 @@ logging: true
 subscriptions: true
 transport: {type: stdio}
 """,
+    "faults.yaml": "faults: [{fault: delay, params: {time: 10ms}}]\n",
     "mcp.json": json.dumps({"mcpServers": {"books": {"command": "python", "args": ["server.py"]}}}),
     "conductor.config.json": json.dumps({"name": "books", "command": "python", "args": ["server.py"]}),
     "said.jsonl": '{"recording": 1}\n'

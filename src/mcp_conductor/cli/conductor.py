@@ -12,6 +12,7 @@ GROUPS = {
         "call": "call one method of an MCP server and print the result: the same as mcp-cli",
         "bridge": "serve many MCP servers as one",
         "record": "stand between a client and a server, and keep what they say",
+        "proxy": "stand between a client and a server, and let things go wrong on purpose",
         "wrap": "let a client record what it says to one of its servers; unwrap undoes it",
         "unwrap": "record a server of a client no more",
         "show": "show what was said in a recording, as lines or as a page",

@@ -22,11 +22,11 @@ TOOL = f"mcp-conductor {__version__}"
 
 
 class RecordingWriter:
-    """A recording that is being written; its creator closes it."""
+    """A recording that is being written; its creator closes it. Without a DESCRIPTOR, nothing is kept."""
 
     def __init__(
         self,
-        descriptor: int,
+        descriptor: int | None,
         redactor: Redactor,
         *,
         transport: str = "",
@@ -35,7 +35,7 @@ class RecordingWriter:
         written: tuple[int, float] | None = None,  # of one that goes on: its last session, and how long ago it began
     ) -> None:
         self.redactor = redactor
-        self._descriptor: int | None = descriptor
+        self._descriptor = descriptor
         self._complain = complain
         self._sessions, ago = written or (0, 0.0)
         self._began = time.monotonic() - ago

@@ -1,8 +1,10 @@
-"""`conductor record URL`: a local address that stands for the server at a URL."""
+"""`conductor record URL` and `conductor proxy URL`: a local address that stands for the server at a URL."""
 
 import asyncio
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING
 
 from mcp_conductor.cli.flag_values import number
 from mcp_conductor.cli.flags import Given
@@ -21,8 +23,19 @@ from mcp_conductor.transport import Authorize
 from mcp_conductor.transport.authorization import Authorization
 from mcp_conductor.transport.http_client import HttpClient
 
+if TYPE_CHECKING:
+    from mcp_conductor.proxy.spoiling import Spoiling
 
-async def record_url(spec: HttpSpec, given: Given, terminal: Terminal, begin: Callable[[], RecordingWriter]) -> int:
+
+async def pass_to_url(
+    spec: HttpSpec,
+    given: Given,
+    terminal: Terminal,
+    begin: Callable[[], RecordingWriter],
+    spoiling: "Spoiling | None" = None,
+    *,
+    title: str = "Proxy",
+) -> int:
     """Pass on what comes to an address of ours until we are told to stop: the exit code. BEGIN begins the recording."""
     transport = TransportConfig(
         type="streamable-http",
@@ -34,20 +47,29 @@ async def record_url(spec: HttpSpec, given: Given, terminal: Terminal, begin: Ca
         address, port = listener.getsockname()[:2]
         admission = Admission(transport.host, address, transport.allowed_hosts)
         authorize = _authorize(spec, given, terminal) if "--oauth" in given else None
-        proxy = HttpProxy(spec, HttpSessions(writer), admission, authorize=authorize, complain=terminal.say)
+        kind = HttpProxy if spoiling is None else _faulty(spoiling)
+        proxy = kind(spec, HttpSessions(writer), admission, authorize=authorize, complain=terminal.say)
         where = url_of(transport, port).removesuffix(transport.path) + proxy.path
 
         async def serve(stop: asyncio.Event) -> int:
             try:
                 async with accepting(listener, proxy.serve, grace=GRACE_SECONDS):
-                    terminal.say(f"Recording at {where}, which stands for {spec.url}")
+                    terminal.say(f"{title} at {where}, which stands for {spec.url}")
                     await stop.wait()
                     proxy.stop()
             finally:
                 await proxy.aclose()
+                for line in [] if spoiling is None else spoiling.report():
+                    terminal.say(line)
             return 0
 
         return await serve_until_cancelled(serve)
+
+
+def _faulty(spoiling: "Spoiling") -> Callable[..., HttpProxy]:
+    from mcp_conductor.proxy.faulty_http import FaultyHttpProxy
+
+    return partial(FaultyHttpProxy, spoiling=spoiling)
 
 
 def _authorize(spec: HttpSpec, given: Given, terminal: Terminal) -> Authorize:

@@ -1,0 +1,128 @@
+"""What `record` and `proxy` have in common: they stand between a client and a server, and pass on what they say."""
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from mcp_conductor.cli.flags import Flag, Given, Groups, parse
+from mcp_conductor.cli.oauth_flags import OAUTH_FLAGS, check_oauth_flags
+from mcp_conductor.cli.secret_flags import read_secrets
+from mcp_conductor.cli.target import TARGET_FLAGS, target
+from mcp_conductor.cli.terminal import Terminal
+from mcp_conductor.errors import UsageError
+from mcp_conductor.text.redaction import secrets_by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_conductor.protocol.server_spec import ServerSpec, StdioSpec
+    from mcp_conductor.proxy.spoiling import Spoiling
+    from mcp_conductor.recording.writer import RecordingWriter
+
+RECORDING = "the file to write; {pid} and {time} in it become those of this run"
+_FOR_URLS = ("--host", "--port", "--allow-host", *(flag.name for flag in OAUTH_FLAGS))
+_NOT_HERE = ("--protocol", "--plugin")  # what is spoken is what the client speaks
+FLAGS: Groups = {
+    "Server": tuple(flag for flag in TARGET_FLAGS if flag.name not in _NOT_HERE),
+    "Where clients reach the server at a URL": (
+        Flag("--host", "the address to listen on; default 127.0.0.1", "HOST"),
+        Flag("--port", "the port to listen on; without it, any that is free", "PORT"),
+        Flag("--allow-host", "another name that it is reached by (repeatable)", "NAME", many=True),
+    ),
+    "OAuth, for the server at a URL": OAUTH_FLAGS,
+    "Running": (Flag("--help", "show this text", short="-h"),),
+}
+EXIT_CODES = """\
+Exit codes: as the server ends, by a signal too; 2 could not run, 3 the server could not be started. For a URL: 0 when
+it is ended by SIGINT, SIGTERM or SIGHUP.
+"""
+
+
+def parse_words(argv: list[str], flags: Groups, program: str) -> Given:
+    """What is given. All that stands after the first -- is the command of the server, also words that begin with -."""
+    if "--" not in argv:
+        return parse(argv, flags, program=program)
+    place = argv.index("--")
+    given = parse(argv[:place], flags, program=program)
+    return Given((*given.words, *argv[place + 1 :]), given.values, given.after, given.program)
+
+
+def pass_on(
+    given: Given,
+    terminal: Terminal,
+    *,
+    program: str,
+    file: str | None,
+    faults: "Callable[[ServerSpec], Spoiling] | None" = None,
+) -> int:
+    """Stand before the server that is given until it is over: the exit code. FILE is for the recording."""
+    given = read_secrets(given, terminal)
+    spec = target(given, terminal, program=program)
+    terminal.learn(secrets_by_name(terminal.environ))
+    if (process := spec.as_process()) is not None:
+        for flag in _FOR_URLS:
+            if flag in given:
+                raise UsageError(f"{flag} is for a server at a URL, not for a command")
+        return _pass_to_process(process, terminal, file, faults and faults(process))
+    check_oauth_flags(given)
+    if (web := spec.as_http()) is None:
+        raise UsageError(f"a server that is reached by {spec.kind} cannot be recorded here")
+    from mcp_conductor.cli.interruptible import run_interruptibly
+    from mcp_conductor.cli.pass_to_url import pass_to_url
+
+    spoiling = faults and faults(web)
+    title = "Recording" if program == "conductor record" else "Proxy"
+    begin = lambda: _open(file, terminal, web)  # noqa: E731  # it is begun when the address is free
+    return run_interruptibly(pass_to_url(web, given, terminal, begin, spoiling, title=title))
+
+
+def _open(file: str | None, terminal: Terminal, spec: "ServerSpec") -> "RecordingWriter":
+    """Begin the recording in FILE; without one, nothing is kept."""
+    from mcp_conductor.recording.format import server_of
+    from mcp_conductor.recording.writer import RecordingWriter, open_recording
+
+    if file is None:
+        return RecordingWriter(None, terminal.redactor)
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    name = file.replace("{pid}", str(os.getpid())).replace("{time}", stamp)
+    return open_recording(
+        os.path.join(terminal.directory, os.path.expanduser(name)),
+        terminal.redactor,
+        shown=name,
+        transport=spec.kind,
+        server=server_of(spec),
+        complain=lambda text: terminal.say(f"warning: {text}"),
+    )
+
+
+def _pass_to_process(spec: "StdioSpec", terminal: Terminal, file: str | None, spoiling: "Spoiling | None") -> int:
+    from mcp_conductor.cli.serve import hold_standard_streams
+    from mcp_conductor.cli.signals import end_by, on_signals
+    from mcp_conductor.proxy.stdio_relay import relay, start
+
+    hold_standard_streams()
+    writer = _open(file, terminal, spec)
+    early: list[int] = []
+    on_signals(lambda number, _: early.append(number))
+    server = start(spec, terminal.environ)
+    signals: list[int] = []
+
+    def send(number: int, _: object = None) -> None:
+        signals.append(number)
+        server.send_signal(number)
+
+    on_signals(send)
+    for number in early:
+        send(number)
+    if spoiling is None:
+        code = relay(server, writer)
+    else:
+        from mcp_conductor.proxy.faulty_stream import faulty_streams
+
+        code = relay(server, writer, faulty_streams(spoiling), lambda: bool(signals))
+        for line in spoiling.report():
+            terminal.say_if_there_is_room(line)
+    writer.close()
+    if code < 0:
+        end_by(-code)
+    return code
