@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from functools import partial, reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_conductor.cli.flag_values import number
 from mcp_conductor.cli.flags import Given
@@ -19,6 +19,9 @@ from mcp_conductor.replaying.request_keys import Forget
 from mcp_conductor.server.config import TransportConfig
 from mcp_conductor.text.redaction import secrets_by_name
 
+if TYPE_CHECKING:
+    from mcp_conductor.recording.continuing import GrowingRecording
+
 
 class Replay:
     """One command line of `conductor replay`."""
@@ -31,7 +34,7 @@ class Replay:
         self._pool = self._read_pool(given)
         self._options: dict[str, Any] = {"real_time": real_time, "complain": terminal.say}
         self._make: Callable[..., ReplayServer] = ReplayServer
-        self._asks = False
+        self._grown: GrowingRecording | None = None
 
     def _read_pool(self, given: Given) -> Pool:
         """All that there is to play; what a person should know of it is told."""
@@ -48,7 +51,7 @@ class Replay:
     def ask_upstream(self, given: Given) -> None:
         """Ask the server that is GIVEN for what is not in the recording."""
         from mcp_conductor.cli.target import target
-        from mcp_conductor.recording.continuing import continue_recording
+        from mcp_conductor.recording.continuing import GrowingRecording, continue_recording
         from mcp_conductor.replaying.extending_server import ExtendingServer
 
         terminal = self._terminal
@@ -64,18 +67,20 @@ class Replay:
             shown=self._file,
             complain=lambda text: terminal.say(f"warning: {text}"),
         )
-        self._make = partial(ExtendingServer, spec=spec, begin=begin, redactor=terminal.redactor)
-        self._asks = True
+        self._grown = GrowingRecording(begin)
+        self._make = partial(ExtendingServer, spec=spec, recording=self._grown, redactor=terminal.redactor)
 
     async def serve(self, transport: TransportConfig) -> int:
         """Serve until we are told to stop, or stdin ends: the exit code."""
-        if not self._pool.answers and not self._asks:
+        if not self._pool.answers and self._grown is None:
             raise UsageError(f"{self._file} has no request with an answer, so that there is nothing to play")
         server = self._make(self._pool, transport, **self._options)
         try:
             return await serve_until_cancelled(lambda stop: self._host(server, transport, stop))
         finally:
             await server.close()
+            if self._grown is not None:
+                self._grown.close()
             self._tell(server)
 
     def _tell(self, server: ReplayServer) -> None:

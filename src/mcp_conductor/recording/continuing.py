@@ -7,11 +7,30 @@ import time
 from collections.abc import Callable
 
 from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol import Json
 from mcp_conductor.recording.reader import Recording, began
-from mcp_conductor.recording.writer import RecordingWriter
+from mcp_conductor.recording.writer import RecordingWriter, SessionWriter
 from mcp_conductor.text.redaction import Redactor
 
 _CHUNK = 1 << 16
+
+
+class GrowingRecording:
+    """A recording to which conversations are added; it is opened when the first begins, and its creator closes it."""
+
+    def __init__(self, opened: Callable[[], RecordingWriter]) -> None:
+        self._open = opened
+        self._writer: RecordingWriter | None = None
+
+    def session(self, server: Json) -> SessionWriter:
+        """Begin another conversation, with SERVER. Raises UsageError."""
+        if self._writer is None:
+            self._writer = self._open()
+        return self._writer.session(server)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
 
 
 def continue_recording(

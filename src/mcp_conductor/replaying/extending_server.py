@@ -10,9 +10,9 @@ from mcp_conductor.protocol.compose import compose_error
 from mcp_conductor.protocol.dialect import INTERNAL_ERROR
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.recording.continuing import GrowingRecording
 from mcp_conductor.recording.dialogue import shown_request
 from mcp_conductor.recording.format import server_of
-from mcp_conductor.recording.writer import RecordingWriter
 from mcp_conductor.replaying.matching import Pool
 from mcp_conductor.replaying.nearest import MISSING
 from mcp_conductor.replaying.playing import Talk
@@ -36,15 +36,14 @@ class ExtendingServer(ReplayServer):
         transport: TransportConfig,
         *,
         spec: ServerSpec,
-        begin: Callable[[], RecordingWriter],  # opens the recording, when something is to be added to it
+        recording: GrowingRecording,
         redactor: Redactor,
         **options: Any,
     ) -> None:
         super().__init__(pool, transport, **options)
         self._spec = spec
-        self._open_recording = begin
+        self._recording = recording
         self._redactor = redactor
-        self._writer: RecordingWriter | None = None
         self._sessions: dict[Talk, UpstreamSession] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -101,9 +100,7 @@ class ExtendingServer(ReplayServer):
 
     def _record(self) -> Callable[[Any], None]:
         """Begin another conversation of the recording."""
-        if self._writer is None:
-            self._writer = self._open_recording()
-        return self._writer.session(server_of(self._spec)).take
+        return self._recording.session(server_of(self._spec)).take
 
     def hear(self, message: Message, client: Client) -> None:
         super().hear(message, client)
@@ -124,14 +121,12 @@ class ExtendingServer(ReplayServer):
         task.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
-        """End all sessions with the server; the recording is complete then."""
+        """End all sessions with the server."""
         for session in self._sessions.values():
             self._close_soon(session)
         self._sessions.clear()
         if self._closing:
             await finish(_all_of(self._closing))
-        if self._writer is not None:
-            self._writer.close()
 
 
 async def _all_of(tasks: "set[asyncio.Task[None]]") -> None:

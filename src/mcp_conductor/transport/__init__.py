@@ -107,7 +107,7 @@ class Opener(Protocol):
 
 
 _OPENERS: dict[str, Opener] = {}
-_KINDS = ("asgi", "http", "sse", "stdio", "streams")  # ours, whose modules are imported when they are needed
+_KINDS = ("asgi", "http", "replay", "sse", "stdio", "streams")  # ours, whose modules are imported when they are needed
 _OURS = "mcp_conductor."
 AnyOpener = TypeVar("AnyOpener", bound=Opener)
 
