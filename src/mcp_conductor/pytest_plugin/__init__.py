@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 if TYPE_CHECKING:
+    from mcp_conductor.pytest_plugin.cassettes import Cassettes
     from mcp_conductor.pytest_plugin.hosting import HostedSession, Hosting
+    from mcp_conductor.replaying.replay_spec import ReplaySpec
 
 Scope = Literal["function", "class", "module", "package", "session"]
 SUFFIXES = (".test.mcp.yml", ".test.mcp.yaml")
@@ -104,8 +106,23 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         report.longrepr = made_safe(report.longrepr, safe_with(hostings))
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """A request that is not in the recording fails the test, also if the test did not notice the error."""
+    called: Any = yield
+    cassettes = item.stash.get(_CASSETTES, None)
+    if cassettes is None:
+        return
+    missed = cassettes.misses()
+    if missed is not None and called.excinfo is None:
+        called.force_exception(pytest.fail.Exception(missed, pytrace=False))
+    if called.excinfo is not None:
+        cassettes.discard_new()
+
+
 # Fixtures.
 
+_CASSETTES: pytest.StashKey["Cassettes"] = pytest.StashKey()  # of an item
 _HOSTINGS = pytest.StashKey["list[Hosting]"]()  # of an item, a module or the session: what was opened for it
 
 
@@ -205,3 +222,17 @@ def composed_server(
         return compose(_mcp_hosting, config, tmp_path_factory.mktemp("composed"), options)
 
     return connect
+
+
+@pytest.fixture
+def cassette(request: pytest.FixtureRequest) -> "Iterator[Callable[..., ReplaySpec]]":
+    """A recording in place of a server: `cassette("books.jsonl", server="python books.py")`, for `connect()`.
+
+    The file stands beside the test. `record="once"` (default) makes it if it is not there; then it is played, and a
+    request that is not in it fails the test. "new" asks the server for that, and adds it; "none" never asks it.
+    """
+    from mcp_conductor.pytest_plugin.cassettes import Cassettes
+
+    cassettes = request.node.stash[_CASSETTES] = Cassettes(request)
+    yield cassettes.open
+    cassettes.close()

@@ -19,6 +19,7 @@ def test_the_examples_of_the_manual_come_out_as_it_says(run, project):
         "conductor.config.json",
         "test_greeter.py",
         "test_scopes.py",
+        "test_recorded.py",
         "test_wrong.py",
     ]
     for name, text in files:
@@ -35,6 +36,7 @@ def test_the_examples_of_the_manual_come_out_as_it_says(run, project):
         "test_two_servers_give_the_same_answer": "PASSED",
         "test_it_counts": "PASSED",
         "test_it_goes_on_counting": "PASSED",
+        "test_it_greets_without_its_server": "PASSED",
         "test_it_says_goodbye": "FAILED",
     }, done.out
     (shown,) = _OUTPUT.findall(manual)
