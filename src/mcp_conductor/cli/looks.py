@@ -7,7 +7,7 @@ from mcp_conductor.checks.engine.grade import in_words
 from mcp_conductor.checks.explain import rules
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.rerun import check_again, reach
-from mcp_conductor.report.model import Looks, Outcome, Report
+from mcp_conductor.report.model import Looks, Outcome, Report, run_id
 
 if TYPE_CHECKING:
     from mcp_conductor.suites.running.plan import Plan
@@ -30,7 +30,7 @@ def looks_of_tests(
         if document is not None and file not in sources and len(document.text) <= room:
             room -= len(document.text)
             sources[file] = "\n" * (document.begins - 1) + document.text
-    commands = {each.run_id: again(each) for each in report.outcomes if each.findings and each.where is not None}
+    commands = {run_id(each): again(each) for each in report.outcomes if each.findings and each.where is not None}
     return Looks(
         sources=sources,
         again=commands,
@@ -43,7 +43,7 @@ def looks_of_tests(
 
 def looks_of_check(given: Given, report: Report) -> Looks:
     """What there is to look at after a check."""
-    commands = {each.run_id: check_again(given, each.id, each.version) for each in report.outcomes if each.findings}
+    commands = {run_id(each): check_again(given, each.id, each.version) for each in report.outcomes if each.findings}
     of_a_server = "--client" not in given and "--transcript" not in given
     return Looks(
         again=commands,

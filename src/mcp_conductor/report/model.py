@@ -96,11 +96,6 @@ class Outcome:
     worker: int | None = None  # which worker ran it; not part of the JSON
 
     @property
-    def run_id(self) -> str:
-        """Its id, which is used once in a run: of a check in several revisions, with the revision."""
-        return self.id if self.version is None else f"{self.id} {self.version}"
-
-    @property
     def failed_as_expected(self) -> bool:
         """Whether it was known to fail, and did: it counts as passed or skipped, and has a reason."""
         wrong = any(not finding.warning for finding in self.findings)
@@ -132,6 +127,11 @@ class Outcome:
         }
 
 
+def run_id(outcome: Outcome) -> str:
+    """The id of OUTCOME, which is used once in a run: of a check in several revisions, with the revision."""
+    return outcome.id if outcome.version is None else f"{outcome.id} {outcome.version}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """What an outcome is measured by, in the words of its catalogue."""
@@ -157,7 +157,7 @@ class Looks:
     """What a report shows to a person who looks into it, and no other report has; not part of the JSON."""
 
     sources: Mapping[str, str] = field(default_factory=dict)  # the texts of the test files, by their names
-    again: Mapping[str, str] = field(default_factory=dict)  # the command line that runs an outcome again, by run_id
+    again: Mapping[str, str] = field(default_factory=dict)  # the command line that runs an outcome again, by `run_id`
     reach: Mapping[str, str] = field(default_factory=dict)  # the words by which mcp-cli finds the server of a file
     grading: Mapping[str, str] = field(default_factory=dict)  # how a grade comes about, in sentences
     remarks: tuple[Remark, ...] = ()  # of judges

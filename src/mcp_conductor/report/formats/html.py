@@ -10,7 +10,7 @@ from mcp_conductor.report.formats.diagnostic import documents_of, is_below
 from mcp_conductor.report.formats.difference import difference
 from mcp_conductor.report.formats.folding import shape
 from mcp_conductor.report.formats.wording import counted_as, coverage, migration_heading, summary
-from mcp_conductor.report.model import NOTHING, Finding, Looks, Outcome, Report, Rule
+from mcp_conductor.report.model import NOTHING, Finding, Looks, Outcome, Report, Rule, run_id
 from mcp_conductor.report.page import page
 from mcp_conductor.text.visible import cut
 
@@ -110,7 +110,7 @@ def _outcome(outcome: Outcome, looks: Looks, sources: Mapping[str, Sequence[str]
         "diffs": _diffs(outcome) if outcome.findings else None,
         "frames": _frames(outcome),
         "stderr": list(outcome.stderr),
-        "again": looks.again.get(outcome.run_id),
+        "again": looks.again.get(run_id(outcome)),
     }
     if where is not None:
         members |= {"file": where.file, "line": where.line}
