@@ -65,6 +65,7 @@ class ConductorError(Exception):
         self.hint = hint
         self.where = where
         self.stderr: tuple[str, ...] = ()  # the server's last lines, where they may explain what happened
+        self.frames: tuple[Any, ...] = ()  # what was said until then, for a report; each is a `Frame` of a transcript
         self.context: dict[str, Any] = {}  # the server, the platform and its transports, once they are known
 
     def __str__(self) -> str:

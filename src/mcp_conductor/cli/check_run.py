@@ -31,7 +31,15 @@ from mcp_conductor.cli.secret_flags import secrets_of_flags
 from mcp_conductor.cli.target import source_file
 from mcp_conductor.cli.terminal import Terminal, tell_all
 from mcp_conductor.client.session import Session
-from mcp_conductor.errors import HttpStatusError, MethodError, ProtocolError, TransportError, UsageError, nearest
+from mcp_conductor.errors import (
+    ConductorError,
+    HttpStatusError,
+    MethodError,
+    ProtocolError,
+    TransportError,
+    UsageError,
+    nearest,
+)
 from mcp_conductor.plugins import with_plugins
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import DIALECTS, NEWEST_HANDSHAKE
@@ -104,6 +112,10 @@ class CheckRun:
                 verdicts = await self._all_verdicts()
         except asyncio.CancelledError:
             self._output.note("interrupted: a check that did not end has no result, and no report is written")
+            raise
+        except ConductorError as error:
+            empty = Report(kind="check", target=self._target, started=started)
+            self._output.write_unusable(error, empty, self.subject, began)
             raise
         if not verdicts:
             raise ProtocolError(f"the {self.subject} speaks none of the revisions that were asked for")

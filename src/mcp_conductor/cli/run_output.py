@@ -13,7 +13,7 @@ from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.live import CheckInProgress, Live, RunInProgress, now_and_then
 from mcp_conductor.cli.rerun import RerunCommands
 from mcp_conductor.cli.terminal import ReaderGone, Terminal
-from mcp_conductor.errors import Location, UsageError
+from mcp_conductor.errors import ConductorError, Location, UsageError
 from mcp_conductor.files.writing import write_file
 from mcp_conductor.report.events import CaseFinished, Event, FileFinished, FileStarted, Warned
 from mcp_conductor.report.formats import REPORTERS
@@ -269,6 +269,16 @@ class Output:
             except UsageError as error:
                 problems.append(error)
         return problems
+
+    def write_unusable(self, error: ConductorError, empty: Report, subject: str, began: float) -> None:
+        """Write the reports of a run that ERROR kept from beginning; EMPTY says what it would have been about."""
+        if not self._reports:
+            return
+        from mcp_conductor.cli.unusable import report_of
+
+        report = report_of(error, empty, subject, began)
+        for problem in [] if report is None else self.write_reports(report):
+            self._terminal.say_error(problem)
 
     def _write(self, text: str, file: str | None) -> None:
         if file is None:

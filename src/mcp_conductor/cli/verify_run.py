@@ -13,7 +13,7 @@ from mcp_conductor.cli.run_output import Output
 from mcp_conductor.cli.secret_flags import secrets_of_flags
 from mcp_conductor.cli.target import target
 from mcp_conductor.cli.terminal import Terminal, tell_all
-from mcp_conductor.errors import UsageError
+from mcp_conductor.errors import ConductorError, UsageError
 from mcp_conductor.recording.dialogue import Dialogue
 from mcp_conductor.recording.flows import flows
 from mcp_conductor.recording.reader import began, read_recording
@@ -64,6 +64,10 @@ class VerifyRun:
                 )
         except asyncio.CancelledError:
             self._output.note("interrupted: a recording that was not played to its end has no result")
+            raise
+        except ConductorError as error:
+            empty = Report(kind="verify", target=f"{self._file} on {self._spec.label}", started=started)
+            self._output.write_unusable(error, empty, "server", clock)
             raise
         report = self._report(played, started, time.perf_counter() - clock)
         self._show(report)

@@ -49,7 +49,8 @@ from mcp_conductor.protocol.dialect import (
 from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message, compact, kind_of, read
 from mcp_conductor.protocol.server_spec import ServerSpec, is_spec, supported_transports
-from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.protocol.transcript import Frame, Source, Transcript
+from mcp_conductor.text.redaction import redacted_lines
 from mcp_conductor.transport import Authorize, open_transport
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 
 KEPT_BYTES = 16_000_000  # of a conversation whose transcript and budgets were left to us
 CLIENT = {"name": "mcp-conductor", "version": __version__}
+_MOST_FRAMES = 400  # that an error has
 
 
 @asynccontextmanager
@@ -149,8 +151,13 @@ async def connect(
     )
     way = _Way(spec, choice, needs_version, probe_seconds, authorize)
     async with AsyncExitStack() as stack:
-        with _errors_with(options.context, transcript.redact):
-            session = await _open_with_fallback(options, way, stack)
+        try:
+            with _errors_with(options.context, transcript.redact):
+                session = await _open_with_fallback(options, way, stack)
+        except ConductorError as error:
+            by_process = spec.started_by_us and isinstance(error, TransportError)
+            error.frames = _last_frames(transcript, "process" if by_process else "note", error.message)
+            raise
         yield session
 
 
@@ -235,6 +242,15 @@ def _errors_with(context: Json, redact: Callable[[str], str] = str) -> Iterator[
     except ConductorError as error:
         error.tell_with(context, redact)
         raise
+
+
+def _last_frames(transcript: Transcript, source: Source, end: str) -> tuple[Frame, ...]:
+    """What was said last, fit to be shown, and how it ended."""
+    kept = transcript.since(transcript.mark - _MOST_FRAMES)
+    stderr = iter(redacted_lines([each.text for each in kept if each.source == "stderr"], transcript.redact))
+    texts = (next(stderr, "") if each.source == "stderr" else transcript.redact(each.text) for each in kept)
+    shown = [each._replace(text=text) for each, text in zip(kept, texts, strict=True)]
+    return (*shown, Frame(transcript.last_at, source, end))
 
 
 async def _open_with_fallback(options: SessionOptions, way: _Way, stack: AsyncExitStack) -> Session:

@@ -94,7 +94,8 @@ class Cases:
         )
 
     def error_outcome(self, case: Case, error: ConductorError, **members: Any) -> Outcome:
-        return self.outcome(case, "errored", findings=(finding_of(error),), stderr=tuple(error.stderr), **members)
+        outcome = self._outcome(case, "errored", findings=(finding_of(error),), stderr=tuple(error.stderr), **members)
+        return self.clean(outcome if self._trace is None else self._trace.unopened(outcome, error))
 
     def teardown(self, title: str, step: Step, findings: tuple[Finding, ...]) -> Outcome:
         """What went wrong after the tests: an outcome of its own, because no test caused it."""

@@ -7,6 +7,7 @@ what a server says between two tests is seen in the second.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mcp_conductor.errors import ConductorError
 from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.report.model import Finding, Outcome, Remark
 from mcp_conductor.suites.running.conversation import Conversation
@@ -37,6 +38,9 @@ class Trace:
         if self.when == "off" or (self.when != "on" and not outcome.findings and not outcome.flaky):
             return outcome
         frames = conversation.frames(start, last)
+        if conversation.session.how_it_ended is not None:
+            frames.append(Frame(conversation.session.transcript.last_at, "process", conversation.session.how_it_ended))
+            last += 1
         # The transcript has forgotten some: then it is not known which frame has which number.
         counted = len(frames) == last - start
         kept, gap = abridged(frames)
@@ -45,6 +49,14 @@ class Trace:
             return replace(outcome, frames=(_note(kept, "the report has no room for what was said in this test"),))
         self._room -= size
         findings = tuple(_placed(each, start, len(frames), gap) if counted else each for each in outcome.findings)
+        return replace(outcome, frames=tuple(kept), findings=findings)
+
+    def unopened(self, outcome: Outcome, error: ConductorError) -> Outcome:
+        """OUTCOME of a test for which no conversation could be opened, with what was said until then."""
+        if self.when == "off" or not error.frames:
+            return outcome
+        kept, _ = abridged(error.frames)
+        findings = tuple(replace(each, framed=(0, len(kept))) for each in outcome.findings)
         return replace(outcome, frames=tuple(kept), findings=findings)
 
 

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
+from mcp_conductor.errors import TransportError
 from mcp_conductor.protocol.transcript import Frame, Transcript
 from mcp_conductor.report.model import Finding, Outcome
 from mcp_conductor.suites.running.conversation import Conversation
@@ -12,7 +13,7 @@ from mcp_conductor.suites.running.trace import Trace, abridged
 def conversation(count: int, text: str = "x") -> Any:
     transcript = Transcript.of([Frame(float(number), "server", f"{text}{number}") for number in range(count)])
     made = Conversation.__new__(Conversation)
-    made.session = SimpleNamespace(transcript=transcript)
+    made.session = SimpleNamespace(transcript=transcript, how_it_ended=None)
     made.untold = 0
     return made
 
@@ -80,3 +81,18 @@ def test_where_the_transcript_has_forgotten_frames_no_place_is_claimed():
     talk = conversation(6)
     talk.session.transcript._forget(0)
     assert Trace("on").traced(outcome("failed", WRONG), talk, None).findings[0].framed is None
+
+
+def test_how_a_server_ended_is_the_last_thing_that_happened():
+    talk = conversation(2)
+    talk.session.how_it_ended = "the server exited with code 7"
+    found = Trace("on").traced(outcome("failed", Finding(message="m", said=(1, 2))), talk, None)
+    assert [frame.text for frame in found.frames] == ["x0", "x1", "the server exited with code 7"]
+    assert (found.frames[-1].source, found.findings[0].framed) == ("process", (1, 2))
+
+
+def test_a_server_that_could_not_be_used_has_what_was_said_until_then():
+    error = TransportError("the server exited")
+    error.frames = (Frame(0.0, "client", "{}"), Frame(0.1, "process", "the server exited"))
+    for when, kept in (("retain-on-failure", 2), ("off", 0)):
+        assert len(Trace(when).unopened(outcome("errored", Finding(message="m")), error).frames) == kept
