@@ -2,22 +2,23 @@
 
 For each member that the schema requires, something plain that fits.
 
-What the schema itself offers (`default`, `const`, `examples`, `enum`) comes first. Otherwise candidates are tried one
-after the other, and the validator has the last word; where none of them fits, the caller finds out by asking it too.
+What the schema itself offers (`default`, `const`, `examples`, `enum`) comes first, then what the caller suggests for a
+name. Otherwise candidates are tried one after the other, and the validator has the last word; where none of them fits,
+the caller finds out by asking it too.
 """
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.schema import complaints, parts
 
 SAMPLE = "sample"
 # Tools are called with these, and some of them go where an address points: to this machine, where nothing listens.
-_FORMATS = {
+FORMATS = {
     "date": "2026-01-01",
     "date-time": "2026-01-01T00:00:00Z",
     "time": "12:00:00Z",
@@ -54,6 +55,8 @@ _WORDS = (
     "+1",
 )
 _KINDS = {"properties": "object", "required": "object", "items": "array", "minimum": "number", "multipleOf": "number"}
+_NOT_SUGGESTED = ("object", "array", "boolean")
+_MOST_SUGGESTED = 10
 _DEEPEST = 6
 _MOST_CANDIDATES = 40
 _MOST_ITEMS = 100
@@ -64,25 +67,59 @@ _MOST_TRIALS = 2000
 _MOST_OF_A_FORM = 400  # more than a person fills in by hand
 
 
+_FIRST_CHOICE: Mapping[str, int] = {}
+# Values for a name and its schema, those that fit best first.
+Suggest: TypeAlias = Callable[[str, Json], Iterable[Any]]
+
+
+def nothing_suggested(_name: str, _schema: Json) -> Iterable[Any]:
+    """No value for any name."""
+    return ()
+
+
 class _Whole:
     """The schema that all others are part of, and how many trials are left.
 
-    LEAST: the first candidate is taken, without a trial, and it is as small as can be.
+    LEAST: the first candidate is taken, without a trial, and it is as small as can be. CHOICE: which of the values
+    that SUGGEST has for a name is tried first, if not the first one.
     """
 
-    def __init__(self, schema: Any, *, least: bool = False) -> None:
+    def __init__(
+        self,
+        schema: Any,
+        *,
+        least: bool = False,
+        suggest: Suggest = nothing_suggested,
+        choice: Mapping[str, int] = _FIRST_CHOICE,
+    ) -> None:
         self.schema = schema
         self.least = least
+        self._suggest = suggest
+        self._choice = choice
         self._left = _MOST_OF_A_FORM if least else _MOST_TRIALS
+
+    def suggested(self, name: str, schema: Json) -> list[Any]:
+        types = schema.get("type")
+        if not name or any(each in _NOT_SUGGESTED for each in (types if isinstance(types, list) else [types])):
+            return []
+        values = list(islice(self._suggest(name, schema), _MOST_SUGGESTED))
+        first = self._choice.get(name, 0)
+        return values[first:] + values[:first]
 
     def may_try(self) -> bool:
         self._left -= 1
         return self._left >= 0
 
 
-def sample_arguments(schema: Any) -> Json:
-    """The least arguments that SCHEMA accepts, as far as they can be made up."""
-    found = _sample(schema if isinstance(schema, dict) else {}, _Whole(schema), 0, kind="object")
+def sample_arguments(
+    schema: Any, suggest: Suggest = nothing_suggested, choice: Mapping[str, int] = _FIRST_CHOICE
+) -> Json:
+    """The least arguments that SCHEMA accepts, as far as they can be made up.
+
+    SUGGEST has values for a name, of which CHOICE says which is tried first, if not the first one.
+    """
+    root = _Whole(schema, suggest=suggest, choice=choice)
+    found = _sample(schema if isinstance(schema, dict) else {}, root, 0, kind="object")
     return found if isinstance(found, dict) else {}
 
 
@@ -102,6 +139,12 @@ def filled_in(schema: Any) -> Json:
     }
 
 
+def required_arguments(schema: Any) -> dict[str, Any]:
+    """The properties of SCHEMA that it requires, each with its own schema."""
+    properties = _properties(schema)
+    return {name: properties.get(name) for name in _required(schema)} if isinstance(schema, dict) else {}
+
+
 def optional_arguments(schema: Any, given: Json) -> dict[str, Any]:
     """The properties of SCHEMA that are not GIVEN, each with its own schema."""
     return {name: each for name, each in _properties(schema).items() if name not in given}
@@ -117,10 +160,10 @@ def _required(schema: Json) -> dict[str, None]:
     return dict.fromkeys(name for name in listed if isinstance(name, str))
 
 
-def _sample(schema: Any, root: _Whole, depth: int, kind: str | None = None) -> Any:
+def _sample(schema: Any, root: _Whole, depth: int, kind: str | None = None, name: str = "") -> Any:
     alone = {**_definitions(root.schema), **schema} if isinstance(schema, dict) else {}
     tried: list[Any] = []
-    for candidate in islice(_candidates(schema, root, depth, kind), _MOST_CANDIDATES):
+    for candidate in islice(_candidates(schema, root, depth, kind, name), _MOST_CANDIDATES):
         if root.least:
             return candidate
         if not root.may_try():
@@ -138,12 +181,13 @@ def _definitions(root: Any) -> Json:
     )
 
 
-def _candidates(schema: Any, root: _Whole, depth: int, kind: str | None = None) -> Iterator[Any]:
+def _candidates(schema: Any, root: _Whole, depth: int, kind: str | None = None, name: str = "") -> Iterator[Any]:
     if not isinstance(schema, dict) or depth > _DEEPEST:
         yield SAMPLE
         return
     whole = _resolved(schema, root)
     yield from _offered(whole)
+    yield from root.suggested(name, whole)
     for word in ("anyOf", "oneOf"):
         options = whole.get(word)
         for option in options if isinstance(options, list) else []:
@@ -151,7 +195,7 @@ def _candidates(schema: Any, root: _Whole, depth: int, kind: str | None = None) 
             yield from islice(_candidates(_merged(rest, _resolved(option, root)), root, depth + 1, kind), 4)
     types = whole.get("type", kind)
     for each in types if isinstance(types, list) else [types or _kind_of(whole)]:
-        yield from _of_kind(each, whole, root, depth)
+        yield from _of_kind(each, whole, root, depth, name)
 
 
 def _offered(schema: Json) -> Iterator[Any]:
@@ -187,12 +231,12 @@ def _kind_of(schema: Json) -> str:
     return next((kind for word, kind in _KINDS.items() if word in schema), "string")
 
 
-def _of_kind(kind: Any, schema: Json, root: _Whole, depth: int) -> Iterator[Any]:
+def _of_kind(kind: Any, schema: Json, root: _Whole, depth: int, name: str) -> Iterator[Any]:
     match kind:
         case "object":
             yield from _objects(schema, root, depth)
         case "array":
-            yield from _arrays(schema, root, depth)
+            yield from _arrays(schema, root, depth, name)
         case "integer" | "number":
             yield from _numbers(schema, whole=kind == "integer", least=root.least)
         case "boolean":
@@ -206,22 +250,24 @@ def _of_kind(kind: Any, schema: Json, root: _Whole, depth: int) -> Iterator[Any]
 def _objects(schema: Json, root: _Whole, depth: int) -> Iterator[Json]:
     properties, required = _properties(schema), _required(schema)
     names = [*(name for name in properties if name in required), *(name for name in required if name not in properties)]
-    least = {name: _sample(properties.get(name), root, depth + 1) for name in names}
+    least = {name: _sample(properties.get(name), root, depth + 1, name=name) for name in names}
     yield least
     # Some schemas want more than they list as required: minProperties, dependentRequired, …
     others = [name for name in properties if name not in least]
     for name in others[:8]:
-        yield {**least, name: _sample(properties[name], root, depth + 1)}
+        yield {**least, name: _sample(properties[name], root, depth + 1, name=name)}
     if len(others) > 1:
-        yield {name: _sample(each, root, depth + 1) for name, each in properties.items()}
+        yield {name: _sample(each, root, depth + 1, name=name) for name, each in properties.items()}
 
 
-def _arrays(schema: Json, root: _Whole, depth: int) -> Iterator[list[Any]]:
+def _arrays(schema: Json, root: _Whole, depth: int, name: str) -> Iterator[list[Any]]:
     least = min(_MOST_ITEMS, math.ceil(_number(schema, "minItems", 0)))
     first = schema.get("prefixItems")
     head = [_sample(each, root, depth + 1) for each in first] if isinstance(first, list) else []
     items = schema.get("items", {})
-    yield [*head, *several(_sample(items, root, depth + 1), max(0, least - len(head)))] if least else []
+    if name and not least and not root.least:  # an empty array would ask a tool to do nothing
+        yield head or [_sample(items, root, depth + 1, name=name)]
+    yield [*head, *several(_sample(items, root, depth + 1, name=name), max(0, least - len(head)))] if least else []
     if least > 1:  # uniqueItems
         yield list(islice(_candidates(items, root, depth + 1), least))
         yield [f"{SAMPLE} {number}" for number in range(1, least + 1)]
@@ -255,8 +301,8 @@ def _texts(schema: Json, plain: str) -> Iterator[str]:
     least = min(_LONGEST, math.ceil(_number(schema, "minLength", 0)))
     most = math.floor(_number(schema, "maxLength", _LONGEST))
     format_ = schema.get("format")
-    if isinstance(format_, str) and format_ in _FORMATS:
-        yield _FORMATS[format_]
+    if isinstance(format_, str) and format_ in FORMATS:
+        yield FORMATS[format_]
     for word in (plain, *(_WORDS if "pattern" in schema else ())):
         yield word.ljust(least, "x")[: max(most, 0)]
     for length in range(least, least + 12 if "pattern" in schema else least):
