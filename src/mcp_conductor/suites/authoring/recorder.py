@@ -5,6 +5,7 @@ machine, secrets, everything that differed between two calls; and values that ar
 """
 
 import re
+from binascii import a2b_base64
 from collections.abc import Callable
 from datetime import UTC, datetime
 from string import digits
@@ -28,6 +29,9 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 _JS_TIME = r"[A-Z][a-z]{2} [A-Z][a-z]{2} [0-9]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}( GMT[+-][0-9]{4}( \([^)]*\))?)?"
 _ANY_UUID = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|/]")
+_ANY_BLOB = "^[A-Za-z0-9+/]+={0,2}$"
+_SHORTEST_BLOB = 16
+_LONGEST_BLOB = 10_000
 _LONGEST_TEXT = 1000
 _SHOWN_OF_LONG_TEXT = 200
 _MOST_ELEMENTS = 100
@@ -95,6 +99,9 @@ class Recorder:
             return "match:type:string"
         if self.personal.is_environment(first):
             return "match:type:string"
+        blob = _text_of_blob(first)
+        if blob is not None and (first != second or self._changing.search(blob)):
+            return f"match:regex:{_ANY_BLOB}"
         if first == second:
             return self._same_text(first)
         pattern = self._pattern(first)
@@ -160,6 +167,16 @@ class Recorder:
             "any": ".+",
         }
         return next(pattern for kind, pattern in kinds.items() if found[kind] is not None)
+
+
+def _text_of_blob(text: str) -> str | None:
+    """The text that TEXT is in base64; None if it is none."""
+    if not _SHORTEST_BLOB <= len(text) <= _LONGEST_BLOB or not re.fullmatch(_ANY_BLOB, text):
+        return None
+    try:
+        return a2b_base64(text, strict_mode=True).decode()
+    except ValueError:
+        return None
 
 
 def _common_start(one: str, other: str) -> str:

@@ -124,6 +124,7 @@ CHANGING = [
     ("created at 4:33:07 AM", "created at 11:05:59 PM", "created at noon"),
     ("modified: Mon Sep 21 2026 14:13:20 GMT+0000 (UTC)", "modified: Tue Jan 05 2027 01:02:03", "modified: today"),
     ("a Monday", "a Friday", "a day"),
+    ("Y3JlYXRlZCBhdCA0OjMzOjA3IEFN", "Y3JlYXRlZCBhdCAxMTowNTo1OSBQTQ==", "created at 4:33:07 AM"),
     (int(NOW), int(NOW) + 3, "soon"),
     (int(NOW * 1000), int(NOW * 1000) + 3, "soon"),
     ("key=s3cret", "key=other", 5),
