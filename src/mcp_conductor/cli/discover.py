@@ -29,9 +29,10 @@ usage: conductor discover COMMAND [ARGS …] [FLAGS]
        conductor discover --config FILE [FLAGS]
        conductor discover --from RECORDING [FLAGS]
 
-Write a suite with a case for every tool, resource, template and prompt of a server; arguments are generated from the
-schemas. Each case is tried first, so that the suite passes at once. Tools are called only if they are marked read-only
-(annotations.readOnlyHint); the others, and what failed, are written as cases to be skipped, which stderr lists too.
+Write a suite with a case for every tool, resource, template and prompt of a server; arguments come from the schemas,
+descriptions and names, and from the server's command line. Each case is tried first, so that the suite passes at once.
+Tools are called only if they are marked read-only (annotations.readOnlyHint); the others, and what failed, are written
+as cases to be skipped, which stderr lists too.
 
 With --from, each request of a recording becomes a test that expects the recorded answer; no server is started.
 """

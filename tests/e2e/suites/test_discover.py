@@ -111,7 +111,7 @@ def test_without_output_the_suite_goes_to_stdout_and_the_rest_to_stderr(conducto
     assert "skipped: tool 'slow_task': it can only be called as a task" in done.err
     tests = written(tmp_path / "out.yml")
     assert tests["calls slow_task"]["skip"] == "it can only be called as a task"
-    assert tests["reads user://{userId}"]["skip"] == "no value for userId is known: put one in, then remove this line"
+    assert tests["reads user://1 by user://{userId}"]["read"] == "user://1"
 
 
 ODD = """

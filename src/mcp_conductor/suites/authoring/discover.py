@@ -7,10 +7,9 @@ to be skipped too, so that the suite never does what we did not try. Where expec
 something, everything is tried twice: what differs is not pinned.
 """
 
+import os
 import re
-from collections import deque
 from collections.abc import Callable, Collection, Iterable
-from contextlib import AsyncExitStack
 from dataclasses import field, replace
 from time import time
 from typing import Any
@@ -18,25 +17,23 @@ from typing import Any
 from mcp_conductor.bounded.turns import Pace
 from mcp_conductor.bounded.worker import without_blocking
 from mcp_conductor.errors import UsageError
-from mcp_conductor.files.fields import Field
-from mcp_conductor.files.source import Document
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import compact
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.protocol.schema import complaints
 from mcp_conductor.protocol.server_spec import ServerSpec
 from mcp_conductor.report.model import redacted_value
-from mcp_conductor.suites.authoring.case_drafts import LONGEST_NAME, CaseDraft, drafts
+from mcp_conductor.suites.authoring.case_drafts import LONGEST_NAME, CaseDraft, drafts, with_own_titles
+from mcp_conductor.suites.authoring.command_values import command_values
+from mcp_conductor.suites.authoring.exploring import Explorer
+from mcp_conductor.suites.authoring.known_values import KnownValues
 from mcp_conductor.suites.authoring.personal import NOTHING_PERSONAL, Personal
 from mcp_conductor.suites.authoring.recorder import Recorder, plain_text
+from mcp_conductor.suites.authoring.trials import Trials, Tried, as_field
 from mcp_conductor.suites.authoring.yaml_text import is_writable
 from mcp_conductor.suites.language.actions import read_action
 from mcp_conductor.suites.language.expectations import Observed, error_of, plain, read_expect
-from mcp_conductor.suites.language.steps import Reading, Step, read_step
-from mcp_conductor.suites.language.suite import CASE_KEYS
 from mcp_conductor.suites.language.variables import Variables
-from mcp_conductor.suites.running.connecting import converse
-from mcp_conductor.suites.running.conversation import Conversation, Done
 from mcp_conductor.text.redaction import Redactor
 from mcp_conductor.text.visible import cut
 from mcp_conductor.values import dataclass
@@ -87,14 +84,6 @@ class Discovery:
         return [case for case in self.cases if case.draft.gap is None]
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """The result of a case that was tried."""
-
-    observed: Observed
-    problem: str | None = None  # why it can be no test
-
-
 def _untold(_: str) -> None:
     """Nothing is done with it."""
 
@@ -106,22 +95,24 @@ async def discover(spec: ServerSpec, wishes: Wishes, tell: Callable[[str], None]
     """
     wishes.redactor.learn(spec.secrets())
     redact = wishes.redactor.redact
-    async with AsyncExitStack() as stack:
+    async with _trials(spec, wishes) as trials:
         tell("connecting to the server")
-        conversation = await stack.enter_async_context(_conversation(spec, wishes))
-        session = conversation.session
+        session = await trials.session()
         found = await drafts(session, tell, writes=wishes.writes)
-        to_try = [draft for draft in found if draft.gap is None and draft.skip is None]
-        rounds = [await _try_all(spec, wishes, to_try, tell, conversation)]
+        explored = await Explorer(trials, _known(spec, wishes, found), tell).explored(found)
+    filled = list(with_own_titles(each.draft for each in explored))
+    to_try = [draft for draft in filled if draft.gap is None and draft.skip is None]
     if wishes.record or wishes.writes:
-        rounds.append(await _try_all(spec, wishes, to_try, lambda what: tell(f"again: {what}")))
+        rounds = [await _try_all(spec, wishes, to_try, tell) for _ in range(2)]
+        tried = {draft.title: attempts for draft, *attempts in zip(to_try, *rounds, strict=True)}
+    else:
+        tried = {draft.title: [each.tried] for draft, each in zip(filled, explored, strict=True) if each.tried}
     tell("writing tests")
     recorder = Recorder(now=time(), personal=wishes.personal, redact=redact)
-    tried = {id(draft): attempts for draft, *attempts in zip(to_try, *rounds, strict=True)}
     cases = []
     pace = Pace()
-    for draft in found:
-        attempts = tried.get(id(draft))
+    for draft in filled:
+        attempts = tried.get(draft.title) if draft.gap is None else None
         reason = _failure(draft, attempts or (), wishes.personal)
         if reason is not None:
             case = WrittenCase(replace(draft, skip=reason), {"ok": True})
@@ -130,6 +121,32 @@ async def discover(spec: ServerSpec, wishes: Wishes, tell: Callable[[str], None]
         cases.append(_without_secrets(case, redact))
         await pace.keep()
     return Discovery(redacted_value(session.server, redact), tuple(cases))
+
+
+def _trials(spec: ServerSpec, wishes: Wishes) -> Trials:
+    return Trials(spec, timeout=wishes.timeout, redactor=wishes.redactor)
+
+
+def _known(spec: ServerSpec, wishes: Wishes, found: Iterable[CaseDraft]) -> KnownValues:
+    """What is known about arguments; a secret is not among it."""
+    resources = tuple(each.item["uri"] for each in found if each.kind == "resource")
+    process = spec.as_process()
+    if process is None:
+        return KnownValues(resources=resources)
+    words = [word if wishes.redactor.redact(word) == word else "" for word in process.command]
+    return KnownValues(resources=resources, command=command_values(words, process.cwd or os.getcwd()))
+
+
+async def _try_all(
+    spec: ServerSpec, wishes: Wishes, to_try: Collection[CaseDraft], tell: Callable[[str], None]
+) -> list[Tried]:
+    """Try everything in order on one server, as the suite will."""
+    tried: list[Tried] = []
+    async with _trials(spec, wishes) as trials:
+        for draft in to_try:
+            tell(f"again: {'calling' if draft.tool else 'trying'} {draft.what} ({len(tried) + 1} of {len(to_try)})")
+            tried.append(await trials.attempt(draft))
+    return tried
 
 
 def _failure(draft: CaseDraft, attempts: Collection[Tried], personal: Personal) -> str | None:
@@ -159,54 +176,6 @@ def _without_secrets(case: WrittenCase, redact: Callable[[str], str]) -> Written
         tool=redacted_value(draft.tool, redact),
     )
     return WrittenCase(shown, redacted_value(case.expect, redact), redact(case.remark))
-
-
-def _conversation(spec: ServerSpec, wishes: Wishes) -> Any:
-    return converse(spec, protocol=None, kinds=set(), timeout=wishes.timeout, redactor=wishes.redactor)
-
-
-async def _try_all(
-    spec: ServerSpec,
-    wishes: Wishes,
-    to_try: Collection[CaseDraft],
-    tell: Callable[[str], None],
-    conversation: Conversation | None = None,
-) -> list[Tried]:
-    """Try everything in order on one server, as the suite will; a server that goes away is replaced by a new one."""
-    left = deque(to_try)
-    tried: list[Tried] = []
-    while left:
-        async with AsyncExitStack() as stack:
-            talk = (
-                await stack.enter_async_context(_conversation(spec, wishes)) if conversation is None else conversation
-            )
-            lost = False
-            while left and not lost:
-                draft = left.popleft()
-                tell(f"{'calling' if draft.tool else 'trying'} {draft.what} ({len(tried) + 1} of {len(to_try)})")
-                done = (await talk.perform(_step(draft), (), _NO_VARIABLES))[0]
-                tried.append(Tried(done.observed, _problem(done)))
-                lost = done.lost is not None
-            conversation = None
-    return tried
-
-
-def _problem(done: Done) -> str | None:
-    if done.lost is not None:
-        return done.lost.message
-    if done.findings:
-        return done.findings[0].message
-    return None if done.observed.reply is not None else "no reply came"
-
-
-def _step(draft: CaseDraft) -> Step:
-    reading = Reading(None)
-    field = _field(draft.action)
-    return read_step(field, reading.members(field, CASE_KEYS, {}), reading)
-
-
-def _field(value: Any) -> Field:
-    return Field(Document("a case", "", value, json=True), (), value)
 
 
 # What is to be expected.
@@ -248,7 +217,7 @@ def _expectations(draft: CaseDraft, first: Observed, last: Observed, recorder: R
 def _item_assertions(draft: CaseDraft, first: Observed, last: Observed) -> list[str]:
     """Assertions that a list has these items; it may have others."""
     assert draft.action is not None
-    member = LIST_MEMBERS[read_action("list", _field(draft.action["list"]), None).sent(_NO_VARIABLES).method]
+    member = LIST_MEMBERS[read_action("list", as_field(draft.action["list"]), None).sent(_NO_VARIABLES).method]
     names, again = (_names(each, member, str(draft.pins)) for each in (first, last))
     path = f"result.{member}[*].{draft.pins}"
     # Each assertion looks at each item.
@@ -297,7 +266,7 @@ def _code_and_message(error: Json) -> Json:
 def _holds(expect: Json, draft: CaseDraft, observed: Observed) -> bool:
     """Whether a case with this expectation passes on what was OBSERVED."""
     try:
-        read = read_expect(_field(expect), None)
+        read = read_expect(as_field(expect), None)
     except UsageError:  # an empty message of an error, say
         return False
     seen = replace(observed, tool=draft.tool)

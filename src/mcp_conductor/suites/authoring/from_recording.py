@@ -16,9 +16,10 @@ from mcp_conductor.protocol.message import compact
 from mcp_conductor.recording.dialogue import Asked, Dialogue, Question
 from mcp_conductor.recording.flows import Flow, Place, flows
 from mcp_conductor.suites.authoring.case_drafts import CaseDraft
-from mcp_conductor.suites.authoring.discover import Discovery, Tried, WrittenCase, expected_case
+from mcp_conductor.suites.authoring.discover import Discovery, WrittenCase, expected_case
 from mcp_conductor.suites.authoring.personal import NOTHING_PERSONAL, Personal
 from mcp_conductor.suites.authoring.recorder import Recorder, literally, plain_data
+from mcp_conductor.suites.authoring.trials import Tried
 from mcp_conductor.suites.authoring.yaml_text import is_writable
 from mcp_conductor.suites.language.expectations import Observed
 from mcp_conductor.suites.matching.paths import spelled
