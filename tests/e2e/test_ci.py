@@ -211,6 +211,47 @@ def test_an_unknown_run_is_told(runner):
     assert (done.returncode, "::error::run takes check and test, not lint" in done.stdout) == (2, True)
 
 
+@pytest.mark.parametrize("inputs", [{"server": "python 'notes.py"}, {"check_flags": "--only 'ping"}])
+def test_an_input_with_a_quote_that_is_not_closed_is_told_and_nothing_is_run(runner, inputs):
+    runner.install_nothing()
+    done = runner.run(RUN, **{"server": "python notes.py", **inputs})
+    name = next(iter(inputs)).replace("_", "-")
+    assert (done.returncode, f"::error::{name} has a quote that is not closed" in done.stdout) == (2, True)
+    assert runner.outputs["exit-code"] == "2"
+    assert (runner.reports, "Traceback" in done.stderr) == (set(), False)
+
+
+def test_a_check_that_cannot_be_run_is_an_annotation_and_has_no_grade_of_an_earlier_one(runner):
+    runner.install_nothing()
+    earlier = runner.directory / "mcp-reports" / "check.json"
+    earlier.parent.mkdir()
+    earlier.write_text(json.dumps({"metrics": {"grade": {"letter": "A"}}}))
+    done = runner.run(RUN, server="python no_such_file.py")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "::error title=conductor check::exit code 3, without a report: the log of this step says why" in done.stdout
+    assert runner.outputs == {"exit-code": "3", "grade": ""}
+
+
+def test_the_grade_of_an_earlier_check_is_not_that_of_tests(runner):
+    runner.install_nothing()
+    runner.run(RUN, server="python notes.py")
+    assert runner.outputs["grade"] == "C"
+    (runner.directory / "notes.test.mcp.yml").write_text(SUITE)
+    runner.run(RUN, run="test", server="python notes.py")
+    assert runner.outputs["grade"] == ""
+
+
+@pytest.mark.parametrize(
+    "flags", ["--client 'mcp-cli {server} --method ping' --scenario plain", "--transcript conversation.jsonl"]
+)
+def test_what_has_no_grade_can_be_checked_too(runner, flags):
+    runner.install_nothing()
+    shutil.copy(ROOT / "tests" / "golden" / "show-lines" / "conversation.jsonl", runner.directory)
+    done = runner.run(RUN, check_flags=flags)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    assert "grade.svg" not in runner.reports
+
+
 @pytest.mark.slow
 def test_the_action_installs_this_version_in_an_environment_of_its_own(runner):
     installed = runner.run("Install MCP Conductor")
