@@ -16,6 +16,7 @@ from mcp_conductor.checks.engine.first_session import connect_to_explore, may_be
 from mcp_conductor.checks.engine.grade import Grade, grade, metrics, unseen
 from mcp_conductor.checks.engine.judging import Trigger
 from mcp_conductor.checks.engine.migration import migration
+from mcp_conductor.checks.engine.remarks import without_sessions
 from mcp_conductor.checks.engine.run import Options, Verdicts, check
 from mcp_conductor.checks.engine.sessions import Sessions
 from mcp_conductor.checks.requirements import LEVELS, of_plugin, requirements, with_packages
@@ -190,7 +191,8 @@ class CheckRun:
         """Why what was CHECKED is not the whole, if it is not."""
         if self._left_out is not None:
             return f"{self._left_out} leaves something out"
-        return next((each.partial for each in checked if each.partial is not None), None)
+        reasons = (each.partial or without_sessions(each.outcomes) for each in checked)
+        return next((reason for reason in reasons if reason is not None), None)
 
     async def _versions(self) -> list[str]:
         """The revisions to check: all, the one that was asked for, or what the server prefers."""

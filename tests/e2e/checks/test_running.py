@@ -136,6 +136,13 @@ def test_a_server_that_cannot_run_twice_is_checked_as_far_as_one_process_shows(t
     assert outcomes["base-response-id-echo-server"]["reason"].startswith("another session could not be opened: ")
 
 
+def test_a_server_that_cannot_run_twice_has_no_grade(tmp_path):
+    server = (*broken(tmp_path, "Plain", ONE_AT_A_TIME), str(tmp_path / "lock"))
+    metrics = report_of(server)["metrics"]
+    assert "grade" not in metrics
+    assert metrics["ungraded"].startswith("another session could not be opened, so that ")
+
+
 def test_the_process_that_tells_the_revision_is_the_one_that_is_explored(tmp_path):
     starts = tmp_path / "starts"
     outcomes_of((*broken(tmp_path, "Modern", COUNTED), str(starts)), "--only", "tools-list-served")
@@ -175,12 +182,16 @@ async def test_a_start_is_measured_from_its_beginning_also_where_it_was_ahead_of
 
 def outcomes_of(server, *flags):
     """What a check says without being told a revision, by id."""
+    return {each["id"]: each for each in report_of(server, *flags)["outcomes"]}
+
+
+def report_of(server, *flags):
     words = [*CONDUCTOR, "check", "--json", *flags, "--env", f"PYTHONPATH={SERVERS}", "--"]
     done = prefork.run(
         [*words, *prefork.command(server, "script")], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode in (0, 1), done.stderr
-    return {each["id"]: each for each in json.loads(done.stdout)["outcomes"]}
+    return json.loads(done.stdout)
 
 
 SILENT = """

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from mcp_conductor.checks.engine.probe import Found
 from mcp_conductor.checks.engine.record import judged_part
-from mcp_conductor.checks.engine.sessions import NO_OTHER
+from mcp_conductor.checks.engine.sessions import MOST_REFUSALS, NO_OTHER
 from mcp_conductor.checks.engine.timing import INCONCLUSIVE
 from mcp_conductor.client.session import Session
 from mcp_conductor.errors import UsageError, nearest
@@ -31,6 +31,12 @@ def refuse_unknown_tools(call: Collection[str] | str, found: Found) -> None:
             near = nearest(name, names)
             hint = f"did you mean {near!r}?" if near else f"it lists {', '.join(sorted(names)[:10])}"
             raise UsageError(f"--call-tools: the server has no tool {name!r}", hint=hint)
+
+
+def without_sessions(outcomes: Iterable[Outcome]) -> str | None:
+    """How many checks could not run because the server lets in no other client, if that is no accident."""
+    count = sum((each.reason or "").startswith(NO_OTHER) for each in outcomes)
+    return f"{NO_OTHER}, so that {count} of the checks could not run" if count > MOST_REFUSALS else None
 
 
 def on_the_rest(session: Session, outcomes: Iterable[Outcome]) -> Iterator[str]:
