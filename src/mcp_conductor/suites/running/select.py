@@ -14,6 +14,8 @@ from mcp_conductor.values import dataclass
 _LINE = re.compile(r"^(.*\.ya?ml):(\d+)$")
 _SKIPPED_FOLDERS = {"node_modules", "__pycache__", "__snapshots__"}
 _MOST_LISTED = 5
+_PROGRAMS = ("python", "python3", "node", "npx", "npm", "uv", "uvx", "docker", "deno", "bun")
+_SOURCES = (".py", ".js", ".mjs", ".cjs", ".ts")
 _WORDS = re.compile(r"\(|\)|[^\s()]+")
 
 
@@ -53,9 +55,16 @@ def files_of(pattern: FilePattern, directory: str) -> list[str]:
     full = os.path.join(directory, os.path.expanduser(pattern.path))
     if os.path.isdir(full):
         return sorted(_below(full))
+    if _is_a_server(pattern.text):
+        return []
     if os.path.lexists(full):
         return [full]  # if it is not a file, the reader reports that
     return sorted(path for path in glob.glob(full, recursive=True) if os.path.isfile(path))
+
+
+def _is_a_server(text: str) -> bool:
+    """Whether TEXT is a part of a server's command, or its URL: the -- before it was forgotten."""
+    return text.startswith(("http://", "https://")) or text in _PROGRAMS or text.endswith(_SOURCES)
 
 
 def no_files(pattern: FilePattern, directory: str) -> UsageError:
@@ -67,6 +76,8 @@ def no_files(pattern: FilePattern, directory: str) -> UsageError:
     except OSError:
         names = []
     named = "test files are called NAME.test.mcp.yml"
+    if _is_a_server(pattern.text):
+        return UsageError(f"{pattern.text!r} is not a test file", hint="the server goes after --: conductor test -- …")
     if os.path.isdir(full):
         looked = "*.test.mcp.yml" if pattern.path in (".", "") else pattern.text
         near = next((name for name in names if "test" in name), None)

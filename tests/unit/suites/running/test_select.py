@@ -127,6 +127,17 @@ def test_where_no_file_is_found_those_that_are_nearly_called_so_are_named(tmp_pa
     assert no_files(read_pattern(word), str(tmp_path)).hint == hint.format(directory=tmp_path)
 
 
+@pytest.mark.parametrize("word", ["python", "server.py", "npx", "http://127.0.0.1:8000/mcp"])
+def test_a_server_in_place_of_a_file_goes_after_the_two_dashes(tmp_path, word):
+    (tmp_path / "server.py").touch()
+    assert files_of(read_pattern(word), str(tmp_path)) == []
+    error = no_files(read_pattern(word), str(tmp_path))
+    assert (error.message, error.hint) == (
+        f"{word!r} is not a test file",
+        "the server goes after --: conductor test -- …",
+    )
+
+
 @pytest.mark.parametrize(("text", "part"), [("1/1", (1, 1)), ("2/3", (2, 3))])
 def test_a_shard_is_a_part_of_so_many(text, part):
     assert shard_of(text) == part
