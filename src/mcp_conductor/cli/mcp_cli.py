@@ -11,7 +11,7 @@ from mcp_conductor.cli.plan import FLAGS, CallPlan, plan
 from mcp_conductor.cli.program import run_program
 from mcp_conductor.cli.secret_flags import read_secrets, secrets_of_flags
 from mcp_conductor.cli.terminal import Terminal
-from mcp_conductor.errors import UsageError
+from mcp_conductor.errors import UsageError, nearest
 
 USAGE = """\
 usage: mcp-cli COMMAND [ARGS …] --method METHOD [FLAGS]
@@ -81,6 +81,9 @@ def _main(argv: list[str], terminal: Terminal, program: str) -> int:
 def _help(given: Given, program: str) -> str:
     """The help that is asked for: that of a method, if one is named, or else that of the whole program."""
     method = given.one("--method") or next((word for word in given.words if word in methods.METHODS), None)
+    if method is None and len(given.words) == 1:
+        (word,) = given.words
+        method = word if "/" in word and nearest(word, [*methods.METHODS]) else None  # a typing error, which is told
     if method is not None:
         from mcp_conductor.cli.method_help import method_help
 

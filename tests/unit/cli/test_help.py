@@ -92,3 +92,10 @@ def test_words_that_are_no_method_are_those_of_a_server_whose_program_is_asked_f
     text = shown("call", "python", "server.py", "--help")
     assert "Methods:\n" in text
     assert all(example.replace("mcp-cli", "conductor call") in text for example in EXAMPLES_OF_CALLS)
+
+
+def test_a_method_with_a_typing_error_is_told_with_the_right_one():
+    err = BytesIO()
+    assert main(["call", "--help", "tool/call"], Terminal(BytesIO(), err, BytesIO(), {}, ".")) != 0
+    assert "unknown method 'tool/call'" in err.getvalue().decode()
+    assert "did you mean tools/call?" in err.getvalue().decode()
