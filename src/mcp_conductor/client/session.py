@@ -81,6 +81,7 @@ class Session:
         self.client = options.client
         self.answers = options.answers
         self.timeout = options.timeout
+        self.began = options.began  # when the times of the transcript count from
         self.transcript = options.transcript
         self.redact = options.transcript.redact
         self.context = options.context

@@ -139,6 +139,37 @@ def test_a_check_has_its_grade_and_the_frames_that_prove_what_is_broken(conducto
     (broken,) = [each for each in data["outcomes"] if each["id"] == "tools-item-inputschema"]
     assert "tools/list" in broken["frames"][0]["text"]
     assert broken["findings"][0]["frame"] == 1
+    asked, answered = (frame["at"] for frame in broken["frames"])
+    assert 0 < answered - asked < 60, "with their times"
     assert "--only tools-item-inputschema" in broken["again"]
     assert data["rules"]["tools-item-inputschema"]["remedy"]
     assert data["reach"][""].startswith("-- ")
+
+
+DYING = """
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["method"] == "tools/list":
+        print("out of memory", file=sys.stderr, flush=True)
+        sys.exit(7)
+    if "id" in request:
+        info = {"name": "dying", "version": "1"}
+        opened = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": opened}), flush=True)
+"""
+
+
+def test_a_check_shows_what_a_server_was_asked_before_it_died(conductor, write, tmp_path):
+    write("server.py", DYING)
+    words = ("--only", "base-response-once-server", "--report", "html:page.html")
+    done = conductor("check", *words, "--", sys.executable, "server.py", limit=60)
+    assert done.code == 1, done.all
+    found = re.search(r'id="data">(.*?)</script>', (tmp_path / "page.html").read_text(), re.DOTALL)
+    assert found is not None
+    (outcome,) = json.loads(found[1])["outcomes"]
+    assert [frame["source"] for frame in outcome["frames"]] == ["client", "process"]
+    assert json.loads(outcome["frames"][0]["text"])["method"] == "tools/list"
+    assert outcome["frames"][1]["text"] == "the server exited with code 7"
+    assert outcome["findings"][0]["frame"] == 0
+    assert outcome["stderr"] == ["out of memory"]

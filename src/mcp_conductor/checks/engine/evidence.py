@@ -6,7 +6,8 @@ sees two messages and not two hundred; the whole trail is there for those who wa
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from time import monotonic
+from typing import Any, Self
 
 from mcp_conductor.client.session import Session
 from mcp_conductor.protocol.message import read
@@ -27,6 +28,28 @@ _HTTP = compiled_later(r"^(?:HTTP \d{3}|[A-Z]+ https?://\S+)(?: \(.*?\)(?= |$))?
 _ARROWS = {"client": SENT, "server": CAME}
 
 
+class Line(str):
+    """What was said or heard, with an arrow before it; and when, in seconds of any one clock, if that is known."""
+
+    __slots__ = ("at",)
+    at: float | None
+
+    def __new__(cls, text: str, at: float | None = None) -> Self:
+        line = str.__new__(cls, text)
+        line.at = at
+        return line
+
+    @property
+    def frame(self) -> Frame:
+        return Frame(self.at or 0.0, "client" if self.startswith(SENT) else "server", str(self[len(SENT) :]))
+
+
+def frames_of(lines: Sequence[str]) -> tuple[Frame, ...]:
+    """LINES with their times, where all are known."""
+    timed = [line for line in lines if isinstance(line, Line) and line.at is not None]
+    return tuple(line.frame for line in timed) if len(timed) == len(lines) else ()
+
+
 @dataclass(slots=True)
 class Trail:
     """What a probe left behind, in all its sessions: what proves a finding, and what makes it doubtful."""
@@ -41,12 +64,18 @@ class Trail:
 
     def lines(self) -> list[str]:
         """All that was said and heard: the last of it, if it is very much."""
-        frames = [frame for session, since in self.used for frame in session.transcript.since(since)]
-        return [*lines_of(frames), *self.http][-MOST_LINES:]
+        lines = [
+            line for session, since in self.used for line in lines_of(session.transcript.since(since), session.began)
+        ]
+        return [*lines, *self.http][-MOST_LINES:]
+
+    def note_http(self, line: str) -> None:
+        self.http.append(Line(line, monotonic()))
 
 
-def lines_of(frames: Iterable[Frame]) -> list[str]:
-    return [_ARROWS[frame.source] + frame.text for frame in frames if frame.source in _ARROWS]
+def lines_of(frames: Iterable[Frame], began: float = 0.0) -> list[str]:
+    """What was said in FRAMES, whose times count from BEGAN."""
+    return [Line(_ARROWS[each.source] + each.text, began + each.at) for each in frames if each.source in _ARROWS]
 
 
 def http_request(method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes | None) -> str:
@@ -82,7 +111,7 @@ def excerpted(findings: Sequence[Finding], lines: Sequence[str], *, alone: bool)
     for each in findings:
         proof = _proof(each.actual, said, last=alone) or (_last_words(said) if alone else [])
         found.append(replace(each, said=(len(kept), len(kept) + len(proof)) if proof else None))
-        kept += [cut(lines[place], _LONGEST) for place in proof]
+        kept += [Line(cut(lines[place], _LONGEST), getattr(lines[place], "at", None)) for place in proof]
         if not proof and isinstance(each.actual, str):  # lines that belong together
             found[-1] = replace(each, said=(len(kept), len(kept) + 1))
             kept.append(cut(CAME + each.actual, _LONGEST))

@@ -228,7 +228,7 @@ class HttpProbe:
         given = {"Accept": JSON_AND_EVENTS, **self.spec.headers, **headers}
         client = client_for(self.spec)
         sent = [(name, value) for name, value in given.items() if value is not None]
-        self.trail.http.append(SENT + http_request(method, url or self.spec.url, sent, body))
+        self.trail.note_http(SENT + http_request(method, url or self.spec.url, sent, body))
         try:
             async with asyncio.timeout(self.timeout) as limit:
                 async with client.open(method, url or self.spec.url, sent, body, admits=admits) as response:
@@ -238,7 +238,7 @@ class HttpProbe:
                     try:
                         yield seen, response.chunks()
                     finally:
-                        self.trail.http.append(CAME + http_response(seen.status, heads, seen.text))
+                        self.trail.note_http(CAME + http_response(seen.status, heads, seen.text))
         except TimeoutError:
             self.trail.late.append(method)
             raise RequestTimeout(f"the {method}", self.timeout) from None

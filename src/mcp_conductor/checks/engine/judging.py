@@ -3,10 +3,11 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cache
+from typing import Self
 
 from mcp_conductor.bounded.worker import checkpoint
 from mcp_conductor.checks.engine.check import CHECKS, JUDGES, Act, Check
-from mcp_conductor.checks.engine.evidence import CAME, excerpted, lines_of, proven
+from mcp_conductor.checks.engine.evidence import CAME, excerpted, frames_of, lines_of, proven
 from mcp_conductor.checks.engine.findings import FailedCheck, NotSeen
 from mcp_conductor.checks.engine.record import SMALL, Record, Traits, judged_part, transport_of
 from mcp_conductor.checks.requirements import LEVELS, Requirement, requirements, requirements_of
@@ -98,6 +99,11 @@ class CheckResult:
         """The method that was not answered, if there is one."""
         return (self.silence or "").removeprefix("no answer to ").partition(" ")[0]
 
+    def proven_in(self, transcript: Transcript) -> Self:
+        """This, with what was said last as its proof."""
+        self.prove(lines_of(transcript.frames), alone=True)
+        return self
+
     def prove(self, lines: list[str], *, alone: bool, whole: bool = False) -> None:
         """Take from LINES what proves the findings; the WHOLE of them, if that is wanted."""
         if whole:
@@ -172,6 +178,10 @@ def outcome_of(requirement: Requirement, seen: CheckResult, seconds: float = 0.0
         status = "errored" if isinstance(seen.findings[-1], FailedCheck) else status
     server_end = seen.server_end if seen.findings else None
     limit = requirement.limit if seen.findings and server_end is None else None
+    frames = frames_of(seen.wire) if seen.findings else ()
+    findings = [replace(each, framed=each.said) for each in seen.findings] if frames else seen.findings
+    if frames and server_end is not None:
+        frames = (*frames, Frame(frames[-1].at, "process", server_end.how))
     return Outcome(
         id=requirement.id,
         title=requirement.statement,
@@ -181,11 +191,12 @@ def outcome_of(requirement: Requirement, seen: CheckResult, seconds: float = 0.0
         severity=requirement.severity if server_end is None else "critical",
         limit=limit,
         seconds=seconds,
-        findings=tuple(seen.findings if limit is None else _limited(seen.findings, limit)),
+        findings=tuple(findings if limit is None else _limited(findings, limit)),
         reason=seen.reason if status == "skipped" else None,
         cause=None if server_end is None else "server",
         stderr=() if server_end is None else server_end.stderr,
-        wire=tuple(seen.wire),
+        wire=tuple(map(str, seen.wire)),
+        frames=frames,
     )
 
 
@@ -214,7 +225,8 @@ def _told_elsewhere(outcome: Outcome, bad: Collection[str], first: Mapping[objec
         reason = f"it follows from {root}, which is broken"
     else:
         return outcome
-    return replace(outcome, status="skipped", findings=(), reason=reason, limit=None, cause=None, stderr=(), wire=())
+    bare = replace(outcome, findings=(), limit=None, cause=None, stderr=(), wire=(), frames=())
+    return replace(bare, status="skipped", reason=reason)
 
 
 def _looked_at(name: str) -> object:

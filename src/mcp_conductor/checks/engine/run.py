@@ -247,7 +247,7 @@ class _Checking:
 
     async def _without_answers(self, wanted: Wanted, lost: str, probe: Probe) -> Wanted:
         """Report that the server went away while it was used as any client uses it."""
-        result = CheckResult([fault(lost)])
+        result = CheckResult([fault(lost)]).proven_in(probe.session.transcript)
         await self._find_server_end(result, probe)
         return self._conclude_first(wanted, ONCE, result)
 
