@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from mcp_conductor.suites.running.trace import Trace
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
+_TRACE_FOR_NOTHING = (
+    "warning: --trace keeps what tests say for --report html, and there is no such report; "
+    "--record DIR writes every conversation to a file"
+)
 
 
 class TestRun:
@@ -91,6 +95,8 @@ class TestRun:
     def _read_trace(self) -> "Trace | None":
         when = choice(self._given, "--trace", TRACES) or "retain-on-failure"
         if not self._output.wants_looks:
+            if "--trace" in self._given and when != "off":
+                self._terminal.say(_TRACE_FOR_NOTHING)
             return None
         from mcp_conductor.suites.running.trace import Trace
 

@@ -173,3 +173,11 @@ def test_a_check_shows_what_a_server_was_asked_before_it_died(conductor, write, 
     assert outcome["frames"][1]["text"] == "the server exited with code 7"
     assert outcome["findings"][0]["frame"] == 0
     assert outcome["stderr"] == ["out of memory"]
+
+
+@pytest.mark.parametrize(("words", "warned"), [((), False), (("--trace", "off"), False), (("--trace", "on"), True)])
+def test_a_trace_without_a_page_is_for_nothing_and_a_warning_says_so(conductor, suite, book, words, warned):
+    suite(TESTS)
+    done = conductor("test", "--quiet", *words, "--", *book)
+    told = "warning: --trace keeps what tests say for --report html"
+    assert (told in done.err) is warned, done.err
