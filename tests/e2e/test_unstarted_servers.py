@@ -117,3 +117,11 @@ def test_a_server_that_dies_in_a_test_ends_its_conversation(reports, tmp_path):
     frames = [(each["source"], each["text"]) for each in page["outcomes"][0]["frames"]]
     assert [source for source, _ in frames[-2:]] == ["client", "process"]
     assert frames[-1][1] == "the server exited with code 7"
+
+
+def test_a_badge_of_a_server_that_cannot_be_started_shows_no_grade(tmp_path):
+    (tmp_path / "grade.svg").write_text("grade A")
+    words = ["check", "--badge", "grade.svg", "--", *MISSING]
+    done = prefork.run([*CONDUCTOR, *words], cwd=tmp_path, capture_output=True, check=False, timeout=60)
+    assert done.returncode == 3
+    assert "no grade" in (tmp_path / "grade.svg").read_text()

@@ -116,7 +116,7 @@ class CheckRun:
             raise
         except ConductorError as error:
             empty = Report(kind="check", target=self._target, started=started)
-            self._output.write_unusable(error, empty, self.subject, began)
+            self._output.write_unusable(error, empty, self.subject, began, badge=self._badge(None))
             raise
         if not verdicts:
             raise ProtocolError(f"the {self.subject} speaks none of the revisions that were asked for")
@@ -177,15 +177,19 @@ class CheckRun:
     def _write_results(self, report: Report) -> int:
         """Write what was asked for: the exit code."""
         file, graded = self._given.one("--badge"), report.metrics.get("grade")
-        picture = None if file is None or graded is None else (file, badge(graded))
-        tell_all(self._output.write_reports(report, badge=picture), self._terminal)
+        tell_all(self._output.write_reports(report, badge=self._badge(graded)), self._terminal)
         if not report.metrics:
             self._terminal.say("error: nothing was checked, so there is no grade")
             if not report.outcomes:
                 self._terminal.say("  hint: what was asked for holds on another transport, or in another revision")
         elif file is not None and graded is None:
-            raise UsageError(f"no grade can be written to {file}: {report.metrics['ungraded']}")
+            self._terminal.say(f"warning: {file} shows that there is no grade: {report.metrics['ungraded']}")
         return code_of(report)
+
+    def _badge(self, graded: Json | None) -> tuple[str, str] | None:
+        """The file of the picture, if it is wanted, and what is in it."""
+        file = self._given.one("--badge")
+        return None if file is None else (file, badge(graded))
 
     def _why_ungraded(self, checked: Iterable[Verdicts]) -> str | None:
         """Why what was CHECKED is not the whole, if it is not."""

@@ -270,14 +270,16 @@ class Output:
                 problems.append(error)
         return problems
 
-    def write_unusable(self, error: ConductorError, empty: Report, subject: str, began: float) -> None:
+    def write_unusable(
+        self, error: ConductorError, empty: Report, subject: str, began: float, *, badge: tuple[str, str] | None = None
+    ) -> None:
         """Write the reports of a run that ERROR kept from beginning; EMPTY says what it would have been about."""
-        if not self._reports:
+        if not self._reports and badge is None:
             return
         from mcp_conductor.cli.unusable import report_of
 
         report = report_of(error, empty, subject, began)
-        for problem in [] if report is None else self.write_reports(report):
+        for problem in [] if report is None else self.write_reports(report, badge=badge):
             self._terminal.say_error(problem)
 
     def _write(self, text: str, file: str | None) -> None:

@@ -19,3 +19,9 @@ def test_a_badge_says_the_letter_and_the_revision_and_no_number(letter):
 def test_each_letter_has_a_colour_of_its_own():
     colours = {badge({"letter": letter, "revision": ""}).split('fill="')[2][:7] for letter in LETTERS}
     assert len(colours) == len(LETTERS)
+
+
+def test_without_a_grade_a_badge_says_so():
+    picture = ET.fromstring(badge(None))
+    assert picture.get("aria-label") == "MCP specification: no grade"
+    assert [each.text for each in picture.iter() if each.tag.endswith("text")] == ["MCP specification", "no grade"]
