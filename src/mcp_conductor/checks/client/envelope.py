@@ -29,7 +29,7 @@ def _is_double(message: Message) -> bool:
 _OTHERS = ("id", "params", "method", "batch", "both result", "error.", "error must", "not UTF-8")
 
 
-@watched("base-jsonrpc-envelope-client")
+@watched("base-jsonrpc-envelope-client", recorded="messages")
 def messages_are_jsonrpc(record: ClientRecord) -> Iterator[Finding]:
     """Look at every message of the client: it is a JSON object with jsonrpc "2.0", of one of the known kinds."""
     for message in seen(record.said, "the client said nothing"):
@@ -39,7 +39,7 @@ def messages_are_jsonrpc(record: ClientRecord) -> Iterator[Finding]:
             yield fault(f"a message is not valid: {problem}", message.raw if message.raw is not None else message.text)
 
 
-@watched("base-utf8-client")
+@watched("base-utf8-client", recorded="messages")
 def messages_are_utf8(record: ClientRecord) -> Iterator[Finding]:
     """Look at the bytes of every message of the client: they are UTF-8."""
     for message in seen(record.said, "the client said nothing"):
@@ -54,7 +54,7 @@ def _calls(record: ClientRecord) -> list[Any]:
     return seen(found, "the client sent no request")
 
 
-@watched("base-request-id-type-client")
+@watched("base-request-id-type-client", recorded="messages")
 def ids_are_strings_or_integers(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request: its id is a string or an integer."""
     for raw in _calls(record):
@@ -62,7 +62,7 @@ def ids_are_strings_or_integers(record: ClientRecord) -> Iterator[Finding]:
             yield fault(f"a request has the id {compact(raw['id'])}", raw, path="id")
 
 
-@watched("base-request-id-unique-session-client")
+@watched("base-request-id-unique-session-client", recorded="conversation")
 def ids_are_never_used_again(record: ClientRecord) -> Iterator[Finding]:
     """Look at all requests of a session: no two have the same id."""
     for connection in record.connections:
@@ -72,7 +72,7 @@ def ids_are_never_used_again(record: ClientRecord) -> Iterator[Finding]:
     seen(record.requests(), "the client sent no request")
 
 
-@watched("base-request-id-unique-inflight-client")
+@watched("base-request-id-unique-inflight-client", recorded="conversation")
 def ids_differ_from_those_that_wait(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request: no other open request has its id."""
     for connection in record.connections:
@@ -89,7 +89,7 @@ def ids_differ_from_those_that_wait(record: ClientRecord) -> Iterator[Finding]:
     seen(record.requests(), "the client sent no request")
 
 
-@watched("base-request-method-string-client")
+@watched("base-request-method-string-client", recorded="messages")
 def methods_are_strings(record: ClientRecord) -> Iterator[Finding]:
     """Look at every message with an id and no answer in it: its method is a string, and not empty."""
     for message in seen(record.said, "the client said nothing"):
@@ -101,7 +101,7 @@ def methods_are_strings(record: ClientRecord) -> Iterator[Finding]:
             yield fault("a request has no method" if method is None else "method is not a string", raw, path="method")
 
 
-@watched("base-params-object-client")
+@watched("base-params-object-client", recorded="messages")
 def params_are_objects(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request and notification: params, if there are any, are an object."""
     for raw in _calls(record):
@@ -109,7 +109,7 @@ def params_are_objects(record: ClientRecord) -> Iterator[Finding]:
             yield fault("params are not an object", raw, path="params")
 
 
-@watched("base-notification-shape-client")
+@watched("base-notification-shape-client", recorded="messages")
 def notifications_have_no_id(record: ClientRecord) -> Iterator[Finding]:
     """Look at every message whose method begins with notifications/: it has no id, and its params are an object."""
     found = [raw for raw in _calls(record) if str(raw["method"]).startswith("notifications/")]
@@ -120,7 +120,7 @@ def notifications_have_no_id(record: ClientRecord) -> Iterator[Finding]:
             yield fault(f"the params of {raw['method']} are not an object", raw, path="params")
 
 
-@watched("base-response-result-xor-error-client")
+@watched("base-response-result-xor-error-client", recorded="messages")
 def answers_have_a_result_or_an_error(record: ClientRecord) -> Iterator[Finding]:
     """Look at every answer of the client: it has a result or an error, not both."""
     for message in _replies(record):
@@ -128,7 +128,7 @@ def answers_have_a_result_or_an_error(record: ClientRecord) -> Iterator[Finding]
             yield fault("an answer has both result and error", message.raw)
 
 
-@watched("base-error-shape-client")
+@watched("base-error-shape-client", recorded="messages")
 def errors_have_code_and_message(record: ClientRecord) -> Iterator[Finding]:
     """Look at every error of the client: its code is an integer, its message a string."""
     found = [each for each in record.said if each.kind == "error"]
@@ -141,7 +141,7 @@ def errors_have_code_and_message(record: ClientRecord) -> Iterator[Finding]:
             yield fault("error.message is not a string", message.raw, path="error.message")
 
 
-@watched("batch-removed-client", "http-single-message-body-client")
+@watched("batch-removed-client", "http-single-message-body-client", recorded="messages")
 def no_batches(record: ClientRecord) -> Iterator[Finding]:
     """Look at every line or body: it is one message, not an array of them."""
     for text, batch in _texts(record):
@@ -149,7 +149,7 @@ def no_batches(record: ClientRecord) -> Iterator[Finding]:
             yield fault("several messages were sent at once, as an array", text)
 
 
-@watched("batch-initialize-excluded-client")
+@watched("batch-initialize-excluded-client", recorded="messages")
 def initialize_stands_alone(record: ClientRecord) -> Iterator[Finding]:
     """Look at the first line or body: initialize is not in an array."""
     for text, batch in _texts(record):

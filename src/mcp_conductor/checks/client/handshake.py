@@ -80,7 +80,7 @@ def _opened_connections(record: ClientRecord) -> list[ClientConnection]:
     return seen(found, "the client said nothing")
 
 
-@watched("lifecycle-initialize-first-client", scenario="plain")
+@watched("lifecycle-initialize-first-client", scenario="plain", recorded="conversation")
 def initialize_comes_first(record: ClientRecord) -> Iterator[Finding]:
     """Look at the first message on each connection: initialize, or the server/discover of a client of both eras."""
     for connection in _opened_connections(record):
@@ -94,7 +94,7 @@ def _initializes(record: ClientRecord) -> list[Any]:
     return seen(record.requests("initialize"), "the client sent no initialize")
 
 
-@watched("lifecycle-initialize-params-client", scenario="plain")
+@watched("lifecycle-initialize-params-client", scenario="plain", recorded="messages")
 def initialize_says_who_and_what(record: ClientRecord) -> Iterator[Finding]:
     """Look at the params of initialize: protocolVersion, capabilities, and clientInfo with name and version."""
     for request in _initializes(record):
@@ -109,7 +109,7 @@ def initialize_says_who_and_what(record: ClientRecord) -> Iterator[Finding]:
                 yield fault(f"initialize: clientInfo has no {name}", request.raw, path=f"params.clientInfo.{name}")
 
 
-@watched("lifecycle-initialized-sent-client", scenario="plain")
+@watched("lifecycle-initialized-sent-client", scenario="plain", recorded="conversation")
 def initialized_is_sent(record: ClientRecord) -> Iterator[Finding]:
     """Look at what follows the answer to initialize: notifications/initialized, before any request except ping."""
     connection = record.connection
@@ -126,13 +126,15 @@ def initialized_is_sent(record: ClientRecord) -> Iterator[Finding]:
             elif answered and message.kind == "request" and message.method != "ping":
                 yield fault(f"{message.method} was sent before notifications/initialized", message.raw)
                 return
+    if record.recorded:
+        raise NotSeen("the client sent no request after initialize")
     yield fault("notifications/initialized was never sent")
 
 
-@watched("lifecycle-client-quiet-before-init-response", scenario="slow-start")
+@watched("lifecycle-client-quiet-before-init-response", scenario="slow-start", recorded="conversation")
 def quiet_until_initialized(record: ClientRecord) -> Iterator[Finding]:
     """Delay the answer to initialize: meanwhile the client sends no request except ping."""
-    if "thought" not in record.moments:
+    if "thought" not in record.moments and not record.recorded:
         raise NotSeen("the client did not wait for the answer to initialize")
     asked = False
     for frame in record.connection.transcript.since(0):
@@ -184,13 +186,18 @@ def an_unknown_version_is_left_alone(record: ClientRecord) -> Iterator[Finding]:
 
 
 @watched(
-    "lifecycle-respect-negotiated-client", "lifecycle-respect-negotiated-client-strict", scenario=("sparse", "plain")
+    "lifecycle-respect-negotiated-client",
+    "lifecycle-respect-negotiated-client-strict",
+    scenario=("sparse", "plain"),
+    recorded="conversation",
 )
 def only_what_is_declared_is_used(record: ClientRecord) -> Iterator[Finding]:
     """Declare little: the client sends no method of a capability that is not declared, or of another revision."""
     connection = record.connection
     if connection.dialect is None:
         raise NotSeen("no revision was agreed")
+    if connection.declared is None:
+        raise NotSeen("the client did not ask what the server declares")
     used = [each for each in connection.requests() if each.method not in OPENINGS]
     for request in seen(used, never(ANYTHING)):
         need = _NEEDS.get(request.method)
@@ -202,20 +209,24 @@ def only_what_is_declared_is_used(record: ClientRecord) -> Iterator[Finding]:
             yield fault(f"{request.method} is not a method of {connection.dialect.version}", request.raw)
 
 
-@watched("resources-subscribe-gated-client", scenario="sparse")
+@watched("resources-subscribe-gated-client", scenario="sparse", recorded="conversation")
 def subscriptions_are_declared(record: ClientRecord) -> Iterator[Finding]:
     """Declare resources without subscribe: a client that subscribes elsewhere sends no resources/subscribe."""
-    for request in record.requests("resources/subscribe"):
-        yield fault("the client subscribes, but the server does not declare resources.subscribe", request.raw)
+    for connection in record.connections:
+        resources = (connection.declared or {}).get("resources")
+        if isinstance(resources, dict) and resources.get("subscribe") is True:
+            continue
+        for request in connection.requests("resources/subscribe"):
+            yield fault("the client subscribes, but the server does not declare resources.subscribe", request.raw)
     both = (record, record.plain or record)
     seen([each for start in both for each in start.requests("resources/subscribe")], never("resources/subscribe"))
 
 
-@watched("lifecycle-no-shutdown-message-client")
+@watched("lifecycle-no-shutdown-message-client", recorded="messages")
 def there_is_no_shutdown_message(record: ClientRecord) -> Iterator[Finding]:
     """Look at the end of a conversation: no shutdown or exit message is sent."""
     for message in seen(record.said, "the client said nothing"):
         if message.kind in ("request", "notification") and message.method in ("shutdown", "exit", "terminate"):
             yield fault(f"{message.method} was sent, but MCP does not have this message", message.raw)
-    if record.exit_code is None:
+    if record.exit_code is None and not record.recorded:
         raise NotSeen("the client does not end by itself")

@@ -5,7 +5,7 @@ from typing import Any
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import ANYTHING, ClientRecord, HttpRequest, excerpt, seen
-from mcp_conductor.checks.harness.http_server import PATH, WebHost
+from mcp_conductor.checks.harness.http_server import WebHost
 from mcp_conductor.checks.harness.scenario import HTTP, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import ScriptCall, ServerScript
 from mcp_conductor.protocol.dialect import HANDSHAKE, versions_with
@@ -105,7 +105,7 @@ class _NoChannel:
 
 
 def _posts(record: ClientRecord) -> list[tuple[HttpRequest, Message]]:
-    found = [pair for pair in record.posts() if pair[0].path == PATH]
+    found = [pair for pair in record.posts() if pair[0].path == record.endpoint]
     return seen(found, "the client POSTed nothing")
 
 
@@ -114,18 +114,18 @@ def _types(request: HttpRequest, name: str) -> list[str]:
     return [part.split(";")[0].strip().lower() for part in joined.split(",")]
 
 
-@watched("http-post-per-message-client", scenario="plain")
+@watched("http-post-per-message-client", scenario="plain", recorded="messages")
 def messages_are_posted(record: ClientRecord) -> Iterator[Finding]:
     """Look at all requests to the endpoint: every message is a POST of its own."""
     for _, message in _posts(record):
         if message.kind == "invalid" and message.raw is None:
             yield fault("the body of a POST is not one message", excerpt(message.text))
     for request in record.http:
-        if request.path == PATH and request.method not in ("POST", "GET", "DELETE") and request.body:
+        if request.path == record.endpoint and request.method not in ("POST", "GET", "DELETE") and request.body:
             yield fault(f"a message was sent by {request.method}", str(request))
 
 
-@watched("http-accept-header-client")
+@watched("http-accept-header-client", recorded="messages")
 def both_kinds_of_answers_are_accepted(record: ClientRecord) -> Iterator[Finding]:
     """Look at every POST: its Accept header lists application/json and text/event-stream."""
     for request, _ in _posts(record):
@@ -136,7 +136,7 @@ def both_kinds_of_answers_are_accepted(record: ClientRecord) -> Iterator[Finding
             )
 
 
-@watched("http-content-type-client")
+@watched("http-content-type-client", recorded="messages")
 def bodies_are_json(record: ClientRecord) -> Iterator[Finding]:
     """Look at every POST: its Content-Type is application/json."""
     for request, _ in _posts(record):
@@ -147,12 +147,12 @@ def bodies_are_json(record: ClientRecord) -> Iterator[Finding]:
 def _gets(record: ClientRecord) -> list[HttpRequest]:
     # Before its first POST a client may look what is there, and want no stream.
     began = next((each.at for each in record.http if each.method == "POST"), 0.0)
-    gets = [each for each in record.http if each.method == "GET" and each.path == PATH]
+    gets = [each for each in record.http if each.method == "GET" and each.path == record.endpoint]
     found = [each for each in gets if each.at > began or each.takes_events]
     return seen(found, "the client sent no GET")
 
 
-@watched("http-get-accept-client")
+@watched("http-get-accept-client", recorded="messages")
 def streams_are_accepted(record: ClientRecord) -> Iterator[Finding]:
     """Look at every GET: its Accept header lists text/event-stream."""
     for request in _gets(record):
@@ -183,7 +183,7 @@ def _after_opening(record: ClientRecord) -> list[HttpRequest]:
     found: list[HttpRequest] = []
     opened = False
     for request in record.http:
-        if request.path != PATH:
+        if request.path != record.endpoint:
             continue
         first = request.message is not None and _method(request.message) in ("initialize", "server/discover")
         if first and request.message is not None and _method(request.message) == "initialize":
@@ -197,7 +197,7 @@ def _method(message: Message) -> Any:
     return message.raw.get("method") if isinstance(message.raw, dict) else None
 
 
-@watched("http-version-header-client", scenario=("plain", "sparse", "older-version"))
+@watched("http-version-header-client", scenario=("plain", "sparse", "older-version"), recorded="conversation")
 def the_revision_is_named(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request after initialize, of any method: it has the header MCP-Protocol-Version."""
     if record.dialect is None or not record.dialect.version_header:
@@ -216,7 +216,7 @@ class OlderVersion(ServerScript):
         return _OLDER
 
 
-@watched("http-version-header-negotiated-client", scenario=("plain", "older-version"))
+@watched("http-version-header-negotiated-client", scenario=("plain", "older-version"), recorded="conversation")
 def the_agreed_revision_is_named(record: ClientRecord) -> Iterator[Finding]:
     """Answer initialize with an older revision: MCP-Protocol-Version is that one, not the one asked for."""
     version = record.connection.dialect.version if record.connection.dialect else None

@@ -167,7 +167,7 @@ def tasks_are_used_where_they_are_meant(record: ClientRecord) -> Iterator[Findin
             yield fault("a tool whose taskSupport is forbidden was called as a task", request.raw, path="params.task")
 
 
-@watched("taskc-capability-client")
+@watched("taskc-capability-client", recorded="conversation")
 def tasks_of_clients_are_declared(record: ClientRecord) -> Iterator[Finding]:
     """Look at every answer of the client that is a task: the client has declared tasks for that request."""
     found = []
@@ -270,7 +270,7 @@ def only_tools_have_tasks(record: ClientRecord) -> Iterator[Finding]:
         yield fault("the client sent tasks/get for a prompt, but only tools can have tasks", request.raw)
 
 
-@watched("taske-client-no-cancelled", "cancel-task-via-tasks-cancel")
+@watched("taske-client-no-cancelled", "cancel-task-via-tasks-cancel", recorded="conversation")
 def tasks_are_cancelled_as_tasks(record: ClientRecord) -> Iterator[Finding]:
     """Look at requests that were answered with a task: what is cancelled is the task, by tasks/cancel."""
     made = set()

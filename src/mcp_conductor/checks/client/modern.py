@@ -111,7 +111,7 @@ def _is_modern(dialect: Any, message: Message) -> bool:
     return (dialect is None or not dialect.handshake) and message.method != "initialize"
 
 
-@watched("meta-required-fields-client", scenario="plain")
+@watched("meta-required-fields-client", scenario="plain", recorded="messages")
 def requests_carry_their_context(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request: its `_meta` names the revision and the client's capabilities."""
     for request in _requests(record):
@@ -122,7 +122,7 @@ def requests_carry_their_context(record: ClientRecord) -> Iterator[Finding]:
             yield fault(f"{request.method}: _meta has no {_CAPABILITIES}", request.raw, path="params._meta")
 
 
-@watched("meta-client-info-client", scenario="plain")
+@watched("meta-client-info-client", scenario="plain", recorded="messages")
 def requests_name_the_client(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request: its `_meta` says the name and the version of the client."""
     for request in _requests(record):
@@ -131,7 +131,7 @@ def requests_name_the_client(record: ClientRecord) -> Iterator[Finding]:
             yield fault(f"{request.method} does not say who the client is", request.raw, path="params._meta")
 
 
-@watched("meta-capabilities-each-request-client", scenario="plain")
+@watched("meta-capabilities-each-request-client", scenario="plain", recorded="conversation")
 def capabilities_are_repeated(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request that may be answered with a question: it declares what the others declare."""
     found = [each for each in _requests(record) if each.method in ("tools/call", "prompts/get", "resources/read")]
@@ -146,7 +146,7 @@ def capabilities_are_repeated(record: ClientRecord) -> Iterator[Finding]:
             )
 
 
-@watched("versioning-extension-ids-client", scenario="plain")
+@watched("versioning-extension-ids-client", scenario="plain", recorded="messages")
 def extensions_have_prefixes(record: ClientRecord) -> Iterator[Finding]:
     """Look at the extensions that the client declares: their names have a prefix, their values are objects."""
     entries = [(key, value, each) for each in _requests(record) for key, value in _extensions(each)]
@@ -162,7 +162,7 @@ def _extensions(request: Message) -> list[tuple[str, Any]]:
     return list(found.items()) if isinstance(found, dict) else []
 
 
-@watched("versioning-removed-methods-client", scenario="plain")
+@watched("versioning-removed-methods-client", scenario="plain", recorded="conversation")
 def removed_methods_are_not_sent(record: ClientRecord) -> Iterator[Finding]:
     """Look at every message to a server of the modern era: it is none of the methods that were removed."""
     modern = [
@@ -179,7 +179,7 @@ def removed_methods_are_not_sent(record: ClientRecord) -> Iterator[Finding]:
 _ELSEWHERE = {"notifications/roots/list_changed"}  # has a requirement of its own
 
 
-@watched("base-meta-key-format-client")
+@watched("base-meta-key-format-client", recorded="messages")
 def meta_keys_follow_the_grammar(record: ClientRecord) -> Iterator[Finding]:
     """Look at every key in `_meta`: an optional prefix of labels with dots and a slash, then a name."""
     for key, message in _keys(record):
@@ -187,7 +187,7 @@ def meta_keys_follow_the_grammar(record: ClientRecord) -> Iterator[Finding]:
             yield fault(f"{key!r} is not a key for _meta", message.raw, path="params._meta")
 
 
-@watched("base-meta-reserved-prefix-client")
+@watched("base-meta-reserved-prefix-client", recorded="messages")
 def reserved_prefixes_are_left_alone(record: ClientRecord) -> Iterator[Finding]:
     """Look at every key in `_meta` whose prefix is reserved for MCP: it is one that MCP defines."""
     dialect = record.dialect or NEWEST_MODERN
@@ -202,7 +202,7 @@ def _keys(record: ClientRecord) -> list[tuple[str, Message]]:
     return seen(found, "the client sent no _meta")
 
 
-@watched("versioning-client-probe-stdio", scenario="plain")
+@watched("versioning-client-probe-stdio", scenario="plain", recorded="conversation")
 def servers_are_asked_first(record: ClientRecord) -> Iterator[Finding]:
     """Look at the first message on stdio: it is server/discover."""
     first = _requests(record)[0]
@@ -218,10 +218,12 @@ def discovery_is_optional(record: ClientRecord) -> Iterator[Finding]:
     yield from ()
 
 
-@watched("versioning-client-caches-era", scenario="plain")
+@watched("versioning-client-caches-era", scenario="plain", recorded="conversation")
 def the_era_is_asked_for_once(record: ClientRecord) -> Iterator[Finding]:
     """Look at all requests of a connection: server/discover is not sent before each of them."""
     seen(record.requests("server/discover"), never("server/discover"))
+    if record.recorded and record.connection.transport != "stdio":
+        raise NotSeen("a recording does not tell where a client without a session begins again")
     repeated = False
     for connection in record.connections:
         found = connection.requests("server/discover")
@@ -305,7 +307,7 @@ def the_body_of_400_is_read(record: ClientRecord) -> Iterator[Finding]:
         yield fault(f"initialize was sent after 400 with the error {UNSUPPORTED_VERSION}")
 
 
-@watched("deprecated-features-client", scenario="plain")
+@watched("deprecated-features-client", scenario="plain", recorded="messages")
 def deprecated_features_are_left_out(record: ClientRecord) -> Iterator[Finding]:
     """Look at what the client declares: roots, sampling and logLevel are deprecated."""
     declared = {name for each in _requests(record) for name in ("roots", "sampling") if name in capabilities_in(each)}

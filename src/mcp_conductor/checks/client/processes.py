@@ -84,7 +84,7 @@ def _fragments(connection: ClientConnection) -> tuple[list[str], list[str]]:
     return parts, alone
 
 
-@watched("stdio-newline-framing-client")
+@watched("stdio-newline-framing-client", recorded="messages")
 def a_message_is_a_line(record: ClientRecord) -> Iterator[Finding]:
     """Look at the client's bytes: every message is one line, with a newline at its end."""
     for connection in _processes(record):
@@ -95,7 +95,7 @@ def a_message_is_a_line(record: ClientRecord) -> Iterator[Finding]:
             yield fault("the last message has no newline at its end", excerpt(connection.rest.decode(errors="replace")))
 
 
-@watched("stdio-stdin-clean-client")
+@watched("stdio-stdin-clean-client", recorded="messages")
 def nothing_but_messages_is_written(record: ClientRecord) -> Iterator[Finding]:
     """Look at every line of the client: it is a message."""
     for connection in _processes(record):
@@ -153,7 +153,7 @@ def stdin_is_closed_first(record: ClientRecord) -> Iterator[Finding]:
             yield fault("the client closed the server's stdin and ended, although the server did not")
 
 
-@watched("stdio-no-client-responses", "httpm-no-client-responses")
+@watched("stdio-no-client-responses", "httpm-no-client-responses", recorded="messages")
 def nothing_is_answered(record: ClientRecord) -> Iterator[Finding]:
     """Look at every message of the client: none is a response, since servers of this revision ask nothing."""
     for message in seen(record.said, "the client said nothing"):

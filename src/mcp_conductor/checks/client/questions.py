@@ -105,7 +105,7 @@ def _undeclared_questions(record: ClientRecord, *methods: str) -> list[Asked]:
     return seen(found, f"the client declares {' and '.join(_CAPABILITIES[each] for each in methods) or 'everything'}")
 
 
-@watched("lifecycle-capabilities-declared-client", scenario="questions")
+@watched("lifecycle-capabilities-declared-client", scenario="questions", recorded="conversation")
 def what_is_answered_is_declared(record: ClientRecord) -> Iterator[Finding]:
     """Ask for roots, sampling and elicitation: what the client did not declare, it does not answer with a result."""
     for question, reply in _undeclared_questions(record):
@@ -126,28 +126,30 @@ def _undeclared_answers(record: ClientRecord, method: str) -> Iterator[Finding]:
             yield fault(f"{question.method} was answered, but {_CAPABILITIES[method]} is not declared", reply.raw)
 
 
-@watched("roots-capability-declared-client", scenario="questions")
+@watched("roots-capability-declared-client", scenario="questions", recorded="conversation")
 def roots_are_declared(record: ClientRecord) -> Iterator[Finding]:
     """Ask for roots: a client that did not declare them does not list any."""
     yield from _undeclared_answers(record, "roots/list")
 
 
-@watched("sampling-capability-declared-client", scenario="questions")
+@watched("sampling-capability-declared-client", scenario="questions", recorded="conversation")
 def sampling_is_declared(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling: a client that did not declare it does not answer with a message."""
     yield from _undeclared_answers(record, "sampling/createMessage")
 
 
-@watched("elicit-capability-declared-client", scenario="questions")
+@watched("elicit-capability-declared-client", scenario="questions", recorded="conversation")
 def elicitation_is_declared(record: ClientRecord) -> Iterator[Finding]:
     """Ask for elicitation: a client that did not declare it, or not this mode of it, does not answer with a result."""
     yield from _undeclared_answers(record, "elicitation/create")
 
 
-@watched("roots-unsupported-error-client", scenario="questions")
+@watched("roots-unsupported-error-client", scenario="questions", recorded="conversation")
 def roots_are_refused(record: ClientRecord) -> Iterator[Finding]:
     """Ask a client that did not declare roots for them: the error is -32601."""
     for _, reply in _undeclared_questions(record, "roots/list"):
+        if reply is None and record.recorded:  # the answer may have come later
+            continue
         if reply is None or (reply.kind == "error" and error_code(reply) != METHOD_NOT_FOUND):
             yield fault(f"roots/list was not answered with {METHOD_NOT_FOUND}", None if reply is None else reply.raw)
 
@@ -160,10 +162,10 @@ def sampling_is_refused(record: ClientRecord) -> Iterator[Finding]:
             yield fault("sampling/createMessage was not answered", question.raw)
 
 
-@watched("roots-list-array-client", scenario=("questions", "input-rounds"))
+@watched("roots-list-array-client", scenario=("questions", "input-rounds"), recorded="conversation")
 def roots_are_a_list(record: ClientRecord) -> Iterator[Finding]:
     """Ask a client that declares roots for them: the result has an array roots."""
-    if record.name == "input-rounds":
+    if record.asks_in_results:
         yield from modern_roots(record, "roots")
         return
     yield from _left_open(record, "roots/list")
@@ -179,27 +181,27 @@ def _results(record: ClientRecord, method: str, **which: Any) -> list[tuple[Mess
     return seen(found, f"{method} was answered with an error")
 
 
-@watched("roots-item-uri-client", scenario=("questions", "input-rounds"))
+@watched("roots-item-uri-client", scenario=("questions", "input-rounds"), recorded="conversation")
 def roots_are_files(record: ClientRecord) -> Iterator[Finding]:
     """Ask for roots: each has a uri that begins with file://."""
-    if record.name == "input-rounds":
+    if record.asks_in_results:
         yield from modern_roots(record, "uri")
         return
     for _, reply in _results(record, "roots/list"):
         yield from root_problems(reply.result, "uri", reply.raw)
 
 
-@watched("roots-item-name-client", scenario=("questions", "input-rounds"))
+@watched("roots-item-name-client", scenario=("questions", "input-rounds"), recorded="conversation")
 def roots_have_names(record: ClientRecord) -> Iterator[Finding]:
     """Ask for roots: a name, if there is one, is a string."""
-    if record.name == "input-rounds":
+    if record.asks_in_results:
         yield from modern_roots(record, "name")
         return
     for _, reply in _results(record, "roots/list"):
         yield from root_problems(reply.result, "name", reply.raw)
 
 
-@watched("roots-listchanged-flag-client", scenario="plain")
+@watched("roots-listchanged-flag-client", scenario="plain", recorded="messages")
 def list_changed_is_a_boolean(record: ClientRecord) -> Iterator[Finding]:
     """Look at the capabilities: roots.listChanged, if it is there, is true or false."""
     roots = record.connection.capabilities.get("roots")
@@ -211,7 +213,7 @@ def list_changed_is_a_boolean(record: ClientRecord) -> Iterator[Finding]:
         )
 
 
-@watched("roots-listchanged-needs-capability-client")
+@watched("roots-listchanged-needs-capability-client", recorded="conversation")
 def list_changed_is_declared(record: ClientRecord) -> Iterator[Finding]:
     """Look at every notifications/roots/list_changed: the client has declared that it sends it."""
     for connection in record.connections:
@@ -225,32 +227,32 @@ def list_changed_is_declared(record: ClientRecord) -> Iterator[Finding]:
 
 def _sampling(record: ClientRecord, side: str, *, several: bool = False) -> Iterator[Finding]:
     """What is wrong with one SIDE of sampled messages: in responses, or in the answers of input rounds."""
-    if record.name == "input-rounds":
+    if record.asks_in_results:
         yield from modern_sampling(record, side)
         return
     for _, reply in _results(record, "sampling/createMessage"):
         yield from sampling_problems(reply.result, side, reply.raw, several=several)
 
 
-@watched("sampling-result-fields-client", scenario=("questions", "input-rounds"))
+@watched("sampling-result-fields-client", scenario=("questions", "input-rounds"), recorded="conversation")
 def sampling_results_are_complete(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling: the result has a role, content and a model."""
     yield from _sampling(record, "fields")
 
 
-@watched("sampling-content-types-client", scenario="questions")
+@watched("sampling-content-types-client", scenario="questions", recorded="conversation")
 def sampling_content_is_text_or_image(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling: the content is text or an image."""
     yield from _sampling(record, "old content")
 
 
-@watched("sampling-content-types-later-client", scenario=("questions", "input-rounds"))
+@watched("sampling-content-types-later-client", scenario=("questions", "input-rounds"), recorded="conversation")
 def sampling_content_is_of_a_known_type(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling: the content is text, an image or audio; since 2025-11-25 also tools, and several of these."""
     yield from _sampling(record, "content", several=record.dialect is not None and record.dialect.elicitation_id)
 
 
-@watched("sampling-result-stopreason-client", scenario=("questions", "input-rounds"))
+@watched("sampling-result-stopreason-client", scenario=("questions", "input-rounds"), recorded="conversation")
 def stop_reasons_are_strings(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling: stopReason, if it is there, is a string."""
     yield from _sampling(record, "stopReason")
@@ -263,7 +265,7 @@ def refused_sampling_is_an_error(record: ClientRecord) -> Iterator[Finding]:
     _answered_questions(record, "sampling/createMessage")
 
 
-@watched("sampling-tools-rejected-client", scenario="questions")
+@watched("sampling-tools-rejected-client", scenario="questions", recorded="conversation")
 def tools_in_sampling_are_declared(record: ClientRecord) -> Iterator[Finding]:
     """Ask for sampling with tools: a client that does not declare sampling.tools answers with an error."""
     sampling = record.connection.capabilities.get("sampling")
@@ -293,10 +295,10 @@ def a_form_needs_no_mode(record: ClientRecord) -> Iterator[Finding]:
             yield fault("a form without mode was refused", reply.raw)
 
 
-@watched("elicit-result-action-client", scenario=("questions", "input-rounds"))
+@watched("elicit-result-action-client", scenario=("questions", "input-rounds"), recorded="conversation")
 def elicitation_results_have_an_action(record: ClientRecord) -> Iterator[Finding]:
     """Ask for elicitation: the action is accept, decline or cancel."""
-    if record.name == "input-rounds":
+    if record.asks_in_results:
         yield from modern_action(record)
         return
     for _, reply in _results(record, "elicitation/create"):
@@ -305,10 +307,10 @@ def elicitation_results_have_an_action(record: ClientRecord) -> Iterator[Finding
             yield fault("action is not accept, decline or cancel", reply.raw, path="result.action")
 
 
-@watched("elicit-result-content-client", scenario=("questions", "input-rounds"))
+@watched("elicit-result-content-client", scenario=("questions", "input-rounds"), recorded="conversation")
 def elicitation_content_fits(record: ClientRecord) -> Iterator[Finding]:
     """Ask with a form: content that is accepted fits the schema of the form."""
-    if record.name == "input-rounds":
+    if record.asks_in_results:
         yield from modern_content(record)
         return
     yield from content_problems(_results(record, "elicitation/create"))
@@ -317,13 +319,13 @@ def elicitation_content_fits(record: ClientRecord) -> Iterator[Finding]:
 @watched("elicit-defaults-applied-client", scenario=("questions", "input-rounds"))
 def defaults_are_filled_in(record: ClientRecord) -> Iterator[Finding]:
     """Ask with a form that has a default: content that is accepted has a value there."""
-    if record.name == "input-rounds":
+    if record.asks_in_results:
         yield from modern_content(record, defaults=True)
         return
     yield from content_problems(_results(record, "elicitation/create"), defaults=True)
 
 
-@watched("elicit-unsupported-mode-client", scenario="questions")
+@watched("elicit-unsupported-mode-client", scenario="questions", recorded="conversation")
 def other_modes_are_refused(record: ClientRecord) -> Iterator[Finding]:
     """Ask for a mode of elicitation that is not declared: the error is -32602."""
     if "url" in _modes(record):
@@ -333,7 +335,7 @@ def other_modes_are_refused(record: ClientRecord) -> Iterator[Finding]:
             yield fault(f"the mode url, which is not declared, was not refused with {INVALID_PARAMS}", reply.raw)
 
 
-@watched("elicit-url-accept-no-content-client", scenario="questions")
+@watched("elicit-url-accept-no-content-client", scenario="questions", recorded="conversation")
 def pages_return_no_content(record: ClientRecord) -> Iterator[Finding]:
     """Ask for a page to be opened: the answer has no content."""
     for _, reply in _results(record, "elicitation/create", mode="url"):

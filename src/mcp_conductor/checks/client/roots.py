@@ -12,7 +12,7 @@ from mcp_conductor.report.model import Finding
 CHANGED = "notifications/roots/list_changed"
 
 
-@watched("roots-listchanged-sent-client", scenario="questions")
+@watched("roots-listchanged-sent-client", scenario="questions", recorded="conversation")
 def changes_of_roots_are_told(record: ClientRecord) -> Iterator[Finding]:
     """Ask for the roots twice: if they have changed, notifications/roots/list_changed came.
 

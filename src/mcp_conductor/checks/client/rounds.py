@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.answers import FORM, SAMPLING
 from mcp_conductor.checks.harness.client_record import ClientRecord, capabilities_in
-from mcp_conductor.checks.harness.input_rounds import given_answers, retried_rounds, rounds
+from mcp_conductor.checks.harness.input_rounds import ANSWERED, given_answers, retried_rounds, rounds
 from mcp_conductor.checks.harness.scenario import MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import ScriptCall, ServerScript
 from mcp_conductor.protocol import Json
@@ -75,7 +75,7 @@ class EndlessRounds(ServerScript):
         return {"resultType": "input_required", "inputRequests": {"form": _ASKED["elicitation"]}, "requestState": "x"}
 
 
-@watched("mrtr-client-answers-all", scenario="input-rounds")
+@watched("mrtr-client-answers-all", scenario="input-rounds", recorded="conversation")
 def every_question_is_answered(record: ClientRecord) -> Iterator[Finding]:
     """Ask for all that the client declares: each key is in inputResponses, with a bare result."""
     for each, retry in retried_rounds(record):
@@ -87,7 +87,7 @@ def every_question_is_answered(record: ClientRecord) -> Iterator[Finding]:
                 yield fault(f"the answer to {key} is not a bare result", retry.raw, path=f"params.inputResponses.{key}")
 
 
-@watched("mrtr-client-echoes-state", scenario=("input-rounds", "stateless-round"))
+@watched("mrtr-client-echoes-state", scenario=("input-rounds", "stateless-round"), recorded="conversation")
 def the_state_comes_back(record: ClientRecord) -> Iterator[Finding]:
     """Give a long and odd requestState, or none: the client sends it back unchanged, or sends none."""
     for each, retry in retried_rounds(record):
@@ -106,17 +106,21 @@ def _is_swapped(record: ClientRecord) -> bool:
     return any(retry.params.get("requestState") in known - {each.state} for each, retry in retried_rounds(record))
 
 
-@watched("mrtr-client-isolation", scenario="input-rounds")
+@watched("mrtr-client-isolation", scenario="input-rounds", recorded="conversation")
 def states_are_not_mixed(record: ClientRecord) -> Iterator[Finding]:
     """Give each call a state of its own: no call is sent with the state of another."""
-    states = {each.state: each.request.params.get("name") for each in rounds(record)}
+    owners: dict[object, set[object]] = {}
+    for each in rounds(record):
+        owners.setdefault(each.state, set()).add(each.request.params.get("name"))
     for request in record.requests(*_CALLS):
-        owner = states.get(request.params.get("requestState"))
-        if owner is not None and owner != request.params.get("name"):
+        state = request.params.get("requestState")
+        # A server may give the same state to all: then it says nothing about whose it is.
+        (owner, *others) = owners.get(state if isinstance(state, str) else None, {None})
+        if owner is not None and not others and owner != request.params.get("name"):
             yield fault(f"the state of {owner} was sent with another request", request.raw, path="params.requestState")
 
 
-@watched("mrtr-client-new-id", scenario="input-rounds")
+@watched("mrtr-client-new-id", scenario="input-rounds", recorded="conversation")
 def retries_have_their_own_id(record: ClientRecord) -> Iterator[Finding]:
     """Look at the request that is sent again: it has a new id."""
     for each, retry in retried_rounds(record):
@@ -124,13 +128,12 @@ def retries_have_their_own_id(record: ClientRecord) -> Iterator[Finding]:
             yield fault(f"the id {compact(retry.id)} was used again", retry.raw, path="id")
 
 
-@watched("mrtr-client-same-params", scenario="input-rounds")
+@watched("mrtr-client-same-params", scenario="input-rounds", recorded="conversation")
 def retries_say_the_same(record: ClientRecord) -> Iterator[Finding]:
     """Look at the request that is sent again: only the answers and the state in its params are new."""
-    ours = ("inputResponses", "requestState", "_meta")
     for each, retry in retried_rounds(record):
-        before = {key: value for key, value in each.request.params.items() if key not in ours}
-        after = {key: value for key, value in retry.params.items() if key not in ours}
+        before = {key: value for key, value in each.request.params.items() if key not in ANSWERED}
+        after = {key: value for key, value in retry.params.items() if key not in ANSWERED}
         if retry.method != each.request.method or before != after:
             yield fault("the request was changed when it was sent again", retry.raw, path="params")
 

@@ -5,7 +5,6 @@ from typing import Any
 
 from mcp_conductor.checks.engine.findings import NotSeen, fault
 from mcp_conductor.checks.harness.client_record import ClientRecord, HttpRequest, meta_of, seen
-from mcp_conductor.checks.harness.http_server import PATH
 from mcp_conductor.checks.harness.scenario import HTTP, MODERNS, scenario, watched
 from mcp_conductor.checks.harness.scripted_server import ScriptCall, ServerScript, tool
 from mcp_conductor.protocol import Json
@@ -64,7 +63,7 @@ class OddNames(ServerScript):
 
 
 def _posts(record: ClientRecord) -> list[tuple[HttpRequest, Message]]:
-    found = [pair for pair in record.posts() if pair[0].path == PATH and pair[1].kind == "request"]
+    found = [pair for pair in record.posts() if pair[0].path == record.endpoint and pair[1].kind == "request"]
     modern = [pair for pair in found if pair[1].method != "initialize" and _is_modern(pair[0])]
     return seen(modern, "the client POSTed no request")
 
@@ -74,7 +73,7 @@ def _is_modern(request: HttpRequest) -> bool:
     return dialect is None or not dialect.handshake
 
 
-@watched("httpm-version-header-client")
+@watched("httpm-version-header-client", recorded="messages")
 def the_revision_is_in_the_header(record: ClientRecord) -> Iterator[Finding]:
     """Look at every POST: it has the header MCP-Protocol-Version."""
     for request, message in _posts(record):
@@ -82,7 +81,7 @@ def the_revision_is_in_the_header(record: ClientRecord) -> Iterator[Finding]:
             yield fault(f"{message.method} has no MCP-Protocol-Version", dict(request.headers))
 
 
-@watched("httpm-version-header-matches-client")
+@watched("httpm-version-header-matches-client", recorded="messages")
 def header_and_body_name_one_revision(record: ClientRecord) -> Iterator[Finding]:
     """Look at every POST: MCP-Protocol-Version says what `_meta` says."""
     for request, message in _posts(record):
@@ -91,7 +90,7 @@ def header_and_body_name_one_revision(record: ClientRecord) -> Iterator[Finding]
             yield fault(f"{message.method}: MCP-Protocol-Version is {said}, but the body says {meant}", message.raw)
 
 
-@watched("httpm-method-header-client")
+@watched("httpm-method-header-client", recorded="messages")
 def the_method_is_in_the_header(record: ClientRecord) -> Iterator[Finding]:
     """Look at every POST: Mcp-Method is the method of the body."""
     for request, message in _posts(record):
@@ -109,7 +108,7 @@ def _names(record: ClientRecord, members: dict[str, str]) -> list[tuple[HttpRequ
     return seen(found, "the client sent no request that names something")
 
 
-@watched("httpm-name-header-client")
+@watched("httpm-name-header-client", recorded="messages")
 def the_name_is_in_the_header(record: ClientRecord) -> Iterator[Finding]:
     """Look at every tools/call, prompts/get and resources/read: Mcp-Name is the name or the uri of the body."""
     for request, message, name in _names(record, _NAMED):
@@ -120,7 +119,7 @@ def the_name_is_in_the_header(record: ClientRecord) -> Iterator[Finding]:
             yield fault(f"Mcp-Name is {said!r}, but the body names {name!r}", message.raw)
 
 
-@watched("httpm-name-base64-client", scenario="odd-names")
+@watched("httpm-name-base64-client", scenario="odd-names", recorded="messages")
 def odd_names_are_encoded(record: ClientRecord) -> Iterator[Finding]:
     """Offer names with other alphabets and outer spaces: Mcp-Name has them in base64, after the prefix =?base64?."""
     odd = [entry for entry in _names(record, _NAMED) if encoded(entry[2]) != entry[2]]
@@ -130,7 +129,7 @@ def odd_names_are_encoded(record: ClientRecord) -> Iterator[Finding]:
             yield fault(f"Mcp-Name is {said!r}, not {name!r} in base64", message.raw)
 
 
-@watched("taske-name-header-client")
+@watched("taske-name-header-client", recorded="messages")
 def task_ids_are_in_the_header(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request about a task: Mcp-Name is its taskId."""
     for request, message, name in _names(record, dict.fromkeys(_TASKS, "taskId")):
@@ -138,7 +137,7 @@ def task_ids_are_in_the_header(record: ClientRecord) -> Iterator[Finding]:
             yield fault(f"Mcp-Name of {message.method} is not {name!r}", dict(request.headers))
 
 
-@watched("httpm-no-session-id-client")
+@watched("httpm-no-session-id-client", recorded="messages")
 def there_are_no_sessions(record: ClientRecord) -> Iterator[Finding]:
     """Send an Mcp-Session-Id, although there are no sessions: the client does not send it back."""
     for request, message in _posts(record):

@@ -18,7 +18,7 @@ def _requests(record: ClientRecord, method: str) -> list[Message]:
     return seen(record.requests(method), never(method))
 
 
-@watched("tools-client-call-shape")
+@watched("tools-client-call-shape", recorded="messages")
 def calls_name_a_tool(record: ClientRecord) -> Iterator[Finding]:
     """Look at every tools/call: its name is a string, its arguments are an object."""
     for request in _requests(record, "tools/call"):
@@ -28,7 +28,7 @@ def calls_name_a_tool(record: ClientRecord) -> Iterator[Finding]:
             yield fault("the arguments of tools/call are not an object", request.raw, path="params.arguments")
 
 
-@watched("resources-read-client-shape")
+@watched("resources-read-client-shape", recorded="messages")
 def reads_name_a_resource(record: ClientRecord) -> Iterator[Finding]:
     """Look at every resources/read: its uri is a string."""
     for request in _requests(record, "resources/read"):
@@ -36,7 +36,7 @@ def reads_name_a_resource(record: ClientRecord) -> Iterator[Finding]:
             yield fault("resources/read has no uri", request.raw, path="params.uri")
 
 
-@watched("prompts-get-client-shape")
+@watched("prompts-get-client-shape", recorded="messages")
 def prompts_take_strings(record: ClientRecord) -> Iterator[Finding]:
     """Look at every prompts/get: its name is a string, its arguments are an object of strings."""
     for request in _requests(record, "prompts/get"):
@@ -49,7 +49,7 @@ def prompts_take_strings(record: ClientRecord) -> Iterator[Finding]:
             )
 
 
-@watched("completion-request-client")
+@watched("completion-request-client", recorded="messages")
 def completions_name_what_they_complete(record: ClientRecord) -> Iterator[Finding]:
     """Look at every completion/complete: ref is a prompt by name or a resource by uri, argument has name and value."""
     for request in _requests(record, "completion/complete"):
@@ -62,7 +62,7 @@ def completions_name_what_they_complete(record: ClientRecord) -> Iterator[Findin
                 yield fault(f"argument has no {name}", request.raw, path=f"params.argument.{name}")
 
 
-@watched("logging-setlevel-client")
+@watched("logging-setlevel-client", recorded="messages")
 def levels_are_known(record: ClientRecord) -> Iterator[Finding]:
     """Look at every logging/setLevel: the level is one of the eight of RFC 5424."""
     for request in _requests(record, "logging/setLevel"):
@@ -74,7 +74,7 @@ def _token(message: Message) -> Any:
     return meta_of(message).get("progressToken")
 
 
-@watched("progress-token-request")
+@watched("progress-token-request", recorded="messages")
 def progress_tokens_are_strings_or_integers(record: ClientRecord) -> Iterator[Finding]:
     """Look at every progressToken: it is a string or an integer."""
     found = [each for each in record.requests() if "progressToken" in meta_of(each)]
@@ -86,7 +86,7 @@ def progress_tokens_are_strings_or_integers(record: ClientRecord) -> Iterator[Fi
             )
 
 
-@watched("progress-token-unique-client")
+@watched("progress-token-unique-client", recorded="conversation")
 def progress_tokens_are_unique(record: ClientRecord) -> Iterator[Finding]:
     """Look at every request that wants progress: no other open request has the same token."""
     for connection in record.connections:
@@ -103,7 +103,7 @@ def progress_tokens_are_unique(record: ClientRecord) -> Iterator[Finding]:
     seen([each for each in record.requests() if _token(each) is not None], "the client asked for no progress")
 
 
-@watched("progress-client-sends-none-modern", "roots-modern-no-listchanged-client")
+@watched("progress-client-sends-none-modern", "roots-modern-no-listchanged-client", recorded="messages")
 def some_notifications_are_gone(record: ClientRecord) -> Iterator[Finding]:
     """Look at all notifications: none is one of progress or of changed roots, which clients no longer send."""
     if record.is_idle and not record.notifications():
@@ -120,15 +120,15 @@ def _cancellations(record: ClientRecord) -> list[Message]:
     return seen(record.notifications("notifications/cancelled"), "the client cancelled nothing")
 
 
-@watched("cancel-notification-shape-client")
+@watched("cancel-notification-shape-client", recorded="conversation")
 def cancellations_name_a_request(record: ClientRecord) -> Iterator[Finding]:
     """Look at every notifications/cancelled: requestId is the id of a request, of its type; a reason is a string."""
-    known = [(type(each.id), each.id) for each in record.requests()]
+    known = {(type(each.id).__name__, str(each.id)) for each in record.requests()}
+    named = {text for _, text in known}
     for message in _cancellations(record):
         identity = message.params.get("requestId")
-        if (type(identity), identity) not in known and (
-            identity is None or str(identity) in [str(i) for _, i in known]
-        ):
+        is_known = (type(identity).__name__, str(identity)) in known
+        if not is_known and (identity is None or str(identity) in named):
             yield fault(
                 "requestId is not the id of a request, with the same type", message.raw, path="params.requestId"
             )
@@ -136,7 +136,7 @@ def cancellations_name_a_request(record: ClientRecord) -> Iterator[Finding]:
             yield fault("reason is not a string", message.raw, path="params.reason")
 
 
-@watched("cancel-only-own-active-client")
+@watched("cancel-only-own-active-client", recorded="conversation")
 def only_open_requests_are_cancelled(record: ClientRecord) -> Iterator[Finding]:
     """Look at every notifications/cancelled: its request was sent by the client, and not answered before."""
     _cancellations(record)
@@ -171,7 +171,7 @@ def _is_late(transcript: Transcript, at: float, identity: Any) -> bool:
     return False
 
 
-@watched("cancel-not-initialize-client", scenario=("silent-start", "silence"))
+@watched("cancel-not-initialize-client", scenario=("silent-start", "silence"), recorded="conversation")
 def initialize_is_not_cancelled(record: ClientRecord) -> Iterator[Finding]:
     """Do not answer initialize: the client may give up, but it does not cancel the request."""
     opened = seen(record.requests("initialize"), "the client sent no initialize")
@@ -181,7 +181,7 @@ def initialize_is_not_cancelled(record: ClientRecord) -> Iterator[Finding]:
             yield fault("initialize was cancelled", message.raw)
     if record.notifications("notifications/cancelled"):
         return
-    if record.name == "silence":
+    if record.name == "silence" or record.recorded:
         raise NotSeen("the client cancelled nothing")
     if record.exit_code is None:
         raise NotSeen(f"the client did not give up within {record.seconds:.0f} s")

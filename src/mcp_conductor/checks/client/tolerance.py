@@ -278,7 +278,7 @@ def structured_content_may_be_anything(record: ClientRecord) -> Iterator[Finding
     yield from record.survived("structured content that is not an object", "called")
 
 
-@watched("meta-trace-context-format-client")
+@watched("meta-trace-context-format-client", recorded="messages")
 def trace_context_has_its_format(record: ClientRecord) -> Iterator[Finding]:
     """Look at traceparent, tracestate and baggage in `_meta`: they have the formats of the W3C."""
     from mcp_conductor.protocol.meta_keys import TRACE

@@ -85,7 +85,7 @@ class ClientConnection:
     transcript: Transcript = field(default_factory=Transcript)
     dialect: Dialect | None = None  # as soon as it is agreed
     initialize: Json = field(default_factory=dict)  # the params of it
-    declared: Json = field(default_factory=dict)  # our capabilities
+    declared: Json | None = None  # the server's capabilities, if they are known
     session: str | None = None
     rest: bytes = b""  # what stood after the last newline
     endings: list[tuple[float, Ending]] = field(default_factory=list)
@@ -174,6 +174,8 @@ class ClientRecord:
     plain: Optional["ClientRecord"] = None  # the same client with a polite server
     others: dict[str, "ClientRecord"] = field(default_factory=dict)  # all starts of the same client, by scenario
     moments: dict[str, float] = field(default_factory=dict)  # what the script did, and when
+    endpoint: str = "/mcp"  # the path that messages are POSTed to
+    recorded: bool = False  # it was read from a recording: what comes later is not known, nor how the client ended
 
     @property
     def connection(self) -> ClientConnection:
@@ -207,7 +209,8 @@ class ClientRecord:
     def asked(self, *methods: str) -> list[Asked]:
         """Our requests in this scenario; NotSeen if there were none, or if the client had gone."""
         if not any(connection.asked(*methods) for connection in self.connections):
-            raise NotSeen("the client made no request during which it could have been asked")
+            nothing = "the client made no request during which it could have been asked"
+            raise NotSeen("the server asked nothing of this kind" if self.recorded else nothing)
         found = [pair for connection in self.connections for pair in self.asked_on(connection, *methods)]
         ended = "was ended" if self.outcome in ("late", "flooded") else "went away"
         return seen(found, f"the client {ended} before it could answer")
@@ -224,6 +227,13 @@ class ClientRecord:
     def waited_for(self, question: Message) -> bool:
         """Whether the client was there for as long as it had for an answer, and gave none."""
         return f"{UNANSWERED} {question.id}" in self.moments
+
+    @property
+    def asks_in_results(self) -> bool:
+        """Whether questions are results, which are answered when the request is sent again."""
+        return self.name == "input-rounds" or (
+            self.recorded and self.dialect is not None and not self.dialect.handshake
+        )
 
     @property
     def is_idle(self) -> bool:

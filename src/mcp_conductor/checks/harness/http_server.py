@@ -20,7 +20,7 @@ from mcp_conductor.server.http.admission import Admission
 from mcp_conductor.server.http.exchange import Headers, HttpExchange, HttpRefused
 
 ADDRESS = "127.0.0.1"
-PATH = "/mcp"
+PATH = "/mcp"  # as `ClientRecord.endpoint`
 # Where messages of HTTP+SSE go; it is announced without the slash, relative to the URL of the stream.
 MESSAGES = "/old/messages"
 QUERY = "sessionId=old%2F1&x=1"

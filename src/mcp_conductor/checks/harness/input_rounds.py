@@ -5,10 +5,15 @@ from typing import Any
 
 from mcp_conductor.checks.engine.findings import fault
 from mcp_conductor.checks.harness.answers import form_problems, root_problems, sampling_problems
-from mcp_conductor.checks.harness.client_record import ClientRecord, seen
+from mcp_conductor.checks.harness.client_record import ClientConnection, ClientRecord, seen
 from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.ledger import Exchange
 from mcp_conductor.protocol.message import Message
 from mcp_conductor.report.model import Finding
+
+ANSWERED = ("inputResponses", "requestState", "_meta")  # members that differ when a request is sent again
+_AGAIN = {"inputResponses", "requestState"}
+_METHODS = {"roots": "roots/list", "sampling": "sampling/createMessage", "elicitation": "elicitation/create"}
 
 
 class Round:
@@ -16,7 +21,8 @@ class Round:
 
     def __init__(self, request: Message, result: Json, retry: Message | None) -> None:
         self.request = request
-        self.asked: Json = result.get("inputRequests") or {}
+        asked = result.get("inputRequests")
+        self.asked: Json = asked if isinstance(asked, dict) else {}
         self.state = result.get("requestState")
         self.retry = retry
 
@@ -28,24 +34,68 @@ class Round:
 
 def rounds(record: ClientRecord) -> list[Round]:
     """The questions of this scenario; NotSeen if the client was not asked anything."""
-    found = []
-    for connection in record.connections:
-        exchanges = {id(each.request): each for each in connection.exchanges}
-        for exchange in exchanges.values():
-            reply = exchange.reply
-            result = reply.result if reply is not None and reply.kind == "result" else None
-            if isinstance(result, dict) and result.get("resultType") == "input_required":
-                found.append(Round(exchange.request, result, _retry_of(connection.requests(), exchange.request)))
+    found = [each for connection in record.connections for each in _rounds_on(connection)]
     return seen(found, "the client calls no tool, or declares nothing that it can be asked")
 
 
-def _retry_of(requests: list[Message], first: Message) -> Message | None:
-    at = next(index for index, each in enumerate(requests) if each.id == first.id and each.text == first.text)
-    for each in requests[at + 1 :]:
-        again = {"inputResponses", "requestState"} & set(each.params)
-        if each.method == first.method and again and each.params.get("name") == first.params.get("name"):
-            return each
-    return next((each for each in requests[at + 1 :] if {"inputResponses", "requestState"} & set(each.params)), None)
+def _rounds_on(connection: ClientConnection) -> list[Round]:
+    """The questions on one connection, each with the request that answers it, if there is one."""
+    asked = [each for each in connection.exchanges if _is_question(each.reply)]
+    requests, taken = connection.requests(), set[int]()
+    places = {id(each.request): _place(requests, each.request) for each in asked}
+    retries: dict[int, Message] = {}
+    # What fits exactly comes first: a question that was left open must not take the answer to another.
+    for fits in (_is_exact, _is_same, _is_alike, _is_any):
+        for each in asked:
+            if id(each.request) in retries:
+                continue
+            for at in range(places[id(each.request)] + 1, len(requests)):
+                if at not in taken and _AGAIN & set(requests[at].params) and fits(each, requests[at]):
+                    retries[id(each.request)] = requests[at]
+                    taken.add(at)
+                    break
+    return [Round(each.request, _result(each), retries.get(id(each.request))) for each in asked]
+
+
+def _is_question(reply: Message | None) -> bool:
+    return (
+        reply is not None
+        and reply.kind == "result"
+        and isinstance(reply.result, dict)
+        and reply.result.get("resultType") == "input_required"
+    )
+
+
+def _result(exchange: Exchange) -> Json:
+    result: Json = exchange.reply.result if exchange.reply is not None else {}
+    return result
+
+
+def _place(requests: list[Message], first: Message) -> int:
+    return next(index for index, each in enumerate(requests) if each.id == first.id and each.text == first.text)
+
+
+def _is_exact(asked: Exchange, again: Message) -> bool:
+    """Whether AGAIN is the same request, with the state that was given."""
+    return _is_same(asked, again) and again.params.get("requestState") == _result(asked).get("requestState")
+
+
+def _is_same(asked: Exchange, again: Message) -> bool:
+    before, after = (
+        {key: value for key, value in each.params.items() if key not in ANSWERED} for each in (asked.request, again)
+    )
+    return again.method == asked.request.method and before == after
+
+
+def _is_alike(asked: Exchange, again: Message) -> bool:
+    before, after = asked.request.params, again.params
+    same = all(before.get(member) == after.get(member) for member in ("name", "uri"))
+    return again.method == asked.request.method and same
+
+
+def _is_any(asked: Exchange, again: Message) -> bool:
+    del asked, again
+    return True
 
 
 def retried_rounds(record: ClientRecord) -> list[tuple[Round, Message]]:
@@ -55,11 +105,11 @@ def retried_rounds(record: ClientRecord) -> list[tuple[Round, Message]]:
 
 def given_answers(record: ClientRecord, name: str) -> list[tuple[Json, Any, Any]]:
     """What one kind of question was answered with: its params, the result, and the message."""
-    key = f"key-{name}"
     found = [
-        (each.asked[key].get("params", {}), each.answers[key], retry.raw)
+        (question.get("params", {}), each.answers[key], retry.raw)
         for each, retry in retried_rounds(record)
-        if key in each.asked and key in each.answers
+        for key, question in each.asked.items()
+        if isinstance(question, dict) and question.get("method") == _METHODS[name] and key in each.answers
     ]
     return seen(found, f"the client does not declare {name}")
 

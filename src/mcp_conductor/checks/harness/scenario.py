@@ -5,7 +5,7 @@ and raises `NotSeen` when the client never did what it is about: what a client d
 """
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from mcp_conductor.catalog import Catalog
 from mcp_conductor.checks.harness.client_record import ClientRecord
@@ -16,6 +16,9 @@ from mcp_conductor.values import dataclass
 
 Judge = Callable[[ClientRecord], Iterable[Finding]]
 S = TypeVar("S", bound=type[ServerScript])
+
+# A recording may mix what several clients said: what relates messages to each other needs those of one client.
+Recorded = Literal["messages", "conversation"]
 
 PLAIN = "plain"
 HTTP = ("http",)
@@ -52,6 +55,7 @@ class Watched:
     id: str
     judge: Judge
     scenarios: tuple[str, ...]  # none: all that are played
+    recorded: Recorded | None = None  # what of a recording it can judge
 
     @property
     def doc(self) -> str:
@@ -83,13 +87,18 @@ def scenario(
     return register
 
 
-def watched(*ids: str, scenario: str | tuple[str, ...] = ()) -> Callable[[Judge], Judge]:
-    """Register a function that judges what a client did by the requirements IDS; without a SCENARIO, in all of them."""
+def watched(
+    *ids: str, scenario: str | tuple[str, ...] = (), recorded: Recorded | None = None
+) -> Callable[[Judge], Judge]:
+    """Register a function that judges what a client did by the requirements IDS; without a SCENARIO, in all of them.
+
+    RECORDED: it can judge a recording too, in which a client met any server: single messages, or all of one client.
+    """
     names = (scenario,) if isinstance(scenario, str) else scenario
 
     def register(judge: Judge) -> Judge:
         for each in ids:
-            WATCHED.add(each, Watched(each, judge, names), judge)
+            WATCHED.add(each, Watched(each, judge, names, recorded), judge)
         return judge
 
     return register
