@@ -1,6 +1,6 @@
 """What judges make of a conversation, live or recorded; and which requirements are meant at all."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import field, replace
 from functools import cache
 from typing import Self
@@ -142,8 +142,8 @@ def chosen_judges(options: Options, version: str, transport: str) -> list[tuple[
 
 def judge(transcript: Transcript, options: Options | None = None) -> Verdicts:
     """Judge a recorded conversation, as far as that can be done by listening."""
-    dialect, opened = _opening(transcript)
-    record = Record(transcript, dialect, _transport(transcript), opened)
+    dialect, opened = recorded_opening(transcript)
+    record = Record(transcript, dialect, recorded_transport(transcript), opened)
     partial = "a recording shows only what was said in it"
     verdicts = Verdicts(dialect.version, record.server, transport=record.transport, partial=partial)
     for requirement, each in chosen_judges(options or Options(), dialect.version, record.transport):
@@ -206,19 +206,26 @@ def _limited(findings: list[Finding], limit: str) -> list[Finding]:
     return [replace(findings[0], hint=hint), *findings[1:]]
 
 
-def without_consequences(outcomes: list[Outcome]) -> list[Outcome]:
-    """OUTCOMES, each fault told once: under the strongest of those that look at the same, and under what it follows."""
+def without_consequences(outcomes: list[Outcome], looked_at: Callable[[str], object] | None = None) -> list[Outcome]:
+    """OUTCOMES, each fault told once: under the strongest of those that look at the same, and under what it follows.
+
+    LOOKED_AT tells what a requirement on clients is judged by; what follows from what is known of servers only.
+    """
+    tell = looked_at or _looked_at
     bad = {each.id: each for each in outcomes if each.findings}
     first: dict[object, str] = {}
     for each in sorted(bad.values(), key=lambda one: LEVELS.index(one.level or "MAY")):
-        first.setdefault(_looked_at(each.id), each.id)
-    return [_told_elsewhere(each, bad, first) if each.findings else each for each in outcomes]
+        first.setdefault(tell(each.id), each.id)
+    told = []
+    for each in outcomes:
+        roots = CHECKS.get(each.id).roots if looked_at is None and each.findings else ()
+        told.append(_told_elsewhere(each, first[tell(each.id)], roots, bad) if each.findings else each)
+    return told
 
 
-def _told_elsewhere(outcome: Outcome, bad: Collection[str], first: Mapping[object, str]) -> Outcome:
+def _told_elsewhere(outcome: Outcome, same: str, roots: Iterable[str], bad: Collection[str]) -> Outcome:
     """OUTCOME, whose findings are left out where they are those of another one, or follow from them."""
-    same = first[_looked_at(outcome.id)]
-    root = next((each for each in CHECKS.get(outcome.id).roots if each in bad), None)
+    root = next((each for each in roots if each in bad), None)
     if same != outcome.id:
         reason = f"the same fault as {same}"
     elif root is not None:
@@ -238,7 +245,7 @@ def _looked_at(name: str) -> object:
 # What can be read from a recording.
 
 
-def _opening(transcript: Transcript) -> tuple[Dialect, Json]:
+def recorded_opening(transcript: Transcript) -> tuple[Dialect, Json]:
     """The revision that was spoken, and the result that opened the conversation."""
     exchanges = transcript.exchanges()
     for exchange in exchanges:
@@ -259,7 +266,7 @@ def _opening(transcript: Transcript) -> tuple[Dialect, Json]:
     raise UsageError("nothing in the recording says which revision is spoken", hint="record from the beginning on")
 
 
-def _transport(transcript: Transcript) -> str:
+def recorded_transport(transcript: Transcript) -> str:
     """HTTP+SSE begins with a GET, Streamable HTTP with a POST."""
     first = next((frame.text for frame in transcript.frames if frame.source == "http"), None)
     if first is None:

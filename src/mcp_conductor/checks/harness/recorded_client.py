@@ -1,0 +1,166 @@
+"""The client of a recorded conversation, judged by what it said there.
+
+The judges are those that watch clients in scenarios, as far as they need no particular server. A recording says neither
+what came later nor how the client ended. Over HTTP without sessions it may mix what several clients said: what relates
+messages of one client to each other is judged only if nothing shows that there were several.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from mcp_conductor.checks.engine.evidence import lines_of
+from mcp_conductor.checks.engine.findings import NotSeen
+from mcp_conductor.checks.engine.judging import (
+    MOST_FINDINGS,
+    CheckResult,
+    Options,
+    Verdicts,
+    asked_for,
+    outcome_of,
+    recorded_opening,
+    recorded_transport,
+    without_consequences,
+)
+from mcp_conductor.checks.harness.client_record import ClientConnection, ClientRecord, HttpRequest, meta_of
+from mcp_conductor.checks.harness.scenario import WATCHED, Watched
+from mcp_conductor.checks.requirements import Requirement
+from mcp_conductor.protocol import Json
+from mcp_conductor.protocol.dialect import META, Dialect
+from mcp_conductor.protocol.message import Message, compact
+from mcp_conductor.protocol.transcript import Transcript
+from mcp_conductor.recording.format import Entry
+from mcp_conductor.report.model import Outcome
+
+_SESSION = "mcp-session-id"
+_BOTH_ERAS = "the conversation is of both eras"
+_MIXED = "over HTTP without a session, several clients cannot be told apart"
+
+
+def judge_client(entries: Sequence[Entry], options: Options | None = None) -> Verdicts:
+    """Judge the client of a recorded conversation, which is all of ENTRIES."""
+    transcript = Transcript.of(entry.frame for entry in entries)
+    dialect, opened = recorded_opening(transcript)
+    transport = recorded_transport(transcript)
+    record = _record_of(entries, transcript, dialect, transport, opened)
+    unseen = _unseen(record, dialect)
+    outcomes: list[Outcome] = []
+    lines = lines_of(transcript.frames)
+    for requirement, each in recorded_checks(options or Options(), dialect.version, transport):
+        reason = unseen.get(each.recorded or "")
+        seen = CheckResult([], reason) if reason is not None else _judged(each, record)
+        seen.prove(lines, alone=False)
+        outcomes.append(outcome_of(requirement, seen))
+    outcomes = without_consequences(outcomes, lambda name: WATCHED.get(name).judge)
+    return Verdicts(dialect.version, _introduction(record), outcomes, transport=transport)
+
+
+def recorded_checks(options: Options, version: str, transport: str) -> list[tuple[Requirement, Watched]]:
+    """The requirements on clients that can be judged by a recording, with how."""
+    known = {name: each for name, each in WATCHED.items() if each.recorded is not None}
+    return [
+        (each, known[each.id])
+        for each in asked_for(options, "client")
+        if each.id in known and each.holds_for(version, transport)
+    ]
+
+
+def _judged(each: Watched, record: ClientRecord) -> CheckResult:
+    seen = CheckResult([])
+    try:
+        for finding in each.judge(record):
+            if len(seen.findings) == MOST_FINDINGS:
+                break
+            seen.findings.append(finding)  # what was found before there was nothing more to see counts
+    except NotSeen as nothing:
+        seen.reason = str(nothing)
+    return seen
+
+
+def _record_of(
+    entries: Sequence[Entry], transcript: Transcript, dialect: Dialect, transport: str, opened: Json
+) -> ClientRecord:
+    capabilities = opened.get("capabilities")
+    connection = ClientConnection(
+        transport,
+        transcript,
+        dialect,
+        declared=capabilities if isinstance(capabilities, dict) else {} if opened else None,
+    )
+    for request in connection.requests("initialize"):
+        connection.initialize = request.params
+    http = list(_http_requests(entries, connection))
+    connection.session = _session(entries)
+    posts = [each.path for each in http if each.method == "POST" and each.message is not None]
+    record = ClientRecord("recording", [connection], http, recorded=True)
+    record.endpoint = posts[0] if posts else record.endpoint
+    return record
+
+
+def _http_requests(entries: Sequence[Entry], connection: ClientConnection) -> Iterator[HttpRequest]:
+    """The HTTP requests whose messages are known by their numbers."""
+    known: dict[int, HttpRequest] = {}
+    for entry in entries:
+        number, frame = entry.exchange, entry.frame
+        if number is None:
+            continue
+        if frame.source == "http" and not frame.text.startswith("HTTP "):
+            known[number] = _request(frame.at, frame.text, connection)
+        elif frame.source == "http" and number in known:
+            status = frame.text.split("\n", 1)[0].split()[1:2]
+            known[number].status = int(status[0]) if status and status[0].isdecimal() else 0
+        elif frame.source == "client" and number in known:
+            known[number].body = frame.text.encode(errors="surrogateescape")
+            known[number].message = frame.message
+    yield from known.values()
+
+
+def _request(at: float, head: str, connection: ClientConnection) -> HttpRequest:
+    first, *lines = head.split("\n")
+    method, _, target = first.partition(" ")
+    path, _, query = target.partition("?")
+    headers: dict[str, list[str]] = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        headers.setdefault(name.strip().lower(), []).append(value.strip())
+    return HttpRequest(at, method, path, query, headers, connection=connection)
+
+
+def _session(entries: Sequence[Entry]) -> str | None:
+    """The session id that the server gave."""
+    for entry in entries:
+        frame = entry.frame
+        if frame.source == "http" and frame.text.startswith("HTTP "):
+            for line in frame.text.split("\n")[1:]:
+                name, _, value = line.partition(":")
+                if name.strip().lower() == _SESSION:
+                    return value.strip()
+    return None
+
+
+def _unseen(record: ClientRecord, dialect: Dialect) -> dict[str, str]:
+    """What cannot be judged, messages or the whole conversation, and why."""
+    if not dialect.handshake and record.requests("initialize"):
+        return {"messages": _BOTH_ERAS, "conversation": _BOTH_ERAS}
+    return {"conversation": _MIXED} if _is_mixed(record) else {}
+
+
+def _is_mixed(record: ClientRecord) -> bool:
+    """Whether this may be what several clients said."""
+    connection = record.connection
+    if connection.transport == "stdio" or connection.session is not None:
+        return False
+    if connection.transport == "sse":
+        return sum(each.method == "GET" for each in record.http) > 1
+    agents = {tuple(each.headers.get("user-agent", ())) for each in record.http}
+    names = {compact(who) for each in connection.requests() if (who := _named_in(each)) is not None}
+    return bool(connection.reused_ids) or len(agents) > 1 or len(names) > 1
+
+
+def _named_in(message: Message) -> object:
+    """Who a request says that the client is."""
+    return message.params.get("clientInfo") or meta_of(message).get(f"{META}clientInfo")
+
+
+def _introduction(record: ClientRecord) -> Json:
+    """Who the client says it is."""
+    found = (_named_in(each) for each in record.connection.requests())
+    return next((each for each in found if isinstance(each, dict)), {})

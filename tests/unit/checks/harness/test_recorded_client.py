@@ -1,0 +1,204 @@
+"""The client of a recording: what it said wrong is found, and what others said, or what comes later, is not held against it."""
+
+import json
+
+import pytest
+
+from mcp_conductor.checks.engine.judging import Options
+from mcp_conductor.checks.harness.recorded_client import judge_client, recorded_checks
+from mcp_conductor.checks.harness.scenario import WATCHED
+from mcp_conductor.checks.requirements import requirements
+from mcp_conductor.checks.requirements.examples import counterexamples, examples
+from mcp_conductor.protocol.dialect import DIALECTS
+from mcp_conductor.protocol.transcript import Frame
+from mcp_conductor.recording.format import Entry
+
+CLIENT, SERVER = "client", "server"
+MODERN = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": {"name": "c", "version": "1"},
+}
+FORM = {"message": "Who?", "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}
+
+
+def opening(version="2025-11-25", client=None, server=None):
+    params = {"protocolVersion": version, "capabilities": client or {}, "clientInfo": {"name": "c", "version": "1"}}
+    result = {
+        "protocolVersion": version,
+        "capabilities": server or {"tools": {}},
+        "serverInfo": {"name": "s", "version": "1"},
+    }
+    return [
+        (CLIENT, {"id": "open", "method": "initialize", "params": params}),
+        (SERVER, {"id": "open", "result": result}),
+        (CLIENT, {"method": "notifications/initialized"}),
+    ]
+
+
+CALL = [
+    (
+        CLIENT,
+        {"id": 1, "method": "tools/call", "params": {"name": "look", "arguments": {}, "_meta": {"progressToken": "p"}}},
+    ),
+    (SERVER, {"id": 1, "result": {"content": []}}),
+]
+ASKED = opening(client={"sampling": {}, "roots": {}, "elicitation": {}})
+SAMPLING = (SERVER, {"id": 7, "method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 9}})
+
+
+def frames(said):
+    return [
+        Entry(
+            Frame(float(at), source, text if isinstance(text, str) else json.dumps({"jsonrpc": "2.0", **text})),
+            1,
+            *number,
+        )
+        for at, (source, text, *number) in enumerate(said)
+    ]
+
+
+def broken(said, **options):
+    """The requirements that the client breaks in what was SAID."""
+    return [each.id for each in judge_client(frames(said), Options(**options)).outcomes if each.findings]
+
+
+def test_a_client_that_is_right_breaks_nothing():
+    assert broken(opening() + CALL) == []
+    statuses = {each.id: each.status for each in judge_client(frames(opening() + CALL)).outcomes}
+    assert statuses["lifecycle-initialized-sent-client"] == statuses["progress-token-unique-client"] == "passed"
+    assert judge_client(frames(opening())).server == {"name": "c", "version": "1"}
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        ([*opening(), *CALL, *CALL], "base-request-id-unique-session-client"),
+        ([(CLIENT, {"id": 0, "method": "tools/list"}), *opening()], "lifecycle-initialize-first-client"),
+        ([*opening()[:2], *CALL], "lifecycle-initialized-sent-client"),
+        ([opening()[0], CALL[0], *opening()[1:]], "lifecycle-client-quiet-before-init-response"),
+        ([*opening(), (CLIENT, {"jsonrpc": "1.0", "id": 1, "method": "ping"})], "base-jsonrpc-envelope-client"),
+        ([*opening(), CALL[0], (CLIENT, {**CALL[0][1], "id": 2})], "progress-token-unique-client"),
+        ([*opening(), (CLIENT, {"id": 9, "result": {}})], "base-response-id-echo-client"),
+        ([*ASKED, SAMPLING, (CLIENT, {"id": 7, "result": {"content": {"type": "text", "text": "x"}, "model": "m"}})],
+         "sampling-result-fields-client"),
+        ([*opening(), SAMPLING, (CLIENT, {"id": 7, "result": {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"}})],
+         "sampling-capability-declared-client"),
+        ([opening()[0], (CLIENT, {"method": "notifications/cancelled", "params": {"requestId": "open"}}), *opening()[1:]],
+         "cancel-not-initialize-client"),
+        ([*opening(), (CLIENT, {"id": 2, "method": "prompts/list"})], "lifecycle-respect-negotiated-client-strict"),
+        ([*ASKED, (SERVER, {"id": 8, "method": "roots/list"}), (CLIENT, {"id": 8, "result": {"roots": [{"uri": "/tmp"}]}})],
+         "roots-item-uri-client"),
+        ([*ASKED, (SERVER, {"id": 8, "method": "elicitation/create", "params": FORM}),
+          (CLIENT, {"id": 8, "result": {"action": "accept", "content": {"name": 5}}})], "elicit-result-content-client"),
+        ([*opening(), (CLIENT, '{"jsonrpc": "2.0", "id": 3,'), (CLIENT, ' "method": "ping"}')], "stdio-newline-framing-client"),
+        ([*opening(), (CLIENT, {"id": 2, "method": "tools/call", "params": {"tool": "look"}})], "tools-client-call-shape"),
+    ],
+)  # fmt: skip
+def test_a_mutated_recording_names_what_is_broken(said, names):
+    assert names in broken(said)
+
+
+def test_what_may_come_after_the_recording_is_not_missed():
+    assert broken(opening()[:2]) == []
+    assert broken([*ASKED, SAMPLING, (SERVER, {"id": "p", "method": "ping"}), CALL[0]]) == []
+
+
+def posted(said, first=1, **headers):
+    """What was SAID over HTTP, each message in an exchange of its own."""
+    heads = "".join(f"\n{name}: {value}" for name, value in headers.items())
+    found = []
+    for number, (source, message) in enumerate(said, first):
+        if source == CLIENT:
+            found += [("http", f"POST /here?x=1{heads}", number), (CLIENT, message, number)]
+        else:
+            found += [("http", "HTTP 200", number - 1), (SERVER, message, number - 1)]
+    return found
+
+
+def modern(identity, method, **params):
+    return CLIENT, {"id": identity, "method": method, "params": {**params, "_meta": MODERN}}
+
+
+HEADERS = {
+    "Content-Type": "application/json",
+    "Accept": "application/json, text/event-stream",
+    "MCP-Protocol-Version": "2026-07-28",
+}
+
+
+def test_headers_are_judged_where_frames_have_them():
+    said = [modern(1, "tools/call", name="look"), (SERVER, {"id": 1, "result": {"content": []}})]
+    right = {**HEADERS, "Mcp-Method": "tools/call", "Mcp-Name": "look"}
+    assert broken(posted(said, **right), levels=("MUST",)) == []
+    assert broken(posted(said, **{**right, "Mcp-Method": "ping"})) == ["httpm-method-header-client"]
+    without = {name: value for name, value in right.items() if name != "Accept"}
+    assert broken(posted(said, **without)) == ["http-accept-header-client"]
+
+
+def test_several_clients_without_sessions_are_not_taken_for_one():
+    said = [modern(1, "tools/list"), (SERVER, {"id": 1, "result": {"tools": []}})]
+    heads = {**HEADERS, "Mcp-Method": "tools/list"}
+    outcomes = judge_client(frames(posted(said, **heads) + posted(said, 3, **heads))).outcomes
+    assert not [each.id for each in outcomes if each.status == "failed"]
+    (unique,) = [each for each in outcomes if each.id == "base-request-id-unique-inflight-client"]
+    assert unique.reason == "over HTTP without a session, several clients cannot be told apart"
+
+
+def asks(identity, state, **more):
+    return SERVER, {"id": identity, "result": {"resultType": "input_required", "requestState": state, **more}}
+
+
+def test_a_round_that_was_left_open_does_not_take_the_answer_to_another():
+    said = [
+        modern(0, "server/discover"),
+        (SERVER, {"id": 0, "result": {"capabilities": {"tools": {}}, "supportedVersions": ["2026-07-28"]}}),
+        modern(1, "tools/call", name="x", arguments={"a": 1}), asks(1, "one"),
+        modern(2, "tools/call", name="x", arguments={"a": 2}), asks(2, "two"),
+        modern(3, "tools/call", name="x", arguments={"a": 2}, requestState="two"), (SERVER, {"id": 3, "result": {"content": []}}),
+    ]  # fmt: skip
+    assert broken(said) == []
+    said[-2] = modern(3, "tools/call", name="x", arguments={"a": 2}, requestState="three")
+    assert broken(said) == ["mrtr-client-echoes-state"]
+
+
+# Their examples are about an opening without its answer; the mutations above break what they say.
+OPENINGS = {
+    "batch-initialize-excluded-client",
+    "cancel-not-initialize-client",
+    "lifecycle-initialize-first-client",
+    "lifecycle-initialize-params-client",
+    "roots-listchanged-flag-client",
+    "versioning-client-caches-era",
+    "versioning-client-probe-stdio",
+}
+ON_STDIO = {each.id for each in requirements().values() if {"any", "stdio"} & set(each.transports)}
+SHOWN = sorted({name for name, each in WATCHED.items() if each.recorded is not None} & ON_STDIO - OPENINGS)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_in_the_example_that_keeps_a_requirement_it_is_kept_and_in_the_other_it_is_broken(name):
+    alike = {other for other, each in WATCHED.items() if each.judge is WATCHED.get(name).judge}
+    assert not alike & set(broken(whole(examples()[name], name)))
+    assert alike & set(broken(whole(counterexamples()[name], name)))
+
+
+def whole(example, name):
+    """An example is a part of a conversation: its opening stands before it, which declares what is asked for."""
+    marks = {">": CLIENT, "<": SERVER}
+    told = [line.split(" ", 1) for line in example.lines]
+    said = [(marks[mark], text.replace("\ufffd", "\udce9")) for mark, text in told if mark in marks]
+    if not DIALECTS[example.version].handshake:
+        found = {"capabilities": {"tools": {}}, "supportedVersions": [example.version]}
+        return [modern("open", "server/discover"), (SERVER, {"id": "open", "result": found}), *said]
+    if any('"initialize"' in text for _, text in said):
+        return said
+    declared = {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}}
+    undeclared = "-declared-" in name or "needs-capability" in name or name == "roots-unsupported-error-client"
+    return [*opening(example.version, client={} if undeclared else declared), *said]
+
+
+def test_only_what_can_be_seen_in_a_recording_is_judged():
+    ids = {each.id for each, _ in recorded_checks(Options(), "2025-11-25", "stdio")}
+    assert len(ids) > 40
+    assert not {name for name in ids if "timeout" in name or "tolerat" in name or name.startswith("authc")}
