@@ -82,6 +82,7 @@ class Outcome:
     severity: str | None = None  # critical, major or minor, of a check
     limit: str | None = None  # which SDKs cannot do better: "known limit of …"
     version: str | None = None  # of a check in several revisions: the one that it is about
+    side: Literal["server", "client"] | None = None  # of a check of both sides: whose requirement it is
     findings: tuple[Finding, ...] = ()
     reason: str | None = None  # why it was skipped or not run, or why it was expected to fail
     cause: Literal["server"] | None = None  # of an error that is not the test's: there was no server
@@ -113,6 +114,7 @@ class Outcome:
             **({} if self.severity is None else {"severity": self.severity}),
             **({} if self.limit is None else {"limit": self.limit}),
             **({} if self.version is None else {"protocolVersion": self.version}),
+            **({} if self.side is None else {"side": self.side}),
             "seconds": round(self.seconds, 6),
             **place,
             "findings": [finding.to_json() for finding in self.findings],

@@ -13,7 +13,16 @@ from mcp_conductor.report.formats.console import mark
 from mcp_conductor.report.formats.diagnostic import Ink, Style, beside_the_wire, one_finding, stderr
 from mcp_conductor.report.formats.folding import Alike, InRevisions, folded, together, worst, worst_status
 from mcp_conductor.report.formats.messages import messages
-from mcp_conductor.report.formats.wording import failed, headline, migration_heading, span, tally, why
+from mcp_conductor.report.formats.wording import (
+    failed,
+    group_of,
+    headline,
+    level_of,
+    migration_heading,
+    span,
+    tally,
+    why,
+)
 from mcp_conductor.report.model import Finding, Outcome, Report
 from mcp_conductor.text.visible import cut_to_columns, one_line
 
@@ -86,7 +95,7 @@ class CheckConsole:
     def _groups(self, shown: Sequence[InRevisions], of: int) -> str:
         groups: dict[str, list[InRevisions]] = {}
         for each in shown:
-            groups.setdefault(each.outcome.group, []).append(each)
+            groups.setdefault(group_of(each.outcome), []).append(each)
         lines: list[str] = []
         if self._verbosity > 0:
             for group, members in groups.items():
@@ -247,10 +256,10 @@ def _step(step: Json) -> str:
 
 def _name_with_level(each: InRevisions, of: int) -> str:
     """tools-item-name (MUST, in all 4 revisions)."""
-    level = each.outcome.level or ""
+    told = level_of(each.outcome)
     if of > 1:
-        level += f", in {together(each.versions, of)}"
-    return f"{one_line(each.outcome.id)} ({level})"
+        told += f", in {together(each.versions, of)}"
+    return f"{one_line(each.outcome.id)} ({told})"
 
 
 def _where(each: InRevisions, of: int) -> str:

@@ -11,6 +11,7 @@ from mcp_conductor.report.formats.wording import (
     counted,
     failed,
     headline,
+    level_of,
     not_run,
     report_name,
     summary,
@@ -74,7 +75,7 @@ def _remark(command: str, outcome: Outcome, finding: Finding) -> str:
 
 
 def _title(outcome: Outcome) -> str:
-    return outcome.title if outcome.level is None else f"{report_name(outcome)} ({outcome.level})"
+    return outcome.title if outcome.level is None else f"{report_name(outcome)} ({level_of(outcome)})"
 
 
 def _command(command: str, where: Location | None, title: str, message: str) -> str:

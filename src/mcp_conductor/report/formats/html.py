@@ -9,7 +9,7 @@ from mcp_conductor.report.formats import reporter
 from mcp_conductor.report.formats.diagnostic import documents_of, is_below
 from mcp_conductor.report.formats.difference import difference
 from mcp_conductor.report.formats.folding import shape
-from mcp_conductor.report.formats.wording import counted_as, coverage, migration_heading, summary
+from mcp_conductor.report.formats.wording import counted_as, coverage, group_of, migration_heading, summary
 from mcp_conductor.report.model import NOTHING, Finding, Looks, Outcome, Report, Rule, run_id
 from mcp_conductor.report.page import page
 from mcp_conductor.text.visible import cut
@@ -91,7 +91,7 @@ def _outcome(outcome: Outcome, looks: Looks, sources: Mapping[str, Sequence[str]
     members = {
         "id": outcome.id,
         "title": outcome.title,
-        "group": outcome.group,
+        "group": group_of(outcome),
         "status": counted_as(outcome),
         "seconds": round(outcome.seconds, 6),
         "level": outcome.level,

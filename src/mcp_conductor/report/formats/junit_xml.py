@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from mcp_conductor.report.formats import reporter
 from mcp_conductor.report.formats.diagnostic import Style, findings, one_finding
-from mcp_conductor.report.formats.wording import headline, report_name, statement, warning_text, warnings, why
+from mcp_conductor.report.formats.wording import group_of, headline, report_name, statement, warning_text, warnings, why
 from mcp_conductor.report.model import Outcome, Report
 from mcp_conductor.text.visible import harmless, printable
 
@@ -20,7 +20,7 @@ def junit(report: Report) -> str:
     """JUnit XML, for CI servers: a test suite per group, with the wire as system-out and stderr as system-err."""
     groups: dict[str, list[Outcome]] = {}
     for outcome in report.outcomes:
-        groups.setdefault(outcome.group, []).append(outcome)
+        groups.setdefault(group_of(outcome), []).append(outcome)
     counts = _counts(report.outcomes)
     del counts["skipped"]  # the schema has it for a suite, not for all of them
     lines = [
@@ -80,7 +80,7 @@ def _case(outcome: Outcome, name: str) -> list[str]:
     where = outcome.where
     head = _open(
         "testcase",
-        classname=outcome.group,
+        classname=group_of(outcome),
         name=name,
         file=where and where.file,
         line=where and where.line,

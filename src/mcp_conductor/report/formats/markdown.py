@@ -12,6 +12,7 @@ from mcp_conductor.report.formats.wording import (
     coverage,
     failed,
     headline,
+    level_of,
     migration_heading,
     not_run,
     numbers,
@@ -97,7 +98,7 @@ def _table(heading: str, outcomes: list[Outcome]) -> str:
     more = f"\n\n… and {len(outcomes) - _MOST_ROWS} more" if outcomes[_MOST_ROWS:] else ""
     if outcomes[0].level is not None:
         told = outcomes[:_MOST_ROWS]
-        rows = [[_code(report_name(each)), each.level or "", _first(each), _plain(each.title)] for each in told]
+        rows = [[_code(report_name(each)), level_of(each), _first(each), _plain(each.title)] for each in told]
         return f"### {heading}\n\n{_rows(['id', 'level', 'what is wrong', 'what should be'], rows)}{more}"
     rows = [[_code(place(each)), _plain(each.title), each.status, _first(each)] for each in outcomes[:_MOST_ROWS]]
     return f"### {heading}\n\n{_rows(['where', 'what', 'status', 'why'], rows)}{more}"

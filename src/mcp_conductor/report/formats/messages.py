@@ -24,7 +24,9 @@ _HTTP = ("HTTP ", "GET ", "POST ", "PUT ", "DELETE ", "OPTIONS ")  # how the lin
 def messages(outcome: Outcome, style: Style) -> list[str]:
     """The messages of a test, each with the word for its kind."""
     count = len(outcome.wire)
-    said = [(place, *_label(outcome.wire[place])) for place in _ends(count, count if style.whole else _MOST_MESSAGES)]
+    us = "our" if outcome.side is None else "client"  # who said what has the arrow -->
+    places = _ends(count, count if style.whole else _MOST_MESSAGES)
+    said = [(place, *_label(outcome.wire[place], us)) for place in places]
     width = max((len(label) for _, label, _ in said), default=0)
     width = max(width, len("response")) + 2
     blocks = [
@@ -37,7 +39,8 @@ def messages(outcome: Outcome, style: Style) -> list[str]:
 
 def _paths(outcome: Outcome, place: int) -> list[str]:
     """The paths that are wrong in line PLACE of the messages, if the server sent it."""
-    if not outcome.wire[place].startswith("<-- ") or (outcome.level is None and not _is_answer(outcome.wire[place])):
+    arrow = "--> " if outcome.side == "client" else "<-- "
+    if not outcome.wire[place].startswith(arrow) or (outcome.level is None and not _is_answer(outcome.wire[place])):
         return []
     about = [each for each in outcome.findings if each.said is None or each.said[0] <= place < each.said[1]]
     paths = list({each.path: None for each in about if each.path and not each.whole})
@@ -139,7 +142,7 @@ def _ends(count: int, most: int) -> list[int]:
     return [*range(most // 2), *range(count - (most - most // 2), count)]
 
 
-def _label(line: str) -> tuple[str, str]:
+def _label(line: str, us: str) -> tuple[str, str]:
     arrow, text = line[:4], line[4:]
     if arrow not in ("--> ", "<-- "):
         return "", line
@@ -149,5 +152,5 @@ def _label(line: str) -> tuple[str, str]:
     word = "response" if kind in ("result", "error") else kind
     # What goes the usual way needs no word for its direction.
     if arrow == "--> ":
-        return ("our " if word in ("response", "notification") else "") + word, text
+        return (f"{us} " if word in ("response", "notification") else "") + word, text
     return ("server " if word == "request" else "") + word, text

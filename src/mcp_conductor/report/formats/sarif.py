@@ -67,7 +67,8 @@ def _notifications(warnings: Iterable[Finding]) -> Json:
 
 
 def _rule(rule: Rule, outcome: Outcome | None) -> Json:
-    """RULE, and of a requirement the level and group that its OUTCOME has."""
+    """RULE, and of a requirement the level, group and side that its OUTCOME has."""
+    tags = [] if outcome is None else ["mcp", outcome.group, *([outcome.side] if outcome.side else [])]
     return {
         "id": rule.id,
         "shortDescription": {"text": _plain(rule.statement)},
@@ -75,7 +76,7 @@ def _rule(rule: Rule, outcome: Outcome | None) -> Json:
         "help": {"text": _plain(rule.help or rule.statement)},
         **({} if rule.address is None else {"helpUri": rule.address}),
         **({} if outcome is None else {"defaultConfiguration": {"level": _LEVELS[outcome.level or "MUST"]}}),
-        **({} if outcome is None else {"properties": {"tags": ["mcp", outcome.group]}}),
+        **({} if outcome is None else {"properties": {"tags": tags}}),
     }
 
 
@@ -107,7 +108,8 @@ def _message(outcome: Outcome, alike: Alike) -> str:
         text += f" (and {len(alike.others)} more like this{f': {names}' if names else ''})"
     about = f"{outcome.title}: " if outcome.level is None else ""
     version = f" [{outcome.version}]" if outcome.version else ""
-    return f"{about}{text}{version}"
+    side = f" [{outcome.side}]" if outcome.side else ""
+    return f"{about}{text}{version}{side}"
 
 
 def _result(

@@ -4,7 +4,7 @@ from typing import Any
 
 from mcp_conductor.protocol.message import render
 from mcp_conductor.report.formats import reporter
-from mcp_conductor.report.formats.wording import headline, statement, summary, warning_text
+from mcp_conductor.report.formats.wording import group_of, headline, statement, summary, warning_text
 from mcp_conductor.report.model import BAD, Finding, Outcome, Report
 from mcp_conductor.text.visible import one_line, visible
 
@@ -27,7 +27,7 @@ def _line(number: int, outcome: Outcome) -> str:
     todo = outcome.failed_as_expected
     verdict = "not ok" if outcome.status in BAD or todo else "ok"
     directive = "TODO" if todo else "SKIP" if outcome.status == "skipped" else None
-    described = _escaped(f"{outcome.group}: {statement(outcome)}")
+    described = _escaped(f"{group_of(outcome)}: {statement(outcome)}")
     if outcome.status == "not-run":
         described += f" (not run: {_escaped(outcome.reason or '')})"
     reason = f" # {directive} {_escaped(outcome.reason or '')}".rstrip() if directive else ""

@@ -47,7 +47,17 @@ def report_name(outcome: Outcome) -> str:
 
 def statement(outcome: Outcome) -> str:
     """What a report says of a test or check in a line: its title, of a check after its id and level."""
-    return outcome.title if outcome.level is None else f"{report_name(outcome)} ({outcome.level}): {outcome.title}"
+    return outcome.title if outcome.level is None else f"{report_name(outcome)} ({level_of(outcome)}): {outcome.title}"
+
+
+def level_of(outcome: Outcome) -> str:
+    """MUST; in a check of both sides: MUST, of the client."""
+    return (outcome.level or "") + (f", of the {outcome.side}" if outcome.side is not None else "")
+
+
+def group_of(outcome: Outcome) -> str:
+    """The group of a test or check; in a check of both sides, with the side."""
+    return outcome.group if outcome.side is None else f"{outcome.side}: {outcome.group}"
 
 
 def migration_heading(found: Mapping[str, Any]) -> str:

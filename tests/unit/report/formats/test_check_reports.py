@@ -97,3 +97,23 @@ def test_json_says_which_revision_an_outcome_is_about():
     outcomes = json.loads(written("json", *BOTH))["outcomes"]
     assert [(each["id"], each["protocolVersion"]) for each in outcomes] == [(NAME, "2025-06-18"), (NAME, "2025-11-25")]
     assert "protocolVersion" not in json.loads(written("json", check()))["outcomes"][0]
+
+
+def test_in_a_check_of_both_sides_every_report_says_whose_side_it_is():
+    wrong = (Finding(message="it has no name"),)
+    outcomes = tuple(
+        Outcome(id=f"name-{side}", title="It has a name.", group="base", status="failed", level="MUST", side=side, findings=wrong)
+        for side in ("server", "client")
+    )  # fmt: skip
+    report = Report(kind="check", target="said.jsonl", outcomes=outcomes, metrics={"score": 0.0, "ungraded": "x"})
+    shown = {name: REPORTERS.get(name).write(report) for name in ("json", "sarif", "junit", "tap", "markdown", "html")}
+    for name, sign in {
+        "json": '"side": "client"',
+        "sarif": "it has no name [client]",
+        "junit": 'classname="client: base"',
+        "tap": "client: base: name-client (MUST, of the client)",
+        "markdown": "MUST, of the client",
+        "html": '"group":"client: base"',
+    }.items():
+        assert sign in shown[name], name
+        assert sign.replace("client", "server") in shown[name], name
