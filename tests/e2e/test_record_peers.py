@@ -12,6 +12,7 @@ import pytest
 from tests.e2e.peer_servers import free_port, running
 
 from mcp_conductor import read_recording
+from mcp_conductor.checks.harness.recorded_client import judge_client
 
 NPM = Path(__file__).parent.parent / "peers" / "node_modules" / "@modelcontextprotocol"
 CONDUCTOR = (sys.executable, "-m", "mcp_conductor")
@@ -60,6 +61,12 @@ def recorded(target, file):
             yield re.search(r"Recording at (\S+),", process.stderr.readline())[1]
         finally:
             process.terminate()
+
+
+def assert_the_client_breaks_nothing(file):
+    outcomes = judge_client(read_recording(str(file)).entries).outcomes
+    assert [(each.id, each.findings) for each in outcomes if each.findings] == []
+    assert sum(each.status == "passed" for each in outcomes) > 12
 
 
 @asynccontextmanager
@@ -115,6 +122,7 @@ async def test_the_client_of_the_sdk_sees_the_same_of_server_everything(everythi
     assert through == direct
     methods = re.findall(r'method\\":\\"([\w/]+)', (tmp_path / "r.jsonl").read_text())
     assert {"initialize", "tools/call", "resources/read", "notifications/progress"} <= set(methods)
+    assert_the_client_breaks_nothing(tmp_path / "r.jsonl")
 
 
 async def seen_by_fastmcp(target, transport):
@@ -141,6 +149,7 @@ async def test_the_client_of_fastmcp_sees_the_same_of_server_everything(everythi
     direct = await seen_by_fastmcp(everything[transport], transport)
     with recorded(everything[transport], tmp_path / "r.jsonl") as target:
         assert await seen_by_fastmcp(target, transport) == direct
+    assert_the_client_breaks_nothing(tmp_path / "r.jsonl")
 
 
 def inspect(target, transport, directory, *words):
@@ -171,6 +180,7 @@ def test_the_inspector_sees_the_same_of_server_everything(everything, transport,
     direct = inspect(everything[transport], transport, tmp_path, *words)
     with recorded(everything[transport], tmp_path / "r.jsonl") as target:
         assert inspect(target, transport, tmp_path, *words) == direct
+    assert_the_client_breaks_nothing(tmp_path / "r.jsonl")
     assert direct[0] == 0
     assert "Echo: hi" in direct[1]
 
@@ -215,3 +225,4 @@ async def compare(target, transport, tmp_path, path):
     recording = read_recording(str(tmp_path / "r.jsonl"))
     assert recording.header.transport == transport
     assert sum("Hello!" in entry.frame.text for entry in recording.entries) == 1
+    assert_the_client_breaks_nothing(tmp_path / "r.jsonl")

@@ -36,7 +36,8 @@ FLAGS: Groups = {
     ),
     "Limits": LIMIT_FLAGS,
     "Recording": (
-        Flag("--transcript", "check the messages of this recording; no server is started", "FILE"),
+        Flag("--transcript", "check the messages of this recording, of both sides; nothing is started", "FILE"),
+        Flag("--side", "check only the server or only the client of the recording", "SIDE"),
         Flag("--session", "the conversation to check, where the recording has several; default: the first", "N"),
     ),
     "Client": (
@@ -76,6 +77,7 @@ EXAMPLES = {
     "conductor check --only tools --call-tools all -- python server.py": "one group, calling every tool",
     "conductor check https://example.com/mcp --token env:TOKEN": "a server at a URL",
     'conductor check --client "python client.py {server}"': "a client; we are the server",
+    "conductor check --transcript opened.jsonl --side client": "the client of a recording",
     "conductor check --explain tools-item-inputschema": "what it says, and the remedy",
     "conductor check --report junit:report.xml --badge grade.svg -- python server.py": "in CI",
 }
@@ -97,8 +99,9 @@ def main(argv: list[str], terminal: Terminal) -> int:
         terminal.show(scenario_listing())
         return 0
     given = read_secrets(given, terminal)
-    if "--session" in given and "--transcript" not in given:
-        raise UsageError("--session is for --transcript FILE")
+    for flag in ("--session", "--side"):
+        if flag in given and "--transcript" not in given:
+            raise UsageError(f"{flag} is for --transcript FILE")
     if "--client" in given or "--transcript" in given:
         from mcp_conductor.checks.requirements import any_of_plugins
 

@@ -1,11 +1,15 @@
-"""`conductor check --transcript FILE`: did this server follow the specification in a recorded conversation?"""
+"""`conductor check --transcript FILE`: did both sides follow the specification in a recorded conversation?"""
 
 import os
+from dataclasses import replace
 
 from mcp_conductor.checks.engine.judging import Verdicts, judge
+from mcp_conductor.checks.harness.recorded_client import judge_client
 from mcp_conductor.cli.check_run import CheckRun
 from mcp_conductor.cli.chosen_session import chosen_session
+from mcp_conductor.cli.flag_values import choice
 from mcp_conductor.errors import UsageError
+from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.recording.reader import read_recording
 
 _NOT_FOR_RECORDINGS = (
@@ -27,13 +31,24 @@ class RecordingCheckRun(CheckRun):
         recording = read_recording(os.path.join(self._terminal.directory, file), shown=file)
         if recording.warning is not None:
             self._terminal.say(f"warning: {recording.warning}")
-        self._transcript = recording.transcript(
-            chosen_session(recording, given, self._terminal, does="judges", done="judged")
-        )
+        self._side = choice(given, "--side", ("server", "client"))
+        session = chosen_session(recording, given, self._terminal, does="judges", done="judged")
+        self._entries = [entry for entry in recording.entries if session in (None, entry.session)]
         return file
 
     async def _versions(self) -> list[str]:
         return ["recorded"]
 
     async def _check(self, version: str) -> Verdicts:  # noqa: ARG002  # the recording says which
-        return judge(self._transcript, self._options)
+        found: list[Verdicts] = []
+        if self._side != "client":
+            server = judge(Transcript.of(entry.frame for entry in self._entries), self._options)
+            found.append(replace(server, outcomes=[replace(each, side="server") for each in server.outcomes]))
+        if self._side != "server":
+            client = judge_client(self._entries, self._options)
+            outcomes = [replace(each, side="client") for each in client.outcomes]
+            found.append(replace(client, server={}, client=client.server, outcomes=outcomes))
+        first, *rest = found
+        for each in rest:
+            first = replace(first, client=each.client, outcomes=[*first.outcomes, *each.outcomes])
+        return first

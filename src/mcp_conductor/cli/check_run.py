@@ -144,7 +144,7 @@ class CheckRun:
 
             report = replace(report, looks=looks_of_check(self._given, report))
         order = {name: index for index, name in enumerate(requirements())}
-        shown = once_for_all(sorted(told, key=lambda each: order[each[1].id]))
+        shown = once_for_all(sorted(told, key=lambda each: (each[1].side == "client", order[each[1].id])))
         self._output.show_check(report, shown, next_lines(self._given, shown))
         return self._write_results(report)
 
@@ -243,18 +243,27 @@ class CheckRun:
 
 
 def score_and_grade(verdicts: Iterable[Verdicts], ungraded: str | None) -> Json:
-    """The score and the grade, which are about the specification: what plugins require does not count for them."""
+    """The score and the grade, which are about the specification: what plugins require does not count for them.
+
+    Where both sides were judged they are the server's, and the client has a score of its own.
+    """
     grades: dict[str, Grade | None] = {}
     foreign = 0
+    client: Json = {}
     for each in verdicts:
-        counted = [outcome for outcome in each.outcomes if not of_plugin(outcome.id)]
+        counted = [outcome for outcome in each.outcomes if not of_plugin(outcome.id) and outcome.side != "client"]
         grades[each.version] = grade(counted, each.version)
+        of_client = grade([outcome for outcome in each.outcomes if outcome.side == "client"], each.version)
+        if of_client is not None:
+            client = {"client": {"info": each.client or {}, "score": of_client.score}}
         seen = (outcome.id for outcome in each.outcomes if outcome.status != "skipped")
         foreign = max(foreign, sum(map(of_plugin, seen)))
     about = metrics([found for found in grades.values() if found is not None], ungraded or unseen(grades))
     if foreign and not about:
-        return {"ungraded": "only requirements of plugins were checked", "ofPlugins": foreign}
-    return {**about, **({"ofPlugins": foreign} if foreign else {})}
+        about = {"ungraded": "only requirements of plugins were checked"}
+    elif client and not about:
+        about = {"ungraded": ungraded or "nothing was seen of the server"}
+    return {**about, **client, **({"ofPlugins": foreign} if foreign else {})}
 
 
 def _trigger(text: str) -> Trigger:

@@ -32,7 +32,7 @@ FLAGS: Groups = {
         Flag("--output", "write a page for a browser to this file; without it, lines go to stdout", "FILE", short="-o"),
         Flag("--follow", "show also what is written from now on, until Ctrl-C", short="-f"),
         Flag("--json", "write what is shown as a recording, to stdout"),
-        Flag("--no-judge", "do not show on the page where the server breaks the specification"),
+        Flag("--no-judge", "do not show on the page where the specification is broken"),
         Flag("--help", "show this text", short="-h"),
     ),
 }

@@ -5,6 +5,7 @@ from shlex import join
 
 from mcp_conductor.checks.engine.judging import Verdicts, judge
 from mcp_conductor.checks.explain import rules
+from mcp_conductor.checks.harness.recorded_client import judge_client
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.transcript import Frame
@@ -49,16 +50,22 @@ def _conversation(recording: Recording, session: int, shown: Sequence[Entry], *,
         "frames": [{"at": frame.at, "source": frame.source, "text": frame.text} for frame in frames],
     }
     try:
-        verdicts = judge(transcript)
+        of_server = judge(transcript)
+        of_client = judge_client([each for each in recording.entries if each.session == session]) if judged else None
     except UsageError as error:
         return {**found, "note": f"not judged: {error.message}"}
-    found |= {"protocolVersion": verdicts.version, "server": verdicts.server}
-    return {**found, "pins": list(_pins(verdicts, frames)), "note": _told(verdicts)} if judged else found
+    found |= {"protocolVersion": of_server.version, "server": of_server.server}
+    if of_client is None:
+        return found
+    pins = [*_pins(of_server, frames, "server"), *_pins(of_client, frames, "client")]
+    return {**found, "pins": pins, "note": _told(of_server, of_client)}
 
 
-def _told(verdicts: Verdicts) -> str:
-    broken = sum(bool(each.findings) for each in verdicts.outcomes)
-    return counted(broken, "broken requirement") if broken else "no broken requirement was found"
+def _told(server: Verdicts, client: Verdicts) -> str:
+    broken = [sum(bool(each.findings) for each in verdicts.outcomes) for verdicts in (server, client)]
+    told = [f"{counted(broken[0], 'broken requirement')} on the server"] if broken[0] else []
+    told += [f"{counted(broken[1], 'broken requirement')} on the client"] if broken[1] else []
+    return ", ".join(told) or "no broken requirement was found"
 
 
 def _reach(server: Json) -> str | None:
@@ -67,8 +74,8 @@ def _reach(server: Json) -> str | None:
     return join(["--", *map(str, words)]) if isinstance(words, list) and words else None
 
 
-def _pins(verdicts: Verdicts, frames: Sequence[Frame]) -> Iterator[Json]:
-    """What is wrong, each with the number of the frame that shows it."""
+def _pins(verdicts: Verdicts, frames: Sequence[Frame], side: str) -> Iterator[Json]:
+    """What is wrong with one SIDE, each with the number of the frame that shows it."""
     places: dict[tuple[str, str], int] = {}
     for number, frame in enumerate(frames):
         places.setdefault((frame.source, frame.text), number)
@@ -76,7 +83,7 @@ def _pins(verdicts: Verdicts, frames: Sequence[Frame]) -> Iterator[Json]:
     about = {rule.id: rule for rule in rules(outcome.id for outcome in broken)}
     for outcome in broken:
         for finding in outcome.findings:
-            place = _place(finding, outcome, places)
+            place = _place(finding, outcome, places, side)
             if place is not None:
                 rule = about[outcome.id]
                 yield {
@@ -84,7 +91,7 @@ def _pins(verdicts: Verdicts, frames: Sequence[Frame]) -> Iterator[Json]:
                     "message": finding.message,
                     "path": finding.path,
                     "requirement": outcome.id,
-                    "level": outcome.level,
+                    "level": f"{outcome.level}, of the {side}",
                     "statement": rule.statement,
                     "remedy": rule.remedy,
                     "hint": finding.hint,
@@ -92,10 +99,10 @@ def _pins(verdicts: Verdicts, frames: Sequence[Frame]) -> Iterator[Json]:
                 }
 
 
-def _place(finding: Finding, outcome: Outcome, places: dict[tuple[str, str], int]) -> int | None:
-    """The frame that proves FINDING: what the server said, or else what it was asked."""
+def _place(finding: Finding, outcome: Outcome, places: dict[tuple[str, str], int], side: str) -> int | None:
+    """The frame that proves FINDING: what this SIDE said, or else the other."""
     lines = () if finding.said is None else outcome.wire[slice(*finding.said)]
-    for line in sorted(lines, key=lambda line: line.startswith("--> ")):
+    for line in sorted(lines, key=lambda line: _SOURCES.get(line[:4]) != side):
         place = places.get((_SOURCES.get(line[:4], ""), line[4:]))
         if place is not None:
             return place

@@ -40,7 +40,7 @@ def test_what_breaks_the_specification_is_pinned_to_the_frame_that_shows_it():
     (talk,) = shown(lines(OPENING + LISTING))["conversations"]
     assert (talk["protocolVersion"], talk["server"]["name"]) == ("2025-11-25", "s")
     (pin,) = [each for each in talk["pins"] if each["requirement"] == "tools-item-inputschema"]
-    assert (pin["frame"], pin["level"], pin["warning"]) == (4, "MUST", False)
+    assert (pin["frame"], pin["level"], pin["warning"]) == (4, "MUST, of the server", False)
     assert pin["remedy"]
 
 
@@ -82,3 +82,12 @@ def test_a_part_is_shown_but_the_whole_is_judged():
     assert data["notes"] == ["2 of 5 shown"]
     assert [json.loads(each["text"])["id"] for each in talk["frames"]] == [2, 2]
     assert {(pin["requirement"], pin["frame"]) for pin in talk["pins"]} >= {("tools-item-inputschema", 1)}
+
+
+def test_what_the_client_does_wrong_is_pinned_to_what_it_said():
+    (talk,) = shown(lines([*OPENING[:2], *LISTING]))["conversations"]
+    pins = {each["requirement"]: each for each in talk["pins"]}
+    assert pins["lifecycle-initialized-sent-client"]["frame"] == 2
+    assert pins["lifecycle-initialized-sent-client"]["level"] == "MUST, of the client"
+    assert pins["lifecycle-initialize-params-client"]["frame"] == 0
+    assert talk["note"] == "1 broken requirement on the server, 2 broken requirements on the client"

@@ -105,7 +105,16 @@ def _undeclared_questions(record: ClientRecord, *methods: str) -> list[Asked]:
     return seen(found, f"the client declares {' and '.join(_CAPABILITIES[each] for each in methods) or 'everything'}")
 
 
-@watched("lifecycle-capabilities-declared-client", scenario="questions", recorded="conversation")
+@watched(
+    "lifecycle-capabilities-declared-client",
+    scenario="questions",
+    recorded="conversation",
+    follows=(
+        "roots-capability-declared-client",
+        "sampling-capability-declared-client",
+        "elicit-capability-declared-client",
+    ),
+)
 def what_is_answered_is_declared(record: ClientRecord) -> Iterator[Finding]:
     """Ask for roots, sampling and elicitation: what the client did not declare, it does not answer with a result."""
     for question, reply in _undeclared_questions(record):

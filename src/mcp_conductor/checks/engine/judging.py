@@ -25,6 +25,7 @@ from mcp_conductor.values import dataclass
 MOST_FINDINGS = 100  # of one requirement that are reported; those that are alike are shown as one
 _LEVELS_IN_TESTS = ("MUST",)
 _TOLD_BY_TESTS = ("stdio-stdout-clean-server",)  # noise is a finding of the test during which it came
+ONLY_RECORDED = "a recording shows only what was said in it"  # why it has no grade
 OURS = "conductor"  # what the names of methods begin with that exist nowhere
 _REMOVED = ("resources/subscribe", "resources/unsubscribe")  # from features that there still are
 MOST_FRAMES = 400  # that are judged after a run of tests: what a server says wrong, it says wrong soon
@@ -67,6 +68,7 @@ class Verdicts:
     partial: str | None = None  # why most of it could not be seen
     traits: Traits | None = None  # of a server to which a conversation was opened
     started_in: float | None = None  # seconds until the server had answered its opening
+    client: Json | None = None  # who the client says it is, where both sides are judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +146,7 @@ def judge(transcript: Transcript, options: Options | None = None) -> Verdicts:
     """Judge a recorded conversation, as far as that can be done by listening."""
     dialect, opened = recorded_opening(transcript)
     record = Record(transcript, dialect, recorded_transport(transcript), opened)
-    partial = "a recording shows only what was said in it"
-    verdicts = Verdicts(dialect.version, record.server, transport=record.transport, partial=partial)
+    verdicts = Verdicts(dialect.version, record.server, transport=record.transport, partial=ONLY_RECORDED)
     for requirement, each in chosen_judges(options or Options(), dialect.version, record.transport):
         verdicts.outcomes.append(outcome_of(requirement, apply_judge(each, record)))
     verdicts.outcomes = without_consequences(verdicts.outcomes)
@@ -206,21 +207,22 @@ def _limited(findings: list[Finding], limit: str) -> list[Finding]:
     return [replace(findings[0], hint=hint), *findings[1:]]
 
 
-def without_consequences(outcomes: list[Outcome], looked_at: Callable[[str], object] | None = None) -> list[Outcome]:
+def without_consequences(
+    outcomes: list[Outcome], look: Callable[[str], tuple[object, Iterable[str]]] | None = None
+) -> list[Outcome]:
     """OUTCOMES, each fault told once: under the strongest of those that look at the same, and under what it follows.
 
-    LOOKED_AT tells what a requirement on clients is judged by; what follows from what is known of servers only.
+    LOOK tells what a requirement is judged by, and what it follows from; without it, they are those on servers.
     """
-    tell = looked_at or _looked_at
+    seen = {each.id: (look or _look)(each.id) for each in outcomes if each.findings}
     bad = {each.id: each for each in outcomes if each.findings}
     first: dict[object, str] = {}
     for each in sorted(bad.values(), key=lambda one: LEVELS.index(one.level or "MAY")):
-        first.setdefault(tell(each.id), each.id)
-    told = []
-    for each in outcomes:
-        roots = CHECKS.get(each.id).roots if looked_at is None and each.findings else ()
-        told.append(_told_elsewhere(each, first[tell(each.id)], roots, bad) if each.findings else each)
-    return told
+        first.setdefault(seen[each.id][0], each.id)
+    return [
+        _told_elsewhere(each, first[seen[each.id][0]], seen[each.id][1], bad) if each.findings else each
+        for each in outcomes
+    ]
 
 
 def _told_elsewhere(outcome: Outcome, same: str, roots: Iterable[str], bad: Collection[str]) -> Outcome:
@@ -236,10 +238,10 @@ def _told_elsewhere(outcome: Outcome, same: str, roots: Iterable[str], bad: Coll
     return replace(bare, status="skipped", reason=reason)
 
 
-def _looked_at(name: str) -> object:
-    """What tells whether a requirement is kept: a function that may be for several."""
+def _look(name: str) -> tuple[object, tuple[str, ...]]:
+    """What tells whether a requirement is kept, a function that may be for several; and what it follows from."""
     check = CHECKS.get(name)
-    return check.judge or check.probe
+    return check.judge or check.probe, check.roots
 
 
 # What can be read from a recording.

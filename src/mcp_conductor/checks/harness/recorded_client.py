@@ -11,6 +11,7 @@ from mcp_conductor.checks.engine.evidence import lines_of
 from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.judging import (
     MOST_FINDINGS,
+    ONLY_RECORDED,
     CheckResult,
     Options,
     Verdicts,
@@ -49,8 +50,13 @@ def judge_client(entries: Sequence[Entry], options: Options | None = None) -> Ve
         seen = CheckResult([], reason) if reason is not None else _judged(each, record)
         seen.prove(lines, alone=False)
         outcomes.append(outcome_of(requirement, seen))
-    outcomes = without_consequences(outcomes, lambda name: WATCHED.get(name).judge)
-    return Verdicts(dialect.version, _introduction(record), outcomes, transport=transport)
+    outcomes = without_consequences(outcomes, _look)
+    return Verdicts(dialect.version, _introduction(record), outcomes, transport=transport, partial=ONLY_RECORDED)
+
+
+def _look(name: str) -> tuple[object, tuple[str, ...]]:
+    each = WATCHED.get(name)
+    return each.judge, each.follows
 
 
 def recorded_checks(options: Options, version: str, transport: str) -> list[tuple[Requirement, Watched]]:

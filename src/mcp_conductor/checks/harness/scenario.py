@@ -56,6 +56,7 @@ class Watched:
     judge: Judge
     scenarios: tuple[str, ...]  # none: all that are played
     recorded: Recorded | None = None  # what of a recording it can judge
+    follows: tuple[str, ...] = ()  # what is the fault in a recording, where one of these requirements is broken too
 
     @property
     def doc(self) -> str:
@@ -88,7 +89,10 @@ def scenario(
 
 
 def watched(
-    *ids: str, scenario: str | tuple[str, ...] = (), recorded: Recorded | None = None
+    *ids: str,
+    scenario: str | tuple[str, ...] = (),
+    recorded: Recorded | None = None,
+    follows: tuple[str, ...] = (),
 ) -> Callable[[Judge], Judge]:
     """Register a function that judges what a client did by the requirements IDS; without a SCENARIO, in all of them.
 
@@ -98,7 +102,7 @@ def watched(
 
     def register(judge: Judge) -> Judge:
         for each in ids:
-            WATCHED.add(each, Watched(each, judge, names, recorded), judge)
+            WATCHED.add(each, Watched(each, judge, names, recorded, follows), judge)
         return judge
 
     return register

@@ -1,6 +1,7 @@
 """The client of a recording: what it said wrong is found, and what others said, or what comes later, is not held against it."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -179,6 +180,7 @@ SHOWN = sorted({name for name, each in WATCHED.items() if each.recorded is not N
 @pytest.mark.parametrize("name", SHOWN)
 def test_in_the_example_that_keeps_a_requirement_it_is_kept_and_in_the_other_it_is_broken(name):
     alike = {other for other, each in WATCHED.items() if each.judge is WATCHED.get(name).judge}
+    alike |= set(WATCHED.get(name).follows)
     assert not alike & set(broken(whole(examples()[name], name)))
     assert alike & set(broken(whole(counterexamples()[name], name)))
 
@@ -202,3 +204,9 @@ def test_only_what_can_be_seen_in_a_recording_is_judged():
     ids = {each.id for each, _ in recorded_checks(Options(), "2025-11-25", "stdio")}
     assert len(ids) > 40
     assert not {name for name in ids if "timeout" in name or "tolerat" in name or name.startswith("authc")}
+
+
+def test_the_manual_says_how_many_requirements_can_be_seen_in_a_recording():
+    judged = sum(each.recorded is not None for _, each in WATCHED.items())
+    manual = (Path(__file__).parents[4] / "docs" / "check.md").read_text()
+    assert f"({judged} of {len(WATCHED.items())})" in manual
