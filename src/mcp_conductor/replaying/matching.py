@@ -8,7 +8,7 @@ from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.message import Message, parse
 from mcp_conductor.recording.dialogue import shown_request
 from mcp_conductor.replaying.recorded_calls import LISTEN, RecordedCall
-from mcp_conductor.replaying.request_keys import Forget, Place, compared, key_of, secret_places, with_holes
+from mcp_conductor.replaying.request_keys import OPENINGS, Forget, Place, compared, key_of, secret_places, with_holes
 from mcp_conductor.text.redaction import REDACTED
 
 _MOST_SHAPES = 100  # sets of places with secrets, for one method
@@ -28,6 +28,7 @@ class Pool:
         self.answers = self.redacted_answers = 0
         for call in calls:
             self._add(call)
+        self._leave_out_refused_openings()
 
     def _add(self, call: RecordedCall) -> None:
         message = parse(call.text)
@@ -68,6 +69,13 @@ class Pool:
     def same(self, key: bytes) -> list[RecordedCall]:
         """The calls with KEY, in the order of the recording."""
         return self._same.get(key, [])
+
+    def _leave_out_refused_openings(self) -> None:
+        """A client that was refused once, before it or another got in, is no reason to refuse all clients."""
+        for method in OPENINGS:
+            key = key_of(compared(method, {}))
+            if any(call.succeeded for call in self.same(key)):
+                self._same[key] = [call for call in self.same(key) if call.succeeded]
 
     def alike(self, method: str, params: Json) -> list[RecordedCall]:
         """Requests about the same thing."""

@@ -65,22 +65,22 @@ def test_what_a_test_that_fails_has_begun_is_not_kept(run, write, project):
     assert not (project / "tapes" / "book.jsonl").exists()
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        ("cassette('no.jsonl', record='none')", "there is no recording no.jsonl"),
-        ("cassette('no.jsonl')", "the recording no.jsonl needs a server: it is not there"),
-        ("cassette('no.jsonl', record='always')", "record is one of once, new, none, not 'always'"),
-        ("cassette('foreign.jsonl')", "line 1 of the recording is not a frame"),
-        ("cassette('foreign.jsonl', ignore=['a b'])", "line 1 of the recording is not a frame"),
-    ],
-)
-def test_mistakes_are_told_in_a_line(run, write, call, said):
+MISTAKES = {
+    "cassette('no.jsonl', record='none')": "there is no recording no.jsonl",
+    "cassette('no.jsonl')": "the recording no.jsonl needs a server: it is not there",
+    "cassette('no.jsonl', record='always')": "record is one of once, new, none, not 'always'",
+    "cassette('foreign.jsonl')": "line 1 of the recording is not a frame",
+    "cassette('empty.jsonl', ignore=['a|b'])": "--ignore a|b",
+}
+
+
+def test_mistakes_are_told_in_a_line_each(run, write):
     write("foreign.jsonl", '{"log": 1}\n')
-    write("test_python.py", f"def test_it(cassette):\n    {call}\n")
+    write("empty.jsonl", '{"recording": 1}\n')
+    write("test_python.py", "".join(f"def test_{n}(cassette):\n    {call}\n\n" for n, call in enumerate(MISTAKES)))
     done = run()
-    assert done.code == 1
-    assert f"error: {said}" in done.out or said in done.out
+    assert set(done.statuses.values()) == {"FAILED"}
+    assert [said for said in MISTAKES.values() if said not in done.out] == []
     assert "Traceback" not in done.out
 
 

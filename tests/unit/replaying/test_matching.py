@@ -54,3 +54,10 @@ def test_eras_answers_and_secrets_are_counted():
     )  # fmt: skip
     assert (known.handshake, known.modern) == (True, False)
     assert (known.answers, known.redacted_answers) == (2, 1)
+
+
+def test_an_opening_that_was_refused_is_not_played_where_another_was_accepted():
+    refused = ("server", {"id": 1, "error": {"code": -32602, "message": "no"}})
+    conversation = Conversation(pool(request(1, "initialize"), refused, request(2, "initialize"), result(2, n=2)))
+    assert given(conversation, "initialize") == {"n": 2}
+    assert Conversation(pool(request(1, "initialize"), refused)).next("initialize", {}) is not None
