@@ -15,6 +15,7 @@ FLAGS: Groups = {
         Flag("--record-expectations", "expect what the server answers now, not only that it answers"),
         Flag("--from", "write what a recording has, and start no server", "FILE"),
         Flag("--session", "with --from: which conversation, where it has several; default: the first", "N"),
+        Flag("--arg", "an argument, for all that have it, or for one (repeatable)", "[TOOL.]NAME=VALUE", many=True),
         Flag("--include-writes", "call tools that are not marked read-only, too: they may change something"),
     ),
     "Limits": LIMIT_FLAGS,
@@ -30,7 +31,8 @@ usage: conductor discover COMMAND [ARGS …] [FLAGS]
        conductor discover --from RECORDING [FLAGS]
 
 Write a suite with a case for every tool, resource, template and prompt of a server; arguments come from the schemas,
-descriptions and names, and from the server's command line. Each case is tried first, so that the suite passes at once.
+descriptions and names, from the server's command line, and from --arg. Each case is tried first, so that the suite
+passes at once.
 Tools are called only if they are marked read-only (annotations.readOnlyHint); the others, and what failed, are written
 as cases to be skipped, which stderr lists too.
 
@@ -40,6 +42,7 @@ EXAMPLES = {
     "conductor discover -- python server.py": "the suite, on stdout",
     "conductor discover --output tests/books.test.mcp.yml -- python server.py": "in a file",
     "conductor discover --record-expectations -- python server.py": "with what the server answers now",
+    "conductor discover --arg city=Berlin --arg add.a=2 -- python server.py": "with arguments that you know",
     "conductor discover --from said.jsonl --output tests/said.test.mcp.yml": "what was recorded, as tests",
     "conductor discover --config mcp.json --server books": "a server of a settings file",
 }

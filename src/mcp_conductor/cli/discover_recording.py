@@ -15,7 +15,7 @@ from mcp_conductor.suites.authoring.from_recording import suite_of
 from mcp_conductor.suites.authoring.suite_text import suite_text
 
 _HEAD = "# Written by `conductor discover --from`: what a client and a server said. Make it your own.\n"
-_NOT_HERE = (*(flag.name for flag in TARGET_FLAGS), "--record-expectations", "--include-writes", "--timeout")
+_NOT_HERE = (*(flag.name for flag in TARGET_FLAGS), "--record-expectations", "--include-writes", "--arg", "--timeout")
 
 
 def write_recorded_suite(given: Given, terminal: Terminal) -> int:

@@ -29,6 +29,7 @@ async def write_suite(given: Given, terminal: Terminal) -> int:
     wishes = Wishes(
         record="--record-expectations" in given,
         writes="--include-writes" in given,
+        arguments=tuple(given.pairs("--arg")),
         timeout=time(given, "--timeout") or DEFAULT_SECONDS,
         personal=personal_values(terminal, spec),
         redactor=terminal.redactor,

@@ -249,6 +249,8 @@ def test_a_file_is_not_written_over_unless_that_is_asked_for(conductor, write, t
         (("--outputs", "x"), 2, "did you mean --output?"),
         (("--force", "--", "true"), 2, "--force is for --output FILE"),
         ((), 2, "no server is given"),
+        (("--arg", "path", "--", "true"), 2, "--arg takes KEY=VALUE, not 'path'"),
+        (("--arg", "txt=x", "--", *BOOKSHELF), 2, "did you mean text?"),
         (("no-such-program-at-all",), 3, "no-such-program-at-all"),
         (("--", sys.executable, "-c", "import sys; sys.exit(4)"), 3, "exited with code 4"),
         (("http://127.0.0.1:9/mcp",), 3, "127.0.0.1:9"),

@@ -15,7 +15,7 @@ def everything(_):
     tools = (
         "echo get-annotated-message get-env get-resource-links get-resource-reference get-structured-content get-sum"
     )
-    return node("everything"), {*tools.split(), "get-tiny-image"}
+    return node("everything"), {*tools.split(), "get-tiny-image", "trigger-long-running-operation"}
 
 
 def filesystem(folder):
@@ -58,7 +58,8 @@ def fastmcp(_):
 
 
 HANDSHAKE, MODERN = (), ("--protocol", "modern")
-SOON = [(everything, ("--timeout", "5s")), (filesystem, HANDSHAKE), (git, HANDSHAKE), (typescript, MODERN)]
+QUICKLY = ("--arg", "trigger-long-running-operation.duration=0.1")
+SOON = [(everything, QUICKLY), (filesystem, HANDSHAKE), (git, HANDSHAKE), (typescript, MODERN)]
 PEERS = [*SOON, *((peer, HANDSHAKE) for peer in (memory, time, typescript, sdk, fastmcp)), (sdk, MODERN)]
 
 

@@ -47,6 +47,11 @@ class CaseDraft:
     pins: str | None = None  # for a list: the member of its items that must stay
 
     @property
+    def name(self) -> str:
+        """What the server calls a tool, a prompt or a template."""
+        return str(self.item.get("uriTemplate" if self.kind == "template" else "name", ""))
+
+    @property
     def changes_nothing(self) -> bool:
         """Whether it can be tried more than once."""
         return self.tool is None or _hint(self.tool, "readOnlyHint")
@@ -183,6 +188,17 @@ def _offered(result: Any) -> Iterator[str]:
     for each in values if isinstance(values, list) else ():
         if isinstance(each, str) and each and is_writable(each):
             yield each
+
+
+def argument_names(item: Json) -> list[str]:
+    """The arguments of a tool or a prompt, or the variables of a template."""
+    if "uriTemplate" in item:
+        return [*_template_names(item["uriTemplate"])]
+    schema, listed = item.get("inputSchema"), item.get("arguments")
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    if isinstance(properties, dict):
+        return [*properties]
+    return [str(each.get("name")) for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
 
 
 def _template_names(text: str) -> Iterable[str]:

@@ -26,6 +26,7 @@ from mcp_conductor.report.model import redacted_value
 from mcp_conductor.suites.authoring.case_drafts import LONGEST_NAME, CaseDraft, drafts, with_own_titles
 from mcp_conductor.suites.authoring.command_values import command_values
 from mcp_conductor.suites.authoring.exploring import Explorer
+from mcp_conductor.suites.authoring.given_arguments import GivenArguments
 from mcp_conductor.suites.authoring.known_values import KnownValues
 from mcp_conductor.suites.authoring.personal import NOTHING_PERSONAL, Personal
 from mcp_conductor.suites.authoring.recorder import Recorder, plain_text
@@ -50,6 +51,7 @@ class Wishes:
 
     record: bool = False  # what came back is expected again
     writes: bool = False  # tools that are not marked read-only are called too
+    arguments: tuple[tuple[str, str], ...] = ()  # NAME or TOOL.NAME, and the value
     timeout: float = 10.0  # for each request
     personal: Personal = NOTHING_PERSONAL  # not to be expected of a server, and not to be written
     redactor: Redactor = field(default_factory=Redactor)
@@ -127,14 +129,16 @@ def _trials(spec: ServerSpec, wishes: Wishes) -> Trials:
     return Trials(spec, timeout=wishes.timeout, redactor=wishes.redactor)
 
 
-def _known(spec: ServerSpec, wishes: Wishes, found: Iterable[CaseDraft]) -> KnownValues:
+def _known(spec: ServerSpec, wishes: Wishes, found: Collection[CaseDraft]) -> KnownValues:
     """What is known about arguments; a secret is not among it."""
+    given = GivenArguments(wishes.arguments)
+    given.check(found)
     resources = tuple(each.item["uri"] for each in found if each.kind == "resource")
     process = spec.as_process()
     if process is None:
-        return KnownValues(resources=resources)
+        return KnownValues(given=given, resources=resources)
     words = [word if wishes.redactor.redact(word) == word else "" for word in process.command]
-    return KnownValues(resources=resources, command=command_values(words, process.cwd or os.getcwd()))
+    return KnownValues(given=given, resources=resources, command=command_values(words, process.cwd or os.getcwd()))
 
 
 async def _try_all(

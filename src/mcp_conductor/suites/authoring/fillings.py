@@ -1,6 +1,6 @@
 """Drafts filled in: what is sent to a tool, a prompt or a template, in several ways, those that fit best first."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -49,11 +49,12 @@ def _of_tool(draft: CaseDraft, tool: Json, known: KnownValues) -> list[CaseDraft
         return [replace(draft, gap="its schema has too many parts to generate arguments")]
     # A tool that may change something is given nothing that is there: what we made up can do no harm.
     suggest = known.suggest(tool["name"], draft.about) if draft.changes_nothing else nothing_suggested
-    required = required_arguments(schema)
+    given = known.given.for_tool(tool)
+    required = {name: each for name, each in required_arguments(schema).items() if name not in given}
     offers = {name: len(list(suggest(name, _suggesting(each)))) for name, each in required.items()}
     ways: list[Json] = []
     for choice in islice(_other_choices(offers), MOST_WAYS):
-        arguments = sample_arguments(schema, suggest, choice)
+        arguments = {**sample_arguments(schema, suggest, choice), **given}
         ways += [] if arguments in ways else [arguments]
     return [_called(draft, tool, schema, each) for each in ways]
 
@@ -116,8 +117,10 @@ def _of_template(draft: CaseDraft, text: str, known: KnownValues) -> list[CaseDr
     about = str(draft.item.get("description") or "")
     suggested = {name: [each for each in known.texts(name, text, about) if each != SAMPLE] for name in template.names}
     values = {name: [*draft.completed.get(name, ()), *suggested[name]] for name in template.names}
+    given = known.given.texts(text, template.names)
+    values |= {name: [value] for name, value in given.items()}
     missing = ", ".join(name for name, some in values.items() if not some)
-    uris = [*_expanded(template, values), *(uri for uri in known.resources if template.match(uri) is not None)]
+    uris = [*_expanded(template, values), *(() if given else _listed(template, known.resources))]
     if not uris:
         return [replace(unfilled, skip=f"no value for {missing} is known: put one in, then remove this line")]
     shown = list(dict.fromkeys(uris))[:MOST_WAYS]
@@ -129,6 +132,10 @@ def _expanded(template: UriTemplate, values: Mapping[str, list[str]]) -> Iterato
         uri = template.expand(each)
         if template.match(uri) is not None:
             yield uri
+
+
+def _listed(template: UriTemplate, uris: Iterable[str]) -> Iterator[str]:
+    return (uri for uri in uris if template.match(uri) is not None)
 
 
 def _choices(values: Mapping[str, list[str]]) -> Iterator[dict[str, str]]:
@@ -154,6 +161,7 @@ def _of_prompt(draft: CaseDraft, item: Json, known: KnownValues) -> list[CaseDra
         for each in every
         if each.get("required") is True
     }
+    values |= {key: [value] for key, value in known.given.texts(name, (each["name"] for each in every)).items()}
     others = (each for each in every if each["name"] not in values)
     optional = tuple(_argument_text(each["name"], {**each, "type": "string"}) for each in others)
     ways = []

@@ -1,12 +1,14 @@
 """What is known about arguments before a server is asked: what the person gives, and what the command line says."""
 
 from collections.abc import Iterator
+from dataclasses import field
 from typing import Any
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.samples import Suggest
 from mcp_conductor.suites.authoring.argument_names import suggested_texts
 from mcp_conductor.suites.authoring.command_values import CommandValues
+from mcp_conductor.suites.authoring.given_arguments import GivenArguments
 from mcp_conductor.values import dataclass
 
 
@@ -14,6 +16,7 @@ from mcp_conductor.values import dataclass
 class KnownValues:
     """Values for arguments, from all places that have some."""
 
+    given: GivenArguments = field(default_factory=GivenArguments)
     resources: tuple[str, ...] = ()  # URIs that the server lists
     command: CommandValues = CommandValues()  # it never changes
 

@@ -2,10 +2,12 @@
 
 import pytest
 
+from mcp_conductor.errors import UsageError
 from mcp_conductor.suites.authoring.argument_names import suggested_texts, words_of
 from mcp_conductor.suites.authoring.case_drafts import CaseDraft
 from mcp_conductor.suites.authoring.command_values import CommandValues, command_values
 from mcp_conductor.suites.authoring.fillings import MOST_WAYS, fillings
+from mcp_conductor.suites.authoring.given_arguments import GivenArguments
 from mcp_conductor.suites.authoring.known_values import KnownValues
 
 READS = {"readOnlyHint": True}
@@ -78,6 +80,58 @@ def test_a_tool_that_may_change_something_is_given_nothing_that_is_there():
     draft = tool({"path": {"type": "string"}, "id": {"type": "string"}}, annotations={})
     known = CommandValues(directories=("/data",), files=("/data/a.txt",))
     assert arguments(draft, command=known) == [{"path": "sample", "id": "sample"}]
+
+
+# What a person gives.
+
+
+def given(*pairs):
+    return GivenArguments([tuple(pair.split("=")) for pair in pairs])
+
+
+def test_what_is_given_wins_and_is_typed_by_the_schema():
+    draft = tool({"id": {"type": "integer"}, "tags": {"type": "array", "items": {"type": "string"}}}, annotations={})
+    known = given("id=7", "tags=a", "tags=b", "look.id=8", "other.id=9")
+    assert arguments(draft, given=known) == [{"id": 8, "tags": ["a", "b"]}]
+
+
+def test_an_optional_argument_can_be_given():
+    draft = tool({"a": {"type": "string"}})
+    draft.item["inputSchema"]["required"] = []
+    assert arguments(draft, given=given("a=x")) == [{"a": "x"}]
+    assert arguments(draft) == [{}]
+
+
+def test_prompts_and_templates_are_given_texts():
+    (way,) = template("book://{what}", given=given("what=a b"))
+    assert way.action == {"read": "book://a%20b"}
+    item = {"name": "p", "arguments": [{"name": "mood"}, {"name": "more"}]}
+    draft = CaseDraft(group="P", what="p", kind="prompt", item=item)
+    (way,) = fillings(draft, KnownValues(given=given("p.mood=calm")))
+    assert way.action == {"prompt": {"name": "p", "args": {"mood": "calm"}}}
+
+
+@pytest.mark.parametrize(
+    ("pair", "message", "hint"),
+    [
+        ("pth=x", "--arg pth: no tool, prompt or template has such an argument", "did you mean path?"),
+        ("quite.different=x", "--arg quite.different: no tool, prompt or template has such an argument", "--arg NAME"),
+        ("number=x", "argument 'number': 'x' is not an integer", ""),
+    ],
+)
+def test_what_nothing_takes_is_an_error(pair, message, hint):
+    found = [tool({"path": {"type": "string"}, "number": {"type": "integer"}})]
+    with pytest.raises(UsageError) as raised:
+        given(pair).check(found)
+    assert raised.value.message == message
+    assert (raised.value.hint or "").startswith(hint)
+
+
+def test_one_that_takes_it_is_enough():
+    found = [tool({"id": {"type": "integer"}}), tool({"id": {"type": "string"}}, name="other")]
+    given("id=x").check(found)
+    assert arguments(found[0], given=given("id=x"))[0] == {"id": 1}
+    assert arguments(found[1], given=given("id=x")) == [{"id": "x"}]
 
 
 # The command line.
