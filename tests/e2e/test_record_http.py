@@ -109,6 +109,13 @@ def test_a_request_and_its_answer_pass_as_they_are(http, proxied):
     assert recording.header.server == {"url": server.url}
 
 
+def test_white_space_around_the_value_of_a_header_is_not_part_of_it(http, proxied):
+    server = http()
+    proxy = proxied(server.url)
+    assert proxy.ask(Mcp_Name="  a b\t ")[0] == 200
+    assert server.calls[0].headers["mcp-name"] == "a b"
+
+
 @pytest.mark.parametrize(
     ("verb", "status", "body", "kind"),
     [

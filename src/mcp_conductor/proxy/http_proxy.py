@@ -282,8 +282,8 @@ def _empty(exchange: HttpExchange) -> bytes | None:
 
 
 def _utf8(value: str) -> str:
-    """A value as a server of ours reads it, as a client of ours sends it."""
-    return value.encode("latin-1").decode(errors="surrogateescape")
+    """A value as a server of ours reads it, as a client of ours sends it: without the white space around it."""
+    return value.strip(" \t").encode("latin-1").decode(errors="surrogateescape")
 
 
 def _latin(value: str) -> str:
