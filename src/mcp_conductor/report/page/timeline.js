@@ -2,14 +2,16 @@
 
 const LANE = 64;
 const BAND = 18;
+const AXIS = 24;
+const TICK_ROOM = 90; // pixels, at least, between two times
 
 function timeline(report, choose) {
   const ran = report.outcomes.map((outcome, index) => ({ outcome, index })).filter(({ outcome }) => typeof outcome.began === "number");
   if (!ran.length) return null;
-  const end = Math.max(extent(ran.map(({ outcome }) => outcome.began + outcome.seconds)).to, 0.001);
+  const end = Math.max(extent(ran.map(({ outcome }) => outcome.began + outcome.seconds)).to, report.seconds ?? 0, 0.001);
   const workers = 1 + ran.reduce((most, { outcome }) => Math.max(most, outcome.worker ?? 0), 0);
   const canvas = el("canvas", { role: "img", "aria-label": `${counted(ran.length, "test")} on ${counted(workers, "worker")} in ${span(end)}; the table below names the slowest files` });
-  const tip = el("p", { class: "tip", "aria-live": "off" }, "Point at a bar to see its test; click it to open the test.");
+  const tip = el("p", { class: "tip", "aria-live": "off" }, "Point at a bar to see its test; click it to open the test. Where there is no bar, servers start and end, and files are set up.");
   const bands = filesOf(ran);
   const paint = () => paintTimeline(canvas, ran, bands, end, workers);
   const hit = (event) => {
@@ -65,7 +67,7 @@ function nearestBar(ran, at, worker, slack) {
 
 function paintTimeline(canvas, ran, bands, end, workers) {
   const width = canvas.parentElement.clientWidth;
-  const height = workers * LANE;
+  const height = workers * LANE + AXIS;
   const ratio = window.devicePixelRatio || 1;
   canvas.width = width * ratio;
   canvas.height = height * ratio;
@@ -79,7 +81,11 @@ function paintTimeline(canvas, ran, bands, end, workers) {
   for (let worker = 0; worker < workers; worker += 1) {
     pen.fillStyle = colour(worker % 2 ? "ground" : "raised");
     pen.fillRect(0, worker * LANE, width, LANE);
+    if (workers === 1) continue;
+    pen.fillStyle = colour("dim");
+    pen.fillText(`worker ${worker + 1}`, 6, worker * LANE + LANE - 6);
   }
+  paintTimes(pen, { x, end, width, top: workers * LANE, colour });
   for (const band of bands) {
     const room = Math.max(1, x(band.to) - x(band.from));
     pen.fillStyle = colour("line");
@@ -93,9 +99,28 @@ function paintTimeline(canvas, ran, bands, end, workers) {
     pen.fillText(shown(band.file), x(band.from) + 6, band.worker * LANE + BAND + 1);
     pen.restore();
   }
-  for (const { outcome } of ran) {
+  const bad = ran.filter(({ outcome }) => BAD.has(outcome.status));
+  for (const { outcome } of [...ran, ...bad]) { // failures last, and wide enough to be seen
     pen.fillStyle = colour(outcome.status);
-    const room = Math.max(1, x(outcome.seconds) - 0.5);
+    const room = Math.max(BAD.has(outcome.status) ? 4 : 1, x(outcome.seconds) - 0.5);
     pen.fillRect(x(outcome.began), (outcome.worker ?? 0) * LANE + BAND + 12, room, LANE - BAND - 22);
   }
 }
+
+// Times below the lanes, and lines through them: as many as there is room for, at round numbers.
+function paintTimes(pen, { x, end, width, top, colour }) {
+  const least = (end * TICK_ROOM) / Math.max(width, 1);
+  const power = 10 ** Math.floor(Math.log10(least));
+  const step = [1, 2, 5, 10].map((times) => times * power).find((each) => each >= least);
+  pen.fillStyle = colour("soft");
+  pen.fillRect(0, top, width, AXIS);
+  for (let number = 0; number * step <= end; number += 1) {
+    const at = number * step;
+    pen.fillStyle = colour("line");
+    pen.fillRect(x(at), 0, 1, top + 5);
+    pen.fillStyle = colour("dim");
+    if (x(at) < width - 44) pen.fillText(number ? roundSpan(at) : "0", x(at) + 4, top + 16);
+  }
+}
+
+const roundSpan = (seconds) => (seconds < 1 ? `${Number((seconds * 1000).toPrecision(3))} ms` : seconds < 60 ? `${Number(seconds.toPrecision(3))} s` : span(seconds));
