@@ -228,8 +228,17 @@ def test_a_check_that_cannot_be_run_is_an_annotation_and_has_no_grade_of_an_earl
     earlier.write_text(json.dumps({"metrics": {"grade": {"letter": "A"}}}))
     done = runner.run(RUN, server="python no_such_file.py")
     assert done.returncode == 3, done.stdout + done.stderr
-    assert "::error title=conductor check::exit code 3, without a report: the log of this step says why" in done.stdout
+    assert "::error title=The server can be used::the server exited with code 2 before it answered" in done.stdout
     assert runner.outputs == {"exit-code": "3", "grade": ""}
+    assert "no grade" in (runner.directory / "mcp-reports" / "grade.svg").read_text()
+
+
+def test_a_check_with_a_wrong_flag_is_an_annotation(runner):
+    runner.install_nothing()
+    done = runner.run(RUN, server="python notes.py", check_flags="--nonsense")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "::error title=conductor check::exit code 2, without a report: the log of this step says why" in done.stdout
+    assert runner.outputs == {"exit-code": "2", "grade": ""}
 
 
 def test_the_grade_of_an_earlier_check_is_not_that_of_tests(runner):
