@@ -182,6 +182,45 @@ def test_a_tool_that_asks_the_client_is_skipped_with_the_reason(discover, serve)
     assert tests["calls ask"]["skip"].startswith("the server asked for sampling/createMessage")
 
 
+NOTES = """
+    import uuid
+    notes = {str(uuid.uuid4()): "milk", str(uuid.uuid4()): "bread"}
+    def answer(name, arguments):
+        if name == "list_notes":
+            listed = [{"id": key, "size": len(text)} for key, text in notes.items()]
+            return {"content": [], "structuredContent": {"notes": listed}}
+        if name == "list_tags":
+            return {"content": [{"type": "text", "text": json.dumps({"tags": [{"name": "home"}]})}]}
+        known = arguments.get("noteId") in notes if name == "get_note" else arguments.get("tag_names") == ["home"]
+        return {"content": [{"type": "text", "text": "found" if known else "none"}], "isError": not known}
+    def tool(name, **properties):
+        schema = {"type": "object", "properties": properties, "required": list(properties)}
+        return {"name": name, "inputSchema": schema, "annotations": {"readOnlyHint": True}}
+    tools = [tool("get_note", noteId={"type": "string"}), tool("list_notes"), tool("list_tags"),
+             tool("find_tagged", tag_names={"type": "array", "items": {"type": "string"}})]
+    hello(tools={})
+    while True:
+        request = hear()
+        if request.get("method") == "tools/list":
+            result(request, {"tools": tools})
+        elif request.get("method") == "tools/call":
+            result(request, answer(request["params"]["name"], request["params"].get("arguments", {})))
+"""
+
+
+@pytest.mark.parametrize("flags", [(), (RECORD,)], ids="_".join)
+def test_what_a_list_tool_answers_is_captured_as_the_argument_of_another_tool(discover, serve, flags):
+    _, tests = discover(serve(NOTES), *flags)
+    assert tests["calls list_notes"]["capture"] == {"noteId": "result.structuredContent.notes[0].id"}
+    assert tests["calls get_note"]["call"] == {"tool": "get_note", "args": {"noteId": "{{ noteId }}"}}
+    assert tests["calls list_tags"]["capture"] == {
+        "tag_names": {"from": "result.content[0].text", "json": "tags[0].name"}
+    }
+    assert tests["calls find_tagged"]["call"]["args"] == {"tag_names": ["{{ tag_names }}"]}
+    assert not [test for test in tests.values() if "skip" in test]
+    assert list(tests).index("calls get_note") > list(tests).index("calls list_notes")
+
+
 def test_a_server_that_offers_nothing_is_at_least_pinged(discover, serve):
     _, tests = discover(serve("hello()\nwhile True:\n    result(hear(), {})\n"))
     assert list(tests) == ["answers ping"]

@@ -1,4 +1,4 @@
-"""What is known about arguments before a server is asked: what the person gives, and what the command line says."""
+"""What is known about arguments: what the person gives, what tools answered so far, what the command line says."""
 
 from collections.abc import Iterator
 from dataclasses import field
@@ -6,6 +6,7 @@ from typing import Any
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.samples import Suggest
+from mcp_conductor.suites.authoring.answered_values import AnsweredValues
 from mcp_conductor.suites.authoring.argument_names import suggested_texts
 from mcp_conductor.suites.authoring.command_values import CommandValues
 from mcp_conductor.suites.authoring.given_arguments import GivenArguments
@@ -18,6 +19,7 @@ class KnownValues:
 
     given: GivenArguments = field(default_factory=GivenArguments)
     resources: tuple[str, ...] = ()  # URIs that the server lists
+    answers: AnsweredValues = field(default_factory=AnsweredValues)
     command: CommandValues = CommandValues()  # it never changes
 
     def suggest(self, tool: str, about: str = "") -> Suggest:
@@ -25,6 +27,7 @@ class KnownValues:
 
         def suggested(name: str, schema: Json) -> Iterator[Any]:
             described = schema.get("description")
+            yield from (each.value for each in self.answers.fitting(name, tool))
             texts = self.texts(name, tool, described if isinstance(described, str) else "", about)
             # A number among them is one for a schema that wants it; the validator leaves the others out.
             yield from map(_number, texts) if _wants_number(schema) else texts

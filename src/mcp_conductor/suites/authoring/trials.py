@@ -8,6 +8,7 @@ from mcp_conductor.client.session import Session
 from mcp_conductor.files.fields import Field
 from mcp_conductor.files.source import Document
 from mcp_conductor.protocol.server_spec import ServerSpec
+from mcp_conductor.report.model import NOTHING
 from mcp_conductor.suites.authoring.case_drafts import CaseDraft
 from mcp_conductor.suites.language.expectations import Observed, error_of
 from mcp_conductor.suites.language.steps import Reading, Step, read_step
@@ -57,10 +58,16 @@ class Trials:
     async def attempt(self, draft: CaseDraft) -> Tried:
         """What comes of DRAFT."""
         talk = await self._talk()
-        done = (await talk.perform(_step(draft), (), self._variables))[0]
+        step = _step(draft)
+        done = (await talk.perform(step, (), self._variables))[0]
         if done.lost is not None:
             self._conversation = None
             await self._stack.aclose()
+        for name, capture in step.captures.items():
+            value = NOTHING if done.observed.reply is None else capture.value(done.observed.document)
+            if value is NOTHING:
+                return Tried(done.observed, f"nothing was found at {capture.source}")
+            self._variables = self._variables.with_({name: value})
         return Tried(done.observed, _problem(done))
 
     async def _talk(self) -> Conversation:
