@@ -31,7 +31,7 @@ from mcp_conductor.server.spoiled_reply import SpoiledReply
 from mcp_conductor.server.state import Subscriber
 
 _MOST_TOLD = 20  # lines about requests that are not in the recording, and about questions that are not asked
-_MOST_TALKS = 1000  # of clients that leave without a word
+_MOST_DESCRIBED = 1000  # clients of the modern era, which leave without a word
 _NOT_A_CAUSE = ("notifications/cancelled", "notifications/progress")
 
 
@@ -52,7 +52,8 @@ class ReplayServer(Server):
         self.added = 0  # requests that are in the recording only since now
         self._real_time = real_time
         self._told = 0
-        self._talks: OrderedDict[Client | str, Talk] = OrderedDict()
+        self._talks: dict[Client, Talk] = {}
+        self._described: OrderedDict[str, Talk] = OrderedDict()  # with clients of the modern era
         super().__init__(ServerConfig(info={"name": "conductor-replay", "version": __version__}, transport=transport))
         self.complain = complain
 
@@ -197,7 +198,7 @@ class ReplayServer(Server):
 
     def stop(self) -> None:
         super().stop()
-        for talk in self._talks.values():
+        for talk in (*self._talks.values(), *self._described.values()):
             talk.end()
 
     async def close(self) -> None:
@@ -207,14 +208,24 @@ class ReplayServer(Server):
 
     def talk(self, client: Client, message: Message) -> Talk:
         """What is known of CLIENT. In the modern era, clients that describe themselves alike are one."""
-        key: Client | str = client if client.lasting else self._description(client, message)
-        if key not in self._talks or (isinstance(key, str) and message.method == "server/discover" and self._many):
-            if (old := self._talks.pop(key, None)) is not None:
-                self.end_talk(old)
-            self._talks[key] = Talk(self.pool)
-            if len(self._talks) > _MOST_TALKS and isinstance(next(iter(self._talks)), str):
-                self.end_talk(self._talks.popitem(last=False)[1])
-        return self._talks[key]
+        if client.lasting:
+            if client not in self._talks:
+                self._talks[client] = Talk(self.pool)
+            return self._talks[client]
+        key = self._description(client, message)
+        if self._many and message.method == "server/discover":
+            self._end_described(key)
+        if key not in self._described:
+            self._described[key] = Talk(self.pool)
+            if len(self._described) > _MOST_DESCRIBED:
+                self._end_described(next(iter(self._described)))
+        self._described.move_to_end(key)
+        return self._described[key]
+
+    def _end_described(self, key: str) -> None:
+        talk = self._described.pop(key, None)
+        if talk is not None:
+            self.end_talk(talk)
 
     @property
     def _many(self) -> bool:

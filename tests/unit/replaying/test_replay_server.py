@@ -237,6 +237,15 @@ async def test_over_http_a_client_of_the_modern_era_begins_again_with_discover()
     assert peer.words() == [{"n": 2}, {"n": 4}, {"n": 4}, {}, {"n": 2}]
 
 
+async def test_clients_that_never_come_back_are_forgotten_the_oldest_first():
+    peer = modern(request(1, name="a", _meta=MODERN), result(1), transport=TransportConfig(type="streamable-http"))
+    first = peer.server.talk(peer.client, build({"jsonrpc": "2.0", "id": 1, "method": "ping"}))
+    for n in range(1100):
+        peer.ask(n, name="a", _meta={**MODERN, f"{META}clientInfo": {"name": str(n)}})
+    assert peer.words() == [{}] * 1100
+    assert peer.server.talk(peer.client, build({"jsonrpc": "2.0", "id": 1, "method": "ping"})) is not first
+
+
 async def test_a_client_that_has_gone_leaves_nothing_behind():
     peer = opened(*ASKING, result(1), question(10, "sampling/createMessage"), capabilities={"sampling": {}}).ask(5)
     await peer.quiet()
