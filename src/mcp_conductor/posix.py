@@ -168,6 +168,21 @@ def set_blocking(descriptor: int, *, blocking: bool) -> None:
         os.set_blocking(descriptor, blocking)
 
 
+def lock(descriptor: int) -> bool:
+    """Take a file for us alone, as long as it is open; returns whether no other has it."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
+
+
 def wait_for_room(stream: BinaryIO, seconds: float | None = None) -> bool:
     """Wait until STREAM accepts bytes; returns whether it does."""
     return bool(select.select([], [stream], [], seconds)[1])

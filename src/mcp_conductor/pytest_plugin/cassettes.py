@@ -35,7 +35,7 @@ class Cassettes:
         self._config = request.config
         self._folder = os.path.dirname(request.path)
         self._servers: list[tuple[str, ReplayServer]] = []
-        self._growing: list[GrowingRecording] = []
+        self._growing: dict[str, GrowingRecording] = {}  # by path
         self._new: list[str] = []  # files that this test has begun
         self.redactor = Redactor()
 
@@ -72,12 +72,14 @@ class Cassettes:
             if recording is not None:
                 return continue_recording(path, recording, self.redactor, shown=file)
             os.makedirs(os.path.dirname(path), exist_ok=True)
+            if os.path.exists(path):
+                raise UsageError(
+                    f"{file} was begun meanwhile", hint="tests that run at the same time need files of their own"
+                )
             self._new.append(path)
             return open_recording(path, self.redactor, shown=file, transport=spec.kind, server=server_of(spec))
 
-        growing = GrowingRecording(opened)
-        self._growing.append(growing)
-        return growing
+        return self._growing.setdefault(path, GrowingRecording(opened))
 
     def _made(self, file: str, make: Any) -> ReplayServer:
         server: ReplayServer = make()
@@ -105,7 +107,7 @@ class Cassettes:
                 os.unlink(path)
 
     def close(self) -> None:
-        for growing in self._growing:
+        for growing in self._growing.values():
             growing.close()
 
 

@@ -6,6 +6,7 @@ import stat
 import time
 from collections.abc import Callable
 
+from mcp_conductor import posix
 from mcp_conductor.errors import UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.recording.reader import Recording, began
@@ -45,6 +46,7 @@ def continue_recording(
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            _lock(descriptor, shown or path)
             os.chmod(path, 0o600)
             _mend(descriptor)
     except OSError as error:
@@ -54,6 +56,13 @@ def continue_recording(
     seconds = last if since is None else max(last, time.time() - since)
     written = max(recording.sessions(), default=0), seconds
     return RecordingWriter(descriptor, redactor, complain=complain, written=written)
+
+
+def _lock(descriptor: int, shown: str) -> None:
+    """Two programs would give their conversations the same numbers."""
+    if not posix.lock(descriptor):
+        os.close(descriptor)
+        raise UsageError(f"cannot write {shown}: another program adds to it")
 
 
 def _mend(descriptor: int) -> None:

@@ -63,3 +63,13 @@ def test_a_file_that_cannot_be_written_is_one_clear_error(tmp_path):
     recording = read_recording(str(tmp_path / "r.jsonl"))
     with pytest.raises(UsageError, match="cannot write it: "):
         continue_recording(str(tmp_path), recording, Redactor(), shown="it")
+
+
+def test_two_programs_do_not_add_to_one_file(tmp_path):
+    (tmp_path / "r.jsonl").write_text(HEADER)
+    recording = read_recording(str(tmp_path / "r.jsonl"))
+    first = continue_recording(str(tmp_path / "r.jsonl"), recording, Redactor())
+    with pytest.raises(UsageError, match="another program adds to it"):
+        continue_recording(str(tmp_path / "r.jsonl"), recording, Redactor())
+    first.close()
+    continue_recording(str(tmp_path / "r.jsonl"), recording, Redactor()).close()
