@@ -48,6 +48,20 @@ def talk(visit, tmp_path):
     return show
 
 
+def test_on_a_phone_no_label_is_wider_than_its_lane(visit, tmp_path):
+    said = [asks(1, "tools/list"), tells("notifications/tools/list_changed"), answers(1, tools=[])]
+    file = tmp_path / "said.html"
+    conversation = {"title": "session 1", "frames": frames(*said)}
+    file.write_text(page_of({"kind": "recording", "title": "said.jsonl", "conversations": [conversation]}))
+    page = visit(viewport={"width": 320, "height": 700}).open(file)
+    rooms = page.locator(".track").evaluate_all(
+        "tracks => tracks.map(track => track.getBoundingClientRect().right"
+        " - track.querySelector('.what').getBoundingClientRect().right)"
+    )
+    assert min(rooms) >= 0
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
+
+
 def groups(seen):
     return [
         [row.strip() for row in group.locator(".row .what").all_text_contents()]
