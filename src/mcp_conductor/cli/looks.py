@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from mcp_conductor.checks.engine.grade import in_words
 from mcp_conductor.checks.explain import rules
 from mcp_conductor.cli.flags import Given
-from mcp_conductor.cli.rerun import check_again, reach
+from mcp_conductor.cli.rerun import check_again, reach, verify_again
 from mcp_conductor.report.model import Looks, Outcome, Report, run_id
 
 if TYPE_CHECKING:
@@ -39,6 +39,13 @@ def looks_of_tests(
         rules=rules(dict.fromkeys(each.requirement for each in trace.remarks if each.requirement is not None)),
         trace=trace.when,
     )
+
+
+def looks_of_verify(given: Given, report: Report, file: str) -> Looks:
+    """What there is to look at after a recording was played to a server: a part of it cannot be played alone."""
+    command = verify_again(given, file)
+    commands = {run_id(each): command for each in report.outcomes if each.findings}
+    return Looks(again=commands, reach={"": reach(given, given.words)})
 
 
 def looks_of_check(given: Given, report: Report) -> Looks:

@@ -94,6 +94,13 @@ def check_again(given: Given, name: str, version: str | None) -> str:
     return join(["conductor", "check", *flags, *protocol, "--only", name, "-vv", *words])
 
 
+def verify_again(given: Given, file: str) -> str:
+    """The command line that plays the recording FILE again to the server that is GIVEN."""
+    flags = list(_flags(given, [flag for flag in given.values if flag not in _OF_THE_CHECK]))
+    flags, words = without_secrets(given, flags, ["--", *given.words] if given.words else [])
+    return join(["conductor", "verify", file, *flags, *words])
+
+
 def _flags(given: Given, names: Iterable[str]) -> Iterator[str]:
     for name in names:
         if name in given and not given.all(name):

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+from dataclasses import replace
 
 from mcp_conductor.cli.chosen_session import chosen_session
 from mcp_conductor.cli.exit_codes import code_of
@@ -70,6 +71,10 @@ class VerifyRun:
             self._output.write_unusable(error, empty, "server", clock)
             raise
         report = self._report(played, started, time.perf_counter() - clock)
+        if self._output.wants_looks:
+            from mcp_conductor.cli.looks import looks_of_verify
+
+            report = replace(report, looks=looks_of_verify(self._given, report, self._file))
         self._show(report)
         tell_all(self._output.write_reports(report), self._terminal)
         return code_of(report)

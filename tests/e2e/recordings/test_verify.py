@@ -1,6 +1,7 @@
 """`conductor verify`: the client of a recording is played to a server, and what has changed is named."""
 
 import json
+import re
 
 import pytest
 from tests import prefork
@@ -50,6 +51,21 @@ def test_a_change_of_the_server_is_named_where_it_is(verify, notes, serve, old, 
     assert found["status"] == "failed"
     assert any(finding in each["message"] for each in found["findings"]), found["findings"]
     assert all(each["status"] == "passed" for each in outcomes[: where - 1])
+
+
+def test_the_page_shows_what_differs_at_its_message_with_the_time(verify, notes, serve, tmp_path):
+    server = serve(NOTES.replace("Saved as", "Kept as"), "mutated.py")
+    done = verify(server, "--ignore", "result.structuredContent.number", "--report", f"html:{tmp_path / 'page.html'}")
+    assert done.returncode == 1, done.stdout + done.stderr
+    found = re.search(r'id="data">(.*?)</script>', (tmp_path / "page.html").read_text(), re.DOTALL)
+    assert found is not None
+    page = json.loads(found[1])
+    (outcome,) = [each for each in page["outcomes"] if each["status"] == "failed"]
+    asked, answered = outcome["frames"]
+    assert 0 <= answered["at"] - asked["at"] < 60
+    assert (outcome["findings"][0]["path"], outcome["findings"][0]["frame"]) == ("result.content[0].text", 1)
+    assert outcome["again"].startswith("conductor verify ")
+    assert page["reach"][""].startswith("-- ")
 
 
 @pytest.mark.parametrize(("before", "now"), [(1, 2), (2, 1)])

@@ -1,11 +1,13 @@
 """What differs between a recording and a server that its client was played to: one outcome for each request."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mcp_conductor.errors import ConductorError, TransportError, UsageError
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.message import Message
+from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.recording.dialogue import Asked, Dialogue, Question, shown_request
 from mcp_conductor.report.model import Finding, Outcome, Status
 from mcp_conductor.suites.matching.expected import Expected, Plain
@@ -16,6 +18,7 @@ from mcp_conductor.suites.verifying.playing import AT_ANY_TIME, Played
 
 # What differs although nothing has changed, or always between two versions of a server.
 _NEVER_COMPARED = ("version",)
+_ARROWS = {"client": "-->", "server": "<--"}
 _LATER = "the server went away before"
 
 
@@ -78,7 +81,12 @@ class Verification:
         self, asked: Asked, status: Status, findings: tuple[Finding, ...] = (), now: Asked | None = None, **more: Any
     ) -> Outcome:
         title = f"{asked.number} {shown_request(asked.request.method, asked.request.params)}"
-        wire = () if now is None or now.reply is None else (f"--> {now.request.text}", f"<-- {now.reply.text}")
+        frames: tuple[Frame, ...] = ()
+        if now is not None and now.reply is not None:
+            answered = now.at + now.seconds
+            frames = (Frame(now.at, "client", now.request.text), Frame(answered, "server", now.reply.text))
+            findings = tuple(replace(each, framed=(0, len(frames))) for each in findings)
+        wire = tuple(f"{_ARROWS[each.source]} {each.text}" for each in frames)
         return Outcome(
             id=f"{self._group}::{title}",
             title=title,
@@ -87,6 +95,7 @@ class Verification:
             findings=findings,
             seconds=0.0 if now is None else now.seconds,
             wire=wire,
+            frames=frames,
             **more,
         )
 
