@@ -16,7 +16,10 @@ import pytest
 from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-IN_SDIST = ("src/", "docs/", "examples/", "README.md", "CHANGELOG.md", "LICENSE", "ARCHITECTURE.md", "pyproject.toml")
+IN_SDIST = (
+    "src/", "docs/", "examples/", "README.md", "CHANGELOG.md", "LICENSE", "ARCHITECTURE.md", "pyproject.toml",
+    "CONTRIBUTING.md", "action.yml", "ci/",  # which the docs refer to
+)  # fmt: skip
 PROGRAMS = sorted(PROJECT["scripts"])
 VERSIONS = re.findall(r"^Programming Language :: Python :: (3\.\d+)$", "\n".join(PROJECT["classifiers"]), re.MULTILINE)
 
@@ -81,6 +84,13 @@ def test_the_wheel_has_the_modules_with_their_data_and_nothing_else(package):
     assert {name.partition("/")[2] for name in names if ".dist-info/" in name} == {
         "METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE",
     }  # fmt: skip
+
+
+def test_the_licence_is_named_by_its_short_name_and_its_text_is_a_file(package):
+    with zipfile.ZipFile(package["wheel"]) as wheel:
+        (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+        head = wheel.read(name).decode().partition("\n\n")[0].splitlines()
+    assert [line for line in head if "icense" in line] == ["License-Expression: MIT", "License-File: LICENSE"]
 
 
 def test_the_sdist_has_the_code_the_docs_and_the_examples_and_nothing_else(package):
