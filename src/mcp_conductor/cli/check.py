@@ -91,7 +91,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor check`: the exit code."""
     given = parse(argv, FLAGS, program="conductor check")
     if "--help" in given:
-        terminal.show(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
+        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
         return 0
     if "--list-scenarios" in given:
         from mcp_conductor.cli.check_client import scenario_listing

@@ -62,7 +62,7 @@ def _main(argv: list[str], terminal: Terminal) -> int:
     if command in ("--help", "-h", "help"):
         if rest:
             return main([_known_command(rest[0], terminal), "--help", *rest[1:]], terminal)
-        terminal.show(_help())
+        terminal.show_help(_help())
     elif command == "--version":
         from mcp_conductor.cli.version import version_line
 

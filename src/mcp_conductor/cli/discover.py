@@ -55,7 +55,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor discover`: the exit code."""
     given = parse(argv, FLAGS, program="conductor discover")
     if "--help" in given:
-        terminal.show(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
+        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
         return 0
     given = read_secrets(given, terminal)
     if "--from" in given:

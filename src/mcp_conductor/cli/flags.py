@@ -161,7 +161,7 @@ def help_text(groups: Groups) -> str:
             names = f"{flag.short}, {flag.name}" if flag.short else flag.name
             usage = f"  {names} {flag.metavar}".rstrip()
             lines.append(
-                f"{usage:<{_COLUMN}}{flag.help}" if len(usage) < _COLUMN else f"{usage}\n{'':<{_COLUMN}}{flag.help}"
+                f"{usage:<{_COLUMN}}{flag.help}" if len(usage) < _COLUMN - 1 else f"{usage}\n{'':<{_COLUMN}}{flag.help}"
             )
         lines.append("")
     return "\n".join(lines)

@@ -51,7 +51,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor init`: the exit code."""
     given = parse(argv, FLAGS, program="conductor init")
     if "--help" in given:
-        terminal.show(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
+        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
         return 0
     if given.words and "--server" in given:
         raise UsageError("--server and a command exclude each other", hint="--server names a server that is found")

@@ -49,7 +49,7 @@ def _main(argv: list[str], terminal: Terminal, program: str) -> int:
     terminal.errors_as_json = choice(given, "--errors", ("text", "json")) == "json"
     terminal.learn(secrets_of_flags(given))
     if "--help" in given:
-        terminal.show(_help(given, program))
+        terminal.show_help(_help(given, program))
         return OK
     if "--version" in given:
         from mcp_conductor.cli.version import version_line

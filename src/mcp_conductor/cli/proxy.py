@@ -45,7 +45,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor proxy`: the exit code."""
     given = parse_words(argv, FLAGS, "conductor proxy")
     if "--help" in given:
-        terminal.show(help_page(_USAGE, FLAGS, EXAMPLES, EXIT_CODES + _FAULT_CODES))
+        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, EXIT_CODES + _FAULT_CODES))
         return 0
     load_named_plugins(given, terminal)
     return pass_on(

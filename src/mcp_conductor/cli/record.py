@@ -31,7 +31,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor record`: the exit code."""
     given = parse_words(argv, FLAGS, "conductor record")
     if "--help" in given:
-        terminal.show(help_page(_USAGE, FLAGS, EXAMPLES, EXIT_CODES))
+        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, EXIT_CODES))
         return 0
     file = given.one("--output")
     if file is None:

@@ -48,7 +48,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     """Serve until we are told to stop: the exit code."""
     given = parse(argv, FLAGS, server_words=False, program="conductor replay")
     if "--help" in given:
-        terminal.show(help_page(_USAGE, FLAGS, EXAMPLES, exit_codes("conductor")))
+        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, exit_codes("conductor")))
         return 0
     from mcp_conductor.cli.secret_flags import read_secrets
 

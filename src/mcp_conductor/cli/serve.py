@@ -71,7 +71,7 @@ def main(argv: list[str], terminal: Terminal, *, program: str) -> int:
 def _main(argv: list[str], terminal: Terminal, program: str) -> int:
     given = parse(argv, FLAGS, server_words=False)
     if "--help" in given:
-        terminal.show(_help(program))
+        terminal.show_help(_help(program))
     elif "--version" in given:
         from mcp_conductor.cli.version import version_line
 

@@ -59,7 +59,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor show`: the exit code."""
     given = parse(argv, FLAGS, program="conductor show")
     if "--help" in given:
-        terminal.show(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
+        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
         return OK
     if len(given.words) != 1:
         raise UsageError(f"conductor show takes one recording, not {len(given.words)}", hint="conductor show FILE")

@@ -76,6 +76,15 @@ class Terminal:
         """Put text for people on stdout, now; raises ReaderGone when it is not read any more."""
         self._write(self._safe(text, colour=colour))
 
+    def show_help(self, page: str) -> None:
+        """Put a page of --help on stdout; on a terminal, its lines are no longer than those of the terminal."""
+        width = self.width()
+        if width and max(map(len, page.split("\n"))) > width:
+            from mcp_conductor.cli.narrow_help import narrowed
+
+            page = narrowed(page, width)
+        self.show(page)
+
     def say(self, text: str, *, colour: bool = False) -> None:
         """Put a line for people on stderr; a closed stderr is ignored."""
         with suppress(OSError, ValueError):

@@ -36,7 +36,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor test`: the exit code."""
     given = parse(argv, FLAGS, server_words=False)
     if "--help" in given:
-        terminal.show(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
+        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
         return 0
     from mcp_conductor.cli.test_run import TestRun
 

@@ -18,7 +18,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor unwrap`: the exit code."""
     given = parse(argv, FLAGS, server_words=False)
     if "--help" in given:
-        terminal.show(help_page(_USAGE, FLAGS, EXAMPLES, EXIT_CODES))
+        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, EXIT_CODES))
         return 0
     settings, shown, server = named(given, terminal, "unwrap")
     change = settings.unwrap(server)

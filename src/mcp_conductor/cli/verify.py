@@ -42,7 +42,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor verify`: the exit code."""
     given = parse(argv, FLAGS, server_words=False, program="conductor verify")
     if "--help" in given:
-        terminal.show(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
+        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, _EXIT_CODES))
         return 0
     if not given.words:
         raise UsageError("no recording is given", hint="conductor verify FILE -- COMMAND")

@@ -43,7 +43,7 @@ def main(argv: list[str], terminal: Terminal) -> int:
     """Run `conductor wrap`: the exit code."""
     given = parse(argv, FLAGS, server_words=False)
     if "--help" in given:
-        terminal.show(help_page(_USAGE, FLAGS, EXAMPLES, EXIT_CODES))
+        terminal.show_help(help_page(_USAGE, FLAGS, EXAMPLES, EXIT_CODES))
         return 0
     from mcp_conductor.proxy.wrapping import BACKUP
 
