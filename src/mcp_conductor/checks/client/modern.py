@@ -202,7 +202,7 @@ def _keys(record: ClientRecord) -> list[tuple[str, Message]]:
     return seen(found, "the client sent no _meta")
 
 
-@watched("versioning-client-probe-stdio", scenario="plain", recorded="conversation")
+@watched("versioning-client-probe-stdio", scenario="plain")
 def servers_are_asked_first(record: ClientRecord) -> Iterator[Finding]:
     """Look at the first message on stdio: it is server/discover."""
     first = _requests(record)[0]

@@ -171,7 +171,6 @@ OPENINGS = {
     "lifecycle-initialize-params-client",
     "roots-listchanged-flag-client",
     "versioning-client-caches-era",
-    "versioning-client-probe-stdio",
 }
 ON_STDIO = {each.id for each in requirements().values() if {"any", "stdio"} & set(each.transports)}
 SHOWN = sorted({name for name, each in WATCHED.items() if each.recorded is not None} & ON_STDIO - OPENINGS)
