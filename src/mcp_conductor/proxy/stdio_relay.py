@@ -19,6 +19,7 @@ from mcp_conductor.errors import TransportError, UsageError
 from mcp_conductor.protocol.server_spec import StdioSpec
 from mcp_conductor.protocol.transcript import Source
 from mcp_conductor.proxy.recorder import StreamRecorder
+from mcp_conductor.recording.format import CLIENT_LEFT
 from mcp_conductor.recording.writer import RecordingWriter
 
 _CHUNK = 1 << 16  # what a pipe holds
@@ -118,7 +119,7 @@ class Stream:
     def end(self) -> bool:
         """Nothing more comes; False if the other side is to know at once."""
         if self.name == "client":
-            self._writer.add("process", "the client closed stdin")
+            self._writer.add("process", CLIENT_LEFT)
         return False
 
     def due(self) -> float | None:

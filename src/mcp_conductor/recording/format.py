@@ -17,6 +17,7 @@ from mcp_conductor.text.visible import cut
 from mcp_conductor.values import dataclass
 
 VERSION = 1
+CLIENT_LEFT = "the client closed stdin"  # what a frame of the process says then
 FIRST_SESSION = 1  # the session of a frame that names none
 _SOURCES = frozenset(get_args(Source))
 

@@ -12,14 +12,14 @@ from fnmatch import fnmatchcase
 
 from mcp_conductor.protocol.ledger import progress_token
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.recording.format import Entry
+from mcp_conductor.recording.format import CLIENT_LEFT, Entry
 from mcp_conductor.values import dataclass
 
 _MOST_OPEN = 10_000  # requests, and HTTP exchanges, of a session that are remembered while a recording is followed
 _MOST_SESSIONS = 1_000
 _MOST_HELD = 64_000_000  # characters of frames that are held back meanwhile
 _STAYS_OPEN = "subscriptions/listen"  # it has no reply as long as all is well
-_GOOD_ENDS = ("started", "the client closed stdin", "exited with code 0")
+_GOOD_ENDS = ("started", CLIENT_LEFT, "exited with code 0")
 _MAY_BE_REFUSED = ("GET ", "DELETE ")  # a server that has no such stream or session answers with 405
 
 

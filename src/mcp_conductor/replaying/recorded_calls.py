@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from mcp_conductor.protocol.dialect import META
 from mcp_conductor.protocol.ledger import progress_token
 from mcp_conductor.protocol.message import Message
-from mcp_conductor.recording.format import Entry
+from mcp_conductor.recording.format import CLIENT_LEFT, Entry
 from mcp_conductor.values import dataclass
 
 LISTEN = "subscriptions/listen"
@@ -71,10 +71,11 @@ def calls_of_sessions(entries: Iterable[Entry], session: int | None = None) -> I
 
 def recorded_calls(entries: Iterable[Entry]) -> list[RecordedCall]:
     """The calls in ENTRIES, which are those of one conversation."""
-    spoken = [entry for entry in entries if entry.frame.source in ("client", "server")]
+    spoken = [entry for entry in entries if entry.frame.source in ("client", "server") or _leaves(entry)]
     # Messages are read twice rather than kept: parsed, they take many times the memory of their texts.
     said = _Said({_key(each.id) for entry in spoken for each in entry.frame.messages() if _is_reply(entry, each)})
     for entry in spoken:
+        said.over |= _leaves(entry)
         for message in entry.frame.messages():
             if entry.frame.source == "client":
                 said.by_client(message, entry)
@@ -88,6 +89,7 @@ class _Said:
 
     def __init__(self, answered: set[object]) -> None:
         self.calls: list[RecordedCall] = []
+        self.over = False  # the client has left, and hears only the rest of what it waits for, if that
         self._answered = answered  # ids of requests that have an answer at some time
         self._waiting: dict[object, RecordedCall] = {}  # for a reply or a cancellation, by id
         self._open: dict[object, RecordedCall] = {}  # those of them that have an answer, and were not cancelled
@@ -153,7 +155,7 @@ class _Said:
 
     def _ask(self, message: Message, entry: Entry) -> None:
         owner = self._owner(entry)
-        if owner is None or message.problem is not None:  # nothing can be asked before the client has said anything
+        if owner is None or self.over or message.problem is not None:  # the client has said nothing yet, or has left
             return
         owner.questions += 1
         self._asked[_key(message.id)] = owner, owner.questions
@@ -185,7 +187,11 @@ class _Said:
             _, call = self._by_exchange.get(entry.exchange, (None, None))
             if call is not None and call.method != LISTEN:
                 return call
-        return next(reversed(self._open.values()), self._last)
+        return next(reversed(self._open.values()), None if self.over else self._last)
+
+
+def _leaves(entry: Entry) -> bool:
+    return entry.frame.source == "process" and entry.frame.text == CLIENT_LEFT
 
 
 def _is_reply(entry: Entry, message: Message) -> bool:

@@ -104,6 +104,15 @@ def test_a_subscription_that_is_refused_has_a_reply():
     assert steps(listen) == ["reply"]
 
 
+def test_what_a_server_says_after_its_client_has_left_is_not_played_but_for_what_the_client_waited_for():
+    first, second = calls(
+        request(1), result(1), request(2), ("process", "the client closed stdin"),
+        note("notifications/message"), question(5), result(2), note("notifications/message"), question(6),
+    )  # fmt: skip
+    assert steps(first) == ["reply"]
+    assert steps(second) == ["say", "reply"]
+
+
 def test_messages_of_a_batch_and_lines_that_are_none_are_read():
     batch = '[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]'
     first, second = calls(("client", batch), ("server", "hello"), result(2), result(1), ("client", "{"))
