@@ -249,6 +249,49 @@ async def test_a_call_that_was_cancelled_is_cancelled_again_and_the_session_goes
         assert await seen(where, transport) == then
 
 
+async def asked_by_everything(where, transport):
+    """What the client of the SDK sees of server-everything, and is asked by it, while it uses what asks."""
+    import mcp_types as types
+    from mcp import ClientSession
+
+    asked = []
+
+    async def sample(_, params):
+        asked.append(("sampling", params.messages[0].content.text))
+        answer = types.TextContent(type="text", text="forty-two")
+        return types.CreateMessageResult(role="assistant", model="m", content=answer)
+
+    async def elicit(_, params):
+        asked.append(("elicitation", params.message))
+        return types.ElicitResult(action="decline")
+
+    async def roots(_):
+        asked.append(("roots", ""))
+        return types.ListRootsResult(roots=[types.Root(uri="file:///home", name="home")])
+
+    callbacks = {"sampling_callback": sample, "elicitation_callback": elicit, "list_roots_callback": roots}
+    async with sdk_streams(where, transport) as (read, write), ClientSession(read, write, **callbacks) as session:
+        await session.initialize()
+        uri = (await session.list_resources()).resources[0].uri
+        results = [
+            await session.call_tool("trigger-sampling-request", {"prompt": "the answer?", "maxTokens": 9}),
+            await session.call_tool("trigger-elicitation-request", {}),
+            await session.subscribe_resource(uri),
+            await session.unsubscribe_resource(uri),
+        ]
+    return [each.model_dump_json() for each in results], [each for each in asked if each[0] != "roots"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_questions_of_server_everything_are_asked_again(transport, tmp_path):
+    file = tmp_path / "said.jsonl"
+    then = await asked_by_everything(recorded(everything(), file), "stdio")
+    assert [each[0] for each in then[1]] == ["sampling", "elicitation"]
+    with replayed(file, transport) as where:
+        assert await asked_by_everything(where, transport) == then
+
+
 @pytest.mark.parametrize("transport", [slow("stdio"), slow("http"), slow("sse")])
 def test_a_task_comes_to_the_same_end(transport, tmp_path):
     """A tool of server-everything that runs as a task, and asks meanwhile."""
