@@ -196,7 +196,8 @@ def expected_case(draft: CaseDraft, attempts: list[Tried] | None, recorder: Reco
         return WrittenCase(
             replace(draft, skip=f"its answers are not always the same: once it failed with {said!r}"), {"ok": True}
         )
-    remark = "" if errors[0] is None else f"It failed: {errors[0].get('message')}"
+    message = "" if errors[0] is None else str(errors[0].get("message"))
+    remark = "" if errors[0] is None else f"It failed: {recorder.personal.hidden(message) if recorder else message}"
     for expect in _expectations(draft, first, last, recorder):
         if first.stray or last.stray:
             expect["stdout"] = "any"

@@ -18,6 +18,7 @@ from mcp_conductor.suites.matching.expected import Expected, compile_expected
 from mcp_conductor.values import dataclass
 
 CLIENT_KEYS = ("roots", "sampling", "elicitation")
+_WHOLE_MESSAGE = {"role", "content", "model"}
 _METHODS = {"sampling": "sampling/createMessage", "elicitation": "elicitation/create"}
 _WORDS = {"sampling": ("auto", "reject"), "elicitation": ("auto", "accept", "decline", "reject", "cancel")}
 
@@ -190,6 +191,8 @@ def _sampling_answer(reply: Any) -> Answer:
     if reply == "reject":
         return Answer(error={"code": REJECTED, "message": "User rejected sampling request"})
     message = {"role": "assistant", "model": "scripted-model", "stopReason": "endTurn"}
+    if isinstance(reply, dict) and reply.keys() >= _WHOLE_MESSAGE:  # it says all that it must: nothing is added
+        return Answer(result=reply)
     if isinstance(reply, dict):
         return Answer(result={**message, "content": {"type": "text", "text": ""}, **reply})
     text = "" if reply == "auto" else reply if isinstance(reply, str) else compact(reply)

@@ -44,6 +44,15 @@ def test_a_reply_to_an_elicitation_may_be_written_in_short(reply, result):
     assert found.findings() == []
 
 
+def test_a_whole_message_is_sent_as_it_is_written():
+    found = answers("sampling: [{reply: {role: user, model: m, content: {type: text, text: hi}}}]")
+    assert found.to("sampling/createMessage", {}, DIALECT).result == {
+        "role": "user",
+        "model": "m",
+        "content": {"type": "text", "text": "hi"},
+    }
+
+
 def test_a_reply_to_sampling_is_a_text_or_parts_of_a_message():
     found = answers("sampling: [{reply: '42'}, {reply: {model: m}}, {reply: reject}, {error: {code: 1, message: no}}]")
     replies = [found.to("sampling/createMessage", {}, DIALECT) for _ in range(4)]
