@@ -29,6 +29,7 @@ from mcp_conductor.text.visible import one_line
 
 _STARTUP_MILLISECONDS = 10_000  # `npx` and `uv run` may have to install something
 _MOST_PLACES = 5
+_TEMPLATE = "a template"
 _PLACEHOLDER = {"command": "python3", "args": ["server.py"]}
 
 
@@ -61,7 +62,7 @@ async def write_project(given: Given, terminal: Terminal, files: Mapping[str, st
     _write_ci(shared, files, terminal)
     if secrets and "settings" in files:
         terminal.show(f"values were not copied: set {', '.join(secrets)} in the environment\n")
-    terminal.show(f"next: {_next_step(chosen, shared, terminal)}\n")
+    terminal.show(f"next: {_next_step(chosen, shared, terminal, asked=suite is None or suite[1] != _TEMPLATE)}\n")
     return 0
 
 
@@ -78,7 +79,7 @@ def _chosen(given: Given, project: Project, terminal: Terminal, *, known: bool) 
     return chosen
 
 
-def _next_step(chosen: Found | None, shared: Json, terminal: Terminal) -> str:
+def _next_step(chosen: Found | None, shared: Json, terminal: Terminal, *, asked: bool) -> str:
     missing = [name for name in references(shared) if name not in terminal.environ]
     if chosen is None:
         first = f"put the server's command into {SETTINGS}"
@@ -86,6 +87,8 @@ def _next_step(chosen: Found | None, shared: Json, terminal: Terminal) -> str:
         first = chosen.remedy
     elif missing:
         first = f"set {', '.join(missing)} in the environment"
+    elif not asked:
+        first = f"make the server start; its command is in {SETTINGS}"
     else:
         return "conductor test"
     return f"{first}, then: conductor test"
@@ -136,7 +139,7 @@ def _named_server(given: Given) -> Found:
 async def _suite(chosen: Found | None, given: Given, terminal: Terminal) -> tuple[str, str]:
     """The text of the suite, and what it has."""
     if chosen is None or chosen.problem:
-        return template(), "a template"
+        return template(), _TEMPLATE
     terminal.learn(secrets_in(chosen.entry))
     timeout = time(given, "--timeout")
     wishes = Wishes(timeout=timeout or DEFAULT_SECONDS, redactor=terminal.redactor)
@@ -147,7 +150,7 @@ async def _suite(chosen: Found | None, given: Given, terminal: Terminal) -> tupl
     except ConductorError as error:
         terminal.say("the server could not be asked what it offers; the suite is a template")
         terminal.say_error(error)
-        return template(), "a template"
+        return template(), _TEMPLATE
     for line in remarks(found):
         terminal.say(line)
     return suite_text(found), case_count(found)

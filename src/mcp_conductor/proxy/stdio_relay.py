@@ -39,7 +39,9 @@ def start(spec: StdioSpec, environ: Mapping[str, str]) -> "Popen[bytes]":
     try:
         return Popen(spec.command, stdin=PIPE, stdout=PIPE, stderr=PIPE, bufsize=0, cwd=spec.cwd, env=env, **apart)
     except OSError as error:
-        hint = "is it installed, and on PATH?" if isinstance(error, FileNotFoundError) else None
+        from mcp_conductor.transport.start_hints import start_hint
+
+        hint = start_hint(spec.command[0], spec.cwd, error)
         raise TransportError(f"cannot start {spec.command[0]!r}: {error.strerror}", hint=hint) from error
     except ValueError as error:  # a NUL in a word
         raise TransportError(f"cannot start {spec.command[0]!r}: {error}") from error

@@ -90,7 +90,9 @@ class StdioTransport:
         except OSError as error:
             if spec.cwd and not os.path.isdir(spec.cwd):  # noqa: ASYNC240  # we have failed anyway
                 raise TransportError(f"cannot start {name!r}: {spec.cwd!r} is not a directory") from error
-            hint = "is it installed, and on PATH?" if isinstance(error, FileNotFoundError) else None
+            from mcp_conductor.transport.start_hints import start_hint
+
+            hint = start_hint(name, spec.cwd, error)
             raise TransportError(f"cannot start {name!r}: {error.strerror}", hint=hint) from error
         except ValueError as error:  # a NUL in a word
             raise TransportError(f"cannot start {name!r}: {error}") from error

@@ -102,6 +102,7 @@ def test_the_script_of_a_python_project_is_found(init, write):
 def test_a_server_that_does_not_start_leaves_a_template_and_the_reason(init):
     done, settings, suite = init("--", sys.executable, "-c", "import sys; sys.exit(5)", passes=False)
     assert "exited with code 5" in done.err
+    assert "next: make the server start; its command is in conductor.config.json, then: conductor test" in done.out
     assert settings["args"] == ["-c", "import sys; sys.exit(5)"]
     assert "adds two numbers" in suite
 
