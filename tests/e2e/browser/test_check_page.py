@@ -143,7 +143,9 @@ def test_the_page_of_a_client_says_what_it_did_and_what_could_not_be_seen(visit,
     )
     page.click(".failures a")
     page.wait_for_selector("#detail-title")
-    assert '"method": "initialize"' in page.text_content(".finding")
+    assert page.text_content(".group h4") == "initialize"
+    assert page.text_content(".pin strong") == "a request has the id null"
+    assert page.text_content(".conversation .wrong") == '"id": null,'
     assert page.locator("b:text-is('odd')").count() == 0
 
 

@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from mcp_conductor.bounded.turns import Pace
+from mcp_conductor.checks.engine.evidence import lines_of
 from mcp_conductor.checks.engine.findings import NotSeen
 from mcp_conductor.checks.engine.judging import CheckResult, Options, Verdicts, asked_for, outcome_of
 from mcp_conductor.checks.harness.client_record import ANYTHING, NEVER, ClientConnection, ClientRecord, meta_of, never
@@ -22,6 +24,7 @@ from mcp_conductor.report.model import Finding, Outcome
 from mcp_conductor.text.error_lines import cause
 from mcp_conductor.text.visible import cut
 
+_MOST_FRAMES = 2000  # in which a proof is looked for
 _EXPECTED = (
     "CMD names the server by {server}, {url} or {config}, or the client reads CONDUCTOR_SERVER_COMMAND, CONDUCTOR_URL "
     "or CONDUCTOR_CONFIG"
@@ -135,10 +138,13 @@ class _Checking:
         if not each.scenarios:
             records = _one_for_each_start(records)
         found: dict[str, Finding] = {}
+        lines: list[str] = []
         reasons: list[str] = []
         for record in records:
             try:
                 for finding in each.judge(record):
+                    if finding.message not in found and not lines:
+                        lines = _lines_of(record)
                     found.setdefault(finding.message, _with_place(finding, record))
             except NotSeen as nothing:
                 reasons.append((record.lacking() if each.scenarios else None) or str(nothing))
@@ -146,9 +152,17 @@ class _Checking:
             left_out = set(self._names(each)) & set(self._runs.left_out)
             left_out_because = self._runs.given_up if left_out else None
             reasons.append(left_out_because or "its scenario is not for this transport and revision")
-        return CheckResult(
+        result = CheckResult(
             list(found.values()), reasons[0] if not found and len(reasons) >= max(1, len(records)) else None
         )
+        result.prove(lines, alone=False)
+        return result
+
+
+def _lines_of(record: ClientRecord) -> list[str]:
+    """What was said in RECORD, on all connections; as much of it as a proof is looked for in."""
+    frames = (frame for each in record.connections for frame in each.transcript.frames)
+    return lines_of(islice(frames, _MOST_FRAMES))
 
 
 def _one_for_each_start(records: list[ClientRecord]) -> list[ClientRecord]:
