@@ -4,16 +4,17 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from typing import Literal
 
 from mcp_conductor.cli.display import Display
 from mcp_conductor.cli.flags import Given
 from mcp_conductor.cli.terminal import Terminal
 from mcp_conductor.protocol.budgets import DEFAULT
-from mcp_conductor.protocol.transcript import Frame, Source
+from mcp_conductor.protocol.transcript import Frame
 from mcp_conductor.recording.http_sessions import HttpSessions
 from mcp_conductor.recording.writer import RecordingWriter, open_recording
 from mcp_conductor.server.config import TransportConfig
-from mcp_conductor.server.definitions import Observe
+from mcp_conductor.server.definitions import Observe, Observer
 from mcp_conductor.server.server import Server
 from mcp_conductor.text.visible import one_line
 
@@ -24,9 +25,9 @@ _KINDS = {"streamable-http": "http"}  # transports that recordings call otherwis
 def observing(server: Server, given: Given, terminal: Terminal, name: str) -> Iterator[None]:
     """Show and record what SERVER, called NAME, and its clients say, as the flags GIVEN want it."""
     with ExitStack() as stack:
-        told: list[Callable[[], Observe]] = []
+        told: list[Callable[[], Observer]] = []
         if "--verbose" in given:
-            shown = _shown(given, terminal)
+            shown = _Plain(_shown(given, terminal))
             told.append(lambda: shown)
         if (file := given.one("--record")) is not None:
             writer = stack.enter_context(closing(begin_recording(file, terminal, name, server.config.transport)))
@@ -47,32 +48,44 @@ def begin_recording(file: str, terminal: Terminal, name: str, transport: Transpo
     )
 
 
-def recorder(writer: RecordingWriter, transport: TransportConfig) -> Callable[[], Observe]:
+def recorder(writer: RecordingWriter, transport: TransportConfig) -> Callable[[], Observer]:
     """What makes an observer that records: one for stdio, one for each exchange of HTTP."""
     if transport.type == "stdio":
         session = writer.next_session()
-        return lambda: lambda source, text: writer.add(source, text, session=session)
-    sessions = HttpSessions(writer)
-    return lambda: sessions.exchange().observe
+        return lambda: _Plain(lambda source, text: writer.add(source, text, session=session))
+    return HttpSessions(writer).exchange
 
 
-def watch(server: Server, told: list[Callable[[], Observe]]) -> None:
+def watch(server: Server, told: list[Callable[[], Observer]]) -> None:
     """Tell observers that TOLD make what crosses the wire of SERVER."""
     if server.config.transport.type == "stdio":
-        server.observe = _together([make() for make in told])
+        server.observe = _Together([make() for make in told]).observe
     else:
-        server.observe_exchange = lambda: _together([make() for make in told])
+        server.observe_exchange = lambda: _Together([make() for make in told])
 
 
-def _together(observers: list[Observe]) -> Observe:
-    if len(observers) == 1:
-        return observers[0]
+class _Plain:
+    """An observer to which it does not matter which conversation something belongs to."""
 
-    def tell_all(source: Source, text: str) -> None:
-        for each in observers:
-            each(source, text)  # type: ignore[arg-type]  # a server tells of no other sources
+    def __init__(self, observe: Observe) -> None:
+        self.observe = observe
 
-    return tell_all
+    def join(self, name: str) -> None: ...
+
+
+class _Together:
+    """Several observers as one."""
+
+    def __init__(self, observers: list[Observer]) -> None:
+        self._observers = observers
+
+    def observe(self, source: Literal["client", "server", "http"], text: str) -> None:
+        for each in self._observers:
+            each.observe(source, text)
+
+    def join(self, name: str) -> None:
+        for each in self._observers:
+            each.join(name)
 
 
 def _shown(given: Given, terminal: Terminal) -> Observe:

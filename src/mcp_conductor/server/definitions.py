@@ -7,7 +7,7 @@ file may write them out, and both look the same from here on.
 from collections.abc import Awaitable, Callable
 from dataclasses import field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.dialect import INVALID_REQUEST, PARSE_ERROR
@@ -26,6 +26,15 @@ Act = Callable[[Any], Json | Awaitable[Json]]
 TaskSupport = Literal["required", "optional"]
 # Is told of everything that crosses the wire: a message of a client or of the server, or a head of HTTP.
 Observe = Callable[[Literal["client", "server", "http"], str], None]
+
+
+class Observer(Protocol):
+    """Told what crosses the wire in one HTTP exchange."""
+
+    def observe(self, source: Literal["client", "server", "http"], text: str, /) -> None: ...
+
+    def join(self, name: str, /) -> None:
+        """The exchange belongs to the conversation with NAME."""
 
 
 class Refusal(Exception):  # noqa: N818  # the answer to one request; nothing is wrong with the server

@@ -11,7 +11,7 @@ from mcp_conductor.protocol.dialect import DIALECTS, META, TASKS_EXTENSION, Dial
 from mcp_conductor.protocol.paging import LIST_MEMBERS
 from mcp_conductor.server.client import Client
 from mcp_conductor.server.config import ServerConfig
-from mcp_conductor.server.definitions import Observe, Prompt, Resource, Template, Tool
+from mcp_conductor.server.definitions import Observe, Observer, Prompt, Resource, Template, Tool
 from mcp_conductor.server.paging import Page, page_at
 from mcp_conductor.server.tasks import Task, Tasks
 
@@ -50,7 +50,7 @@ class ServerState:
         self.config = config
         self.complain = complain  # told in a line what went wrong inside
         self.observe: Observe | None = None  # told what crosses the wire
-        self.observe_exchange: Callable[[], Observe] | None = None  # the same, for each exchange of HTTP
+        self.observe_exchange: Callable[[], Observer] | None = None  # the same, for each exchange of HTTP
         self.why_missing: Callable[[str], str] = lambda _: ""  # more about a name that is not there, if there is more
         self.tools: dict[str, Tool] = {tool.name: tool for tool in config.tools}
         self.resources: dict[str, Resource] = {resource.uri: resource for resource in config.resources}

@@ -11,6 +11,8 @@ from tests import prefork
 from tests.e2e.server.http_wire import EVENTS, Web
 from tests.e2e.server.wire import INITIALIZED, SERVE, Pipe, config, echo, initialize, line_of, request
 
+from mcp_conductor import read_recording
+
 SECRET = "hunter2-is-not-a-good-one"
 CHECK = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())", "check")
 
@@ -112,6 +114,25 @@ def test_messages_over_http_sse_are_recorded_and_nothing_else(start, tmp_path):
         (source, json.loads(text)["id"]) for source, text in recorded(tmp_path / "said.jsonl") if source != "http"
     ]
     assert messages == [("client", 0), ("server", 0), ("client", 1), ("server", 1)]
+
+
+def test_each_client_of_http_sse_is_a_conversation_of_its_own(start, tmp_path):
+    server = start(Web, "--record", "said.jsonl", transport={"type": "sse"})
+    streams = [server.begin("GET", None, {"Accept": EVENTS}) for _ in range(2)]
+    paths = [stream.next().data for stream in streams]
+    for message in (initialize("2024-11-05"), echo(1)):
+        for stream, path in zip(streams, paths, strict=True):
+            assert server.send("POST", message, path=path).status == 202
+            stream.hear()
+    assert server.send("POST", echo(7), path=f"{paths[0]}x").status == 404
+    assert server.signal(15) == 0
+    recording = read_recording(str(tmp_path / "said.jsonl"))
+    said: dict[int, list[tuple[str, int]]] = {}
+    for entry in recording.entries:
+        if entry.frame.message is not None and entry.frame.message.id is not None:
+            said.setdefault(entry.session, []).append((entry.frame.source, entry.frame.message.id))
+    alone = [("client", 0), ("server", 0), ("client", 1), ("server", 1)]
+    assert said == {1: alone, 2: alone}
 
 
 @pytest.mark.parametrize("kind", [Pipe, Web])

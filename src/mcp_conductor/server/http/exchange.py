@@ -10,7 +10,7 @@ from typing import Protocol
 from mcp_conductor.protocol import Json
 from mcp_conductor.protocol.compose import compose_error
 from mcp_conductor.protocol.message import compact
-from mcp_conductor.server.definitions import Observe
+from mcp_conductor.server.definitions import Observe, Observer
 from mcp_conductor.text.redaction import without_credentials
 
 Headers = Iterable[tuple[str, str]]
@@ -60,6 +60,7 @@ class HttpExchange:
         self.chunked = True  # whether the client knows chunks: HTTP/1.0 does not
         self.always: list[tuple[str, str]] = []  # headers of the answer, whichever it is
         self.observe: Observe | None = None  # told what crosses the wire
+        self._observer: Observer | None = None
         self.answered = False  # in full
         self.size = 0  # of the body, as far as it has come
         self.exact = True  # whether the length of the body is known before
@@ -126,11 +127,17 @@ class HttpExchange:
             self.observe("client", body.decode(errors="surrogateescape"))
         return body
 
-    def observe_with(self, observe: Observe) -> None:
-        """Tell OBSERVE of the head of the request, and of all that follows."""
-        self.observe = observe
+    def observe_with(self, observer: Observer) -> None:
+        """Tell OBSERVER of the head of the request, and of all that follows."""
+        self._observer, self.observe = observer, observer.observe
         headers = [(name, value) for name, values in self.headers.items() for value in values]
-        observe("http", "\n".join([f"{self.method} {self.path}", *map(": ".join, without_credentials(headers))]))
+        head = [f"{self.method} {self.path}", *map(": ".join, without_credentials(headers))]
+        observer.observe("http", "\n".join(head))
+
+    def belongs_to(self, conversation: str) -> None:
+        """Tell which CONVERSATION this is a part of, where no header says so."""
+        if self._observer is not None:
+            self._observer.join(conversation)
 
     def tell(self, message: bytes) -> None:
         """Tell of a MESSAGE that is sent."""

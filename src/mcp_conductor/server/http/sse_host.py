@@ -46,6 +46,7 @@ class SseHost:
         stream.add(f"{self._path}?sessionId={identity}".encode(), event="endpoint")
         client = Client(stream.send)
         self._sessions[identity] = (client, stream)
+        exchange.belongs_to(identity)
         try:
             await pump(exchange, stream)
         finally:
@@ -57,6 +58,7 @@ class SseHost:
         if identity not in self._sessions:
             await exchange.refuse(404 if identity else 400, INVALID_REQUEST, "there is no such session")
             return
+        exchange.belongs_to(identity)
         message = decode(await exchange.body())
         if message.kind in ("invalid", "batch"):
             refusal = unreadable(message, "this transport has no batches")
