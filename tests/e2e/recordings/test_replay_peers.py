@@ -172,6 +172,10 @@ def git(folder):
     return (sys.executable, "-m", "mcp_server_git", "--repository", str(folder)), calls
 
 
+def sdk(_):
+    return (sys.executable, str(SERVERS / "sdk_server.py")), [("add", {"a": 1, "b": 2}), ("fail", {})]
+
+
 async def called_by_sdk(where, transport, calls):
     from mcp import ClientSession
 
@@ -199,14 +203,14 @@ async def called_by_fastmcp(where, transport, calls):
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("client", [called_by_sdk, called_by_fastmcp])
-@pytest.mark.parametrize("server", [filesystem, memory, git])
+@pytest.mark.parametrize("server", [filesystem, memory, git, sdk])
 @pytest.mark.slow
 async def test_what_clients_see_of_servers_that_change_something_is_the_same(server, client, transport, tmp_path):
     """The same request has other answers as time goes on; and nothing is changed by a replay."""
     folder = tmp_path / "files"
     folder.mkdir()
     words, calls = server(folder)
-    if (server, client, transport) == (git, called_by_fastmcp, "sse"):
+    if server in (git, sdk) and (client, transport) == (called_by_fastmcp, "sse"):
         pytest.skip("they speak the modern era, which HTTP+SSE does not have")
     file = tmp_path / "said.jsonl"
     then = await client(recorded(words, file), "stdio", calls)
@@ -215,6 +219,38 @@ async def test_what_clients_see_of_servers_that_change_something_is_the_same(ser
         for _ in range(2):
             assert await client(where, transport, calls) == then
     assert sorted(folder.rglob("*.txt")) == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("server", [filesystem, memory, git, sdk])
+def test_the_inspector_sees_the_same_of_other_servers(server, transport, tmp_path):
+    folder = tmp_path / "files"
+    folder.mkdir()
+    words, _ = server(folder)
+    file = tmp_path / "said.jsonl"
+    then = inspect(recorded(words, file), "stdio", tmp_path, "--method", "tools/list")
+    assert then[0] == 0
+    with replayed(file, transport) as where:
+        assert inspect(where, transport, tmp_path, "--method", "tools/list") == then
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("server", [filesystem, memory, git])
+async def test_a_client_sees_the_same_of_what_another_client_has_recorded(server, transport, tmp_path):
+    """The client of FastMCP asks for the modern era first; what the SDK's recorded is of the other."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    words, calls = server(folder)
+    file = tmp_path / "said.jsonl"
+    await called_by_sdk(recorded(words, file), "stdio", calls)
+    with replayed(file, "stdio") as where:
+        then = await called_by_fastmcp(where, "stdio", calls)
+    assert [each[2] for each in then[1]].count(False) >= 3
+    with replayed(file, transport) as where:
+        assert await called_by_fastmcp(where, transport, calls) == then
+        assert inspect(where, transport, tmp_path, "--method", "tools/list")[0] == 0
 
 
 @pytest.mark.slow
