@@ -125,6 +125,47 @@ async def test_the_client_of_the_sdk_sees_the_same_of_server_everything(everythi
     assert_the_client_breaks_nothing(tmp_path / "r.jsonl")
 
 
+def _without(member):
+    return lambda message: {name: value for name, value in message.items() if name != member}
+
+
+def _with(**members):
+    return lambda message: {**message, **members}
+
+
+# What a client might do wrong: the message of it that is changed, how, and the requirement that this breaks.
+MUTATIONS = [
+    ("tools/list", _with(jsonrpc="1.0"), "base-jsonrpc-envelope-client"),
+    ("tools/list", _with(id=None), "base-request-id-type-client"),
+    ("tools/list", _without("method"), "base-request-method-string-client"),
+    ("resources/list", _with(id=2), "base-request-id-unique-session-client"),
+    ("tools/call", _with(params=["echo"]), "base-params-object-client"),
+    ("tools/call", _with(params={}), "tools-client-call-shape"),
+    ("resources/read", _with(params={}), "resources-read-client-shape"),
+    ("initialize", _with(id=0, method="tools/list", params={}), "lifecycle-initialize-first-client"),
+    ("initialize", _with(params={"protocolVersion": "2025-11-25"}), "lifecycle-initialize-params-client"),
+    ("notifications/initialized", _with(method="notifications/ready"), "lifecycle-initialized-sent-client"),
+    ("notifications/initialized", _with(id=99), "base-notification-shape-client"),
+    ("prompts/list", _with(method="shutdown"), "lifecycle-no-shutdown-message-client"),
+    ("prompts/list", lambda _: {"jsonrpc": "2.0", "id": 77, "result": {}}, "base-response-id-echo-client"),
+]
+
+
+async def test_what_is_changed_in_the_recording_of_a_real_client_is_found_and_nothing_else(everything, tmp_path):
+    with recorded(everything["stdio"], tmp_path / "r.jsonl") as target:
+        await seen_by_sdk(target, "stdio")
+    entries = read_recording(str(tmp_path / "r.jsonl")).entries
+    opening = next(place for place, entry in enumerate(entries) if '"initialize"' in entry.frame.text)
+    for method, change, name in MUTATIONS:
+        place = next(n for n, each in enumerate(entries) if f'"method":"{method}"' in each.frame.text)
+        frame = entries[place].frame
+        wrong = entries[place]._replace(frame=frame._replace(text=json.dumps(change(json.loads(frame.text)))))
+        # Without its initialize, nothing would say which revision is spoken.
+        rest = [entries[opening]] if name == "lifecycle-initialize-first-client" else []
+        said = [*entries[:place], wrong, *rest, *entries[place + 1 :]]
+        assert [each.id for each in judge_client(said).outcomes if each.findings] == [name]
+
+
 async def seen_by_fastmcp(target, transport):
     """What FastMCP's client sees."""
     from fastmcp import Client

@@ -109,7 +109,12 @@ def initialize_says_who_and_what(record: ClientRecord) -> Iterator[Finding]:
                 yield fault(f"initialize: clientInfo has no {name}", request.raw, path=f"params.clientInfo.{name}")
 
 
-@watched("lifecycle-initialized-sent-client", scenario="plain", recorded="conversation")
+@watched(
+    "lifecycle-initialized-sent-client",
+    scenario="plain",
+    recorded="conversation",
+    follows=("base-notification-shape-client",),
+)
 def initialized_is_sent(record: ClientRecord) -> Iterator[Finding]:
     """Look at what follows the answer to initialize: notifications/initialized, before any request except ping."""
     connection = record.connection

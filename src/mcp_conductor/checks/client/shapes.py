@@ -11,6 +11,7 @@ from mcp_conductor.protocol.message import Message, compact
 from mcp_conductor.protocol.transcript import Transcript
 from mcp_conductor.report.model import Finding
 
+_PARAMS = ("base-params-object-client",)
 _CROSSING_SECONDS = 0.5  # an answer and a cancellation may pass each other on the way
 
 
@@ -18,7 +19,7 @@ def _requests(record: ClientRecord, method: str) -> list[Message]:
     return seen(record.requests(method), never(method))
 
 
-@watched("tools-client-call-shape", recorded="messages")
+@watched("tools-client-call-shape", recorded="messages", follows=_PARAMS)
 def calls_name_a_tool(record: ClientRecord) -> Iterator[Finding]:
     """Look at every tools/call: its name is a string, its arguments are an object."""
     for request in _requests(record, "tools/call"):
@@ -28,7 +29,7 @@ def calls_name_a_tool(record: ClientRecord) -> Iterator[Finding]:
             yield fault("the arguments of tools/call are not an object", request.raw, path="params.arguments")
 
 
-@watched("resources-read-client-shape", recorded="messages")
+@watched("resources-read-client-shape", recorded="messages", follows=_PARAMS)
 def reads_name_a_resource(record: ClientRecord) -> Iterator[Finding]:
     """Look at every resources/read: its uri is a string."""
     for request in _requests(record, "resources/read"):
@@ -36,7 +37,7 @@ def reads_name_a_resource(record: ClientRecord) -> Iterator[Finding]:
             yield fault("resources/read has no uri", request.raw, path="params.uri")
 
 
-@watched("prompts-get-client-shape", recorded="messages")
+@watched("prompts-get-client-shape", recorded="messages", follows=_PARAMS)
 def prompts_take_strings(record: ClientRecord) -> Iterator[Finding]:
     """Look at every prompts/get: its name is a string, its arguments are an object of strings."""
     for request in _requests(record, "prompts/get"):
@@ -49,7 +50,7 @@ def prompts_take_strings(record: ClientRecord) -> Iterator[Finding]:
             )
 
 
-@watched("completion-request-client", recorded="messages")
+@watched("completion-request-client", recorded="messages", follows=_PARAMS)
 def completions_name_what_they_complete(record: ClientRecord) -> Iterator[Finding]:
     """Look at every completion/complete: ref is a prompt by name or a resource by uri, argument has name and value."""
     for request in _requests(record, "completion/complete"):
@@ -62,7 +63,7 @@ def completions_name_what_they_complete(record: ClientRecord) -> Iterator[Findin
                 yield fault(f"argument has no {name}", request.raw, path=f"params.argument.{name}")
 
 
-@watched("logging-setlevel-client", recorded="messages")
+@watched("logging-setlevel-client", recorded="messages", follows=_PARAMS)
 def levels_are_known(record: ClientRecord) -> Iterator[Finding]:
     """Look at every logging/setLevel: the level is one of the eight of RFC 5424."""
     for request in _requests(record, "logging/setLevel"):
