@@ -189,6 +189,9 @@ class CallRun:
             hint="--timeout TIME allows more; --verbose shows what is said",
         )
         error.stderr = self.transcript.stderr_tail()
+        from mcp_conductor.client.opening_hints import opening_hint
+
+        error.hint = opening_hint(method, self.transcript) or error.hint
         self.terminal.say_error(error)
         return _CODES.timeout
 

@@ -82,6 +82,10 @@ class Wire:
             unsent = self._transport.unsent()
             error.hint = f"the server does not read its stdin: {unsent} bytes wait to be read" if unsent else None
             error.stderr, error.context = self.transcript.stderr_tail(), self._context
+            if error.hint is None:
+                from mcp_conductor.client.opening_hints import opening_hint
+
+                error.hint = opening_hint(message.method, self.transcript)
             self._give_up(message, "timed out")
         else:
             self.transcript.unanswered = message.method

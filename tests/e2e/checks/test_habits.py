@@ -1,6 +1,7 @@
 """What real servers do that may look wrong, and is not, or is wrong in one way only: nothing else is reported."""
 
 import json
+import sys
 import threading
 import time
 
@@ -130,6 +131,15 @@ async def test_an_opening_that_is_none_is_reported(tmp_path, verdicts_of, failed
     outcomes = await verdicts_of(server, "2025-11-25", only=AREA)
     assert failed(outcomes) == {"base-result-is-object-server"}
     assert "no conversation began" in str(outcomes["base-method-not-found-server"].reason)
+
+
+async def test_a_server_over_http_that_was_started_as_one_on_stdio_is_told(tmp_path):
+    says = "import time; print('listening on http://localhost:3000/mcp', flush=True); time.sleep(60)"
+    spec = StdioSpec(command=(sys.executable, "-c", says), startup_timeout=0.5)
+    verdicts = await check(spec, "2025-11-25", Options(timeout=0.1))
+    (remark,) = verdicts.remarks
+    assert remark.startswith("no conversation began: no answer to initialize")
+    assert remark.endswith("start it, and name http://localhost:3000/mcp in place of its command")
 
 
 async def test_an_error_in_the_body_of_a_404_is_read_also_within_a_session(verdicts_of, failed):

@@ -151,12 +151,11 @@ class _Checking:
             raise error
         if unasked_answer is not None:
             wanted = self._without_echo(wanted, unasked_answer)
+        why = f"no conversation began: {error.message}"
+        self._verdicts.remarks.append(f"{why}; {error.hint}" if error.hint else why)
         for requirement, each in wanted:
-            heard = each.judge is not None and each.needs is None
-            result = apply_judge(each, record) if heard else CheckResult([])
-            self._conclude(
-                requirement, result if result.findings else CheckResult([], f"no conversation began: {error.message}")
-            )
+            result = apply_judge(each, record) if each.judge is not None and each.needs is None else CheckResult([])
+            self._conclude(requirement, result if result.findings else CheckResult([], why))
         if not any(outcome.status == "failed" for outcome in self._verdicts.outcomes):
             raise error
 
