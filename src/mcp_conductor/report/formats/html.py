@@ -18,6 +18,8 @@ _MOST_FILES = 3  # in a title
 _MOST_FINDINGS = 200  # of one outcome
 _LONGEST_VALUE = 20_000  # characters of an expected or actual value
 _MOST_DIFF_LINES = 2_000
+_LONGEST_LINE = 2_000  # characters of a line of a difference
+_LONGEST_NAME = 300  # characters
 _STOPPED = {
     "timeout": "the limit of --timeout was reached",
     "interrupted": "it was interrupted",
@@ -40,7 +42,7 @@ def report_data(report: Report) -> Json:
     return {
         "kind": report.kind,
         "title": f"conductor {report.kind}: {_target(report)}",
-        "server": {"name": server} if server else {},
+        "server": {"name": cut(server, _LONGEST_NAME)} if server else {},
         "protocolVersion": report.protocol_version,
         "started": report.started,
         "seconds": report.seconds,
@@ -139,7 +141,7 @@ def _findings(outcome: Outcome) -> Iterator[Json]:
             if value is not NOTHING and not told and not (frame is not None and _is_message(value))
         }
         yield {
-            "message": finding.message,
+            "message": cut(finding.message, _LONGEST_VALUE),
             "kind": kinds.setdefault((shape(finding), finding.warning), len(kinds)),  # those that say the same
             **({} if finding.path is None else {"path": finding.path}),
             **values,
@@ -167,9 +169,13 @@ def _value(value: Any) -> Json:
 
 def _diffs(outcome: Outcome) -> list[Json]:
     return [
-        {"path": finding.path, "lines": difference(finding.expected, finding.actual)[:_MOST_DIFF_LINES]}
+        {"path": finding.path, "lines": [cut(line, _LONGEST_LINE) for line in _difference(finding)]}
         for finding in documents_of(outcome.findings)
     ]
+
+
+def _difference(finding: Finding) -> list[str]:
+    return difference(finding.expected, finding.actual)[:_MOST_DIFF_LINES]
 
 
 def _frames(outcome: Outcome) -> list[Json]:

@@ -69,7 +69,8 @@ function banner(lines, verdict, help, changed) {
   );
 }
 
-const serverName = (server) => [server?.title ?? server?.name, server?.version].filter((part) => typeof part === "string").join(" ");
+const LONGEST_NAME = 300; // characters
+const serverName = (server) => [server?.title ?? server?.name, server?.version].filter((part) => typeof part === "string").join(" ").slice(0, LONGEST_NAME);
 
 function unfold(open, within) {
   for (const fold of within.querySelectorAll("details.row")) fold.open = open;

@@ -169,3 +169,10 @@ def test_a_message_that_the_conversation_shows_is_not_shown_twice():
     alone = outcome(level="MUST", findings=(Finding(message="no", actual=json.loads(ANSWERED)),))
     found = [each["findings"][0] for each in told(proven, alone)["outcomes"]]
     assert ["actual" in each for each in found] == [False, True]
+
+
+def test_what_a_server_makes_very_long_is_cut():
+    long = "x" * 1_000_000
+    wrong = Finding(message=long, expected={"a": "b"}, actual={"a": long}, whole=True)
+    data = told(outcome(findings=(wrong, Finding(message=long))), server={"name": long, "version": long})
+    assert len(json.dumps(data)) < 100_000
