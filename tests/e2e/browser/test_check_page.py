@@ -7,6 +7,9 @@ import pytest
 from tests import prefork
 from tests.e2e.browser.conftest import AXE
 
+from mcp_conductor.report.formats import REPORTERS
+from mcp_conductor.report.model import Finding, Outcome, Report
+
 ROOT = Path(__file__).parent.parent.parent.parent
 NOTES = ROOT / "examples" / "notes" / "notes.py"
 CONDUCTOR = (sys.executable, "-c", "import sys; from mcp_conductor.cli import conductor; sys.exit(conductor())")
@@ -79,6 +82,24 @@ def test_the_overview_lists_what_failed_and_what_is_warned_about(visit, checked)
     (failed,) = listed(page, "What failed")
     assert failed.startswith("✗tools-item-inputschematool 'count_notes': inputSchema is missing")
     assert [each.split("-")[0] for each in listed(page, "What is warned about")] == ["▲lifecycle"]
+
+
+def test_what_is_only_warned_about_does_not_look_like_a_failure(visit, checked):
+    page = visit().open(checked(*SERVER, code=1), "#test=lifecycle-server-rejects-preinit")
+    assert page.locator(".part:has(h3:text-is('What should be better')) .finding.is-warned").count() == 1
+    assert page.locator(".pin.is-warned").count() == 1
+    assert page.locator(".pin.is-failed, .group.has-wrong").count() == 0
+
+
+def test_findings_that_say_the_same_are_shown_three_at_a_time(visit, tmp_path):
+    wrong = tuple(Finding(message=f"tool 'a{number}': no name") for number in range(9))
+    outcome = Outcome(id="x", title="x", group="tools", status="failed", level="MUST", findings=wrong)
+    file = tmp_path / "page.html"
+    file.write_text(REPORTERS.get("html").write(Report(kind="check", target="x", outcomes=(outcome,))))
+    page = visit().open(file, "#test=x")
+    assert page.locator(".finding").count() == 3
+    page.click("text=6 more findings")
+    page.locator(".finding").nth(8).wait_for()
 
 
 def test_a_letter_has_one_colour(visit, checked):

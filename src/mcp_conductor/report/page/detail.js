@@ -75,7 +75,7 @@ function pinsOf(outcome, rule) {
   for (const finding of outcome.findings ?? []) {
     if (finding.frame === undefined || finding.whole) continue;
     const requirement = rule && { requirement: outcome.id, level: outcome.level, statement: rule.statement, remedy: rule.remedy };
-    pins.push({ ...finding, ...requirement });
+    pins.push({ ...finding, ...requirement, warning: finding.warning || outcome.status === "warned" });
   }
   return pins;
 }
@@ -98,10 +98,11 @@ function remarksOn(outcome, report) {
 function findingsView(outcome, reveal) {
   const found = (outcome.findings ?? []).filter((finding) => !finding.whole);
   if (!found.length) return null;
-  const title = BAD.has(outcome.status) ? "What is wrong" : outcome.known ? "What is known to fail" : "Worth knowing";
+  const titles = { warned: "What should be better", xfailed: "What is known to fail" };
+  const title = BAD.has(outcome.status) ? "What is wrong" : (titles[outcome.status] ?? "Worth knowing");
   const views = (some) => el("ol", { class: "findings" }, some.map((finding) => findingView(finding, outcome, reveal)));
   const [shownOnes, rest] = foldedFindings(found);
-  return section(title, views(shownOnes), rest.length > 0 && later(`${counted(rest.length, "more finding")}, most of them like these`, () => views(rest)));
+  return section(title, views(shownOnes), rest.length > 0 && later(counted(rest.length, "more finding"), () => views(rest)));
 }
 
 const MOST_ALIKE = 3; // findings that say the same of different things
