@@ -44,6 +44,8 @@ class VerifyRun:
         self._dialogue = Dialogue.of(recording.transcript(session).frames)
         if not self._dialogue.asked:
             raise UsageError(f"{file} has no requests of a client, so that there is nothing to play")
+        if not any(asked.awaited and asked.reply is not None for asked in self._dialogue.asked):
+            raise UsageError(f"{file} has no request that was answered, so that there is nothing to compare")
         if self._dialogue.unusable:
             terminal.say(f"warning: {self._dialogue.unusable} lines of the client are no messages, and are not played")
         refuse_redacted(self._dialogue)

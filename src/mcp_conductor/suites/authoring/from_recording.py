@@ -18,6 +18,7 @@ from mcp_conductor.recording.flows import Flow, Place, flows
 from mcp_conductor.suites.authoring.case_drafts import CaseDraft
 from mcp_conductor.suites.authoring.discover import Discovery, WrittenCase, expected_case
 from mcp_conductor.suites.authoring.personal import NOTHING_PERSONAL, Personal
+from mcp_conductor.suites.authoring.recorded_rounds import ASKED, Rounds
 from mcp_conductor.suites.authoring.recorder import Recorder, literally, plain_data
 from mcp_conductor.suites.authoring.trials import Tried
 from mcp_conductor.suites.authoring.yaml_text import is_writable
@@ -33,9 +34,9 @@ _LISTS = {
     "resources/templates/list": ("templates", "uriTemplate"),
     "prompts/list": ("prompts", "name"),
 }
-_ASKED = {"sampling/createMessage": "sampling", "elicitation/create": "elicitation"}
 _VERBS = {"tools/call": "calls", "resources/read": "reads", "prompts/get": "gets the prompt"}
 _MARK = "\ue000"  # around the name of a variable, until braces that are no placeholders have been escaped
+_CAPABILITIES = f"{META}clientCapabilities"
 _WAIT = "30s"  # for the end of a task
 
 
@@ -75,6 +76,7 @@ class _Author:
             flowing=tuple(self._changing),
             redact=lambda text: text.replace(REDACTED, ""),
         )
+        self._rounds = Rounds.of(dialogue)
         self._secrets: dict[str, None] = {}
         self._titles: dict[str, int] = {}
         self._answers: dict[str, Any] = {}  # the first one to each request
@@ -84,7 +86,7 @@ class _Author:
 
     def suite(self) -> RecordedSuite:
         cases = tuple(case for asked in self._dialogue.asked for case in self._case(asked))
-        server = self._opened().get("serverInfo")
+        server = self._opened().get("serverInfo") or (self._opened().get("_meta") or {}).get(f"{META}serverInfo")
         return RecordedSuite(
             Discovery(server if isinstance(server, dict) else {}, cases),
             None if self._opening is None else self._dialect.version,
@@ -105,10 +107,10 @@ class _Author:
     def _client(self) -> Json:
         """What the client offers: a server may have other tools for one that offers less."""
         meta = {} if self._opening is None else self._opening.request.params
-        offered = meta.get("capabilities") or (meta.get("_meta") or {}).get(f"{META}clientCapabilities") or {}
+        offered = meta.get("capabilities") or (meta.get("_meta") or {}).get(_CAPABILITIES) or {}
         kinds: Json = {kind: "auto" for kind in ("sampling", "elicitation") if kind in offered}
         roots = (each.answer for each in self._dialogue.questions if each.message.method == "roots/list")
-        answer = next((each.raw.get("result") for each in roots if each is not None), None)
+        answer = next((each.raw.get("result") for each in roots if each is not None), None) or self._rounds.roots()
         if "roots" in offered:
             kinds["roots"] = plain_data(answer.get("roots", [])) if isinstance(answer, dict) else []
         return kinds
@@ -117,7 +119,7 @@ class _Author:
 
     def _case(self, asked: Asked) -> Iterator[WrittenCase]:
         method = asked.request.method
-        if method in _OPENINGS:
+        if method in _OPENINGS or self._rounds.is_part(asked):
             return
         draft = CaseDraft(group="What was recorded", what=f"request {asked.number}, {method}", title=self._title(asked))
         if (gap := self._gap(asked)) is not None:
@@ -138,8 +140,8 @@ class _Author:
         if not asked.awaited or asked.reply is None or asked.reply.kind not in ("result", "error"):
             return "the client cancelled it" if asked.cancelled else "the recording has no answer to it"
         params, result = asked.request.params, asked.reply.raw.get("result")
-        if "inputResponses" in params or "requestState" in params:
-            return "it answers questions of the server, which the test before it does by itself"
+        if ("inputResponses" in params or "requestState" in params) and not self._rounds.before(asked):
+            return "it answers questions that the recording does not have"
         if not is_writable(params):
             return "what it sends cannot be written in a test file"
         status = result.get("status") if isinstance(result, dict) else None
@@ -150,11 +152,12 @@ class _Author:
         return None
 
     def _action(self, asked: Asked) -> Json:
-        method, params = asked.request.method, self._sent(asked)
+        before = self._rounds.before(asked)
+        method, params = asked.request.method, self._sent(before[0] if before else asked)
         action = _shorthand(method, params) or {"request": {"method": method, **({"params": params} if params else {})}}
         if method == "tasks/get":
             action["until"] = _WAIT
-        script = _script(asked.questions)
+        script = self._rounds.script(asked) or _script(asked.questions)
         if script:
             action["client"] = script
         captures = {self._name(flow): _capture(flow.source) for flow in self._flows.get(asked.number, ())}
@@ -167,7 +170,13 @@ class _Author:
         params, meta = asked.request.params, asked.request.params.get("_meta")
         if isinstance(meta, dict):
             unused = () if asked.progress else ("progressToken",)
-            left = {key: each for key, each in meta.items() if key not in unused and not key.startswith(META)}
+            # What our client adds is left out; but it declares no extension, which a task may need.
+            ours = () if _is_about_task(asked) and "extensions" in (meta.get(_CAPABILITIES) or {}) else (_CAPABILITIES,)
+            left = {
+                key: each
+                for key, each in meta.items()
+                if key not in (*unused, *ours) and (key == _CAPABILITIES or not key.startswith(META))
+            }
             params = {key: each for key, each in params.items() if key != "_meta"} | ({"_meta": left} if left else {})
         sent: Json = _with_variables(plain_data(self._marked(params, "SECRET")))
         return sent
@@ -230,6 +239,11 @@ def _key(asked: Asked) -> str:
     return compact([asked.request.method, {key: each for key, each in asked.request.params.items() if key != "_meta"}])
 
 
+def _is_about_task(asked: Asked) -> bool:
+    result = asked.reply.raw.get("result") if asked.reply is not None else None
+    return asked.request.method.startswith("tasks/") or (isinstance(result, dict) and "taskId" in result)
+
+
 def _shorthand(method: str, params: Mapping[str, Any]) -> Json | None:
     """What a test file has for METHOD, where it can say all of PARAMS."""
     name, arguments = params.get("name"), params.get("arguments") or {}
@@ -247,7 +261,7 @@ def _script(questions: list[Question]) -> Json:
     """What the client answered, in order."""
     script: Json = {}
     for question in questions:
-        kind = _ASKED.get(question.message.method)
+        kind = ASKED.get(question.message.method)
         if kind is None or question.answer is None or not is_writable(question.answer.raw):
             continue
         member = "reply" if question.answer.kind == "result" else "error"
